@@ -1,4 +1,4 @@
-"""How fast each page comes with ten million samples stored, against the same page of a nearly empty database.
+"""How fast each page comes with ten million samples and ten thousand open events stored, against a small database.
 
 ``python -m bench.pages [MILLIONS [HOME]]``: fills a database, or takes the one that is in HOME and leaves it there.
 Server time is what a client on this machine waits for, one request after the other, over a real service; processor time
@@ -39,6 +39,13 @@ QUIET = 5
 """Seconds without anything new after which all is judged."""
 LONG = 10_000
 """Runs of the one long series."""
+EVENTS = 10_000
+"""Open events, about: nearly each commit of their subjects moves one case."""
+COMMITS, STEPPING = 500, 4
+"""Commits and cases of each of these subjects."""
+_ATTEMPTS = 20
+WIRE_LIMIT = 60_000
+"""Bytes of the first page as a browser that accepts compressed answers gets it."""
 
 
 _FIRST_PAINT = """() => new Promise((told) => new PerformanceObserver((list) => {
@@ -57,24 +64,33 @@ class Timing:
     again: float
     """Where the client has the page already, and it still holds."""
     size: int
+    wire: int
+    """Bytes, compressed as a browser accepts it."""
 
 
 def main(millions: float = MILLIONS, home: str | None = None) -> None:
     """Measure every page on both databases."""
     cases = max(1, round(millions * 1e6 / (1000 * SAMPLES * len(store_data.METRICS))))
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder:
-        small, small_paint = _measured(Path(folder, "small"), [(Size(1, 20), 0)])
+        small, small_paint, _ = _measured(Path(folder, "small"), [(Size(1, 20), 0)], 1)
         sizes = [(Size(cases, 1000), 0), (Size(1, LONG - 1000), 1000)]
-        large, paint = _measured(Path(home) if home else Path(folder, "large"), sizes)
+        large, paint, events = _measured(Path(home) if home else Path(folder, "large"), sizes, EVENTS // COMMITS)
     print(
         "".join(f"{title:>12}" for title in ("first", "p95", "processor", "again", "small p95", "painted")) + "  page"
     )
     for name, took in large.items():
         times = (took.first, took.p95, took.cpu, took.again, small[name].p95, paint[name])
-        print("".join(f"{at:>9.1f} ms" for at in times) + f"  {name}, {took.size / 1000:.0f} kB")
+        sizes_ = f"{took.size / 1000:.0f} kB, {took.wire / 1000:.0f} kB on the wire"
+        print("".join(f"{at:>9.1f} ms" for at in times) + f"  {name}, {sizes_}")
     misses = [f"{name}: p95 {took.p95:.0f} ms, over {LIMIT:g} ms" for name, took in large.items() if took.p95 > LIMIT]
     misses += [f"{name}: painted after {at:.0f} ms" for name, at in paint.items() if at > PAINT_LIMIT]
+    if large["first page"].wire > WIRE_LIMIT:
+        misses.append(f"first page: {large['first page'].wire:,} bytes on the wire, over {WIRE_LIMIT:,}")
+    if events < 0.95 * EVENTS:
+        misses.append(f"{events:,} open events are stored, fewer than {EVENTS:,}")
     figures = {
+        "events": events,
+        "wire_bytes": {name: took.wire for name, took in large.items()},
         "samples": sum(size.samples for size, _ in sizes),
         "p95_ms": {name: round(took.p95, 1) for name, took in large.items()},
         "cpu_ms": {name: round(took.cpu, 1) for name, took in large.items()},
@@ -86,42 +102,68 @@ def main(millions: float = MILLIONS, home: str | None = None) -> None:
     finish("pages", misses, figures)
 
 
-def _measured(home: Path, sizes: list[tuple[Size, int]]) -> tuple[dict[str, Timing], dict[str, float]]:
-    with _serving(home, sizes) as service:
+def _measured(
+    home: Path, sizes: list[tuple[Size, int]], subjects: int
+) -> tuple[dict[str, Timing], dict[str, float], int]:
+    with _serving(home, sizes, subjects) as service:
         with closing(service.connect()) as connection:
             pages = _pages(connection)
+            events = json.loads(get(connection, "/api/v1/events?open=true&limit=1"))["total"]
             timings = {name: _time(service, connection, path) for name, path in steps(pages.items(), "pages")}
         if chromium() is None:
-            return timings, dict.fromkeys(pages, 0.0)
+            return timings, dict.fromkeys(pages, 0.0), events
         with sync_playwright() as playwright, launched(playwright) as browser:
             root = f"http://127.0.0.1:{service.port}"
-            return timings, {name: _paint(browser, root + path) for name, path in steps(pages.items(), "pages painted")}
+            painted = {name: _paint(browser, root + path) for name, path in steps(pages.items(), "pages painted")}
+            return timings, painted, events
 
 
 @contextmanager
-def _serving(home: Path, sizes: list[tuple[Size, int]]) -> Iterator[Service]:
+def _serving(home: Path, sizes: list[tuple[Size, int]], subjects: int) -> Iterator[Service]:
     filled = (home / "faultwatch.db").exists()
     service = Service(home)
     try:
         if not filled:
-            _fill(service, sizes)
+            _fill(service, sizes, subjects)
         yield service
     finally:
         service.stop()
 
 
-def _fill(service: Service, sizes: list[tuple[Size, int]]) -> None:
+def _fill(service: Service, sizes: list[tuple[Size, int]], subjects: int) -> None:
     with closing(service.connect()) as connection:
         for size, first in sizes:
             batches = store_data.batches(size, BATCH, first)
             for _, body in steps(batches, f"batches of {BATCH} runs", math.ceil(size.runs / BATCH)):
                 post(connection, "/api/v1/runs", body)
-        settled, state = 0, b""  # large batches are judged once it is quiet
-        while settled < QUIET:
-            progress("waiting until all series are judged")
-            time.sleep(1)
-            now = get(connection, "/live")
-            settled, state = settled + 1 if now == state else 0, now
+        for number in range(subjects):
+            progress(f"events of subject {number + 1} of {subjects}")
+            _post_in_turn(connection, store_data.stepping(f"library-{number}", COMMITS, STEPPING))
+        _settle(connection, QUIET)
+
+
+def _post_in_turn(connection: HTTPConnection, body: bytes) -> None:
+    """Send runs; while the service writes five hundred events at once, wait for it."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            post(connection, "/api/v1/runs", body)
+        except (RuntimeError, ConnectionError) as error:
+            if attempt == _ATTEMPTS - 1 or (isinstance(error, RuntimeError) and " 503 " not in str(error)):
+                raise
+            connection.close()
+            time.sleep(QUIET)
+        else:
+            return
+
+
+def _settle(connection: HTTPConnection, seconds: int) -> None:
+    """Wait until nothing new appears for some seconds: large batches are judged once it is quiet."""
+    settled, state = 0, b""
+    while settled < seconds:
+        progress("waiting until all series are judged")
+        time.sleep(1)
+        now = get(connection, "/live")
+        settled, state = settled + 1 if now == state else 0, now
 
 
 def _pages(connection: HTTPConnection) -> dict[str, str]:
@@ -137,7 +179,11 @@ def _pages(connection: HTTPConnection) -> dict[str, str]:
     usual = min(series, key=lambda one: one["n_points"])["id"]
     older = of("/api/v1/runs?limit=1&offset=10")["items"][0]
     found = {
-        "overview": "/",
+        "first page": "/",
+        "first page, the last": "/?since=all&offset=9900",
+        "first page, by host and size": f"/?since=all&host={run['host']}&sort=size&direction=regression",
+        "first page, folded": "/?folded=1&since=all",
+        "judged series": "/series",
         "matrix": "/matrix",
         "series": f"/series/{usual}",
         "series, 10,000 runs": f"/series/{long}",
@@ -145,7 +191,8 @@ def _pages(connection: HTTPConnection) -> dict[str, str]:
         "compare, all metrics": f"/compare?base={older['revision']}&head={run['revision']}&metric=all",
         "run": f"/runs/{run['run_id']}",
         "runs": "/runs",
-        "events": "/events?state=all",
+        "events": "/events",
+        "events of all states": "/events?state=all&sort=committed",
         "workloads": "/workloads",
         "case": f"/cases/{of('/workloads.json')[0]['key']}",
         "hosts": "/hosts",
@@ -175,7 +222,14 @@ def _time(service: Service, connection: HTTPConnection, path: str) -> Timing:
         size = len(get(connection, path))
         took.append(1000 * (time.perf_counter() - began))
     spent = 1000 * (service.cpu_seconds() - cpu) / REQUESTS
-    return Timing(took[0], sorted(took[1:])[int(0.95 * REQUESTS)], spent, _again(connection, path), size)
+    p95 = sorted(took[1:])[int(0.95 * REQUESTS)]
+    return Timing(took[0], p95, spent, _again(connection, path), size, _wire(connection, path))
+
+
+def _wire(connection: HTTPConnection, path: str) -> int:
+    """Return how many bytes a browser gets."""
+    connection.request("GET", path, headers={"Accept-Encoding": "gzip, deflate, br"})
+    return len(connection.getresponse().read())
 
 
 def _again(connection: HTTPConnection, path: str) -> float:

@@ -42,12 +42,15 @@ class Size:
         return self.cases * len(METRICS)
 
 
-def revision(number: int) -> Revision:
+_AUTHORS = ("Ada", "Bo", "Cy", "Di", "Eva")
+
+
+def revision(number: int, subject: str = SUBJECT) -> Revision:
     """Return a commit."""
     return Revision(
         commit=f"{number + 1:040x}",
         parents=(f"{number:040x}",) if number else (),
-        author="Ada",
+        author="Ada" if subject == SUBJECT else _AUTHORS[number % len(_AUTHORS)],
         committed_at=START + timedelta(hours=number),
         title=f"Change number {number}",
     )
@@ -64,9 +67,10 @@ def values(case: int, commit: int) -> list[list[int | float]]:
     ]
 
 
-def run_id(case: int, commit: int) -> uuid.UUID:
+def run_id(case: int, commit: int, subject: str = SUBJECT) -> uuid.UUID:
     """Return the id of a run, which is as good as random."""
-    return uuid.UUID(int=Random(case << 32 | commit).getrandbits(128), version=4)
+    seed = case << 32 | commit if subject == SUBJECT else f"{subject} {case} {commit}"
+    return uuid.UUID(int=Random(seed).getrandbits(128), version=4)
 
 
 def batches(size: Size, runs: int, first_commit: int = 0) -> Iterator[tuple[int, bytes]]:
@@ -84,15 +88,36 @@ def batches(size: Size, runs: int, first_commit: int = 0) -> Iterator[tuple[int,
         yield len(body), _list(body)
 
 
+def stepping(subject: str, commits: int, cases: int) -> bytes:
+    """Return the body of a request with a subject of which nearly each commit moves one case: an event a commit.
+
+    The sizes of the steps are spread over five orders of magnitude, up and down. All is in one request, so that each
+    series is judged once.
+    """
+    head, sizes = _head(subject), Random(subject)
+    levels = [100_000] * cases
+    body: list[str] = []
+    for commit in range(commits):
+        if commit >= cases:
+            case = commit % cases
+            step = round(10 ** sizes.uniform(0, 5)) * sizes.choice((1, 1, -1))
+            levels[case] += step if levels[case] + step > 0 else -step
+        told = revision(commit, subject).model_dump_json()
+        for case in range(cases):
+            sample = f'{{"readings":{{"minor-faults":{{"value":{levels[case]}}}}}}}'
+            body.append(_report(head, told, case, commit, samples=f"{sample},{sample}", subject=subject))
+    return _list(body)
+
+
 def _list(reports: list[str]) -> bytes:
     return f'{{"reports":[{",".join(reports)}]}}'.encode()
 
 
-def _head() -> str:
+def _head(subject: str = SUBJECT) -> str:
     """Return what all reports share, from the models themselves."""
     made = Report(
         run_id=uuid.UUID(int=0),
-        subject=SUBJECT,
+        subject=subject,
         revision=revision(0),
         case=Case(workload="w", definition="0" * 16),
         host=Host(name="host"),
@@ -110,11 +135,12 @@ def _head() -> str:
     ]
 
 
-def _report(head: str, told: str, case: int, commit: int) -> str:
+def _report(head: str, told: str, case: int, commit: int, samples: str = "", subject: str = SUBJECT) -> str:
     at = (START + timedelta(days=400, seconds=60 * commit + case)).isoformat()
-    samples = ",".join(_SAMPLE % tuple(row) for row in values(case, commit))
+    samples = samples or ",".join(_SAMPLE % tuple(row) for row in values(case, commit))
+    identity = run_id(case, commit, subject)
     return (
-        f'{{{head},"run_id":"{run_id(case, commit)}","revision":{told},"started_at":"{at}","finished_at":"{at}",'
+        f'{{{head},"run_id":"{identity}","revision":{told},"started_at":"{at}","finished_at":"{at}",'
         f'"case":{{"workload":"made-up","definition":"0123456789abcdef","parameters":{{"number":{case}}}}},'
         f'"samples":[{samples}]}}'
     )

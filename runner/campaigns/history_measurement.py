@@ -112,7 +112,7 @@ class HistoryMeasurement:
         """
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver()
-        self.service.send_revisions(self.repository.name, (*revisions, *self.beside))
+        self.service.send_revisions(self.repository.name, (*revisions, *self.beside), self.repository.refs())
         planned, stored = self._plan(revisions, again=self.again, measure_all=self.measure_all)
         summary = HistorySummary(revisions=len(revisions), stored=stored)
         latest: dict[str, Mapping[str, Number]] = {}

@@ -99,10 +99,21 @@ class Revision(Strict):
     """First line of the commit message."""
 
 
+class Ref(Strict):
+    """A name of a commit: a tag or a branch."""
+
+    kind: Literal["tag", "branch"]
+    name: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x20\x7f~^:?*\[\\]+$")]
+    """Without ``refs/tags/`` or ``refs/heads/``; the branch of a remote begins with its name, as ``origin/main``."""
+    commit: CommitHash
+
+
 class RevisionList(Strict):
     """A part of the subject's history, by which the service orders runs by commit."""
 
     revisions: tuple[Revision, ...] = Field(max_length=100_000)
+    refs: tuple[Ref, ...] = Field(default=(), max_length=20_000)
+    """Tags and branches, by which people name commits. Those that were sent before stay."""
 
 
 class Case(Strict):

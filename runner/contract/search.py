@@ -42,6 +42,7 @@ class SearchRequest(Strict):
     prove: bool = True
     """Whether to measure each culprit again, interleaved with its parent."""
     pace: Pace = Pace()
+    """How long builds and runs take on the host, by which the next commits are chosen."""
 
 
 class Measure(Strict):

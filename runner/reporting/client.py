@@ -23,7 +23,7 @@ from runner.contract.knob_search import KnobSearch, KnobSearchRequest
 from runner.contract.night import NightDigest, NightPart
 from runner.contract.plan import Plan, PlanRequest
 from runner.contract.profile import Profile
-from runner.contract.report import Receipts, Report, ReportList, Revision, RevisionList
+from runner.contract.report import Receipts, Ref, Report, ReportList, Revision, RevisionList
 from runner.contract.search import Search, SearchRequest
 from runner.contract.sign_in import Admission, Identity
 from runner.environment.secrets import without_password
@@ -113,9 +113,10 @@ class Service:
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, HTTPAdapter(max_retries=retry))
 
-    def send_revisions(self, subject: str, revisions: Sequence[Revision]) -> None:
-        """Send a part of the subject's history."""
-        self._call("PUT", f"/subjects/{subject}/revisions", RevisionList(revisions=tuple(revisions)))
+    def send_revisions(self, subject: str, revisions: Sequence[Revision], refs: Sequence[Ref] = ()) -> None:
+        """Send a part of the subject's history, and the tags and branches that name its commits."""
+        sent = RevisionList(revisions=tuple(revisions), refs=tuple(refs))
+        self._call("PUT", f"/subjects/{subject}/revisions", sent)
 
     def plan(self, request: PlanRequest) -> Plan:
         """Ask for the runs that are missing."""

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from runner.contract.report import Revision, hash_of, safe_name
+from runner.contract.report import Ref, Revision, hash_of, safe_name
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
 from runner.subject.hardened_git import Checkout, GitError, is_git_directory, run_git
 from runner.system.durable_files import rename_folder_durably
 from runner.system.scratch import scratch_folder
 
+_MOST_REFS = 5000
+_LONGEST_REF = 200
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _FIELDS = "%H%x00%P%x00%an%x00%cI%x00%s"
 
@@ -107,6 +109,22 @@ class Repository:
         if dots:
             self._refuse_cut_history(commits, start or "HEAD")
         return commits
+
+    def refs(self) -> tuple[Ref, ...]:
+        """Return the newest tags and branches, those of remotes with the name of the remote."""
+        fields = "%(refname)%00%(objectname)%00%(*objectname)%00%(objecttype)%00%(*objecttype)"
+        listed = self.git(
+            *("for-each-ref", f"--format={fields}", "--sort=-creatordate", f"--count={_MOST_REFS}"),
+            *("refs/tags", "refs/heads", "refs/remotes"),
+        )
+        found = []
+        for line in listed.splitlines():
+            name, own, tagged, kind, tagged_kind = line.split("\0")
+            commit = tagged if tagged_kind == "commit" else own if kind == "commit" else ""
+            folder, _, short = name.removeprefix("refs/").partition("/")
+            if commit and not short.endswith("/HEAD") and len(short) <= _LONGEST_REF:
+                found.append(Ref(kind="tag" if folder == "tags" else "branch", name=short, commit=commit))
+        return tuple(found)
 
     def merge_base(self, base: str, head: str) -> str:
         """Return the newest common ancestor of two revisions.

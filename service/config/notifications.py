@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from datetime import time
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self, get_args
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -45,6 +45,8 @@ def _read_time(value: object) -> object:
     return time.fromisoformat(value) if isinstance(value, str) else value
 
 
+Day = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+DAYS: tuple[Day, ...] = get_args(Day)
 Zone = Annotated[str, AfterValidator(_is_zone)]
 OfDay = Annotated[time, BeforeValidator(_read_time)]
 
@@ -85,6 +87,14 @@ class ChannelSettings(StrictSettings):
     """Hours of the day in which nothing is sent."""
     digest: OfDay | None = None
     """Time of day of a single message with all events; None sends each event as it is found."""
+    digest_day: Day | None = None
+    """Day of the week of a single message a week, at the time that ``digest`` names; None sends one a day."""
+
+    @model_validator(mode="after")
+    def _has_a_time(self) -> Self:
+        if self.digest_day is not None and self.digest is None:
+            raise ValueError('digest_day needs a time of day: add digest = "08:30"')
+        return self
 
 
 class EmailChannel(ChannelSettings):

@@ -70,9 +70,13 @@ def write(
     head = f"[faultwatch] {len(events)} events: {worse} worse, {len(events) - worse - withdrawn} better"
     if withdrawn:
         head += f", {withdrawn} withdrawn"
-    lines = [line for event in events[:MOST_EVENTS] for line in (subject(event), *_lines(event, base, steps)[1:], "")]
-    if len(events) > MOST_EVENTS:
-        lines += [f"… and {len(events) - MOST_EVENTS} more.", ""]
+    above = [event for event in events if not event.below_floor] or list(events)
+    shown = above[:MOST_EVENTS]
+    lines = [line for event in shown for line in (subject(event), *_lines(event, base, steps)[1:], "")]
+    if len(above) > len(shown):
+        lines += [f"… and {len(above) - len(shown)} more.", ""]
+    if len(events) > len(above):
+        lines += [f"{len(events) - len(above)} more below the floor: runs of the same bytes can differ by as much.", ""]
     return Message(key, head, (*lines, link(base)), links)
 
 

@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 from service.rules.events.automatic_decisions import LogEntry
 from service.rules.events.lifecycle import allowed_actions, state_after
 from service.schemas.history import Direction
-from service.schemas.triage import DecisionRequest, State
-from service.store import decisions
+from service.schemas.triage import Action, DecisionRequest, State
+from service.store import decisions, event_marks
 from service.store.models import DecisionRow, Event, EventDriftRow, Series
 
 
@@ -34,6 +34,8 @@ def decide(session: Session, event: Event, request: DecisionRequest, author: str
     if request.action not in allowed_actions(event.state, Direction(event.document["direction"])):
         raise DecisionNotAllowedError(event.state)
     entry = LogEntry(request.action, by_service=False, reason=request.reason, commit=request.commit)
+    if request.action is Action.ACKNOWLEDGE and not event.assignee:
+        event_marks.assign(event, author)
     return add(session, event, entry, author, datetime.now(UTC))
 
 
@@ -83,6 +85,9 @@ def _update_state(session: Session, event: Event, at: datetime) -> None:
     if event.state is before:
         return
     event.changed_at = at
+    event_marks.wake(event)
+    if event.state is State.REOPENED:
+        event.found_at = at
     if State.EXPECTED in {before, event.state}:
         _mark_series_stale(session, event)
 

@@ -18,12 +18,13 @@ from service.rules.series import describe_drift
 from service.rules.series.candidate_commits import are_all_known, commits_between
 from service.rules.series.drift_budgets import within_budget
 from service.rules.series.find_drifts import SeriesDrift, find_drifts
+from service.rules.series.floor import calibrated_floor
 from service.rules.series.outline import SeriesOutline
 from service.rules.series.tracks import PathPoint
 from service.rules.series.withdrawal import withdrawals
 from service.schemas import history
 from service.schemas.history import Cause
-from service.store import drifts, event_drifts, events, outlines, points, profiles, revisions, runs, series
+from service.store import drifts, event_drifts, event_marks, events, outlines, points, profiles, revisions, runs, series
 from service.store.engine.database import Database
 from service.store.models import DriftRow, Revision, Series, Subject
 
@@ -85,6 +86,7 @@ def _refresh(database: Database, series_id: int) -> None:
             event_drifts.mark_withdrawn(session, withdrawn)
             changed = Subject.id == select(Series.subject_id).where(Series.id == series_id).scalar_subquery()
             session.execute(update(Subject).where(changed).values(drifts_version=Subject.drifts_version + 1))
+        event_marks.wake_after_run(session, series_id)
         outlines.store(session, series_id, version, outline)
         session.execute(update(Series).where(Series.id == series_id).values(judged_version=version))
 
@@ -109,15 +111,16 @@ def _judge(session: Session, row: Series) -> tuple[list[DriftRow], SeriesOutline
     within = within_budget(shifts, head.budget, head.better)
     named = zip(describe_drift.drift_ids(row.id, shifts), shifts, within, strict=True)
     parents = revisions.parents(session, row.subject_id) if shifts else {}
+    on_trend = (point for sequence in (trend.path, *trend.beside) for point in sequence)
+    judged_points = {point.run_id: point for point in on_trend if not point.is_taken_over}
+    floor = calibrated_floor(judged_points.values())
     views = [
         describe_drift.describe_drift(
-            name, head, shift, replace(_context(session, row, shift, parents), within_budget=small)
+            name, head, shift, replace(_context(session, row, shift, parents), within_budget=small, floor=floor)
         )
         for name, shift, small in named
     ]
     rows = [_row(view, shift.after.position) for view, shift in zip(views, shifts, strict=True)]
-    on_trend = (point for sequence in (trend.path, *trend.beside) for point in sequence)
-    judged_points = {point.run_id: point for point in on_trend if not point.is_taken_over}
     withdrawn = withdrawals(drifts.of_series(session, row.id), views, judged_points.values(), judged=row.judged)
     return rows, outlines.compute(trend, views), withdrawn
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from typing import cast
 
@@ -11,21 +11,23 @@ from sqlalchemy import Table, bindparam, select, update
 from sqlalchemy.orm import Session
 
 from service.pipeline import decide_events, order_cross_measurements
-from service.rules.events import headline, narrowing
+from service.rules.events import headline, importance, narrowing
 from service.rules.events.assemble import AssembledEvents, assemble
 from service.rules.events.automatic_decisions import new_entries, sureness_entry
 from service.rules.events.carry_over import KnownEvent
 from service.rules.events.grouping import LocatedDrift
 from service.rules.events.narrowing import BisectResult
+from service.schemas.history import Drift
 from service.schemas.triage import State
 from service.store import bisect_results, decisions, event_drifts
 from service.store.engine import bulk
 from service.store.engine.database import Database
-from service.store.models import DriftRow, Event, EventDriftRow, Subject
+from service.store.models import UNRANKED, DriftRow, Event, EventDriftRow, Subject
 
 SERVICE = "faultwatch"
 """Author of the service's own decisions."""
 _DRIFTS_PER_TRANSACTION = 500
+_EVENTS_PER_TRANSACTION = 200
 
 
 def refresh(database: Database) -> bool:
@@ -49,12 +51,41 @@ def refresh_prices(session: Session, series_ids: Iterable[int]) -> None:
     in_series = EventDriftRow.series_id.in_(list(series_ids))
     event_ids = list(session.scalars(select(EventDriftRow.event_id).where(in_series, EventDriftRow.found).distinct()))
     for event in session.scalars(select(Event).where(Event.id.in_(event_ids))):
-        found = EventDriftRow.event_id == event.id, EventDriftRow.found
-        returned = dict(session.execute(select(EventDriftRow.drift_id, EventDriftRow.returned).where(*found)).all())
-        drifts = event_drifts.drifts(session, sorted(returned))
-        first = [drift for drift in drifts if not returned[drift.id]] or drifts
-        if first:
+        if first := _first_drifts(session, event):
             event.document = {**event.document, "price": headline.price(first)}
+            _rank(event, first)
+
+
+def rank_unranked(database: Database) -> None:
+    """Rank the events that an older version stored. Those whose drifts are gone come last."""
+    unranked = select(Event.id).where(Event.importance == UNRANKED).limit(_EVENTS_PER_TRANSACTION)
+    while True:
+        with database.writing() as session:
+            events = list(session.scalars(select(Event).where(Event.id.in_(unranked))))
+            for event in events:
+                if first := _first_drifts(session, event):
+                    _rank(event, first)
+                else:
+                    event.importance = 0
+        if not events:
+            return
+
+
+def _first_drifts(session: Session, event: Event) -> list[Drift]:
+    """Return the drifts that made an event; where only those with which it came back are found, these."""
+    found = EventDriftRow.event_id == event.id, EventDriftRow.found
+    returned = dict(session.execute(select(EventDriftRow.drift_id, EventDriftRow.returned).where(*found)).all())
+    drifts = event_drifts.drifts(session, sorted(returned))
+    return [drift for drift in drifts if not returned[drift.id]] or drifts
+
+
+def _rank(event: Event, drifts: Sequence[Drift]) -> None:
+    """Write what the list of events selects and sorts by."""
+    terms = importance.event_terms(drifts, proven=bool(event.document.get("culprits")))
+    event.direction = headline.leading_drift(drifts).direction
+    event.certainty, event.size, event.price = terms.certainty, terms.size, terms.price
+    event.importance = importance.importance(terms)
+    event.below_floor = importance.is_below_floor(drifts, terms.certainty)
 
 
 def refresh_culprits(session: Session, subject: str, drift_id: str, now: datetime) -> None:
@@ -66,6 +97,8 @@ def refresh_culprits(session: Session, subject: str, drift_id: str, now: datetim
     document = narrowing.narrow(event.document, bisect_results.by_event(session, subject).get(event.id))
     if document != event.document:
         event.document, event.changed_at = document, now
+        if first := _first_drifts(session, event):
+            _rank(event, first)
 
 
 def _mark_unchanged(database: Database, subject_id: int) -> None:
@@ -149,6 +182,7 @@ def _add_new(
             committed_at=now,
             position=0,
             first_seen_at=now,
+            found_at=now,
             changed_at=now,
             document={},
         )
@@ -236,6 +270,7 @@ def _summarise(
         event.committed_at = max(drift.committed_at for drift in drifts)
         event.confirmed = any(not drift.evidence.wants_rerun for drift in drifts)
         event.document = narrowing.narrow(headline.summarise(first, returned), results.get(name))
+        _rank(event, first)
 
 
 def _follow_up(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from service.config.notifications import ChannelSettings, Quiet
+from service.config.notifications import DAYS, ChannelSettings, Quiet
 
 FIRST_WAIT = timedelta(minutes=1)
 LONGEST_WAIT = timedelta(hours=6)
@@ -40,9 +40,12 @@ def digest_due(channel: ChannelSettings, now: datetime) -> datetime:
     assert channel.digest is not None
     zone = ZoneInfo(channel.zone)
     local = now.astimezone(zone)
-    due = datetime.combine(local.date(), channel.digest, zone)
+    passed, between = 0, 1
+    if channel.digest_day is not None:
+        passed, between = (local.weekday() - DAYS.index(channel.digest_day)) % len(DAYS), len(DAYS)
+    due = datetime.combine(local.date() - timedelta(days=passed), channel.digest, zone)
     if due.astimezone(UTC) > now:
-        due = datetime.combine(local.date() - timedelta(days=1), channel.digest, zone)
+        due = datetime.combine(due.date() - timedelta(days=between), channel.digest, zone)
     return due.astimezone(UTC)
 
 

@@ -19,6 +19,7 @@ class AuditAction(StrEnum):
     TOKEN_MADE = "token made"  # noqa: S105 - the name of an action
     TOKEN_REVOKED = "token revoked"  # noqa: S105
     DECIDED = "event decided"
+    MARKED = "event marked"
     ACCEPTED = "change accepted"
     SILENCED = "series silenced"
     SILENCE_ENDED = "silence ended"

@@ -290,6 +290,8 @@ class Drift(View):
     """Whether it is for the worse, but within the budget of the workload."""
     price: FaultPrice | None = None
     """What the change is worth in CPU time; None where the cost of a fault was not measured."""
+    floor: Number | None = None
+    """By how much measured runs of the same bytes differ in this series; None where no two were measured."""
 
     @model_validator(mode="before")
     @classmethod

@@ -58,6 +58,21 @@ class Action(StrEnum):
     WITHDRAW = "withdraw"
 
 
+class EventOrder(StrEnum):
+    """In which order events are listed."""
+
+    IMPORTANCE = "importance"
+    """The most important first: size × price × number of series × certainty."""
+    SIZE = "size"
+    """The largest relative change first."""
+    PRICE = "price"
+    """The dearest first, in CPU time of one execution."""
+    FOUND = "found"
+    """Those that were found last first."""
+    COMMITTED = "committed"
+    """Those of the newest commits first."""
+
+
 class BisectPolicy(StrEnum):
     """What happens to a drift of a subject that several commits can have caused."""
 
@@ -353,9 +368,23 @@ class EventSummary(View):
     committed_at: datetime
     """Commit time of its newest drift."""
     first_seen_at: datetime
+    found_at: datetime
+    """When it was found: when it was first detected, or when it came back."""
     changed_at: datetime
     n_drifts: int
     n_series: int
+    authors: list[str] = Field(default_factory=list)
+    """The authors of the commits that can have caused it, each once."""
+    importance: float = 0
+    """Size × price × number of series × certainty: the larger, the more important."""
+    below_floor: bool = False
+    """Whether runs of the same bytes can differ by as much as each of its changes."""
+    assignee: str = ""
+    """Who looks into it; empty where nobody does."""
+    snoozed_until: datetime | None = None
+    """Until when it is left out of the list of open events; None where it is not, or until the next run."""
+    snoozed_to_next_run: bool = False
+    """Whether it is left out until one of its series is measured again."""
     merged_into: str | None
     last_decision: Decision | None
 
@@ -393,8 +422,73 @@ class EventDetail(EventSummary):
     measure it."""
 
 
+class TriageAction(StrEnum):
+    """What to do with several events at once."""
+
+    ACKNOWLEDGE = "acknowledge"
+    EXPECT = "expect"
+    DISMISS = "dismiss"
+    REOPEN = "reopen"
+    ASSIGN = "assign"
+    """Choose who looks into them."""
+    SNOOZE = "snooze"
+    """Leave them out of the list of open events until a time, or until the next run."""
+    WAKE = "wake"
+    """Put them back into it."""
+
+    @property
+    def decision(self) -> Action | None:
+        """The decision that it makes; None where it makes none."""
+        return Action(self.value) if self.value in set(Action) else None
+
+
+class TriageRequest(BaseModel):
+    """One decision about several events."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    events: list[Annotated[str, StringConstraints(min_length=1, max_length=16)]] = Field(min_length=1, max_length=500)
+    """Ids of the events."""
+    action: TriageAction
+    author: Author | None = None
+    """Who decides; needed where no token identifies the caller."""
+    reason: Reason = ""
+    assignee: Author | None = None
+    """With ``assign``: who looks into them; none for nobody."""
+    until: AwareDatetime | None = None
+    """With ``snooze``: the end; without it, the next run of one of their series ends it."""
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> TriageRequest:
+        decision = self.action.decision
+        if decision is not None and needs_reason(decision) and not self.reason:
+            raise ValueError(f"reason is needed to {self.action}, so that others know why")
+        if self.assignee is not None and self.action is not TriageAction.ASSIGN:
+            raise ValueError(f"assignee cannot be given to {self.action}: it belongs to assign only")
+        if self.until is not None and self.action is not TriageAction.SNOOZE:
+            raise ValueError(f"until cannot be given to {self.action}: it belongs to snooze only")
+        return self
+
+
+class Refusal(View):
+    """An event that was left as it is."""
+
+    event_id: str
+    reason: str
+    """Why, in one sentence."""
+
+
+class TriageReceipt(View):
+    """What became of a decision about several events."""
+
+    done: list[str]
+    """Ids of the events that it was made about."""
+    refused: list[Refusal]
+    """The events that did not allow it."""
+
+
 class EventList(View):
-    """Events, those of the newest commits first."""
+    """A page of events."""
 
     items: list[EventSummary]
     total: int

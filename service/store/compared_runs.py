@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from runner.contract import Outcome, Status
 from service.rules.comparison.pairing import ComparableRun, Pair
 from service.rules.comparison.stored import DriftSummary, SideReadings, drift_summary
-from service.store import points
+from service.store import points, refs
 from service.store import runs as stored
 from service.store.engine import bulk
 from service.store.models import Case, DriftRow, Environment, Host, Point, Revision, Run, Series, Subject
@@ -41,7 +41,9 @@ class Side:
 
 
 def find(session: Session, text: str, subject: str | None = None) -> list[Side]:
-    """Return the sides that a text can mean: a commit's hash, a run's id, an environment's hash or a host's name.
+    """Return the sides that a text can mean: a commit, a run's id, an environment's hash or a host's name.
+
+    A commit is named by a tag, a branch, a date or a part of its hash: see :func:`service.store.refs.find`.
 
     The text may begin with the kind: ``host:lab-1``.
     """
@@ -148,13 +150,7 @@ def _environment(session: Session, key: str, _: str | None) -> list[Side]:
 
 
 def _revision(session: Session, key: str, subject: str | None) -> list[Side]:
-    if len(key) < _SHORTEST_HASH:
-        return []
-    query = (
-        select(Revision.commit, Revision.title, Subject.name)
-        .join(Subject, Revision.subject_id == Subject.id)
-        .where(Revision.commit.startswith(key.lower(), autoescape=True))
-        .limit(5)
-    )
-    rows = session.execute(query if not subject else query.where(Subject.name == subject))
-    return [Side("revision", commit, title or commit[:10], name) for commit, title, name in rows]
+    return [
+        Side("revision", found.commit, found.title or found.commit[:10], found.subject)
+        for found in refs.find(session, key, subject)
+    ]

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, UnaryExpression, and_, func, or_, select
+from sqlalchemy import case as when
 from sqlalchemy.orm import Session
 
 from runner.contract import metric
@@ -17,8 +18,8 @@ from service.rules.events import headline, lifecycle
 from service.rules.events.silence import SilencePattern
 from service.rules.series.suite_shift import NO_SERIES
 from service.schemas import triage
-from service.schemas.history import Cause, Drift, Number
-from service.schemas.triage import State
+from service.schemas.history import Cause, Certainty, Direction, Drift, Number
+from service.schemas.triage import EventOrder, State
 from service.store import cross_measurements, decisions, event_drifts, silences
 from service.store.models import Case, Event, EventDriftRow, Host, Series, Subject
 
@@ -34,36 +35,127 @@ class EventFilter:
     cause: Cause | None = None
     open: bool | None = None
     found: bool | None = None
+    direction: Direction | None = None
+    host: str | None = None
+    """On which at least one of its drifts was found."""
+    assignee: str | None = None
+    """Who looks into it; empty for nobody."""
+    certainty: Certainty | None = None
+    since: datetime | None = None
+    """Found at or after this time."""
+    below_floor: bool | None = None
+    snoozed: bool | None = None
+    ids: Sequence[str] | None = None
 
-    def conditions(self) -> list[ColumnElement[bool]]:
-        """Return the conditions on the joined tables."""
+    def conditions(self, now: datetime) -> list[ColumnElement[bool]]:
+        """Return the conditions on the table of events alone."""
         filters: tuple[tuple[Any, object], ...] = (
-            (Subject.name, self.subject),
             (Event.state, self.state),
             (Event.cause, self.cause),
-            (Event.state.in_(lifecycle.OPEN), self.open),
+            (Event.direction, self.direction),
+            (Event.assignee, self.assignee),
+            (Event.certainty, self.certainty),
             (Event.found, self.found),
+            (Event.below_floor, self.below_floor),
         )
-        conditions = [column == value for column, value in filters if value is not None]
-        return conditions if self.found is not None else [*conditions, Event.found | (Event.state != State.NEW)]
+        conditions: list[ColumnElement[bool]] = [column == value for column, value in filters if value is not None]
+        conditions.append(Event.merged_into.is_(None))
+        if self.found is None:
+            conditions.append(Event.found | (Event.state != State.NEW))
+        if self.open is not None:
+            conditions.append(Event.state.in_(lifecycle.OPEN if self.open else lifecycle.CLOSED))
+        if self.subject is not None:
+            conditions.append(Event.subject_id.in_(select(Subject.id).where(Subject.name == self.subject)))
+        if self.host is not None:
+            of_host = select(Series.id).join(Host, Series.host_id == Host.id).where(Host.name == self.host)
+            found = EventDriftRow.series_id.in_(of_host) & EventDriftRow.found
+            conditions.append(Event.id.in_(select(EventDriftRow.event_id).where(found)))
+        if self.since is not None:
+            conditions.append(Event.found_at >= self.since)
+        if self.snoozed is not None:
+            awake = and_(_runs_out(now), Event.wakes_after.is_(None))
+            conditions.append(~awake if self.snoozed else awake)
+        if self.ids is not None:
+            conditions.append(Event.id.in_(self.ids))
+        return conditions
 
 
-def page(session: Session, event_filter: EventFilter, limit: int, offset: int) -> triage.EventList:
-    """Return a page of events, those of the newest commits first, without merged ones."""
-    query = (
-        select(Event, Subject.name)
-        .join(Subject, Event.subject_id == Subject.id)
-        .where(Event.merged_into.is_(None), *event_filter.conditions())
+def _runs_out(now: datetime) -> ColumnElement[bool]:
+    return or_(Event.snoozed_until.is_(None), Event.snoozed_until <= now)
+
+
+_ORDERS: dict[EventOrder, tuple[UnaryExpression[Any], ...]] = {
+    EventOrder.IMPORTANCE: (Event.importance.desc(), Event.found_at.desc()),
+    EventOrder.SIZE: (Event.size.desc(), Event.importance.desc()),
+    EventOrder.PRICE: (Event.price.desc(), Event.importance.desc()),
+    EventOrder.FOUND: (Event.found_at.desc(), Event.importance.desc()),
+    EventOrder.COMMITTED: (Event.committed_at.desc(), Event.position.desc(), Event.number.desc()),
+}
+
+
+def page(
+    session: Session, event_filter: EventFilter, limit: int, offset: int, order: EventOrder = EventOrder.COMMITTED
+) -> triage.EventList:
+    """Return a page of events, without merged ones."""
+    conditions = event_filter.conditions(datetime.now(UTC))
+    total = session.scalar(select(func.count(Event.id)).where(*conditions)) or 0
+    ids = session.scalars(
+        select(Event.id).where(*conditions).order_by(*_ORDERS[order], Event.id).limit(limit).offset(offset)
+    ).all()
+    items = {summary.id: summary for summary in summaries(session, ids)}
+    return triage.EventList(items=[items[name] for name in ids], total=total, limit=limit, offset=offset)
+
+
+@dataclass(frozen=True, slots=True)
+class EventCounts:
+    """How many events a filter selects, and of which kinds."""
+
+    total: int
+    worse: int
+    unassigned: int
+    below_floor: int
+    snoozed: int
+
+
+def counts(session: Session, event_filter: EventFilter) -> EventCounts:
+    """Return how many events a filter selects: those below the floor, and those snoozed, are counted separately."""
+    now = datetime.now(UTC)
+    asleep = ~and_(_runs_out(now), Event.wakes_after.is_(None))
+    kind = when((asleep, "snoozed"), (Event.below_floor, "floor"), else_="listed")
+    assigned = when((Event.assignee == "", 0), else_=1)
+    rows = session.execute(
+        select(kind, Event.direction, assigned, func.count(Event.id))
+        .where(*event_filter.conditions(now))
+        .group_by(kind, Event.direction, assigned)
+    ).all()
+    listed = [row for row in rows if row[0] == "listed"]
+    return EventCounts(
+        total=sum(row[3] for row in listed),
+        worse=sum(row[3] for row in listed if row[1] is Direction.REGRESSION),
+        unassigned=sum(row[3] for row in listed if not row[2]),
+        below_floor=sum(row[3] for row in rows if row[0] == "floor"),
+        snoozed=sum(row[3] for row in rows if row[0] == "snoozed"),
     )
-    total = session.scalar(select(func.count()).select_from(query.subquery())) or 0
-    order = (Event.committed_at.desc(), Event.position.desc(), Event.number.desc(), Event.id)
-    rows = session.execute(query.order_by(*order).limit(limit).offset(offset)).all()
-    items = _summaries(session, [(event, subject) for event, subject in rows])
-    return triage.EventList(items=items, total=total, limit=limit, offset=offset)
+
+
+def assignees(session: Session) -> list[str]:
+    """Return who looks into any open event, by name."""
+    chosen = select(Event.assignee).where(Event.state.in_(lifecycle.OPEN), Event.assignee != "")
+    return list(session.scalars(chosen.distinct().order_by(Event.assignee)))
+
+
+def most_important(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
+    """Return events in the order of the first page: the most important first, those below their floors last."""
+    order = (Event.below_floor, *_ORDERS[EventOrder.IMPORTANCE], Event.id)
+    ids = session.scalars(select(Event.id).where(Event.id.in_(event_ids)).order_by(*order))
+    by_id = {summary.id: summary for summary in summaries(session, event_ids)}
+    return [by_id[name] for name in ids]
 
 
 def summaries(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
-    """Return events in short."""
+    """Return events in short, in any order."""
+    if not event_ids:
+        return []
     rows = session.execute(
         select(Event, Subject.name).join(Subject, Event.subject_id == Subject.id).where(Event.id.in_(event_ids))
     )
@@ -128,6 +220,7 @@ def _summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> list[tria
     if not rows:
         return []
     ids = [event.id for event, _ in rows]
+    now = datetime.now(UTC)
     last, silenced = decisions.latest(session, ids), _silenced(session, ids)
     return [
         triage.EventSummary(
@@ -141,10 +234,18 @@ def _summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> list[tria
             silenced=event.id in silenced,
             committed_at=event.committed_at,
             first_seen_at=event.first_seen_at,
+            found_at=event.found_at,
             changed_at=event.changed_at,
             merged_into=event.merged_into,
             last_decision=last.get(event.id),
             n_candidates=len(event.document["candidates"]),
+            authors=list(dict.fromkeys(entry["author"] for entry in event.document["candidates"] if entry["author"])),
+            certainty=event.certainty,
+            importance=max(event.importance, 0),
+            below_floor=event.below_floor,
+            assignee=event.assignee,
+            snoozed_until=event.snoozed_until if event.snoozed_until and event.snoozed_until > now else None,
+            snoozed_to_next_run=event.wakes_after is not None,
             **{name: value for name, value in event.document.items() if name not in _DETAIL_ONLY},
         )
         for event, subject in rows

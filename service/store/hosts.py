@@ -20,6 +20,11 @@ def listed(session: Session, name: str | None = None) -> list[HostEntry]:
     return [entry for row in rows if (entry := _entry(session, row)) is not None]
 
 
+def names(session: Session) -> list[str]:
+    """Return the names of all hosts."""
+    return list(session.scalars(select(Host.name).order_by(Host.name)))
+
+
 def last_seen(session: Session, name: str) -> datetime | None:
     """Return when a host ended its newest run; None where it has none."""
     query = select(Run.finished_at).join(Host, Run.host_id == Host.id).where(Host.name == name)

@@ -29,7 +29,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 from runner.contract import Outcome, Stage, Status
 from runner.contract.job import Backend, Where
 from runner.contract.job import State as JobState
-from service.schemas.history import Cause, Number
+from service.schemas.history import Cause, Certainty, Direction, Number
 from service.schemas.triage import Action, BisectPolicy, State
 
 
@@ -68,9 +68,13 @@ class Exact(TypeDecorator[Number]):
             return float(value)
 
 
+UNRANKED = -1.0
+"""The importance of an event that an older version stored."""
 _STALE = text("version <> judged_version")
 UNMEASURED = text("outcome <> 'measured'")
 _QUARANTINED = text("quarantine IS NOT NULL")
+_WAKES = text("wakes_after IS NOT NULL")
+_EARLIEST = "1970-01-01 00:00:00"
 
 
 class Base(DeclarativeBase):
@@ -126,6 +130,18 @@ class Revision(Base):
     title: Mapped[str] = mapped_column(Text)
     position: Mapped[int] = mapped_column(default=0)
     """Position in the subject's history, oldest first: see service.rules.series.commit_order."""
+
+
+class RefRow(Base):
+    """A tag or a branch of a subject. Its commit need not be known."""
+
+    __tablename__ = "ref"
+    __table_args__ = (UniqueConstraint("subject_id", "kind", "name"), Index(None, "name"))
+    id: Mapped[int] = mapped_column(primary_key=True)
+    subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"))
+    kind: Mapped[str] = mapped_column(String(8))
+    name: Mapped[str] = mapped_column(String(200))
+    commit: Mapped[str] = mapped_column(String(64))
 
 
 class Host(Base):
@@ -310,7 +326,16 @@ class Event(Base):
     """Drifts with one cause at one location. It stays when none of them is detected any more, with its decisions."""
 
     __tablename__ = "event"
-    __table_args__ = (Index(None, "subject_id", "committed_at"),)
+    __table_args__ = (
+        Index(None, "subject_id", "committed_at"),
+        # All that the list of events selects and sorts by: it is read from the index alone, past no document.
+        Index(
+            "ix_event_importance",
+            *("importance", "found_at", "id", "state", "found", "merged_into", "below_floor", "snoozed_until"),
+            *("wakes_after", "subject_id", "cause", "direction", "certainty", "assignee"),
+        ),
+        Index("ix_event_wakes", "wakes_after", sqlite_where=_WAKES, postgresql_where=_WAKES),
+    )
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
     subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"))
     number: Mapped[int] = mapped_column(index=True)
@@ -327,6 +352,31 @@ class Event(Base):
     changed_at: Mapped[datetime]
     document: Mapped[dict[str, Any]]
     """The part of its view that neither decisions nor silences change."""
+    found_at: Mapped[datetime] = mapped_column(server_default=_EARLIEST)
+    """When it was first detected, or when it came back."""
+    direction: Mapped[Direction] = mapped_column(default=Direction.REGRESSION, server_default="regression")
+    certainty: Mapped[Certainty] = mapped_column(default=Certainty.PROVISIONAL, server_default="provisional")
+    size: Mapped[float] = mapped_column(default=0, server_default="0")
+    """Its largest change, in percent."""
+    price: Mapped[float] = mapped_column(default=0, server_default="0")
+    """What its dearest change is worth, in seconds of CPU time; estimated where nobody measured it."""
+    importance: Mapped[float] = mapped_column(default=UNRANKED, server_default=str(UNRANKED))
+    """By :mod:`service.rules.events.importance`; :data:`UNRANKED` until it is known."""
+    below_floor: Mapped[bool] = mapped_column(default=False, server_default=false())
+    assignee: Mapped[str] = mapped_column(String(100), default="", server_default="")
+    """Who looks into it; empty where nobody does."""
+    snoozed_until: Mapped[datetime | None]
+    wakes_after: Mapped[int | None]
+    """Snoozed until one of its series has a run with a larger number than this; None where it is not."""
+
+
+class VisitRow(Base):
+    """The present visit of a reader who signed in: see :mod:`service.rules.events.visit`."""
+
+    __tablename__ = "visit"
+    token_id: Mapped[str] = mapped_column(ForeignKey("token.id"), primary_key=True)
+    since: Mapped[datetime | None]
+    seen_at: Mapped[datetime]
 
 
 class EventDriftRow(Base):

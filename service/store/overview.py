@@ -20,11 +20,16 @@ _MOST_COUNTED = 100_000
 """Most recent runs that are counted."""
 
 
-def judged(session: Session, limit: int) -> tuple[list[SeriesSummary], int]:
-    """Return the judged series that were measured last, and the number of judged series."""
-    query = select(Series).where(Series.judged)
-    total = session.scalar(select(func.count()).select_from(query.with_only_columns(Series.id).subquery())) or 0
-    newest = query.order_by(Series.latest_at.desc(), Series.id).limit(limit)
+def n_judged(session: Session) -> int:
+    """Return the number of judged series."""
+    return session.scalar(select(func.count()).select_from(Series).where(Series.judged)) or 0
+
+
+def judged(session: Session, limit: int, offset: int = 0) -> tuple[list[SeriesSummary], int]:
+    """Return a page of the judged series, those that were measured last first, and the number of judged series."""
+    total = n_judged(session)
+    newest = select(Series).where(Series.judged).order_by(Series.latest_at.desc(), Series.id)
+    newest = newest.limit(limit).offset(offset)
     rows = session.scalars(
         newest.join(Series.subject)
         .join(Series.case)

@@ -29,6 +29,8 @@ PAGES = (
     "/",
     "/runs",
     "/events",
+    "/series",
+    "/releases",
     "/matrix",
     "/hosts",
     "/environments",

@@ -41,6 +41,8 @@ class DriftContext:
         Whether it is for the worse, but within the budget.
     costs
         What one fault costs.
+    floor
+        By how much runs of the same bytes differ; None where that was not measured.
     """
 
     title: str
@@ -54,6 +56,7 @@ class DriftContext:
     levels_after: Levels
     within_budget: bool = False
     costs: FaultCosts = field(default_factory=FaultCosts)
+    floor: Number | None = None
 
 
 def drift_ids(series_id: int, drifts: Sequence[SeriesDrift]) -> list[str]:
@@ -114,6 +117,7 @@ def describe_drift(identity: str, head: SeriesHead, drift: SeriesDrift, context:
             fault_price.Side(after, _medians(context.levels_after), context.knobs_after),
             context.costs,
         ),
+        floor=context.floor,
     )
 
 

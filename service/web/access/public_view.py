@@ -50,13 +50,14 @@ def _knob(change: KnobChange) -> Mapping[str, Any]:
     return {name: None if getattr(change, name) is None else HIDDEN for name in ("before", "after")}
 
 
+_UNDECIDED = {"last_decision": None, "assignee": "", "snoozed_until": None, "snoozed_to_next_run": False}
 _HIDDEN: Mapping[type[BaseModel], Callable[[Any], Mapping[str, Any]]] = {
     KnobChange: _knob,
     SeriesPoint: _quarantine,
     RunSummary: _quarantine,
     FailureSummary: lambda _: {"message": HIDDEN},
     SeriesFailure: lambda _: {"message": HIDDEN},
-    EventDetail: lambda _: {"last_decision": None, "allowed": [], "next_step": None},
-    EventSummary: lambda _: {"last_decision": None},
+    EventDetail: lambda _: {**_UNDECIDED, "allowed": [], "next_step": None},
+    EventSummary: lambda _: _UNDECIDED,
 }
 """By class, the more special one first: the fields that are not public, with what stands for them."""

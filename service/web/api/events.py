@@ -6,15 +6,16 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 
 from apiflask import APIBlueprint
+from pydantic import AwareDatetime
 
-from service.pipeline import decide_events, detect_drifts, next_bisect
+from service.pipeline import decide_events, detect_drifts, next_bisect, triage_events
 from service.rules.events import lifecycle
 from service.schemas import triage as told
 from service.schemas.audit import AuditAction
-from service.schemas.history import Cause
-from service.schemas.triage import State
+from service.schemas.history import Cause, Certainty, Direction
+from service.schemas.triage import EventOrder, State
 from service.store import decisions, deliveries, events
-from service.web.access import audit_log
+from service.web.access import audit_log, guard
 from service.web.access.author import author
 from service.web.access.public_view import published
 from service.web.api.body import PageQuery
@@ -32,16 +33,51 @@ class EventQuery(PageQuery):
     cause: Cause | None = None
     open: bool | None = None
     found: bool | None = None
+    direction: Direction | None = None
+    host: str | None = None
+    """On which at least one of the event's drifts was found."""
+    assignee: str | None = None
+    """Who looks into it; empty for nobody."""
+    certainty: Certainty | None = None
+    since: AwareDatetime | None = None
+    """Found at or after this time."""
+    below_floor: bool | None = None
+    """Whether its changes are so small that runs of the same bytes can differ by as much."""
+    snoozed: bool | None = None
+    """Whether it is left out of the list of open events for now."""
+    order: EventOrder = EventOrder.COMMITTED
+    """In which order."""
 
 
 @bp.get("/events")
 @bp.input(EventQuery, location="query")
 @bp.output(told.EventList)
 def listed(query_data: EventQuery) -> told.EventList:
-    """Return events, those of the newest commits first."""
-    filter_ = events.EventFilter(**query_data.model_dump(exclude={"limit", "offset"}))
+    """Return events, those of the newest commits first unless another order is given."""
+    private = guard.is_anonymous()  # who looks into an event is not public, and a filter would tell
+    hidden = {"assignee", "snoozed"} if private else set()
+    filter_ = events.EventFilter(**query_data.model_dump(exclude={"limit", "offset", "order", *hidden}))
     with database().reading() as session:
-        return published(events.page(session, filter_, query_data.limit, query_data.offset))
+        return published(events.page(session, filter_, query_data.limit, query_data.offset, query_data.order))
+
+
+@bp.post("/events/triage")
+@bp.input(told.TriageRequest)
+@bp.output(told.TriageReceipt)
+def triage(json_data: told.TriageRequest) -> told.TriageReceipt:
+    """Decide once about several events: acknowledge, expect, dismiss, reopen, assign, snooze or wake them.
+
+    Events that do not allow it stay as they are, and the answer says why.
+    """
+    by = author(json_data.author)
+    with database().writing() as session:
+        receipt = triage_events.triage(session, json_data, by, datetime.now(UTC))
+        action = AuditAction.DECIDED if json_data.action.decision else AuditAction.MARKED
+        for event_id in receipt.done:
+            what = {"decision": json_data.action.value, "reason": json_data.reason}
+            audit_log.record(session, action, f"event {event_id}", what, by)
+    detect_drifts.refresh(database())
+    return receipt
 
 
 @bp.get("/events/<event_id>")

@@ -9,7 +9,7 @@ from runner.contract import RevisionList
 from runner.contract.base import Name
 from service.pipeline import detect_drifts
 from service.schemas.history import Stored
-from service.store import revisions, shared_rows
+from service.store import refs, revisions, shared_rows
 from service.web.access.ownership import hold
 from service.web.current import database
 from service.web.problems import not_found, unprocessable
@@ -23,7 +23,7 @@ _NAME: TypeAdapter[str] = TypeAdapter(Name)
 @bp.input(RevisionList)
 @bp.output(Stored)
 def put(subject: str, json_data: RevisionList) -> Stored:
-    """Store a stretch of a subject's history.
+    """Store a stretch of a subject's history, and its tags and branches.
 
     Commits that are known already stay as they are, so the same list may be sent again.
     """
@@ -32,6 +32,7 @@ def put(subject: str, json_data: RevisionList) -> Stored:
     with database().writing() as session:
         number = shared_rows.subjects(session, [subject])[subject]
         revisions.add(session, number, json_data.revisions)
+        refs.store(session, number, json_data.refs)
         count = revisions.count(session, number)
     detect_drifts.refresh(database())
     return Stored(subject=subject, revisions=count)

@@ -19,7 +19,7 @@ from service.rules.comparison.stored import ComparedMetric
 from service.rules.comparison.stored import compare as compare_all
 from service.rules.series.blame import knob_changes
 from service.schemas.history import KnobChange, View
-from service.store import compared_runs, points, runs
+from service.store import compared_runs, points, refs, runs
 from service.text import commands
 from service.web.current import database
 from service.web.pages import evidence
@@ -35,6 +35,8 @@ _COST = ["sys-percent", "elapsed", "throughput", "scaling-efficiency"]
 """What faults cost: shown with the judged metrics, before all others."""
 _ROWS = 100
 _SUGGESTED = 8
+_REFS = 200
+"""Tags and branches that the boxes complete."""
 _COMMANDS = 5
 _NOBODY = UUID(int=0)
 
@@ -101,6 +103,7 @@ def show() -> Page:
             _compared(session, query, *(choices[0] for choices in sides.values())) if chosen else _none()
         )
         profiled = evidence.of_comparison(session, matched.pairs)
+        known = refs.listed(session, query.subject or None, _REFS)
         suggested = [] if chosen else runs.page(session, runs.RunFilter(), _SUGGESTED, 0).items
     offset, limit = (0, len(rows)) if "all" in request.args else (query.offset, _ROWS)
     shown = [row(compared) for compared in rows[offset : offset + limit]]
@@ -111,6 +114,7 @@ def show() -> Page:
         {
             "query": query,
             "sides": sides,
+            "refs": known,
             "rows": shown,
             "place": place,
             # Made once: making them for each row takes a third of the time of the page.

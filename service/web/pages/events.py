@@ -3,37 +3,55 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 from uuid import UUID
 
-from flask import abort, redirect, render_template, request, url_for
+from flask import abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
-from service.pipeline import check_bisect, decide_events, detect_drifts, next_bisect
+from service.pipeline import check_bisect, decide_events, detect_drifts, next_bisect, triage_events
 from service.rules.access.scope import Scope
 from service.rules.events.headline import leading_of_event
 from service.rules.imported_runs import any_imported
 from service.schemas.audit import AuditAction
 from service.schemas.history import Drift
-from service.schemas.triage import Action, DecisionRequest, EventDetail, EventSummary, State
+from service.schemas.triage import (
+    Action,
+    DecisionRequest,
+    EventDetail,
+    EventSummary,
+    TriageAction,
+    TriageReceipt,
+    TriageRequest,
+)
 from service.store import bisect_results, decisions, drifts, events, revisions, runs
 from service.store import series as series_store
 from service.web.access import audit_log, guard
 from service.web.access.public_view import published
 from service.web.charts.drift_picture import drift_picture
 from service.web.current import database
-from service.web.pages import evidence
+from service.web.pages import evidence, inbox, overview
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.formats import Page, Table, page
 
 bp = page_blueprint("event")
 
-_LISTED = 100
+_LISTED = 50
+_DONE = {
+    TriageAction.ACKNOWLEDGE: "acknowledged",
+    TriageAction.EXPECT: "expected",
+    TriageAction.DISMISS: "marked as a false alarm",
+    TriageAction.REOPEN: "reopened",
+    TriageAction.ASSIGN: "assigned",
+    TriageAction.SNOOZE: "snoozed",
+    TriageAction.WAKE: "back in the list",
+}
 _COMPLETED = 30
 """Commits that the field of the fixing commit is completed from."""
 
@@ -44,19 +62,76 @@ class UnknownCommitError(Exception):
 
 @page(bp, "/events")
 def listed() -> Page:
-    """List the open events, those in one state, or all."""
-    shown = request.args.get("state", "open")
-    state = State(shown) if shown in set(State) else None
-    filter_ = events.EventFilter(state=state, open=True if shown == "open" else None)
-    offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
-    with database().reading() as session:
-        event_list = published(events.page(session, filter_, _LISTED, offset))
+    """List the events that the filters in the address select; without any, all open ones."""
+    return _list(inbox.read(request.args, path="/events", since=inbox.ALL, limit=_LISTED))
+
+
+def _list(events_: inbox.Inbox, **more: object) -> Page:
     return Page(
         "events.html",
-        {"events": event_list, "shown": shown, "states": ["open", *(state.value for state in State), "all"]},
-        document=lambda: event_list,
-        table=lambda: _event_table(event_list.items),
+        inbox.context(events_, states=inbox.STATES, **more),
+        document=lambda: events_.events,
+        table=lambda: _event_table(events_.events.items),
     )
+
+
+@bp.post("/events/triage")
+def triage() -> ResponseReturnValue:
+    """Decide once about the events that were selected in a list, and show the list again."""
+    form, chosen = forms.given(), request.form.getlist("event")
+    path, query = _list_address(form.get("list", "/"))
+    try:
+        asked = TriageRequest.model_validate(_triage_fields(form, chosen))
+        with database().writing() as session:
+            receipt = triage_events.triage(session, asked, asked.author or "", datetime.now(UTC))
+            for event_id in receipt.done:
+                decided = AuditAction.DECIDED if asked.action.decision else AuditAction.MARKED
+                what = {"decision": asked.action.value, "reason": asked.reason}
+                audit_log.record(session, decided, f"event {event_id}", what, asked.author)
+    except ValidationError as error:
+        problem = forms.wrong(error) if chosen else "Select at least one event."
+        again = {"form": form, "checked": chosen, "problem": problem}
+        if path == "/":
+            page_ = overview.contents(inbox.read(query, path=path, since=inbox.VISIT, limit=overview.EVENTS), **again)
+        else:
+            page_ = _list(inbox.read(query, path=path, since=inbox.ALL, limit=_LISTED), **again)
+        return render_template(page_.template, **page_.context), HTTPStatus.UNPROCESSABLE_ENTITY
+    detect_drifts.refresh(database())
+    flash(_receipt(asked.action, receipt))
+    endpoint = "overview.show" if path == "/" else "event.listed"
+    return redirect(url_for(endpoint, **query), HTTPStatus.SEE_OTHER)  # type: ignore[arg-type]
+
+
+def _list_address(address: str) -> tuple[str, dict[str, str]]:
+    """Return the path and the query of the list that a form was sent from: the first page, where it is none."""
+    parts = urlsplit(address)
+    names = ("state", "since", "direction", "subject", "host", "assignee", "certainty", "sort", "folded", "snoozed")
+    query = {name: value for name, value in parse_qsl(parts.query) if name in {*names, "offset"}}
+    return ("/events" if parts.path == "/events" else "/"), query
+
+
+def _triage_fields(form: dict[str, str], chosen: list[str]) -> dict[str, Any]:
+    """Return the fields of a request; those that belong to another action are ignored, as the form shows all."""
+    action = form.get("action", "")
+    fields: dict[str, Any] = {"events": chosen, "action": action, "author": form["author"]}
+    if reason := form.get("reason"):
+        fields["reason"] = reason
+    if action == TriageAction.ASSIGN:
+        fields["assignee"] = form.get("assignee") or form["author"]
+    if action == TriageAction.SNOOZE and (day := form.get("until")):
+        try:
+            fields["until"] = datetime.combine(datetime.fromisoformat(day).date(), time(), UTC)
+        except ValueError:
+            fields["until"] = day
+    return fields
+
+
+def _receipt(action: TriageAction, receipt: TriageReceipt) -> str:
+    number = len(receipt.done)
+    text = f"{number:,} event{'s' if number != 1 else ''} {_DONE[action]}."
+    if receipt.refused:
+        text += f" {len(receipt.refused):,} left as they were: {receipt.refused[0].reason}"
+    return text
 
 
 @page(bp, "/events/<event_id>")
@@ -179,12 +254,13 @@ def _event_table(summaries: list[EventSummary]) -> Table:
         "drifts",
     )
     return Table(
-        (*columns, "silenced"),
+        (*columns, "silenced", "found_at", "importance", "series", "assignee"),
         (
             (
                 *(event.id, event.subject, event.state.value, event.cause.value, event.direction.value, event.headline),
                 event.certainty.value,
                 *(event.revision, event.committed_at, event.n_drifts, event.silenced),
+                *(event.found_at, round(event.importance, 1), event.n_series, event.assignee),
             )
             for event in summaries
         ),

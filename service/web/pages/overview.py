@@ -1,108 +1,77 @@
-"""The overview: the open events, where everything stands, and what could not be measured."""
+"""The first page: what moved since the reader looked last, what is being measured, and what could not be measured."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import groupby
-from typing import Any
 
+from flask import request
 from sqlalchemy.orm import Session
 
-from runner.contract import Case, Outcome
-from service.schemas.history import Drift, RunSummary, SeriesSummary
-from service.schemas.triage import EventSummary
-from service.store import events, hosts, jobs, outlines, overview, runs
-from service.store.events import EventFilter
+from runner.contract import Outcome
+from service.schemas.history import Drift, RunSummary
+from service.store import hosts, jobs, overview, runs
 from service.store.jobs import JobFilter
 from service.store.runs import RunFilter
-from service.store.shared_rows import case_key
 from service.web.access import guard
 from service.web.access.public_view import published
-from service.web.charts.sparkline import sparkline
 from service.web.current import database
+from service.web.pages import inbox
 from service.web.pages.error_pages import page_blueprint
+from service.web.pages.inbox import Inbox
 from service.web.rendering.formats import Page, page
-from service.web.rendering.metric_order import rank
 from service.web.rendering.tables import drift_table
 
 bp = page_blueprint("overview")
 
-_OPEN = 50
-"""Open events that are shown."""
-_SETTLED = 10
-"""Settled events that are shown."""
-_DRIFTS = 6
-"""Drifts of an event that are shown; the page of the event lists all."""
+EVENTS = 25
+"""Events on one page."""
 _LISTED_DRIFTS = 60
 """Open drifts in the JSON and CSV formats."""
 _SERIES = 40
+"""Judged series in the JSON format."""
 _FAILURES = 50
+_SHOWN_FAILURES = 10
 _JOBS = 10
 _ACTIVE = timedelta(minutes=10)
 """How long after its newest run a host still counts as measuring."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventRow:
-    """A stored event with its leading drifts; none, where no drift of it is found any more."""
-
-    event: EventSummary
-    drifts: list[Drift]
-
-
-@dataclass(frozen=True, slots=True)
-class CaseTable:
-    """The judged series of one case."""
-
-    subject: str
-    host: str
-    case: str
-    case_key: str
-    series: tuple[SeriesSummary, ...]
-
-
 @page(bp, "/", formats_rule="/overview")
 def show() -> Page:
-    """Show the overview."""
+    """Show the first page."""
+    return contents(inbox.read(request.args, path="/", since=inbox.VISIT, limit=EVENTS))
+
+
+def contents(listed: Inbox, **more: object) -> Page:
+    """Return the first page with a list of events."""
     with database().reading() as session:
-        open_events = events.page(session, EventFilter(open=True), _OPEN, 0)
-        settled = events.page(session, EventFilter(open=False, found=True), _SETTLED, 0)
-        leading = overview.leading_drifts(
-            session, [event.id for event in (*open_events.items, *settled.items)], _DRIFTS
-        )
-        series, n_series = overview.judged(session, _SERIES)
+        n_judged = overview.n_judged(session)
         failures, quarantined = _failures(session), runs.quarantined_hosts(session)
-        with_sparkline = [leading[event.id][0].series_id for event in open_events.items if leading[event.id]]
-        drawn = outlines.read(session, [*with_sparkline, *(summary.id for summary in series)])
         all_hosts, activity = hosts.listed(session), overview.activity(session, datetime.now(UTC) - _ACTIVE)
         open_jobs = jobs.page(session, JobFilter(open=True), _JOBS)
     if guard.is_anonymous():
         all_hosts, activity, quarantined = [], [], []
         open_jobs = open_jobs.model_copy(update={"items": (), "total": 0})
-        open_events, settled, failures = published(open_events), published(settled), published(failures)
+        failures = published(failures)
+    grouped = _by_revision(failures)
     return Page(
         "overview.html",
-        {
-            "open_events": open_events,
-            "open_rows": [EventRow(event, leading[event.id]) for event in open_events.items],
-            "settled": settled,
-            "settled_rows": [EventRow(event, leading[event.id]) for event in settled.items],
-            "sparklines": {series_id: sparkline(outline) for series_id, outline in drawn.items()},
-            "cases": _cases(series),
-            "flagged": {series_id: len(outline.flagged) for series_id, outline in drawn.items()},
-            "n_series": n_series,
-            "failures": _by_revision(failures),
-            "quarantined": quarantined,
-            "hosts": all_hosts,
-            "activity": activity,
-            "jobs": open_jobs,
-        },
+        inbox.context(
+            listed,
+            n_series=n_judged,
+            failures=grouped[:_SHOWN_FAILURES],
+            n_failures=len(grouped),
+            quarantined=quarantined,
+            hosts=all_hosts,
+            activity=activity,
+            jobs=open_jobs,
+            **more,
+        ),
         document=lambda: {
-            "events": open_events.items,
+            "events": listed.events.items,
             "drifts": _open_drifts(),
-            "series": series,
+            "series": _judged(),
             "not_measured": failures,
             "quarantined": quarantined,
             "hosts": all_hosts,
@@ -111,6 +80,11 @@ def show() -> Page:
         },
         table=lambda: drift_table(_open_drifts()),
     )
+
+
+def _judged() -> object:
+    with database().reading() as session:
+        return overview.judged(session, _SERIES)[0]
 
 
 def _open_drifts() -> list[Drift]:
@@ -134,21 +108,6 @@ def _is_measured(session: Session, run: RunSummary) -> bool:
         subject=run.subject, case=run.case, revision=run.revision, outcome=Outcome.MEASURED, quarantined=False
     )
     return runs.page(session, measured, 1, 0).total > 0
-
-
-def _cases(series: Iterable[SeriesSummary]) -> list[CaseTable]:
-    def case(summary: SeriesSummary) -> tuple[str, str, str, str]:
-        return summary.subject, summary.host, summary.case, summary.definition
-
-    def order(summary: SeriesSummary) -> tuple[Any, ...]:
-        return case(summary), rank(summary.metric)
-
-    tables = []
-    for (subject, host, name, _), group in groupby(sorted(series, key=order), case):
-        summaries = tuple(group)
-        key = case_key(Case(**summaries[0].model_dump(include={"workload", "definition", "parameters"})))
-        tables.append(CaseTable(subject, host, name, key, summaries))
-    return tables
 
 
 def _by_revision(failures: Iterable[RunSummary]) -> list[list[RunSummary]]:

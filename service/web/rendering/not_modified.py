@@ -13,7 +13,10 @@ from flask import Response, request, session
 from service.store.engine.data_version import version
 from service.web.access import guard
 from service.web.current import database
+from service.web.rendering import reader_visit
 
+_OF_NO_PAGE = frozenset({reader_visit.SEEN_AT, "_permanent"})
+"""What the cookie holds and no page shows."""
 _SECONDS = 30
 """For how long a page that depends on the time may be out of date."""
 
@@ -24,7 +27,8 @@ def current_etag() -> str | None:
     if stored is None:
         return None
     caller = guard.caller()
-    who = caller.name, sorted(caller.scopes), caller.token_id, sorted(session.items())
+    cookie = sorted((name, value) for name, value in session.items() if name not in _OF_NO_PAGE)
+    who = caller.name, sorted(caller.scopes), caller.token_id, cookie
     what = request.full_path, request.headers.get("Accept", ""), stored, who, int(time.time() / _SECONDS)
     return hashlib.sha256(repr(what).encode()).hexdigest()[:24]
 

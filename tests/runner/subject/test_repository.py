@@ -28,6 +28,20 @@ def test_without_dots_everything_up_to_a_revision(history: list[str], tmp_path: 
     assert [revision.commit for revision in repository.revisions("HEAD~2")] == history[:3]
 
 
+def test_lists_the_tags_and_branches_that_name_commits(history: list[str], git: Run, tmp_path: Path) -> None:
+    git("tag", "v1.0", history[1])
+    git("tag", "--annotate", "--message", "Release", "v1.1", history[3])
+    git("tag", "tree", f"{history[0]}^{{tree}}")
+    git("update-ref", "refs/remotes/origin/next", history[2])
+    found = open_repository(str(tmp_path / "subject"), tmp_path).refs()
+    assert {(ref.kind, ref.name, ref.commit) for ref in found} == {
+        ("tag", "v1.0", history[1]),
+        ("tag", "v1.1", history[3]),
+        ("branch", "main", history[4]),
+        ("branch", "origin/next", history[2]),
+    }
+
+
 def test_follows_the_main_line_unless_asked(history: list[str], git: Run, commit: Run, tmp_path: Path) -> None:
     git("checkout", "--quiet", "-b", "side", history[3])
     side = commit("Side", other="x")

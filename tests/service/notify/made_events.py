@@ -32,6 +32,7 @@ def event(name: str = "0123456789abcdef", **changes: Any) -> EventSummary:
         "blamed": "Grow the buffers",
         "committed_at": NOW,
         "first_seen_at": NOW,
+        "found_at": NOW,
         "changed_at": NOW,
         "n_drifts": 1,
         "n_series": 1,

@@ -42,6 +42,16 @@ def test_a_digest_is_due_once_a_day() -> None:
     assert not may_send(daily, morning + timedelta(hours=5), morning)
 
 
+def test_a_weekly_digest_is_due_on_its_day_alone() -> None:
+    weekly = channel(digest="08:00", digest_day="monday")
+    monday = datetime(2025, 6, 2, 6, tzinfo=UTC)
+    for hours in range(7 * 24):
+        assert digest_due(weekly, monday + timedelta(hours=hours)) == monday
+    assert digest_due(weekly, monday - timedelta(seconds=1)) == monday - timedelta(days=7)
+    assert not may_send(weekly, monday + timedelta(days=3), monday)
+    assert may_send(weekly, monday + timedelta(days=7), monday)
+
+
 def test_a_digest_does_not_come_twice_or_never_when_the_clocks_change() -> None:
     early = channel(digest="02:30")
     for change in (datetime(2025, 3, 30, tzinfo=UTC), datetime(2025, 10, 26, tzinfo=UTC)):

@@ -18,6 +18,11 @@ EXAMPLES: dict[str, Any] = {
         }
     },
     "decide_event": {"action": "expect", "reason": "The new cache needs these pages."},
+    "triage_events": {
+        "events": ["3f9c2a7be0d14c55", "81f0c7d92ab34e16"],
+        "action": "snooze",
+        "until": "2026-12-01T00:00:00Z",
+    },
     "silence_series": {
         "subject": "parser",
         "case": "parser[*]",

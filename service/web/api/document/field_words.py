@@ -38,6 +38,7 @@ FIELD_WORDS = {
     "cause": "What the drift is attributed to.",
     "cells": "The cells: one workload in one configuration on one host each.",
     "census": "The system calls for memory; none if they were not recorded.",
+    "certainty": "How sure the change and its cause are.",
     "change": "The level after minus the level before, in the metric's unit.",
     "changed": "The names of the knobs to change.",
     "changed_at": "When its state changed last.",

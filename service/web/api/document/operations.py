@@ -30,6 +30,7 @@ _IDS: Mapping[str, str] = {
     "events.get": "get_event",
     "events.listed": "list_events",
     "events.log": "list_decisions",
+    "events.triage": "triage_events",
     "export.get": "export",
     "gates.base": "get_gate_base",
     "gates.post": "judge_gate",

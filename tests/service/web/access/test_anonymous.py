@@ -59,6 +59,8 @@ WITH_TOKEN = {
     *("matrix.show", "api.nights.get", "subjects.listed", "api.subjects.listed", "api.subjects.get"),
     *("api.export.get", "api.revisions.get", "compare.between"),
     # what writes, or has the service compute
+    *("event.triage", "api.events.triage", "judged_series.listed"),
+    *("releases.listed", "releases.choose", "releases.show"),
     *("event.decide", "api.events.decide", "silences.add", "silences.end", "api.silences.add", "api.silences.end"),
     *("jobs.order", "jobs.change", "bisect.order", "bisect.profile_both", "evidence.order_profiles"),
     *("evidence.order_remedy", "api.jobs.order", "api.jobs.cancel", "api.jobs.pause", "api.jobs.resume"),
@@ -145,6 +147,7 @@ def values(public: APIFlask) -> dict[str, str]:
         **{"name": "copy_service", "job_id": "1", "subject": history.SUBJECT, "form": "pprof", "kind": "faults"},
         **{"base": history.commit(1), "head": history.commit(2), "environment": history.NEW.hash},
         **{"run_id": str(history.run_id(3)), "profile_id": str(history.run_id(3)), "act": "pause", "token_id": "x"},
+        **{"between": f"{history.commit(1)}...{history.commit(2)}"},
     }
 
 

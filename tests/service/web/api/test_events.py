@@ -283,7 +283,7 @@ def test_the_same_history_gives_the_same_events_in_one_batch_or_many(tmp_path: P
     assert told[0] == told[1]
     assert told[0] == [
         ("+50 minor faults (+50 %) in copy[mib=1] and 1 more", "reopened", 4),
-        ("-50 minor faults (-33.3 %) in copy[mib=1] and 1 more", "new", 2),
+        ("−50 minor faults (−33.3 %) in copy[mib=1] and 1 more", "new", 2),
     ]
 
 

@@ -10,7 +10,7 @@ from openapi_spec_validator import validate
 
 from runner.contract import Report, RevisionList
 from runner.contract.job import JobOrder
-from service.schemas.triage import DecisionRequest, SilenceRequest
+from service.schemas.triage import DecisionRequest, SilenceRequest, TriageRequest
 from service.web.api.document.examples import EXAMPLES
 from tests.service.web.application import application
 
@@ -59,6 +59,7 @@ def test_every_operation_is_described(document: dict[str, Any]) -> None:
         ("/api/v1/drifts/{drift_id}", "get"),
         ("/api/v1/events", "get"),
         ("/api/v1/events/{event_id}", "get"),
+        ("/api/v1/events/triage", "post"),
         ("/api/v1/events/{event_id}/decisions", "get"),
         ("/api/v1/events/{event_id}/decisions", "post"),
         ("/api/v1/events/{event_id}/deliveries", "get"),
@@ -124,7 +125,7 @@ def test_a_field_has_its_docstring(document: dict[str, Any]) -> None:
 
 def test_the_examples_are_valid_requests() -> None:
     models = {"order_job": JobOrder, "decide_event": DecisionRequest, "silence_series": SilenceRequest}
-    models |= {"store_revisions": RevisionList, "store_run": Report}
+    models |= {"store_revisions": RevisionList, "store_run": Report, "triage_events": TriageRequest}
     assert set(models) == set(EXAMPLES)
     for name, model in models.items():
         model.model_validate_json(json.dumps(EXAMPLES[name]))

@@ -72,7 +72,7 @@ def test_the_short_address_leads_there(client: FlaskClient) -> None:
 def test_what_is_not_there_is_said_with_what_to_write(client: FlaskClient) -> None:
     text = read(client, "/compare?base=%3Cscript%3E&head=0000000")
     assert "There is no <script>." in text
-    assert "There is no 0000000. Write the first letters" in text
+    assert "There is no 0000000. Write a tag, a branch, a date" in text
 
 
 def test_a_commit_that_does_not_build_has_nothing_in_common(client: FlaskClient) -> None:

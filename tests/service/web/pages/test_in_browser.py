@@ -403,6 +403,31 @@ def test_the_overview_brings_itself_up_to_date(growing: tuple[FlaskClient, str],
     watched.assert_quiet()
 
 
+def test_events_are_decided_by_keys_and_a_selection_stays_when_the_list_brings_itself_up_to_date(
+    growing: tuple[FlaskClient, str], opened: Opener
+) -> None:
+    client, address = growing
+    history.send(client, history.reports()[history.REGRESSION :])
+    watched = opened(address)
+    page = watched.open("/")
+    for key in ("j", "j", "k", "j", "x"):
+        page.keyboard.press(key)
+    second = page.locator("li.inbox-row").nth(1).locator("input")
+    assert second.is_checked()
+    page.evaluate("document.querySelector('main').dataset.old = 1")
+    history.send(client, [history.reports()[-1].model_copy(update={"run_id": history.run_id(99)})])
+    page.locator("main:not([data-old])").wait_for()
+    assert second.is_checked()
+    page.keyboard.press("e")
+    assert page.locator("select[name=action]").input_value() == "expect"
+    page.keyboard.type("a new cache")
+    page.get_by_label("Your name").fill("Ada")
+    page.get_by_label("Your name").press("Enter")
+    page.get_by_text("1 event expected.").wait_for()
+    watched.assert_fits()
+    watched.assert_quiet()
+
+
 def test_a_job_tells_its_progress_by_itself_and_keeps_what_is_typed(
     growing: tuple[FlaskClient, str], opened: Opener
 ) -> None:

@@ -1,0 +1,43 @@
+"""Says in a few words who should look at an event, and what to do about it. Pure."""
+
+from __future__ import annotations
+
+from service.schemas.history import Cause, Certainty, Direction
+from service.schemas.triage import EventSummary, State
+
+_NAMED = 2
+"""Most authors that are named; more are counted."""
+
+
+def who_looks(event: EventSummary) -> str:
+    """Return who should look: who was chosen, else the authors of the commits that can have caused it; else nobody."""
+    if event.assignee:
+        return event.assignee
+    if event.culprits:
+        return _names(list(dict.fromkeys(culprit.author for culprit in event.culprits if culprit.author)))
+    if event.cause in {Cause.COMMIT, Cause.BOTH}:
+        if event.certainty is Certainty.SINGLE and event.author:
+            return event.author
+        if event.n_candidates and len(event.authors) <= _NAMED:
+            return _names(event.authors)
+    return ""
+
+
+def what_to_do(event: EventSummary) -> str:
+    """Return what to do next."""
+    if not event.open:
+        return ""
+    if event.certainty is Certainty.PROVISIONAL:
+        return "Wait: one more run confirms it"
+    if event.cause is Cause.UNKNOWN:
+        return "Check the host"
+    in_doubt = event.certainty is Certainty.RANGE and event.n_candidates > 1
+    if in_doubt and event.state is not State.ACKNOWLEDGED:
+        return f"Find the commit among {event.n_candidates:,}"
+    if event.direction is Direction.IMPROVEMENT:
+        return "Accept the new level"
+    return "Undo the setting, or accept it" if event.cause is Cause.CONFIG else "Fix it, or accept it"
+
+
+def _names(authors: list[str]) -> str:
+    return " or ".join(authors) if len(authors) <= _NAMED else f"{len(authors)} authors"

@@ -1,0 +1,110 @@
+"""Ranks events by importance: size × price × number of series × certainty. Pure.
+
+``importance = log2(1 + size) · log2(1 + price) · log2(1 + series) · certainty``, with the size in percent and the price
+in microseconds. Each factor grows with its term alone, so an event that is at least as large, as dear, as wide and as
+sure as another never ranks below it. The logarithms keep one term from deciding alone: a count that grows from 1 to 10
+faults is large and cheap, and comes after one that grows from a million by half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log2
+
+from runner.contract import Kind, metric
+from service.rules.events.headline import leading_drift
+from service.schemas.history import Certainty, Drift, certainty
+
+LARGEST = 10_000.0
+"""The size of a change in percent from which on no change is larger; that of a change from zero."""
+FAULT_SECONDS = 0.5e-6
+"""CPU time of a minor fault where nobody measured it: about what the canary measures on current hosts."""
+PAGE_BYTES = 4096
+UNPRICED_SECONDS = 1e-3
+"""The price of a change that no cost of a fault bounds, such as a rate: that of two thousand faults."""
+_WEIGHTS: Mapping[Certainty, float] = {
+    Certainty.PROVISIONAL: 0.25,
+    Certainty.RANGE: 0.75,
+    Certainty.SINGLE: 0.9,
+    Certainty.CONFIRMED: 0.9,
+    Certainty.PROVEN: 1.0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EventTerms:
+    """What the importance of an event is made of.
+
+    Attributes
+    ----------
+    size
+        Its largest change in percent of the level before, at most :data:`LARGEST`.
+    price
+        What its dearest change is worth, in seconds of CPU time of one execution; estimated where nobody measured it.
+    n_series
+        How many series it moved.
+    certainty
+        How sure its cause is.
+    """
+
+    size: float
+    price: float
+    n_series: int
+    certainty: Certainty
+
+
+def importance(terms: EventTerms) -> float:
+    """Return the importance of an event: zero or more, without an upper bound."""
+    size = log2(1 + min(terms.size, LARGEST))
+    price = log2(1 + terms.price / 1e-6)
+    return size * price * log2(1 + max(terms.n_series, 1)) * _WEIGHTS[terms.certainty]
+
+
+def event_terms(drifts: Sequence[Drift], *, proven: bool) -> EventTerms:
+    """Return the terms of an event.
+
+    Parameters
+    ----------
+    drifts
+        The drifts that made it, at least one.
+    proven
+        Whether a bisect has proven its commits.
+    """
+    first = leading_drift(drifts)
+    sure = any(not drift.evidence.wants_rerun for drift in drifts)
+    return EventTerms(
+        size=max(_size(drift) for drift in drifts),
+        price=max(_price(drift) for drift in drifts),
+        n_series=len({drift.series_id for drift in drifts if drift.series_id}),
+        certainty=certainty(
+            first.cause, len(first.candidates), sure=sure, all_known=first.candidates_known, proven=proven
+        ),
+    )
+
+
+def is_below_floor(drifts: Sequence[Drift], sure: Certainty) -> bool:
+    """Return whether every drift of an event is so small that running the same bytes again can show the same.
+
+    Only counts have a floor. Where no two runs of the same bytes were measured, it is one fault for a cause that is not
+    settled, and zero for any other: one commit alone, or a proof, is a reason for one fault more.
+    """
+    settled = sure in {Certainty.SINGLE, Certainty.PROVEN, Certainty.CONFIRMED}
+    return all(
+        drift.kind is Kind.COUNT
+        and metric(drift.metric).exact
+        and abs(drift.change) <= ((0 if settled else 1) if drift.floor is None else drift.floor)
+        for drift in drifts
+    )
+
+
+def _size(drift: Drift) -> float:
+    return LARGEST if drift.percent is None else min(abs(drift.percent), LARGEST)
+
+
+def _price(drift: Drift) -> float:
+    if drift.price is not None:
+        return abs(drift.price.seconds)
+    size = abs(float(drift.change))
+    seconds = {"faults": size * FAULT_SECONDS, "bytes": size / PAGE_BYTES * FAULT_SECONDS, "s": size}
+    return seconds.get(drift.unit, UNPRICED_SECONDS)

@@ -1,0 +1,35 @@
+"""Reads from when on a reader wants to see events: a date, a day of the week, a number of days. Pure."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, time, timedelta
+
+DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_AGO = re.compile(r"([0-9]{1,4})([hdw])")
+_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
+
+
+def since(text: str, now: datetime) -> datetime:
+    """Return the time that a text stands for, in UTC.
+
+    ``2026-11-20`` and the name of a day of the week stand for the beginning of that day (of the last one before today),
+    ``36h``, ``7d`` and ``4w`` for that long ago, and a time with a zone (ISO 8601) for itself.
+
+    Raises
+    ------
+    ValueError
+        If it stands for no time; the text says what would.
+    """
+    word = text.strip().lower()
+    if ago := _AGO.fullmatch(word):
+        return now - timedelta(hours=int(ago[1]) * _HOURS[ago[2]])
+    if word in DAYS:
+        today = now.astimezone(UTC).date()
+        passed = (today.weekday() - DAYS.index(word)) % len(DAYS) or len(DAYS)
+        return datetime.combine(today - timedelta(days=passed), time(), UTC)
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{text!r} is no date: write 2026-11-20, friday, 7d or all") from None

@@ -1,0 +1,66 @@
+"""Reads the texts by which people name a commit: ``v5.4.6``, ``main~20``, ``2026-11-20``, a part of a hash. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+_STEPS = re.compile(r"(?:~[0-9]{0,6}|\^[0-9]{0,2})*$")
+_STEP = re.compile(r"([~^])([0-9]*)")
+MOST_STEPS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionText:
+    """A text that names a commit.
+
+    Attributes
+    ----------
+    name
+        A tag, a branch, or a part of a hash.
+    steps
+        From there to the commit: each is the number of a parent, from 1. ``~2`` is two steps to first parents.
+    """
+
+    name: str
+    steps: tuple[int, ...] = ()
+
+
+def read(text: str) -> RevisionText:
+    """Read a text as git does, as far as ``~`` and ``^`` go."""
+    text = text.strip()
+    found = _STEPS.search(text)
+    tail = found.group() if found else ""
+    steps: list[int] = []
+    for sign, digits in _STEP.findall(tail):
+        number = int(digits) if digits else 1
+        if sign == "~":
+            steps += [1] * min(number, MOST_STEPS)
+        elif number:
+            steps.append(number)
+    return RevisionText(text[: len(text) - len(tail)], tuple(steps[:MOST_STEPS]))
+
+
+def walk(parents: Mapping[str, Sequence[str]], commit: str, steps: Sequence[int]) -> str | None:
+    """Return the commit to which steps lead; None where the service does not know it."""
+    for step in steps:
+        of_commit = parents.get(commit, ())
+        if step > len(of_commit):
+            return None
+        commit = of_commit[step - 1]
+    return commit if commit in parents else None
+
+
+def end_of_day(text: str) -> datetime | None:
+    """Return the end of the day, in UTC, or the time that a text names; None where it names none."""
+    try:
+        if len(text) == len("2026-11-20"):
+            return datetime.combine(date.fromisoformat(text) + timedelta(days=1), datetime.min.time(), UTC)
+        moment = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        return None
+    if len(text) < len("2026-11-20"):
+        return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -1,0 +1,66 @@
+"""Models of the changes between two releases."""
+
+from __future__ import annotations
+
+from service.schemas.history import Cause, Certainty, Direction, Number, View
+
+
+class ReleasePart(View):
+    """A drift between two releases."""
+
+    drift_id: str
+    event_id: str | None
+    cause: Cause
+    certainty: Certainty
+    name: str
+    """What caused it: the commit if only one can have, those that a bisect has proven, the knobs; else how many."""
+    commits: list[str]
+    """The only candidate, or the commits that a bisect has proven; empty where neither is known."""
+    change: Number
+    direction: Direction
+    configuration: bool
+    """Whether no commit caused it."""
+
+
+class ReleaseChange(View):
+    """The change of one series between two releases."""
+
+    series_id: int
+    case: str
+    host: str
+    metric: str
+    unit: str
+    before: Number
+    after: Number
+    change: Number
+    percent: float | None
+    commits: list[ReleasePart]
+    """The drifts that commits caused, in the order of the history."""
+    configuration: list[ReleasePart]
+    """The drifts that no commit caused."""
+    rest: Number
+    """What the drifts leave of the change."""
+
+
+class ReleaseSide(View):
+    """One of two releases."""
+
+    name: str
+    """As the address names it."""
+    commit: str
+    title: str
+    measured: str | None
+    """The newest measured commit that it contains; None where none is measured."""
+
+
+class Releases(View):
+    """What changed between two releases, the largest change first."""
+
+    subject: str
+    base: ReleaseSide
+    head: ReleaseSide
+    commits: int
+    """How many commits the head contains and the base does not."""
+    changes: list[ReleaseChange]
+    unchanged: int
+    """How many judged series that both have did not change."""

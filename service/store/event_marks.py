@@ -1,0 +1,38 @@
+"""Marks on events that are no decisions: who looks into one, and until when it is left out of the list."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from service.store.models import Event, EventDriftRow, Point, Run
+
+
+def assign(event: Event, assignee: str) -> None:
+    """Store who looks into an event; empty for nobody."""
+    event.assignee = assignee
+
+
+def snooze(session: Session, event: Event, until: datetime | None) -> None:
+    """Leave an event out of the list until a time; without one, until a run of one of its series."""
+    event.snoozed_until = until
+    event.wakes_after = None if until else session.scalar(select(func.coalesce(func.max(Run.number), 0)))
+
+
+def wake(event: Event) -> None:
+    """Put an event back into the list."""
+    event.snoozed_until, event.wakes_after = None, None
+
+
+def wake_after_run(session: Session, series_id: int) -> None:
+    """Put the events of a series back into the list that were to wait for a run which the series has now."""
+    newest = select(func.max(Point.run_number)).where(Point.series_id == series_id).scalar_subquery()
+    of_series = select(EventDriftRow.event_id).where(EventDriftRow.series_id == series_id)
+    session.execute(
+        update(Event)
+        .where(Event.wakes_after.is_not(None), Event.wakes_after < newest, Event.id.in_(of_series))
+        .values(wakes_after=None)
+        .execution_options(synchronize_session=False)
+    )

@@ -1,0 +1,116 @@
+"""The tags and branches of subjects, and the commits that people name by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from sqlalchemy import insert, select, update
+from sqlalchemy.orm import Session
+
+from runner import contract
+from service.rules.series import revision_text
+from service.store import revisions
+from service.store.models import RefRow, Revision, Subject
+
+_SHORTEST_HASH = 4
+_MOST = 5
+"""Most commits that one text can mean: more are as many too many."""
+
+
+class NamedCommit(NamedTuple):
+    """A commit that a text names."""
+
+    commit: str
+    title: str
+    subject: str
+
+
+def store(session: Session, subject_id: int, refs: Iterable[contract.Ref]) -> None:
+    """Store tags and branches: new ones, and those that point to another commit now. The others stay."""
+    known = {
+        (row.kind, row.name): row for row in session.scalars(select(RefRow).where(RefRow.subject_id == subject_id))
+    }
+    sent = {(ref.kind, ref.name): ref.commit for ref in refs}
+    new = [
+        {"subject_id": subject_id, "kind": kind, "name": name, "commit": commit}
+        for (kind, name), commit in sent.items()
+        if (kind, name) not in known
+    ]
+    if new:
+        session.execute(insert(RefRow), new)
+    for key, commit in sent.items():
+        if key in known and known[key].commit != commit:
+            session.execute(update(RefRow).where(RefRow.id == known[key].id).values(commit=commit))
+
+
+def listed(session: Session, subject: str | None = None, limit: int = 500) -> list[RefRow]:
+    """Return the tags and branches of a subject or of all, those of the newest commits first."""
+    query = (
+        select(RefRow)
+        .join(Revision, (Revision.subject_id == RefRow.subject_id) & (Revision.commit == RefRow.commit))
+        .order_by(RefRow.kind.desc(), Revision.committed_at.desc(), RefRow.name)
+        .limit(limit)
+    )
+    if subject is not None:
+        query = query.join(Subject, RefRow.subject_id == Subject.id).where(Subject.name == subject)
+    return list(session.scalars(query))
+
+
+def find(session: Session, text: str, subject: str | None = None) -> list[NamedCommit]:
+    """Return the known commits that a text can name: by a tag or a branch, a part of a hash, or a date.
+
+    Each may be followed by ``~20`` or ``^2``, as in git. A tag or a branch comes before a hash that begins like it; a
+    date names the newest commit of that day or before.
+    """
+    asked = revision_text.read(text)
+    starts = _by_ref(session, asked.name, subject) or _by_hash(session, asked.name, subject)
+    if not starts and not asked.steps:
+        starts = _by_date(session, asked.name, subject)
+    if not asked.steps:
+        return starts
+    return [found for start in starts if (found := _walked(session, start, asked.steps)) is not None]
+
+
+def _by_ref(session: Session, name: str, subject: str | None) -> list[NamedCommit]:
+    query = _commits(subject).join(
+        RefRow, (RefRow.subject_id == Revision.subject_id) & (RefRow.commit == Revision.commit)
+    )
+    for kind, named in (("tag", name), ("branch", name), ("branch", f"origin/{name}")):
+        rows = session.execute(query.where(RefRow.kind == kind, RefRow.name == named).limit(_MOST)).all()
+        if rows:
+            return [NamedCommit(*row) for row in rows]
+    return []
+
+
+def _by_hash(session: Session, prefix: str, subject: str | None) -> list[NamedCommit]:
+    if len(prefix) < _SHORTEST_HASH:
+        return []
+    begins = Revision.commit.startswith(prefix.lower(), autoescape=True)
+    return [NamedCommit(*row) for row in session.execute(_commits(subject).where(begins).limit(_MOST))]
+
+
+def _by_date(session: Session, text: str, subject: str | None) -> list[NamedCommit]:
+    moment = revision_text.end_of_day(text)
+    if moment is None:
+        return []
+    names = session.scalars(select(Subject.name).where(Subject.name == subject) if subject else select(Subject.name))
+    newest = (Revision.committed_at.desc(), Revision.position.desc())
+    found = (
+        session.execute(_commits(name).where(Revision.committed_at < moment).order_by(*newest).limit(1)).first()
+        for name in names.all()
+    )
+    return [NamedCommit(*row) for row in found if row is not None][:_MOST]
+
+
+def _walked(session: Session, start: NamedCommit, steps: tuple[int, ...]) -> NamedCommit | None:
+    subject_id = session.scalars(select(Subject.id).where(Subject.name == start.subject)).one()
+    commit = revision_text.walk(revisions.parents(session, subject_id), start.commit, steps)
+    if commit is None:
+        return None
+    return NamedCommit(*session.execute(_commits(start.subject).where(Revision.commit == commit)).one())
+
+
+def _commits(subject: str | None):  # type: ignore[no-untyped-def]
+    query = select(Revision.commit, Revision.title, Subject.name).join(Subject, Revision.subject_id == Subject.id)
+    return query if not subject else query.where(Subject.name == subject)

@@ -1,0 +1,289 @@
+"""The list of events, which the first page and ``/events`` share: one query, one row, filters in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+from flask import url_for
+from sqlalchemy.orm import Session
+
+from service.rules.access.scope import Scope
+from service.rules.events import since as since_rule
+from service.rules.events.advice import what_to_do, who_looks
+from service.rules.events.visit import Visit
+from service.schemas.history import Certainty, Direction, Drift
+from service.schemas.triage import EventList, EventOrder, EventSummary, State
+from service.store import events, hosts, outlines, overview, subjects
+from service.store.events import EventCounts, EventFilter
+from service.web.access import guard
+from service.web.access.public_view import published
+from service.web.charts.sparkline import Sparkline, sparkline
+from service.web.current import database
+from service.web.problems import unprocessable
+from service.web.rendering import forms, reader_visit
+
+ALL, VISIT, NOBODY = "all", "visit", "nobody"
+FIRST_VISIT = "7d"
+"""From when on a reader sees events who was never here before."""
+STATES = ("open", *(state.value for state in State), ALL)
+_SINCE_WORDS = {
+    VISIT: "your last visit",
+    "24h": "24 hours ago",
+    "friday": "Friday",
+    "7d": "7 days ago",
+    "30d": "30 days ago",
+    ALL: "the beginning",
+}
+_FOLDED_ROWS = 100
+
+Member = TypeVar("Member", bound=StrEnum)
+
+
+@dataclass(frozen=True, slots=True)
+class InboxQuery:
+    """What a reader wants to see, as the address says it; an empty text stands for all."""
+
+    path: str
+    state: str
+    since: str
+    direction: str = ""
+    subject: str = ""
+    host: str = ""
+    assignee: str = ""
+    certainty: str = ""
+    sort: str = EventOrder.IMPORTANCE.value
+    folded: str = ""
+    snoozed: str = ""
+    offset: int = 0
+
+    def address(self, **changes: object) -> str:
+        """Return the address of this list with some parameters changed; those without a value are left out."""
+        names = ("state", "since", "direction", "subject", "host", "assignee", "certainty", "sort", "folded", "snoozed")
+        query = {name: getattr(self, name) for name in names} | changes
+        defaults = {"state": "open", "sort": EventOrder.IMPORTANCE.value}
+        shown = {name: value for name, value in query.items() if value and value != defaults.get(name)}
+        return f"{self.path}?{urlencode(shown)}" if shown else self.path
+
+    @property
+    def filtered(self) -> bool:
+        """Whether any filter but the time is set."""
+        return any((self.direction, self.subject, self.host, self.assignee, self.certainty))
+
+    def filter(self, since: datetime | None) -> EventFilter:
+        """Return the filter of the store. Without a state, events of all states are selected."""
+        private = guard.is_anonymous()  # who looks into an event is not public, and a filter would tell
+        return EventFilter(
+            subject=self.subject or None,
+            state=State(self.state) if self.state in set(State) else None,
+            open=True if self.state == "open" else None,
+            direction=Direction(self.direction) if self.direction else None,
+            host=self.host or None,
+            assignee=None if not self.assignee or private else "" if self.assignee == NOBODY else self.assignee,
+            certainty=Certainty(self.certainty) if self.certainty else None,
+            since=since,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """An event with its leading drift; none, where no drift of it is found any more."""
+
+    event: EventSummary
+    drift: Drift | None
+    trend: Sparkline | None
+    who: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox:
+    """The list of events with all that its page shows.
+
+    Attributes
+    ----------
+    since
+        From when on events are listed; None for all of them.
+    chosen, since_words
+        What stands for that in the address, and how a sentence names it.
+    counts
+        The events that the filters select.
+    older
+        How many more events the filters select before ``since``.
+    nothing_new
+        Whether nothing was found since the last visit, and all open events are listed instead.
+    rows, folded_rows
+        One page of those events, and those below their floors if they are asked for.
+    """
+
+    query: InboxQuery
+    since: datetime | None
+    chosen: str
+    since_words: str
+    counts: EventCounts
+    older: int
+    nothing_new: bool
+    events: EventList
+    rows: list[EventRow]
+    folded_rows: list[EventRow]
+    choices: Mapping[str, Sequence[tuple[str, str]]]
+
+
+def read(args: Mapping[str, str], *, path: str, since: str, limit: int) -> Inbox:
+    """Return the list that an address asks for.
+
+    Parameters
+    ----------
+    args
+        The query of the address.
+    path
+        The address of the page without its query.
+    since
+        What holds where the query says nothing about the time.
+
+    Raises
+    ------
+    ProblemError
+        If the query has a value that is none.
+    """
+    query, now = _query(args, path, since), datetime.now(UTC)
+    visit = reader_visit.current(now) if since == VISIT else None
+    chosen = query.since
+    if chosen == VISIT and (visit is None or visit.since is None):
+        chosen = FIRST_VISIT
+    start = _start(chosen, visit, now)
+    with database().reading() as store:
+        filter_ = query.filter(start)
+        counts = events.counts(store, filter_)
+        everything = counts if start is None else events.counts(store, query.filter(None))
+        nothing_new = "since" not in args and since == VISIT and not counts.total and bool(everything.total)
+        if nothing_new:
+            filter_ = query.filter(None)
+        shown = replace(filter_, below_floor=None if query.snoozed else False, snoozed=bool(query.snoozed))
+        order = EventOrder(query.sort)
+        listed = published(events.page(store, shown, limit, query.offset, order))
+        folded = (
+            published(events.page(store, replace(shown, below_floor=True), _FOLDED_ROWS, 0, order)).items
+            if query.folded
+            else []
+        )
+        rows = _rows(store, [*listed.items, *folded])
+        choices = _choices(store, query)
+    return Inbox(
+        query=query,
+        since=start,
+        chosen=chosen,
+        since_words=_SINCE_WORDS.get(chosen, ""),
+        counts=everything if nothing_new else counts,
+        older=0 if nothing_new else everything.total - counts.total,
+        nothing_new=nothing_new,
+        events=listed,
+        rows=rows[: len(listed.items)],
+        folded_rows=rows[len(listed.items) :],
+        choices=choices,
+    )
+
+
+def _query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
+    sort = _one_of(EventOrder, args, "sort") or EventOrder.IMPORTANCE.value
+    state = args.get("state") or "open"
+    if state not in STATES:
+        raise unprocessable("state", f"is one of {', '.join(STATES)}")
+    try:
+        offset = min(max(int(args.get("offset", "0")), 0), 2**31)
+    except ValueError:
+        offset = 0
+    return InboxQuery(
+        path=path,
+        state=state,
+        since=(args.get("date") or args.get("since") or since)[:40],
+        direction=_one_of(Direction, args, "direction"),
+        subject=args.get("subject", "")[:200],
+        host=args.get("host", "")[:200],
+        assignee=args.get("assignee", "")[:100],
+        certainty=_one_of(Certainty, args, "certainty"),
+        sort=sort,
+        folded="1" if args.get("folded") else "",
+        snoozed="1" if args.get("snoozed") else "",
+        offset=offset,
+    )
+
+
+def _one_of(kind: type[Member], args: Mapping[str, str], name: str) -> str:
+    value = args.get(name, "")
+    if value and value not in set(kind):
+        raise unprocessable(name, f"is one of {', '.join(kind)}")
+    return value
+
+
+def _start(chosen: str, visit: Visit | None, now: datetime) -> datetime | None:
+    if chosen == ALL:
+        return None
+    if chosen == VISIT:
+        return visit.since if visit else None
+    try:
+        return since_rule.since(chosen, now)
+    except ValueError as error:
+        raise unprocessable("since", str(error)) from error
+
+
+def _rows(store: Session, items: Sequence[EventSummary]) -> list[EventRow]:
+    leading = overview.leading_drifts(store, [event.id for event in items], 1)
+    drawn = outlines.read(store, [of_event[0].series_id for of_event in leading.values() if of_event])
+    rows = []
+    for event in items:
+        drift = next(iter(leading[event.id]), None)
+        outline = drawn.get(drift.series_id) if drift else None
+        trend = sparkline(outline) if outline else None
+        rows.append(EventRow(event, drift, trend, who_looks(event), what_to_do(event)))
+    return rows
+
+
+def _choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str, str]]]:
+    """Return what the filters offer, each as the value in the address and the text that is shown."""
+    named = [entry.name for entry in subjects.listed(store).items]
+    offered: dict[str, list[tuple[str, str]]] = {
+        "since": list(_SINCE_WORDS.items()),
+        "direction": [("", "both directions"), ("regression", "worse"), ("improvement", "better")],
+        "certainty": [
+            ("", "any certainty"),
+            ("proven", "proven"),
+            ("single", "only candidate"),
+            ("confirmed", "no commit"),
+            ("range", "range of commits"),
+            ("provisional", "provisional"),
+        ],
+        "sort": [
+            ("importance", "most important"),
+            ("size", "largest"),
+            ("price", "dearest"),
+            ("found", "found last"),
+            ("committed", "newest commit"),
+        ],
+        "subject": [("", "all subjects"), *((name, name) for name in named)],
+    }
+    if not guard.is_anonymous():
+        offered["host"] = [("", "all hosts"), *((name, name) for name in hosts.names(store))]
+        assigned = [(name, name) for name in events.assignees(store)]
+        offered["assignee"] = [("", "anybody"), (NOBODY, "nobody yet"), *assigned]
+    if query.since not in _SINCE_WORDS:
+        offered["since"].insert(0, (query.since, query.since))
+    return offered
+
+
+def context(inbox: Inbox, **more: Any) -> dict[str, Any]:
+    """Return what the templates of the list need."""
+    return {
+        "inbox": inbox,
+        "may_decide": guard.caller().may(Scope.TRIAGE),
+        "author": forms.author(),
+        "form": {},
+        "checked": (),
+        "problem": None,
+        "triage_address": url_for("event.triage"),
+        **more,
+    }

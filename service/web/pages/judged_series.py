@@ -1,0 +1,79 @@
+"""The judged series, each with its level and its trend, by case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from flask import request
+
+from runner.contract import Case
+from service.schemas.history import SeriesSummary
+from service.store import outlines, overview
+from service.store.shared_rows import case_key
+from service.web.charts.sparkline import sparkline
+from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
+from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.metric_order import rank
+
+bp = page_blueprint("judged_series")
+
+_SERIES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class CaseTable:
+    """The judged series of one case."""
+
+    subject: str
+    host: str
+    case: str
+    case_key: str
+    series: tuple[SeriesSummary, ...]
+
+
+@page(bp, "/series")
+def listed() -> Page:
+    """List the judged series, those that were measured last first."""
+    offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
+    with database().reading() as session:
+        series, total = overview.judged(session, _SERIES, offset)
+        drawn = outlines.read(session, [summary.id for summary in series])
+    return Page(
+        "judged_series.html",
+        {
+            "cases": _cases(series),
+            "sparklines": {series_id: sparkline(outline) for series_id, outline in drawn.items()},
+            "flagged": {series_id: len(outline.flagged) for series_id, outline in drawn.items()},
+            "shown": len(series),
+            "total": total,
+            "offset": offset,
+            "limit": _SERIES,
+        },
+        document=lambda: series,
+        table=lambda: Table(
+            ("id", "subject", "host", "case", "metric", "unit", "points", "latest"),
+            (
+                (row.id, row.subject, row.host, row.case, row.metric, row.unit, row.n_points, row.latest)
+                for row in series
+            ),
+        ),
+    )
+
+
+def _cases(series: Iterable[SeriesSummary]) -> list[CaseTable]:
+    def case(summary: SeriesSummary) -> tuple[str, str, str, str]:
+        return summary.subject, summary.host, summary.case, summary.definition
+
+    def order(summary: SeriesSummary) -> tuple[Any, ...]:
+        return case(summary), rank(summary.metric)
+
+    tables = []
+    for (subject, host, name, _), group in groupby(sorted(series, key=order), case):
+        summaries = tuple(group)
+        key = case_key(Case(**summaries[0].model_dump(include={"workload", "definition", "parameters"})))
+        tables.append(CaseTable(subject, host, name, key, summaries))
+    return tables

@@ -1,0 +1,46 @@
+"""The present visit of the reader of this request: stored with the token, else in the signed cookie."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from flask import request, session
+
+from service.rules.events.visit import Visit, visit_at
+from service.store import visits
+from service.web.access import guard
+from service.web.current import database
+
+SINCE, SEEN_AT = "inbox-since", "inbox-seen"
+"""Names in the cookie. No page depends on the second one, which changes while a visit lasts."""
+
+
+def current(now: datetime) -> Visit:
+    """Return the visit that this request belongs to, and store it if it changed.
+
+    A page that brings itself up to date is no visit: nobody may be looking.
+    """
+    token = guard.caller().token_id if guard.by_token() else None
+    with database().reading() as store:
+        stored = visits.find(store, token) if token else _of_cookie()
+    if "HX-Request" in request.headers or request.method != "GET":
+        return stored or Visit(None, now)
+    visit = visit_at(stored, now)
+    if visit == stored:
+        return visit
+    if token:
+        with database().writing() as store:
+            visits.store(store, token, visit)
+    else:
+        session.permanent = True
+        session[SEEN_AT] = visit.seen_at.isoformat()
+        if visit.since:
+            session[SINCE] = visit.since.isoformat()
+    return visit
+
+
+def _of_cookie() -> Visit | None:
+    seen_at, since = session.get(SEEN_AT), session.get(SINCE)
+    if not seen_at:
+        return None
+    return Visit(datetime.fromisoformat(since) if since else None, datetime.fromisoformat(seen_at))

@@ -1,0 +1,60 @@
+// The list of events by keyboard, and filters that apply at once. Without this file its forms do the same.
+
+const list = () => document.querySelector("[data-inbox]");
+const rows = () => [...document.querySelectorAll("[data-inbox] li.inbox-row")];
+const box = (row) => row?.querySelector("input[name=event]");
+let current = -1;
+
+function go(to) {
+  const all = rows();
+  if (!all.length) return;
+  all[current]?.classList.remove("current");
+  current = Math.min(Math.max(to, 0), all.length - 1);
+  all[current].classList.add("current");
+  all[current].querySelector("a.title").focus();
+  all[current].scrollIntoView({ block: "nearest" });
+}
+
+// Chooses an action for the selected events, or for the current one, and leaves the last step to the reader.
+function prepare(action, field) {
+  const form = list();
+  if (!form?.elements.action) return;
+  if (!rows().some((row) => box(row)?.checked) && box(rows()[current])) box(rows()[current]).checked = true;
+  form.elements.action.value = action;
+  form.elements[field].focus();
+}
+
+const keys = {
+  j: () => go(current + 1),
+  k: () => go(current - 1),
+  x: () => { if (box(rows()[current])) box(rows()[current]).checked = !box(rows()[current]).checked; },
+  e: () => prepare("expect", "reason"),
+  s: () => prepare("snooze", "until"),
+  "?": () => document.querySelector(".bulk .keys")?.scrollIntoView({ block: "center" }),
+};
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest?.("input:not([type=checkbox]), select, textarea");
+  if (event.key === "Escape" && typing) typing.blur();
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
+  event.preventDefault();
+  keys[event.key]();
+});
+
+document.addEventListener("change", (event) => {
+  const form = event.target.closest?.("[data-filters]");
+  if (form) form.requestSubmit();
+});
+
+// What is selected, and where the reader is, stays when the page brings itself up to date.
+let chosen = [];
+let at = "";
+document.addEventListener("htmx:beforeSwap", () => {
+  chosen = rows().map(box).filter((input) => input?.checked).map((input) => input.value);
+  at = box(rows()[current])?.value ?? "";
+});
+document.addEventListener("htmx:afterSwap", () => {
+  for (const row of rows()) if (chosen.includes(box(row)?.value)) box(row).checked = true;
+  current = rows().findIndex((row) => box(row)?.value === at && at !== "");
+  rows()[current]?.classList.add("current");
+});

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from service.rules.events.advice import what_to_do, who_looks
+from service.schemas.history import Candidate, Cause, Direction
+from service.schemas.triage import State
+from tests.service.notify.made_events import event
+
+CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
+
+
+@pytest.mark.parametrize(
+    ("changes", "who", "what"),
+    [
+        ({"n_candidates": 1, "certainty": "single"}, "Ada", "Fix it, or accept it"),
+        (
+            {"n_candidates": 19, "authors": ["Ada", "Bo", "Cy"], "certainty": "range"},
+            "",
+            "Find the commit among 19",
+        ),
+        ({"n_candidates": 3, "authors": ["Bo"], "certainty": "range"}, "Bo", "Find the commit among 3"),
+        ({"culprits": [CULPRIT], "n_candidates": 3, "certainty": "proven"}, "Cy", "Fix it, or accept it"),
+        ({"confirmed": False, "certainty": "provisional", "n_candidates": 3}, "", "Wait: one more run confirms it"),
+        ({"cause": Cause.CONFIG, "certainty": "confirmed"}, "", "Undo the setting, or accept it"),
+        ({"cause": Cause.UNKNOWN, "certainty": "confirmed"}, "", "Check the host"),
+        (
+            {"n_candidates": 1, "certainty": "single", "direction": Direction.IMPROVEMENT},
+            "Ada",
+            "Accept the new level",
+        ),
+        (
+            {"n_candidates": 19, "certainty": "range", "assignee": "Di", "state": State.ACKNOWLEDGED},
+            "Di",
+            "Fix it, or accept it",
+        ),
+        ({"n_candidates": 1, "certainty": "single", "open": False, "state": State.FIXED}, "Ada", ""),
+    ],
+)
+def test_a_row_says_who_looks_and_what_to_do(changes: dict[str, Any], who: str, what: str) -> None:
+    made = event(**changes)
+    assert (who_looks(made), what_to_do(made)) == (who, what)

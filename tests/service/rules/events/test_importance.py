@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.rules.events.importance import EventTerms, event_terms, importance, is_below_floor
+from service.schemas.history import Candidate, Certainty, Drift
+from tests.service import made_series
+
+SUREST_LAST = (
+    (Certainty.PROVISIONAL,),
+    (Certainty.RANGE,),
+    (Certainty.SINGLE, Certainty.CONFIRMED),
+    (Certainty.PROVEN,),
+)
+terms = st.builds(
+    EventTerms,
+    size=st.floats(0, 1e9),
+    price=st.floats(0, 1e6),
+    n_series=st.integers(0, 10_000),
+    certainty=st.sampled_from(Certainty),
+)
+
+
+def sureness(terms: EventTerms) -> int:
+    return next(place for place, level in enumerate(SUREST_LAST) if terms.certainty in level)
+
+
+@given(terms, terms)
+def test_an_event_that_is_as_large_as_dear_as_wide_and_as_sure_never_ranks_below(a: EventTerms, b: EventTerms) -> None:
+    above = EventTerms(
+        size=max(a.size, b.size),
+        price=max(a.price, b.price),
+        n_series=max(a.n_series, b.n_series),
+        certainty=max(a, b, key=sureness).certainty,
+    )
+    assert importance(above) >= max(importance(a), importance(b))
+
+
+@pytest.mark.parametrize(
+    "more", [{"size": 200.0}, {"price": 0.2}, {"n_series": 12}, {"certainty": Certainty.PROVEN}], ids=str
+)
+def test_each_term_alone_raises_an_event(more: dict[str, object]) -> None:
+    terms = EventTerms(size=20, price=0.01, n_series=3, certainty=Certainty.RANGE)
+    assert importance(replace(terms, **more)) > importance(terms)
+
+
+def drift(before: int, after: int, **changes: object) -> Drift:
+    made = made_series.drift(1, made_series.point(0, before), made_series.point(1, after))
+    return made.model_copy(update=changes)
+
+
+def test_thousands_of_faults_stand_before_a_few_that_are_many_percent() -> None:
+    large, few, one = drift(20_000, 95_000), drift(1, 10), drift(7_229, 7_230)
+    ranked = sorted((one, few, large), key=lambda made: -importance(event_terms([made], proven=False)))
+    assert ranked == [large, few, one]
+
+
+def test_a_change_from_zero_is_of_the_largest_size_and_still_cheap() -> None:
+    from_zero = event_terms([drift(0, 12)], proven=False)
+    assert importance(from_zero) < importance(event_terms([drift(20_000, 95_000)], proven=False))
+
+
+@pytest.mark.parametrize(
+    ("change", "floor", "candidates", "below"),
+    [
+        (1, None, 5, True),  # nobody ran the same bytes twice, and any of five commits can have done it
+        (1, None, 1, False),  # one commit alone is a reason for one fault more
+        (2, None, 5, False),
+        (2, 2, 1, True),  # runs of the same bytes differ by two
+        (3, 2, 1, False),
+        (1, 0, 5, False),  # and here they never differ
+    ],
+)
+def test_what_runs_of_the_same_bytes_can_differ_by_is_below_the_floor(
+    change: int, floor: int | None, candidates: int, below: bool
+) -> None:
+    commits = [Candidate(commit=f"{number:040x}", title="", author="Ada") for number in range(candidates)]
+    made = drift(7_229, 7_229 + change, floor=floor, candidates=commits)
+    assert is_below_floor([made], event_terms([made], proven=False).certainty) is below
+
+
+def test_one_drift_above_its_floor_lifts_the_event() -> None:
+    small, large = drift(100, 101, floor=1), drift(100, 150, floor=1)
+    assert is_below_floor([small], Certainty.SINGLE)
+    assert not is_below_floor([small, large], Certainty.SINGLE)

@@ -1,0 +1,207 @@
+"""The list of events as a browser without JavaScript uses it: since when, filters, one decision about several."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from apiflask import APIFlask
+from flask.testing import FlaskClient
+
+from service.web import current
+from tests.service import reports
+from tests.service.web import history
+from tests.service.web.application import application
+from tests.service.web.text import page, read
+
+HERE = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
+
+
+@pytest.fixture
+def own(measured_app: APIFlask, tmp_path: Path) -> Iterator[FlaskClient]:
+    """A service of its own, on a copy of the history: what is decided stays."""
+    with measured_app.app_context():
+        stored = current.database().url.database
+    with closing(sqlite3.connect(str(stored))) as source, closing(sqlite3.connect(tmp_path / "faultwatch.db")) as copy:
+        source.backup(copy)
+    with application(tmp_path) as app:
+        yield app.test_client()
+
+
+def listed(client: FlaskClient, query: str = "") -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = client.get(f"/events.json{query}").json["items"]
+    return items
+
+
+def decide(client: FlaskClient, events: list[str], **form: str) -> Any:
+    return client.post("/events/triage", data={"event": events, "author": "Ada", **form}, headers=HERE)
+
+
+def looked_last(client: FlaskClient, ago: timedelta) -> None:
+    with client.session_transaction() as session:
+        session["inbox-seen"] = (datetime.now(UTC) - ago).isoformat()
+
+
+def test_a_visit_lists_what_was_found_since_the_last_one_or_else_all(own: FlaskClient) -> None:
+    assert "3 open events since 7 days ago" in read(own, "/")
+    looked_last(own, timedelta(hours=1))
+    assert "3 open events since your last visit" in read(own, "/")
+    assert "3 open events since your last visit" in read(own, "/"), "loading the page again empties nothing"
+
+    with own.session_transaction() as session:
+        now = datetime.now(UTC).isoformat()
+        session["inbox-seen"], session["inbox-since"] = now, now
+    text = read(own, "/")
+    assert "Nothing new since your last visit" in text
+    assert "All 3 open events, the most important first" in text
+    assert "No open events since" in read(own, "/?since=visit")
+
+
+def test_the_most_important_is_first_and_a_single_fault_is_last(client: FlaskClient) -> None:
+    events = listed(client)
+    ranks = [event["importance"] for event in events]
+    assert ranks == sorted(ranks, reverse=True)
+    assert "+1 " in events[-1]["headline"].replace("\xa0", " ")
+    names = [event["headline"] for event in events]
+    assert [event["headline"] for event in listed(client, "?sort=committed")] != names
+    assert names == [event["headline"] for event in client.get("/overview.json").json["events"]]
+
+
+@pytest.mark.parametrize(
+    ("query", "events"),
+    [
+        ("direction=improvement", 1),
+        ("host=lab-1", 3),
+        ("host=lab-9", 0),
+        ("subject=copyd&direction=regression", 2),
+        ("certainty=single", 1),
+        ("assignee=nobody", 3),
+        ("assignee=Ada", 0),
+        ("since=24h", 3),
+        ("since=2100-01-01", 0),
+        ("date=2100-01-01&since=7d", 0),
+    ],
+)
+def test_filters_stand_in_the_address(client: FlaskClient, query: str, events: int) -> None:
+    assert len(listed(client, f"?{query}")) == events
+    assert f"{events or 'No'} open event" in read(client, f"/events?{query}")
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("sort=age", "sort: is one of importance, size, price, found, committed"),
+        ("since=yesterday", "is no date: write 2026-11-20, friday, 7d or all"),
+        ("direction=up", "direction: is one of regression, improvement"),
+        ("state=lost", "state: is one of open, new"),
+    ],
+)
+def test_a_filter_that_is_none_is_refused_in_a_sentence(client: FlaskClient, query: str, problem: str) -> None:
+    assert problem in read(client, f"/?{query}", status=422)
+
+
+def test_several_events_are_decided_at_once_and_the_same_list_is_shown_again(own: FlaskClient) -> None:
+    chosen = [event["id"] for event in listed(own, "?direction=regression")]
+    assert len(chosen) == 2
+    answer = decide(own, chosen, action="expect", reason="a new cache", list="/?since=all&direction=regression")
+    assert (answer.status_code, answer.location) == (303, "/?since=all&direction=regression")
+    assert "2 events expected." in read(own, answer.location)
+    assert {event["state"] for event in listed(own, "?state=expected")} == {"expected"}
+    assert len(listed(own)) == 1
+    log = own.get(f"/events/{chosen[0]}.json").json["decisions"]
+    assert [(entry["author"], entry["reason"]) for entry in log] == [("Ada", "a new cache")]
+
+    (third,) = (event["id"] for event in listed(own))
+    decide(own, [chosen[0], third], action="acknowledge")
+    assert "1 event acknowledged. 1 left as they were: It is expected already." in read(own, "/")
+    assert [event["id"] for event in listed(own, "?assignee=Ada")] == [third], "who acknowledges looks into it"
+    decide(own, [third], action="assign", assignee="Grace")
+    assert [event["id"] for event in listed(own, "?assignee=Grace")] == [third]
+    decide(own, [third], action="assign")
+    assert [event["id"] for event in listed(own, "?assignee=Ada")] == [third], "to oneself, without a name"
+
+
+def test_an_incomplete_decision_decides_nothing_and_keeps_what_was_selected(own: FlaskClient) -> None:
+    event = listed(own)[0]["id"]
+    for form, problem in (
+        ({"action": "expect"}, "Reason is needed to expect"),
+        ({"action": "acknowledge", "author": ""}, "Your name is missing."),
+        ({"action": "snooze", "until": "soon"}, "The end"),
+        ({}, "A decision"),
+    ):
+        answer = decide(own, [event], list="/events?since=all", **form)
+        assert answer.status_code == 422
+        assert problem in answer.text.replace("&#39;", "'")
+        assert re.search(rf'value="{event}"[^>]* checked', answer.text)
+    nothing = decide(own, [], action="acknowledge")
+    assert nothing.status_code == 422
+    assert "Select at least one event." in nothing.text
+    foreign = own.post("/events/triage", data={"event": event, "action": "reopen"}, headers={"Origin": "http://evil"})
+    assert foreign.status_code == 403
+    assert own.get(f"/events/{event}.json").json["decisions"] == []
+    elsewhere = decide(own, [event], action="acknowledge", list="https://evil.example/steal?x=1")
+    assert elsewhere.location == "/", "nobody is led to another site"
+
+
+def test_a_snoozed_event_is_out_of_the_list_until_its_day_or_the_next_run(own: FlaskClient) -> None:
+    event = listed(own)[0]["id"]
+    assert decide(own, [event], action="snooze", until="2020-01-01").status_code == 303
+    assert "The snooze would end in the past." in read(own, "/")
+    decide(own, [event], action="snooze", until="2100-01-01")
+    assert event not in [entry["id"] for entry in listed(own)]
+    text = read(own, "/?snoozed=1&since=all")
+    assert "snoozed until 2100-01-01" in text
+    decide(own, [event], action="wake")
+    assert event in [entry["id"] for entry in listed(own)]
+
+    events = [entry["id"] for entry in listed(own)]
+    decide(own, events, action="snooze")
+    assert listed(own) == []
+    newest = history.reports()[-1].model_copy(update={"run_id": history.run_id(99)})
+    history.send(own, [newest])
+    assert {entry["id"] for entry in listed(own)} == set(events)
+
+
+def test_changes_below_the_floor_are_one_line_that_opens(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        unmeasured = [reports.revision(number).model_dump(mode="json") for number in range(1, 21)]
+        client.put("/api/v1/subjects/demo/revisions", json={"revisions": unmeasured})
+        levels = ((1, 7_229), (8, 7_230), (16, 9_000))
+        sent = [run for number, level in levels for run in reports.repeated(number, level, level, times=6)]
+        body = {"reports": [run.model_dump(mode="json") for run in sent]}
+        assert client.post("/api/v1/runs", json=body).status_code == 200
+        text = read(client, "/")
+        assert "1 open event since" in text
+        assert "1 below the floor" in text
+        assert "+1 minor fault" not in text.replace("\xa0", " ")
+        assert "+1 minor fault" in read(client, "/?folded=1").replace("\xa0", " ")
+
+
+def test_the_list_is_paged(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        levels = [1000 * (1 + number % 7) + number for number in range(34)]
+        body = {"reports": [run.model_dump(mode="json") for run in reports.proven(*levels)]}
+        assert client.post("/api/v1/runs", json=body).status_code == 200
+        first, second = page(client, "/"), page(client, "/?offset=25")
+        assert first.count('name="event"') == 25
+        total = len(listed(client))
+        assert f"1 to 25 of {total}" in read(client, "/")
+        assert second.count('name="event"') == total - 25 > 0
+        assert set(re.findall(r'name="event" value="(\w+)"', first)).isdisjoint(
+            re.findall(r'name="event" value="(\w+)"', second)
+        )
+
+
+def test_the_judged_series_have_a_page_of_their_own(client: FlaskClient) -> None:
+    text = read(client, "/series")
+    assert "Minor faults 4 drifts 5,240 faults" in text
+    assert "Major faults 0 faults" in text
+    assert page(client, "/series").count('class="spark"') == 2

@@ -1,0 +1,69 @@
+"""What changed between two releases, and the texts that name a commit."""
+
+from __future__ import annotations
+
+import pytest
+from apiflask import APIFlask
+from flask.testing import FlaskClient
+
+from runner.contract import RevisionList
+from runner.contract.report import Ref
+from tests.service import reports
+from tests.service.apiclient import Api
+from tests.service.reports import GLIBC, JEMALLOC, OTHER_CASE, commit
+from tests.service.web.text import read
+
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+
+REFS = (("tag", "v1.0", 2), ("tag", "v1.1", 8), ("branch", "origin/main", 9))
+
+
+@pytest.fixture
+def released(api: Api, app: APIFlask) -> FlaskClient:
+    """Nine commits: v1.0 is the second, v1.1 the eighth. Commit 4 adds 50 faults, 6 takes 20, the allocator adds 7."""
+    del app
+    named = tuple(Ref(kind=kind, name=name, commit=commit(number)) for kind, name, number in REFS)  # type: ignore[arg-type]
+    commits = tuple(reports.revision(number) for number in range(1, 10))
+    sent = RevisionList(revisions=commits, refs=named).model_dump(mode="json")
+    assert api.client.put("/api/v1/subjects/demo/revisions", json=sent).status_code == 200
+    levels = {1: 100, 2: 100, 3: 100, 4: 150, 5: 150, 6: 130, 7: 130}
+    runs = [run for number, level in levels.items() for run in reports.repeated(number, level, level, times=6)]
+    runs += reports.repeated(7, 137, 137, times=6, at=20, environment=JEMALLOC)
+    runs += [run for n in range(1, 8) for run in reports.repeated(n, 9, 9, times=2, case=OTHER_CASE, environment=GLIBC)]
+    body = {"reports": [run.model_dump(mode="json") for run in runs]}
+    assert api.client.post("/api/v1/runs", json=body).status_code == 200
+    return api.client
+
+
+def test_a_net_change_is_decomposed_into_its_commits_and_its_configuration(released: FlaskClient) -> None:
+    found = released.get("/releases/v1.0...v1.1.json").json
+    (change,) = found["changes"]
+    assert (change["before"], change["after"], change["change"], change["rest"]) == (100, 137, 37, 0)
+    assert [(part["change"], part["commits"], part["certainty"]) for part in change["commits"]] == [
+        (50, [commit(4)], "single"),
+        (-20, [commit(6)], "single"),
+    ]
+    assert [(part["change"], part["name"]) for part in change["configuration"]] == [(7, "allocator")]
+    assert (found["unchanged"], found["commits"]) == (1, 6)
+    assert found["head"]["measured"] == commit(7), "the nearest measured commit before v1.1"
+    text = read(released, "/releases/v1.0...v1.1")
+    assert "+37 faults +37 %" in text.replace("\xa0", " ").replace("\u202f", " ")
+    assert "not measured; the levels are those of" in text
+    assert "| +50" in text.replace("\xa0", " ") or "Change 4" in text
+    assert released.get("/releases/v1.1...v1.1.json").json["changes"] == []
+    assert len(released.get("/releases/v1.0...v1.1.csv").text.splitlines()) == 4
+    for text in ("v1.0", "main~7", "2025-01-03", commit(2)):
+        sides = released.get(f"/compare.json?base={text}&head=main~2").json
+        assert [side["key"] for side in sides["base"]] == [commit(2)]
+        assert [side["key"] for side in sides["head"]] == [commit(7)]
+    chosen = released.get("/releases/between?base=v1.0&head=main~1")
+    assert chosen.location == "/releases/v1.0...main~1"
+    assert "v1.1" in read(released, "/releases")
+    for address in ("/releases/v9...v1.1", "/releases/v1.0", "/releases/main~99...main"):
+        assert released.get(address, headers={"Accept": "text/html"}).status_code == 404
+
+
+def test_a_tag_that_moves_names_its_new_commit(released: FlaskClient) -> None:
+    moved = RevisionList(revisions=(), refs=(Ref(kind="tag", name="v1.1", commit=commit(5)),))
+    released.put("/api/v1/subjects/demo/revisions", json=moved.model_dump(mode="json"))
+    assert released.get("/releases/v1.0...v1.1.json").json["head"]["commit"] == commit(5)
