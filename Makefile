@@ -91,7 +91,7 @@ test-hostile: system-tests .venv/.dev ## Attack the sandbox, the gate and git wi
 hosts: .venv-hosts/.installed ## Install Ansible, which sets up the hosts: see docs/how-to/hosts.md
 
 .PHONY: test-roles
-test-roles: system-hosts .venv/.dev .venv-hosts/.installed ## Set up hosts in containers that boot systemd (as root; ten minutes)
+test-roles: system-hosts .venv/.dev .venv-hosts/.installed node_modules/.installed ## Set up hosts in containers that boot systemd (as root; ten minutes)
 	@$(PYTHON) -m pytest -m hosts --timeout 0 tests/ansible
 
 .PHONY: test-hosts

@@ -2,8 +2,10 @@
 
 ``python -m bench.killed [--moments N] [--seed SEED]``, run as root as ``make bench-killed``. A command of a random kind
 is started, and at a random moment of its duration its process gets SIGKILL, SIGTERM, SIGHUP or SIGINT, or its disk is
-filled until it ends. The data directory is a small file system of its own. Then the next command has to succeed, each
-commit has to be measured exactly once, and no process, mount, control group, setting, lock or file may be left.
+filled until it ends, or the power is cut: its disk loses what has not reached the storage, and all processes end, the
+service included. The data directory is a small disk of its own. Then the next command has to succeed, each commit has
+to be measured exactly once, and no process, mount, control group, setting, lock or file may be left. What the service
+had acknowledged before the power was cut, it still has afterwards.
 
 The first line is the seed, with which the same commands, signals and delays are drawn again.
 """
@@ -11,7 +13,6 @@ The first line is the seed, with which the same commands, signals and delays are
 import argparse
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -23,43 +24,40 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from bench.report import finish, steps
-from runner.host.lock import holder
+from tests.left_behind import Places, left_behind, lost_or_twice, settings
+from tests.power_cut import disk
 from tests.runner.commands import Proxy, command_line, faultwatch, git, make_history, served, variables
 
 MOMENTS = 300
 DISK = "96m"
 SIGNALS = {"kill": signal.SIGKILL, "term": signal.SIGTERM, "hangup": signal.SIGHUP, "interrupt": signal.SIGINT}
-MEANS = (*SIGNALS, "full disk")
-_SETTLING = 3.0
-"""Seconds within which the kernel and helpers end what was killed."""
+CUTS = ("power cut, names written", "power cut")
+MEANS = (*SIGNALS, "full disk", *CUTS)
 _LIMIT = 180.0
 _SHOWN = 20
-THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-NOTE = Path("/run/faultwatch/rcu_expedited")
-_KEPT = re.compile(
-    r"(faultwatch\.db(-\w+)?|port|spool|subjects|builds|programs|copies|clones|jobs.*|.*\.key|doctor-undo\.json)"
-)
 
 
 class Yard:
-    """A data directory on a file system of its own, a repository that grows, and a service."""
+    """A data directory on a disk of its own, a repository that grows, and a service."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder = folder
-        self.home = folder / "disk" / "home"
-        self.temporary = folder / "tmp"
-        self.lock = folder / "lock"
-        self.lock.touch()
-        self.temporary.mkdir()
-        (folder / "disk").mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", folder / "disk"], check=True)
-        stack.callback(subprocess.run, ["umount", "-l", folder / "disk"], check=False)
+        self.places = Places(folder)
+        self.home = self.places.home
+        self.places.lock.touch()
+        self.places.temporary.mkdir()
+        # In memory, which takes no longer to reach than a disk that others use.
+        storage = folder / "storage"
+        storage.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", storage], check=True)
+        stack.callback(subprocess.run, ["umount", "-l", storage], check=False)
+        self.disk = stack.enter_context(disk(self.home.parent, storage / "disk", DISK))
         self.commits = make_history(folder / "repo", [10, 10])
         (folder / "matrix.toml").write_text('[[workloads]]\npath = "repo/workload.toml"\n')
-        self.proxy: Proxy = stack.enter_context(served(self.home))
+        self._service = stack.enter_context(ExitStack())
+        self.proxy: Proxy = self._service.enter_context(served(self.home))
         self.first = self.commits[-1]
         self.pids: set[int] = set()
-        self.variables = {"FAULTWATCH_HOST_LOCK": str(self.lock), "TMPDIR": str(self.temporary)}
 
     def grow(self, number: int) -> None:
         """Add a commit that changes the program, but not its faults."""
@@ -92,7 +90,7 @@ class Yard:
         with (self.folder / "output").open("wb") as output:
             process = subprocess.Popen(
                 command_line(*words),
-                env=variables(self.home, url, **self.variables),
+                env=variables(self.home, url, **self.places.variables()),
                 cwd=self.folder,
                 stdout=output,
                 stderr=output,
@@ -101,10 +99,32 @@ class Yard:
         self.pids.add(process.pid)
         return process
 
+    def cut_power(self, *, journal: bool) -> None:
+        """Cut the power of the disk, end all processes, and start the service again."""
+        self.disk.cut(journal=journal)
+        while running := list(self.places.processes()):
+            for process in running:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+        self._service.close()
+        self.disk.restart()
+        self.proxy = self._service.enter_context(served(self.home))
+
+    def runs(self) -> list[dict[str, object]]:
+        """Return all measured runs that the service has."""
+        runs: list[dict[str, object]] = []
+        while True:
+            page = self.proxy.ask(f"/runs?outcome=measured&limit=1000&offset={len(runs)}")
+            runs += page["items"]  # type: ignore[arg-type]
+            if len(runs) >= int(str(page["total"])):
+                return runs
+
     def next_command(self) -> tuple[int, str]:
         """Measure the history as the next command; return its exit code and its messages."""
         words, _ = self.words("history")
-        status, output, messages = faultwatch(self.home, *words, url=self.proxy.url, cwd=self.folder, **self.variables)
+        status, output, messages = faultwatch(
+            self.home, *words, url=self.proxy.url, cwd=self.folder, **self.places.variables()
+        )
         return status, output + messages
 
 
@@ -129,20 +149,27 @@ def moment(yard: Yard, kind: str, means: str, delay: float) -> Iterator[str]:
     process = yard.start(*yard.words(kind))
     with suppress(subprocess.TimeoutExpired):
         process.wait(delay)
+    acknowledged: set[object] = set()
     if means in SIGNALS:
         process.send_signal(SIGNALS[means])
-        process.wait(_LIMIT)
+    elif means in CUTS:
+        acknowledged = {run["run_id"] for run in yard.runs()}
+        yard.cut_power(journal=means == CUTS[0])
     else:
         with _full(yard.home.parent):
             process.wait(_LIMIT)
+    process.wait(_LIMIT)
     text = (yard.folder / "output").read_text(errors="replace")
-    if "Traceback" in text:
+    if "Traceback" in text and means not in CUTS:
         yield f"a traceback: {text.strip().splitlines()[-1][:200]}"
     status, messages = yard.next_command()
     if status != 0:
         yield f"the next command ended with {status}: {messages.strip()[-300:]}"
-    yield from lost_or_twice(yard)
-    yield from left(yard)
+    runs = yard.runs()
+    if lost := acknowledged - {run["run_id"] for run in runs}:
+        yield f"{len(lost)} runs were acknowledged and are lost"
+    yield from lost_or_twice(runs, yard.commits[yard.commits.index(yard.first) + 1 :])
+    yield from left_behind(yard.places, mounts=2, groups_of=yard.pids)
 
 
 @contextmanager
@@ -161,78 +188,6 @@ def _full(disk: Path) -> Iterator[None]:
         filler.unlink()
 
 
-def lost_or_twice(yard: Yard) -> Iterator[str]:
-    """Yield the commits that do not have exactly one run, measured or with counts taken over."""
-    runs: list[dict[str, object]] = []
-    while True:
-        page = yard.proxy.ask(f"/runs?outcome=measured&limit=1000&offset={len(runs)}")
-        runs += page["items"]  # type: ignore[arg-type]
-        if len(runs) >= int(str(page["total"])):
-            break
-    times = Counter(run["revision"] for run in runs if run["taken_over"] or not run["quarantine"])
-    expected = yard.commits[yard.commits.index(yard.first) + 1 :]
-    wrong = [(place, times[commit]) for place, commit in enumerate(expected) if times[commit] != 1]
-    if wrong:
-        yield f"{len(wrong)} commits do not have one run, such as {wrong[-1][0]}: {wrong[-1][1]} times"
-
-
-def left(yard: Yard) -> Iterator[str]:
-    """Yield what is left behind, after the kernel has had time to end what was killed."""
-    deadline = time.monotonic() + _SETTLING
-    while (found := list(_left_now(yard))) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    yield from found
-
-
-def _left_now(yard: Yard) -> Iterator[str]:
-    service = {int(child) for child in _service_processes(yard)}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal() and int(entry.name) not in service | {os.getpid()}:
-            with suppress(OSError):
-                here = f"{yard.folder}/"
-                places = (f"{(entry / 'cwd').readlink()}/", str((entry / "exe").readlink()))
-                own = any(place.startswith(here) for place in places)
-                if own or f"TMPDIR={yard.temporary}\0".encode() in (entry / "environ").read_bytes():
-                    yield f"process {entry.name}: {(entry / 'cmdline').read_bytes()[:100]!r}"
-    mounts = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if str(yard.folder) in line]
-    if len(mounts) != 1:
-        yield f"mounts: {mounts}"
-    for group in Path("/sys/fs/cgroup").glob("**/faultwatch-*"):
-        if int(group.name.split("-")[1]) in yard.pids:
-            yield f"control group {group}"
-    if NOTE.exists():
-        yield f"{NOTE} is left"
-    if (found := holder(yard.lock)) is not None:
-        yield f"the lock is held by {found.describe()}"
-    for path in yard.temporary.iterdir():
-        yield f"temporary file {path.name}"
-    yield from _files(yard)
-
-
-def _service_processes(yard: Yard) -> Iterator[str]:
-    for entry in Path("/proc").iterdir():
-        with suppress(OSError):
-            if entry.name.isdecimal() and b"--port-file" in (entry / "cmdline").read_bytes():
-                environment = (entry / "environ").read_bytes()
-                if f"FAULTWATCH_HOME={yard.home}\0".encode() in environment and b"TMPDIR=" not in environment:
-                    yield entry.name
-
-
-def _files(yard: Yard) -> Iterator[str]:
-    for path in yard.home.rglob("*"):
-        name = path.relative_to(yard.home).parts
-        if len(name) == 1 and not _KEPT.fullmatch(name[0]):
-            yield f"file {path}"
-        if path.name.endswith(".partial") or ".partial" in path.suffixes or "index.lock" in path.name:
-            yield f"partial file {path}"
-        if name[0] == "spool" and path.is_file():
-            yield f"report {path.name} is left in the spool"
-        if name[0] == "builds" and len(name) == 3 and path.is_dir() and not (path / "build.json").exists():
-            yield f"unfinished build {path.name}"
-        if name[0] in {"programs", "copies"} and path.is_dir() and len(name) == 2:
-            yield f"folder {path}"
-
-
 def main() -> None:
     """Kill commands at random moments."""
     parser = argparse.ArgumentParser()
@@ -244,7 +199,7 @@ def main() -> None:
     chance = random.Random(options.seed)
     misses: list[str] = []
     done: Counter[str] = Counter()
-    held = THP.read_text()
+    held = settings()
     started = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="faultwatch-bench-"))
     try:
@@ -263,8 +218,7 @@ def main() -> None:
                 misses += [f"{number} {kind} {means} {delay:.2f} s: {text}" for text in wrong]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    if THP.read_text() != held:
-        misses.append(f"{THP} is {THP.read_text().strip()}, and was {held.strip()}")
+    misses += [f"{name} is {value}, and was {held[name]}" for name, value in settings().items() if value != held[name]]
     finish(
         "killed",
         misses[:_SHOWN],

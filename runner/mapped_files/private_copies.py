@@ -13,6 +13,7 @@ from pathlib import Path
 
 from runner.execution.sandbox import Sandbox
 from runner.mapped_files.cache_preparation import MOST_BYTES
+from runner.system.durable_files import rename_durably
 from runner.system.scratch import scratch_folder
 
 
@@ -30,7 +31,8 @@ class PrivateCopies:
                 return None  # The kernel lets nobody count a set-user-ID program.
             content = file.read_bytes()
             copy = self._folder / hashlib.sha256(content).hexdigest()
-            if not copy.exists():
+            # Earlier versions did not wait for the storage: a power cut left files that are empty.
+            if not copy.exists() or copy.stat().st_size != len(content):
                 self._store(content, copy, state.st_mode & 0o777)
         except OSError:
             return None
@@ -43,7 +45,7 @@ class PrivateCopies:
             complete = scratch / copy.name
             complete.write_bytes(content)
             complete.chmod(mode)
-            complete.rename(copy)
+            rename_durably(complete, copy)
 
 
 def can_mount_copies(sandbox: Sandbox | None) -> bool:

@@ -32,6 +32,7 @@ _SETTINGS: Mapping[str, str] = {
     "core.untrackedCache": "false",
     "submodule.recurse": "false",
     "fetch.recurseSubmodules": "false",
+    "core.fsync": "committed",  # Otherwise, a power cut can leave empty objects in a clone.
     "gc.auto": "0",
     "maintenance.auto": "false",
     "http.lowSpeedLimit": "1000",

@@ -13,6 +13,7 @@ from runner.contract.report import Ref, Revision, hash_of, safe_name
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
 from runner.subject.hardened_git import Checkout, GitError, is_git_directory, run_git
+from runner.system.durable_files import rename_folder_durably
 from runner.system.scratch import scratch_folder
 
 _MOST_REFS = 5000
@@ -232,7 +233,7 @@ def open_repository(location: str, cache: Path, *, named: bool = True) -> Reposi
             run_git("clone", "--quiet", "--bare", "--", location, str(partial))
             run_git("remote", "set-url", "origin", known_as, git_dir=str(partial))
             with suppress(OSError):  # Another command has cloned it meanwhile.
-                partial.rename(clone)
+                rename_folder_durably(partial, clone)
     return Repository(clone, name, bare=True)
 
 

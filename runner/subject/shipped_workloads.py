@@ -8,6 +8,7 @@ from pathlib import Path
 
 from runner.subject.hardened_git import Checkout, GitError, run_git
 from runner.subject.repository import Repository
+from runner.system.durable_files import rename_folder_durably
 from runner.system.scratch import scratch_folder
 
 _NAME = "workloads"
@@ -33,7 +34,7 @@ def shipped_repository(workloads: Path, home: Path) -> Repository | None:
         with scratch_folder(home) as scratch:
             run_git("init", "--quiet", "--bare", "--initial-branch=main", str(scratch / "new"))
             try:
-                (scratch / "new").rename(git_dir)
+                rename_folder_durably(scratch / "new", git_dir)
             except OSError:
                 if not git_dir.exists():  # Else another command made it meanwhile.
                     raise

@@ -1,23 +1,45 @@
-"""Writes files so that a power cut leaves the old one, the new one, or none: never half of one."""
+"""Writes files and folders so that a power cut leaves the old one, the new one, or none: never half of one."""
 
 import os
 from pathlib import Path
 
+from runner.system.tree_walk import walk
+
 
 def rename_durably(complete: Path, target: Path) -> None:
     """Put a complete file in the place of another one, after its content has reached the storage."""
-    descriptor = os.open(complete, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    _sync(complete)
     complete.replace(target)
+    sync_folder(target.parent)
+
+
+def rename_folder_durably(complete: Path, target: Path) -> None:
+    """Give a complete folder its name, after everything in it has reached the storage.
+
+    Raises
+    ------
+    OSError
+        A file cannot be read, or the name belongs to a folder that is not empty.
+    TreeTooLarge
+        The folder has too many files.
+    """
+    for entry in walk(complete):
+        if entry.is_dir(follow_symlinks=False):
+            sync_folder(Path(entry.path))
+        elif entry.is_file(follow_symlinks=False):
+            _sync(Path(entry.path))
+    sync_folder(complete)
+    complete.rename(target)
     sync_folder(target.parent)
 
 
 def sync_folder(folder: Path) -> None:
     """Wait until the names in a folder have reached the storage."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    _sync(folder, os.O_DIRECTORY)
+
+
+def _sync(path: Path, kind: int = 0) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | kind)
     try:
         os.fsync(descriptor)
     finally:

@@ -13,6 +13,7 @@ from pathlib import Path
 from runner.errors import FaultwatchError
 from runner.execution.start_block import BASE_VARIABLES
 from runner.settings import BUILDS_DAYS, load_settings
+from runner.system.durable_files import rename_folder_durably
 from runner.system.processes import own_name
 from runner.system.tree_walk import remove_tree, walk
 from runner.workload.definition import HOME, OWN_FOLDER, Workload
@@ -65,7 +66,7 @@ def own_folder(workload: Workload) -> Path | None:
                 raise FaultwatchError(f"the files in {workload.path.parent} have changed meanwhile", "start again")
             _make_readable(part)
             with suppress(OSError):  # Another process was faster.
-                part.rename(place)
+                rename_folder_durably(part, place)
         finally:
             remove_tree(part)
     os.utime(place)

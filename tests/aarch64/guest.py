@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
-import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from runner.version import version
 from tests.aarch64.kernel import kernel
 from tests.hosts.image import CACHE, image
 from tests.hosts.machine import booted, drive
+from tests.hosts.product import MOUNT, Product, file_system, product_disk
 from tests.hosts.ssh import Guest, Key
 
-ROOT = Path(__file__).resolve().parents[2]
+_PRODUCT = Product("aarch64", "requirements-runner.txt", ["faultwatch", "runner", "workloads"])
 _PACKAGES = ["binutils", "bubblewrap", "g++", "gcc", "gfortran", "git", "libc6-dev", "libjemalloc2", "libseccomp2"]
 _PACKAGES += ["linux-perf", "make", "python3", "strace"]
-_PYTHON = "3.11"
-"""Of the guest's Debian."""
 # cortex-a72 has pages of 4 and of 64 KiB, and neither sets access flags nor dirty flags by itself.
 _MACHINE = ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "cortex-a72", "-machine", "virt", "-m", "2048"]
 _MACHINE += ["-smp", "1", "-display", "none", "-nodefaults", "-device", "virtio-rng-pci"]
 _KERNEL = "root=/dev/vda rw nokaslr mitigations=off init_on_alloc=0 audit=0 quiet console=ttyAMA0"
-_SEED = f"""\
-set -e
-mount /dev/vdb /opt
-printf '/opt/packages\\n/opt/faultwatch\\n' >/usr/local/lib/python{_PYTHON}/dist-packages/faultwatch.pth
-"""
-_AUTHOR = ["-c", "user.name=Author", "-c", "user.email=author@example.invalid"]
-_COMMAND = "#!/usr/bin/python3\nfrom runner.cli import main\nmain()\n"
 # The kernel starts an emulator for programs of this architecture from now on, until the next boot.
 _BINFMT = Path("/proc/sys/fs/binfmt_misc")
 _EMULATOR = Path("/usr/lib/binfmt.d/qemu-aarch64.conf")
@@ -50,11 +38,11 @@ def guest(page_kib: int, key: Key) -> Iterator[Guest]:
             "qemu-system-aarch64",
             *_MACHINE,
             *drive(_disk()),
-            *drive(_runner(Path(folder))),
+            *drive(product_disk(_PRODUCT, Path(folder))),
         ]
         hardware += ["-kernel", str(kernel(page_kib)), "-append", _KERNEL]
         with booted(f"arm-{page_kib}k", hardware, key, seconds=600) as made:
-            made.run(_SEED)
+            made.run(MOUNT)
             yield made
 
 
@@ -65,68 +53,8 @@ def _disk() -> Path:
     kept = CACHE / f"{base.name}.disk"
     if not kept.exists():
         with tempfile.TemporaryDirectory(dir=CACHE, prefix="disk-") as folder:
-            _file_system(base, Path(folder) / "disk", "4G").rename(kept)
+            file_system(base, Path(folder) / "disk", "4G").rename(kept)
     return kept
-
-
-def _runner(folder: Path) -> Path:
-    """Return a disk with the runner, its packages and the workloads."""
-    tree = folder / "tree"
-    product = tree / "faultwatch"
-    product.mkdir(parents=True)
-    # What git would commit: neither builds nor what editors leave.
-    files = subprocess.run(
-        ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "runner", "workloads"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split("\0")
-    for name in filter(None, files):
-        if (ROOT / name).is_file():
-            (product / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, product / name)
-    # What is measured is a revision.
-    for words in (["init", "--quiet"], ["add", "."], [*_AUTHOR, "commit", "--quiet", "--message=Measure"]):
-        subprocess.run(["git", "-C", product, *words], check=True)
-    shutil.copytree(_python_packages(), tree / "packages")
-    metadata = tree / "packages" / f"faultwatch-{version()}.dist-info" / "METADATA"
-    metadata.parent.mkdir()
-    metadata.write_text(f"Metadata-Version: 2.1\nName: faultwatch\nVersion: {version()}\n", encoding="utf-8")
-    command = tree / "bin" / "faultwatch"
-    command.parent.mkdir()
-    command.write_text(_COMMAND, encoding="utf-8")
-    command.chmod(0o755)
-    # The emulated processor would take a minute for it.
-    subprocess.run([sys.executable, "-m", "compileall", "-q", "-s", tree, "-p", "/opt", tree], check=False)
-    return _file_system(tree, folder / "disk", "1G")
-
-
-def _python_packages() -> Path:
-    """Return the folder of the runner's locked packages, for the guest's architecture."""
-    locked = ROOT / "requirements-runner.txt"
-    kept = CACHE / f"aarch64-packages-{hashlib.sha256(locked.read_bytes()).hexdigest()[:12]}"
-    if not kept.is_dir():
-        with tempfile.TemporaryDirectory(dir=CACHE, prefix="packages-") as folder:
-            made = Path(folder) / "made"
-            platforms = ("manylinux2014_aarch64", "manylinux_2_28_aarch64")
-            subprocess.run(
-                [
-                    *(sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet", "install"),
-                    *("--require-hashes", "--no-deps", "--requirement", str(locked), "--target", str(made)),
-                    *("--only-binary=:all:", f"--python-version={_PYTHON}", "--implementation=cp"),
-                    *(f"--abi={name}" for name in (f"cp{_PYTHON.replace('.', '')}", "abi3", "none")),
-                    *(f"--platform={name}" for name in platforms),
-                ],
-                check=True,
-            )
-            made.rename(kept)
-    return kept
-
-
-def _file_system(tree: Path, disk: Path, size: str) -> Path:
-    subprocess.run(["truncate", "-s", size, disk], check=True)
-    subprocess.run(["mkfs.ext4", "-q", "-d", tree, disk], check=True)
-    return disk
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from tests.hosts.image import UNPACKED
 from tests.hosts.playbook import ROOT, Played, inventory, play
 from tests.hosts.ssh import Guest
 from tests.hosts.touching import until
+from tests.wheel.installation import build_wheel
 
 pytestmark = pytest.mark.hosts
 
@@ -40,8 +41,12 @@ case $1 in
 configure) echo "$@ with $ACTIONS_RUNNER_INPUT_TOKEN" >.runner ;;
 remove) rm .runner ;;
 run)
+    # A shell that waits for a command in the foreground would hear of its end five minutes later.
+    trap 'exit 0' INT
     until [ -p /run/jobs ]; do sleep 0.2; done
-    script=$(cat /run/jobs)
+    cat /run/jobs >/tmp/job &
+    wait $!
+    script=$(cat /tmp/job)
     "$ACTIONS_RUNNER_HOOK_JOB_STARTED"
     cd _work && bash -c "$script" >/run/answers 2>&1
     case $(cat ../.runner) in *--ephemeral*) rm ../.runner ;; esac
@@ -186,7 +191,9 @@ def test_the_second_run_changes_nothing(estate: Estate) -> None:
 
 
 def test_a_runner_has_no_web_and_no_database(estate: Estate) -> None:
-    program = "/opt/faultwatch/runner/current/.venv/bin/python -c 'import {}'"
+    program = (
+        "/opt/faultwatch/runner/current/.venv/bin/python -c 'from faultwatch import add_tree; add_tree(); import {}'"
+    )
     assert estate.runner.run(program.format("runner.cli")).returncode == 0
     for package in ("flask", "sqlalchemy", "numpy"):
         assert estate.runner.run(program.format(package), check=False).returncode != 0
@@ -206,7 +213,7 @@ def test_a_job_measures_in_the_sandbox(estate: Estate) -> None:
     estate.runner.run("mount -t proc proc /proc")
     try:
         said = estate.job(
-            "cp -r /opt/faultwatch/runner/current/workloads/. . && git init -q . && git add . &&"
+            "cp -r /opt/faultwatch/runner/current/tree/workloads/. . && git init -q . && git add . &&"
             " git -c user.name=A -c user.email=a@example.invalid commit -qm Add &&"
             " faultwatch measure image_filter --sandbox --set=temporaries=row --set=height=1080 --json"
         )
@@ -283,3 +290,39 @@ def test_verify_names_what_does_not_hold(estate: Estate) -> None:
     estate.runner.run("rm /etc/faultwatch/token /etc/faultwatch/knobs.json")
     assert estate.play("runner.yml").returncode == 0
     assert estate.play("verify.yml").returncode == 0
+
+
+def in_use(estate: Estate) -> list[str]:
+    """The version that each host uses, the runner first."""
+    rooms = {"runner": estate.runner, "service": estate.service}
+    return [
+        Path(guest.run(f"readlink /opt/faultwatch/{room}/current").stdout.strip()).name for room, guest in rooms.items()
+    ]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout."""
+    return build_wheel(ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+def test_a_wheel_is_installed_without_a_checkout(estate: Estate, wheel: Path) -> None:
+    played = estate.play("upgrade.yml", release_wheel=str(wheel), release_source="/nowhere")
+    assert played.returncode == 0, played.output[-5000:]
+    version = wheel.name.split("-")[1]
+    one, other = in_use(estate)
+    assert one == other
+    assert one.startswith(f"{version}-")
+    assert version in estate.runner.run("faultwatch --version").stdout
+
+
+def test_a_released_version_is_installed_from_the_index(estate: Estate, wheel: Path) -> None:
+    for guest in (estate.runner, estate.service):
+        guest.run(
+            f"mkdir -p /root/index && base64 --decode >/root/index/{wheel.name}", stdin=_base64(wheel.read_bytes())
+        )
+    version = wheel.name.split("-")[1]
+    index = {"PIP_FIND_LINKS": "/root/index"}
+    played = estate.play("upgrade.yml", release_version=version, release_source="/nowhere", release_environment=index)
+    assert played.returncode == 0, played.output[-5000:]
+    assert in_use(estate) == [version, version]

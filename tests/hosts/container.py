@@ -2,17 +2,112 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.hosts.image import CACHE, image
 from tests.hosts.network import Network, ended, network, started
 from tests.hosts.ssh import Guest, Key
+from tests.power_cut import Disk, disk
 
 _OVERLAY = 'mount -t overlay overlay -o "lowerdir=$0,upperdir=$1/upper,workdir=$1/work" "$1/root" && shift && exec "$@"'
+
+
+@dataclass
+class DiskedContainer:
+    """A container with a disk of its own, which can lose its power.
+
+    Attributes
+    ----------
+    guest
+        The container, while it is up.
+    """
+
+    name: str
+    base: Path
+    disk: Disk
+    place: tuple[Path, str]
+    key: Key
+    options: Sequence[str]
+    guest: Guest = field(init=False)
+    _process: subprocess.Popen[bytes] | None = None
+
+    def boot(self) -> None:
+        """Boot, and wait for its ssh."""
+        for part in ("upper", "work", "root"):
+            (self.disk.folder / part).mkdir(mode=0o755, exist_ok=True)
+        self._process = process = _booting(
+            self.name, self.base, self.disk.folder, self.place[0], self.key, self.options
+        )
+        self.guest = Guest(self.name, self.place[1], 22, self.key, lambda: process.poll() is None)
+        self.guest.wait(300)
+
+    def end(self, signal_number: int = signal.SIGTERM) -> None:
+        """End it."""
+        if self._process:
+            ended(self._process, signal_number)
+
+    def reboot(self) -> None:
+        """Reboot in order."""
+        self.guest.run("systemctl reboot", check=False)
+        assert self._process
+        self._process.wait(300)
+        self.boot()
+
+    def power_cut(self, *, journal: bool) -> None:
+        """Cut the power of disk and processes at once, and boot again."""
+        self.disk.cut(journal=journal)
+        assert self._process
+        # All processes of the container end with its first one, which outlives nspawn.
+        for child in Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split():
+            os.kill(int(child), signal.SIGKILL)
+        self.end(signal.SIGKILL)
+        self.disk.restart()
+        self.boot()
+
+
+def _booting(
+    name: str, base: Path, folder: Path, namespace: Path, key: Key, options: Sequence[str]
+) -> subprocess.Popen[bytes]:
+    # The mount belongs to the process and ends with it. nspawn ends its guest in order on SIGTERM.
+    return started(
+        *("unshare", "--mount", "sh", "-c", _OVERLAY, str(base), str(folder)),
+        *("systemd-nspawn", "--quiet", f"--directory={folder}/root", "--boot", f"--machine={name}"),
+        *("--register=no", "--keep-unit", f"--network-namespace-path={namespace}", "--resolv-conf=off"),
+        *("--timezone=off", "--system-call-filter=perf_event_open", *options),
+        f"--set-credential=ssh.authorized_keys.root:{key.text}",
+        log=folder / "console",
+    )
+
+
+@contextmanager
+def disked_container(
+    name: str, base: Path, network: Network, key: Key, options: Sequence[str] = ()
+) -> Iterator[DiskedContainer]:
+    """Boot a container that writes to a disk of its own, and yield it.
+
+    Parameters
+    ----------
+    options
+        Further ones of systemd-nspawn.
+    """
+    with (
+        tempfile.TemporaryDirectory(dir=CACHE, prefix=f"{name}-", ignore_cleanup_errors=True) as folder,
+        network.joined() as place,
+        disk(Path(folder) / "disk", Path(folder) / "storage", "4g") as storage,
+    ):
+        made = DiskedContainer(name, base, storage, place, key, options)
+        try:
+            made.boot()
+            yield made
+        finally:
+            made.end()
 
 
 @contextmanager
@@ -33,15 +128,7 @@ def container(name: str, base: Path, network: Network, key: Key) -> Iterator[Gue
         for part in ("upper", "work", "root"):
             (Path(folder) / part).mkdir(mode=0o755)
         console = Path(folder) / "console"
-        # The mount belongs to the process and ends with it. nspawn ends its guest in order on SIGTERM.
-        process = started(
-            *("unshare", "--mount", "sh", "-c", _OVERLAY, str(base), folder),
-            *("systemd-nspawn", "--quiet", f"--directory={folder}/root", "--boot", f"--machine={name}"),
-            *("--register=no", "--keep-unit", f"--network-namespace-path={namespace}", "--resolv-conf=off"),
-            *("--timezone=off", "--system-call-filter=perf_event_open", "--suppress-sync=yes"),
-            f"--set-credential=ssh.authorized_keys.root:{key.text}",
-            log=console,
-        )
+        process = _booting(name, base, Path(folder), namespace, key, ["--suppress-sync=yes"])
         guest = Guest(name, address, 22, key, lambda: process.poll() is None)
         try:
             try:

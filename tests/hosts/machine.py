@@ -67,7 +67,9 @@ def _free_port() -> int:
 
 
 @contextmanager
-def machine(name: str, base: Path, key: Key, seconds: float = 300) -> Iterator[Guest]:
+def machine(
+    name: str, base: Path, key: Key, seconds: float = 300, *, further_disks: Sequence[Path] = ()
+) -> Iterator[Guest]:
     """Boot an emulated machine from a root file system, which stays as it is, and yield it with its ssh up.
 
     What it writes is gone when it ends; it may be rebooted. It reaches the addresses that this machine reaches.
@@ -77,7 +79,8 @@ def machine(name: str, base: Path, key: Key, seconds: float = 300) -> Iterator[G
     NotUp
         It did not boot in time; the last lines of its console are in the note.
     """
-    hardware = ["qemu-system-x86_64", *_MACHINE, *drive(disk(base))]
+    disks = [word for file in (disk(base), *further_disks) for word in drive(file)]
+    hardware = ["qemu-system-x86_64", *_MACHINE, *disks]
     with booted(name, hardware, key, seconds) as guest:
         yield guest
 
@@ -103,9 +106,9 @@ def booted(name: str, hardware: Sequence[str], key: Key, seconds: float) -> Iter
     """
     port = _free_port()
     with tempfile.TemporaryDirectory() as folder:
-        console = Path(folder) / "console"
+        console, monitor = Path(folder) / "console", Path(folder) / "monitor"
         process = started(
-            *(*hardware, "-serial", f"file:{console}"),
+            *(*hardware, "-serial", f"file:{console}", "-monitor", f"unix:{monitor},server=on,wait=off"),
             *(
                 "-netdev",
                 f"user,id=n0,hostfwd=tcp:127.0.0.1:{port}-:22",
@@ -114,7 +117,7 @@ def booted(name: str, hardware: Sequence[str], key: Key, seconds: float) -> Iter
             ),
             *("-fw_cfg", f"name=opt/io.systemd.credentials/ssh.authorized_keys.root,string={key.text}"),
         )
-        guest = Guest(name, "127.0.0.1", port, key, lambda: process.poll() is None)
+        guest = Guest(name, "127.0.0.1", port, key, lambda: process.poll() is None, monitor)
         try:
             try:
                 guest.wait(seconds)
@@ -145,3 +148,20 @@ def rebooted(guest: Guest, seconds: float = 300) -> None:
             return
         time.sleep(0.5)
     raise NotUp(f"{guest.name} did not come back in {seconds:.0f} s")
+
+
+def power_cut(guest: Guest, seconds: float = 300) -> None:
+    """Reset an emulated machine, which loses what has not reached its disk, and wait until it is up again.
+
+    Raises
+    ------
+    NotUp
+        It is not up in time.
+    """
+    with socket.socket(socket.AF_UNIX) as monitor:
+        monitor.connect(str(guest.monitor))
+        monitor.sendall(b"system_reset\n")
+        heard = b""
+        while heard.count(b"(qemu)") < 2:  # Before the command, and after it.
+            heard += monitor.recv(4096)
+    guest.wait(seconds)

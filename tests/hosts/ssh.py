@@ -55,6 +55,8 @@ class Guest:
         Where its ssh listens, as seen from here.
     alive
         Whether the process that is the guest runs.
+    monitor
+        The socket of QEMU's monitor; None for a container.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Guest:
     port: int
     key: Key
     alive: Callable[[], bool]
+    monitor: Path | None = None
 
     @property
     def line(self) -> str:
@@ -84,6 +87,16 @@ class Guest:
         said = f"{command}\n-> {done.returncode} on {self.name}\n{done.stdout}{done.stderr}"
         assert not check or done.returncode == 0, said
         return done
+
+    def send(self, command: str, data: bytes) -> None:
+        """Run a command of its shell that reads bytes.
+
+        Raises
+        ------
+        subprocess.CalledProcessError
+            It failed; what it said is on the error output.
+        """
+        subprocess.run(self._ssh(command), check=True, input=data, stdout=subprocess.DEVNULL)
 
     def fetch(self, file: str) -> bytes:
         """Return what is in a file of it."""

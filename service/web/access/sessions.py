@@ -40,6 +40,8 @@ def _key(file: Path) -> bytes:
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(secrets.token_bytes(32))
+            stream.flush()
+            os.fsync(stream.fileno())  # A power cut must not leave an empty key.
         with suppress(FileExistsError):
             os.link(made, file)
     finally:

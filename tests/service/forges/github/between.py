@@ -20,7 +20,7 @@ import requests
 from service.forges.signature import signed
 from tests.service.forges.github.stand_in import APP, SECRET
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 PACKAGES = ROOT / "tests" / "github" / "node_modules"
 PATIENCE = 60
 _PATHS = (
@@ -93,7 +93,7 @@ def wait(until: Callable[[], Any], *logs: Path) -> Any:
         try:
             if found := until():
                 return found
-        except requests.ConnectionError:
+        except (requests.ConnectionError, requests.Timeout):
             pass
         assert time.monotonic() < deadline, "\n".join(log.read_text()[-3000:] for log in logs)
         time.sleep(0.1)
