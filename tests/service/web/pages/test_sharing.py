@@ -12,6 +12,7 @@ from service.config.settings import Config
 from service.config.variables import read_variables
 from service.errors import ServiceError
 from service.web import current
+from service.web.rendering import not_modified
 from tests.service.web.text import page
 
 
@@ -22,7 +23,8 @@ def test_the_picture_of_a_series_lies_beside_its_page(client: FlaskClient) -> No
     assert png.data.startswith(b"\x89PNG")
 
 
-def test_an_unchanged_picture_is_not_drawn_again(client: FlaskClient) -> None:
+def test_an_unchanged_picture_is_not_drawn_again(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(not_modified, "_SECONDS", 10**9)
     tag = client.get("/series/1.svg").headers["ETag"]
     assert client.get("/series/1.svg", headers={"If-None-Match": tag}).status_code == 304
     assert client.get("/series/1.svg?y=log", headers={"If-None-Match": tag}).status_code == 200
