@@ -79,10 +79,12 @@ def _blamed(drift: dict[str, Any]) -> list[str]:
     """Return the cause of a drift in words: a single commit only if no other one can have caused it."""
     cause, commits = drift["cause"], [candidate["commit"][:10] for candidate in drift.get("candidates", ())]
     before, after = drift["previous_revision"][:10], drift["revision"][:10]
+    # Where the position of the change is uncertain, the candidates lie between other runs than these two.
+    good, bad = (drift.get("last_good") or before)[:10], (drift.get("first_bad") or after)[:10]
     known = drift.get("candidates_known", True)
     if cause not in {"commit", "both"}:
         return [f"  {cause}  {f'between {before} and {after}' if before != after else f'at {after}'}"]
     if len(commits) < 2 and known:
-        return [f"  {cause}  {after} {drift['title']}".rstrip()]
-    who = f"one of {len(commits)} commits, {commits[0]}…{commits[-1]}" if known else f"one of the commits up to {after}"
-    return [f"  {cause}  {who}", f"    `faultwatch bisect {before}..{after}` says which"]
+        return [f"  {cause}  {commits[0] if commits else after} {drift['title']}".rstrip()]
+    who = f"one of {len(commits)} commits, {commits[0]}…{commits[-1]}" if known else f"one of the commits up to {bad}"
+    return [f"  {cause}  {who}", f"    `faultwatch bisect {good}..{bad}` says which"]

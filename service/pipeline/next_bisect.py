@@ -102,7 +102,7 @@ def _is_measurable(session: Session, drift: Drift, now: datetime) -> bool:
     last_seen = hosts.last_seen(session, drift.host)
     if last_seen is None or last_seen < now - _LONGEST_SILENCE:
         return False
-    return revisions.descends(session, drift.subject, drift.previous_revision, drift.revision)
+    return revisions.descends(session, drift.subject, drift.good, drift.bad)
 
 
 def _step(session: Session, drift: Drift, policy: BisectPolicy) -> NextStep:

@@ -269,8 +269,12 @@ class Drift(View):
     """Author of the commit that caused it; empty unless only one can have."""
     committed_at: datetime
     previous_revision: str
+    last_good: str | None = None
+    """The newest revision that is surely on the old level; None for ``previous_revision``."""
+    first_bad: str | None = None
+    """The oldest revision that is surely on the new level; None for ``revision``."""
     candidates: list[Candidate]
-    """The commits of ``git rev-list previous..revision``, oldest first; empty where no commit lies between."""
+    """The commits of ``git rev-list last_good..first_bad``, oldest first; empty where no commit lies between."""
     candidates_known: bool = True
     """False where the service does not know all commits in between."""
     before: Number
@@ -307,8 +311,18 @@ class Drift(View):
             all_known=values.get("candidates_known", True),
         )
         only = Cause(values["cause"]) is Cause.COMMIT and len(candidates) == 1 and values.get("candidates_known", True)
-        named = {} if only else {"title": "", "author": ""}
+        named = {name: _of(candidates[0], name) if only else "" for name in ("title", "author")}
         return {**values, **named, "certainty": how}
+
+    @property
+    def good(self) -> str:
+        """The revision after which the candidates begin: the good end of a bisect."""
+        return self.last_good or self.previous_revision
+
+    @property
+    def bad(self) -> str:
+        """The revision that contains all candidates: the bad end of a bisect."""
+        return self.first_bad or self.revision
 
     @property
     def blamed(self) -> str:

@@ -93,7 +93,7 @@ def summarise(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[s
         "headline": headline(drifts),
         "price": price(drifts),
         "revision": first.revision,
-        "previous_revision": first.previous_revision,
+        "previous_revision": first.good,
         "title": first.title,
         "blamed": first.blamed,
         "author": first.author,

@@ -90,6 +90,8 @@ def describe_drift(identity: str, head: SeriesHead, drift: SeriesDrift, context:
         author=context.author,
         committed_at=context.committed_at,
         previous_revision=drift.before.revision,
+        last_good=drift.suspects[0],
+        first_bad=drift.suspects[1],
         candidates=list(context.candidates),
         candidates_known=context.candidates_known,
         before=before,

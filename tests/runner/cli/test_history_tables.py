@@ -38,6 +38,13 @@ def test_a_drift_with_several_candidates_names_none_and_says_how_to_find_it() ->
     assert "Merge a branch" not in text
 
 
+def test_where_the_position_is_uncertain_the_bisect_contains_all_candidates() -> None:
+    commits = [{"commit": digit * 40} for digit in "bcd"]
+    text = shown(candidates=commits, last_good="0" * 40, first_bad="d" * 40)
+    assert "one of 3 commits, bbbbbbbbbb…dddddddddd" in text
+    assert "`faultwatch bisect 0000000000..dddddddddd` says which" in text
+
+
 def test_a_drift_between_unknown_commits_names_none() -> None:
     text = shown(candidates_known=False)
     assert "one of the commits up to cccccccccc" in text

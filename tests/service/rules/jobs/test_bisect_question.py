@@ -27,6 +27,11 @@ def test_the_bisect_goes_from_the_last_point_before_to_the_first_one_after() -> 
     assert (question.good, question.bad, question.drift) == (step.previous_revision, step.revision, step.id)
 
 
+def test_where_the_position_is_uncertain_the_bisect_contains_all_candidates() -> None:
+    question = asked(drift(last_good="a" * 40, first_bad="f" * 40))
+    assert (question.good, question.bad) == ("a" * 40, "f" * 40)
+
+
 def test_an_exact_bisect_ignores_less_than_a_tenth_of_the_drift_and_a_noisy_one_nothing() -> None:
     assert asked(drift(change=-70)).least == 7
     assert asked(drift(metric="elapsed", change=70)).least == 0

@@ -56,6 +56,8 @@ def test_a_drift_tells_what_moved_where_why_and_what_it_cost(api: Api) -> None:
         "author": "Ada",
         "committed_at": "2025-01-04T12:00:00Z",
         "previous_revision": commit(2),
+        "last_good": commit(2),
+        "first_bad": commit(3),
         "candidates_known": True,
         "within_budget": False,
         "candidates": [{"commit": commit(3), "title": "Change 3", "author": "Ada"}],
@@ -75,6 +77,7 @@ def test_a_drift_tells_what_moved_where_why_and_what_it_cost(api: Api) -> None:
             {"metric": "throughput", "title": "Throughput", "unit": "operations/s", "before": 11.7, "after": 1.8},
         ],
         "price": None,
+        "floor": None,
     }
 
 
