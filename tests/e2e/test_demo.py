@@ -139,7 +139,7 @@ def test_the_chart_shows_them(demo: Demo) -> None:
     drifts = demo.drifts
     with sync_playwright() as playwright, launched(playwright) as browser:
         watched = watch(browser.new_context(viewport=DESKTOP), demo.address)
-        page = watched.open("/")
+        page = watched.open("/events?state=all")
         for drift in drifts:
             if drift["cause"] == "commit":
                 assert page.get_by_text(drift["title"]).count() >= 1

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from runner.cli import history
 from runner.cli import spool as spool_command
 from runner.contract.plan import Plan, PlannedRun, PlanRequest
-from runner.contract.report import Report, Revision
+from runner.contract.report import Ref, Report, Revision
 from runner.errors import FaultwatchError, RequestRefused
 from runner.reporting import embedded
 from runner.settings import load_settings
@@ -43,7 +43,7 @@ class Fading:
         self.away = False
         self.refuses = False
 
-    def send_revisions(self, subject: str, revisions: Sequence[Revision]) -> None:
+    def send_revisions(self, subject: str, revisions: Sequence[Revision], refs: Sequence[Ref]) -> None:
         self.subject = subject
 
     def plan(self, request: PlanRequest) -> Plan:

@@ -46,10 +46,13 @@ def test_steps_lead_where_git_says(tmp_path: Path) -> None:
     assert walk(parents, git("rev-parse", "main"), read("main^3").steps) is None
 
 
-@given(st.text(max_size=30), st.lists(st.sampled_from(["~", "^", "~2", "^2", "~0"]), max_size=4))
+@given(
+    st.text(st.characters(exclude_characters="~^"), max_size=30).map(str.strip),
+    st.lists(st.sampled_from(["~", "^", "~2", "^2", "~0"]), max_size=4),
+)
 def test_what_is_no_step_is_the_name(name: str, steps: list[str]) -> None:
-    asked = read(name.rstrip("~^0123456789 ").strip() + "".join(steps))
-    assert asked.name == name.rstrip("~^0123456789 ").strip()
+    asked = read(name + "".join(steps))
+    assert asked.name == name
     assert len(asked.steps) == sum({"~2": 2, "~0": 0}.get(step, 1) for step in steps)
 
 
