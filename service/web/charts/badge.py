@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from service.schemas.history import Direction, SeriesDetail
 from service.text.numbers import percent, quantity
+from service.web.charts.palette import palette
 
 _LETTER = 6.6
 """Mean width of a letter in 11 pixels; the picture stretches its text to what was reckoned."""
@@ -14,11 +15,11 @@ _MARGIN = 12.0
 
 
 class Tone(StrEnum):
-    """Colour of a badge's right half."""
+    """Colour of a badge's right half, by its name in the style sheet."""
 
-    GOOD = "#0b5cad"
-    BAD = "#b34700"
-    NEUTRAL = "#5b5e63"
+    GOOD = "better"
+    BAD = "worse"
+    NEUTRAL = "quiet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,14 @@ class Badge:
         """Widths of the two halves, in pixels."""
         return tuple(round(len(text) * _LETTER + _MARGIN, 1) for text in (self.label, self.message))  # type: ignore[return-value]
 
+    @property
+    def colour(self) -> str:
+        """Colour of the right half, as ``#rrggbb``."""
+        return palette(dark=False)[self.tone]
+
     def endpoint(self) -> dict[str, object]:
         """Return the badge as a document that shields.io and compatible services draw."""
-        return {"schemaVersion": 1, "label": self.label, "message": self.message, "color": self.tone.value}
+        return {"schemaVersion": 1, "label": self.label, "message": self.message, "color": self.colour}
 
 
 def series_badge(series: SeriesDetail) -> Badge:

@@ -112,7 +112,7 @@ class _Drawing:
         if self._view.logarithmic and chart["logarithmic"]:
             axes.set_yscale("log")
         self._horizontal_axis()
-        self._limits(axes, [*chart["path"], *chart["beside"], *self._of_unit()])
+        self._limits(axes, [*chart["path"], *chart["beside"], *self._overlaid(chart["unit"])])
         self._number_ticks(axes, whole=chart["whole"])
         self._runs(axes, chart["path"], colours["plot"], line=True)
         self._runs(axes, chart["beside"], colours["plot"], line=False)
@@ -122,8 +122,8 @@ class _Drawing:
         self._configuration_lines()
         self._flags()
 
-    def _of_unit(self) -> list[Dot]:
-        return [dot for other in self._chart["others"] if other["unit"] == self._chart["unit"] for dot in other["path"]]
+    def _overlaid(self, unit: str) -> list[Dot]:
+        return [dot for other in self._chart["others"] if other["unit"] == unit for dot in other["path"]]
 
     def _style(self, axes: Axes) -> None:
         colours = self._colours
@@ -269,8 +269,7 @@ class _Drawing:
         second.grid(visible=False)
         second.patch.set_visible(False)
         second.set_ylabel(unit, color=self._colours["quiet"])
-        of_unit = [dot for other in self._chart["others"] if other["unit"] == unit for dot in other["path"]]
-        self._limits(second, of_unit)
+        self._limits(second, self._overlaid(unit))
         self._number_ticks(second, whole=False)
         return second
 
