@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from service.rules.relative_change import percent_change
 from service.schemas.history import Cause, Certainty, Drift, Number, certainty
 from service.schemas.releases import ReleaseChange, ReleasePart
 
@@ -60,7 +61,7 @@ def decompose(
         before=levels[0],
         after=levels[1],
         change=net,
-        percent=100 * net / levels[0] if levels[0] else None,
+        percent=percent_change(net, levels[0]),
         commits=[part for part in parts if not part.configuration],
         configuration=[part for part in parts if part.configuration],
         rest=net - sum(part.change for part in parts),
