@@ -23,26 +23,19 @@ def size(drift: Drift) -> float:
     """Return the size of a drift, comparable between metrics: in percent of its level, where it has one."""
     if drift.series_id == NO_SERIES:
         return 0
-    return FROM_ZERO if drift.percent is None else abs(drift.percent)
+    return _share(drift)
 
 
 def leading_drift(drifts: Sequence[Drift]) -> Drift:
     """Return the drift that represents an event: a regression before an improvement, then the largest."""
-    return min(
-        drifts, key=lambda drift: (drift.direction is not Direction.REGRESSION, -size(drift), drift.case, drift.id)
-    )
+    return min(drifts, key=lambda drift: (_is_better(drift), -size(drift), drift.case, drift.id))
 
 
 def leading_of_event(drifts: Sequence[EventDrift]) -> EventDrift | None:
     """Return the drift that represents an event, of those that are in a series; None where none is."""
     return min(
         (drift for drift in drifts if drift.drift_id is not None),
-        key=lambda drift: (
-            drift.direction is not Direction.REGRESSION,
-            -(FROM_ZERO if drift.percent is None else abs(drift.percent)),
-            drift.case,
-            drift.drift_id,
-        ),
+        key=lambda drift: (_is_better(drift), -_share(drift), drift.case, drift.drift_id),
         default=None,
     )
 
@@ -103,6 +96,14 @@ def summarise(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[s
         "candidates_known": first.candidates_known,
         "knobs": [knob.model_dump(mode="json") for knob in first.knobs],
     }
+
+
+def _is_better(drift: Drift | EventDrift) -> bool:
+    return drift.direction is not Direction.REGRESSION
+
+
+def _share(drift: Drift | EventDrift) -> float:
+    return FROM_ZERO if drift.percent is None else abs(drift.percent)
 
 
 def _largest(drifts: Sequence[Drift], name: str) -> Drift:
