@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import sqlite3
 import statistics
 import sys
 import tempfile
@@ -36,7 +37,7 @@ LIMIT, PAINT_LIMIT = 100.0, 1000.0
 REQUESTS = 40
 PAINTS = 3
 QUIET = 5
-"""Seconds without anything new after which all is judged."""
+"""Seconds until a refused batch is sent again."""
 LONG = 10_000
 """Runs of the one long series."""
 EVENTS = 10_000
@@ -125,6 +126,7 @@ def _serving(home: Path, sizes: list[tuple[Size, int]], subjects: int) -> Iterat
     try:
         if not filled:
             _fill(service, sizes, subjects)
+        _settle(service.database)
         yield service
     finally:
         service.stop()
@@ -139,7 +141,6 @@ def _fill(service: Service, sizes: list[tuple[Size, int]], subjects: int) -> Non
         for number in range(subjects):
             progress(f"events of subject {number + 1} of {subjects}")
             _post_in_turn(connection, store_data.stepping(f"library-{number}", COMMITS, STEPPING))
-        _settle(connection, QUIET)
 
 
 def _post_in_turn(connection: HTTPConnection, body: bytes) -> None:
@@ -156,14 +157,16 @@ def _post_in_turn(connection: HTTPConnection, body: bytes) -> None:
             return
 
 
-def _settle(connection: HTTPConnection, seconds: int) -> None:
-    """Wait until nothing new appears for some seconds: large batches are judged once it is quiet."""
-    settled, state = 0, b""
-    while settled < seconds:
-        progress("waiting until all series are judged")
-        time.sleep(1)
-        now = get(connection, "/live")
-        settled, state = settled + 1 if now == state else 0, now
+def _settle(database: Path) -> None:
+    """Wait until every series is judged and all events are made: large batches are judged in the background."""
+    waiting = (
+        "SELECT (SELECT count(*) FROM series WHERE judged AND version <> judged_version)"
+        " + (SELECT count(*) FROM subject WHERE drifts_version <> events_version)"
+    )
+    with closing(sqlite3.connect(database)) as connection:
+        while left := connection.execute(waiting).fetchone()[0]:
+            progress(f"{left:,} series and subjects wait for their drifts and events")
+            time.sleep(1)
 
 
 def _pages(connection: HTTPConnection) -> dict[str, str]:

@@ -14,7 +14,8 @@ from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
-from service.pipeline import check_bisect, decide_events, detect_drifts, next_bisect, triage_events
+from service.pipeline import decide_events, detect_drifts, next_bisect, triage_events
+from service.pipeline.name_commit import named_commit
 from service.rules.access.scope import Scope
 from service.rules.events.headline import leading_of_event
 from service.rules.imported_runs import any_imported
@@ -57,7 +58,7 @@ _COMPLETED = 30
 
 
 class UnknownCommitError(Exception):
-    """A text is not the first digits of one known commit."""
+    """A text does not name one known commit."""
 
 
 @page(bp, "/events")
@@ -175,22 +176,22 @@ def decide(event_id: str) -> ResponseReturnValue:
 
 
 def _whole_commit(event_id: str, form: dict[str, str]) -> dict[str, str]:
-    """Return the full hash of the commit that a form names by its first digits.
+    """Return the full hash of the commit that a form names.
 
     Raises
     ------
     UnknownCommitError
-        Where it is not one commit that is known; a full hash may be of a commit that is not measured yet.
+        Where it does not name one known commit; a full hash may be of a commit that is not measured yet.
     """
     text = form.get("commit", "")
     if not text or re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text):
         return {}
     with database().reading() as session:
         subject = events.subject_of(session, event_id)
-        commit, why = check_bisect.resolve_commit(session, subject, text) if subject else (None, "")
-    if commit is None:
+        found, why = named_commit(session, text, subject)
+    if found is None:
         raise UnknownCommitError(why)
-    return {"commit": commit}
+    return {"commit": found.commit}
 
 
 def _again(event_id: str, form: dict[str, str], problem: str, status: HTTPStatus) -> ResponseReturnValue:
