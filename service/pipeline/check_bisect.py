@@ -58,11 +58,13 @@ def known_names(session: Session, subject: str, limit: int) -> KnownNames:
         for column in (Case.name, Series.metric, Host.name)
     )
     only = subject if subject in subjects else subjects[0] if len(subjects) == 1 else None
-    commits: list[Candidate | RefRow] = []
-    if only:
-        commits += refs.listed(session, only, limit)
-        commits += revisions.newest(session, only, limit)
+    commits = known_commits(session, only, limit) if only else []
     return KnownNames(subjects, cases, metrics, hosts, commits)
+
+
+def known_commits(session: Session, subject: str, limit: int) -> list[Candidate | RefRow]:
+    """Return what completes a box that takes a commit: tags and branches, then the newest commits."""
+    return [*refs.listed(session, subject, limit), *revisions.newest(session, subject, limit)]
 
 
 def check(session: Session, form: Mapping[str, str]) -> CheckedBisect:
