@@ -74,6 +74,7 @@ _STALE = text("version <> judged_version")
 UNMEASURED = text("outcome <> 'measured'")
 _QUARANTINED = text("quarantine IS NOT NULL")
 _WAKES = text("wakes_after IS NOT NULL")
+_ASSIGNED = text("assignee <> ''")
 _EARLIEST = "1970-01-01 00:00:00"
 
 
@@ -334,6 +335,7 @@ class Event(Base):
             *("importance", "found_at", "id", "state", "found", "merged_into", "below_floor", "snoozed_until"),
             *("wakes_after", "subject_id", "cause", "direction", "certainty", "assignee"),
         ),
+        Index("ix_event_assignee", "assignee", "state", sqlite_where=_ASSIGNED, postgresql_where=_ASSIGNED),
         Index("ix_event_wakes", "wakes_after", sqlite_where=_WAKES, postgresql_where=_WAKES),
     )
     id: Mapped[str] = mapped_column(String(16), primary_key=True)

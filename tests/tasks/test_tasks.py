@@ -89,14 +89,13 @@ def test_1_no_commit_is_blamed_that_is_not_the_only_one(page: Watched, history: 
         row = listed[event["id"]]
         if event["cause"] == "commit" and (len(candidates) > 1 or not event["candidates_known"]):
             assert row["cause"].startswith("one of "), row
-        assert (event["title"], event["author"]) == ("", ""), event
+        if len(candidates) != 1 or not event["candidates_known"]:
+            assert (event["title"], event["author"]) == ("", ""), "mail and the feed name this author"
         if len(candidates) > 1:
             assert not [entry["title"] for entry in candidates if entry["title"] in row["text"]], row
     several = next(event for event in in_doubt if event["certainty"] == "range")
     opened = page.open(f"/events/{several['id']}")
     assert "one of " in text_of(opened.locator("header.head"))
-    named = {author for event in events(history) for author in [event["author"]] if event["certainty"] not in SETTLED}
-    assert named == {""}, "mail and the feed name this author"
 
 
 def test_1_a_merged_branch_is_among_the_candidates(own: RunningService, opened: Opener, repository: OwnHistory) -> None:
@@ -160,12 +159,10 @@ def test_3_the_matrix_colours_what_the_detector_flagged_and_no_noise(page: Watch
         place = {point["run_id"]: number for number, point in enumerate(points["points"])}
         now = place[measured["run_id"]]
         then = max(place[point["run_id"]] for point in points["points"] if point["measured_at"] == measured["since"])
-        flagged = any(
-            then < place[drift["run_after"]] <= now for drift in points["drifts"] if drift["run_after"] in place
-        )
-        assert bool(cell["shade"]) == flagged, (cell, measured)
-        if not flagged:
-            assert "no drift" in cell["text"]
+        between = [drift["certainty"] for drift in points["drifts"] if then < place.get(drift["run_after"], -1) <= now]
+        assert bool(cell["shade"]) == bool(set(between) - {"provisional"}), (cell, measured)
+        if not cell["shade"]:
+            assert ("provisional" if between else "no drift") in cell["text"]
 
 
 def test_4_what_runs_of_the_same_bytes_can_show_is_folded(page: Watched, history: RunningService) -> None:
@@ -219,7 +216,7 @@ def test_5_several_are_decided_at_once(page: Watched, history: RunningService) -
     for row in shown.locator("li.inbox-row").all()[:2]:
         row.get_by_role("checkbox").check()
     chosen = [row["id"] for row in rows(shown)[:2]]
-    shown.get_by_label("Selected events").select_option("assign")
+    shown.locator("select[name=action]").select_option("assign")
     shown.get_by_label("Assign to").fill("Grace")
     shown.get_by_label("Your name").fill("Ada")
     shown.get_by_role("button", name="Decide").click()
@@ -232,7 +229,7 @@ def test_5_several_are_decided_at_once(page: Watched, history: RunningService) -
     for box in shown.get_by_role("checkbox").all():
         if box.get_attribute("name") == "event":
             box.check()
-    shown.get_by_label("Selected events").select_option("silence")
+    shown.locator("select[name=action]").select_option("silence")
     shown.get_by_label("Reason").fill("being worked on")
     shown.get_by_role("button", name="Decide").click()
     shown.get_by_text("2 events silenced. Nobody is notified of").wait_for()
@@ -357,8 +354,9 @@ def test_8_tags_branches_and_steps_name_commits(own: RunningService, opened: Ope
 
 def fill(page: Page, **fields: str) -> None:
     labels = {"good": "Last good commit", "bad": "First bad commit", "author": "Your name"}
+    form = page.get_by_role("form", name="Search a range of commits")
     for name, value in fields.items():
-        page.get_by_label(labels.get(name, name.capitalize()), exact=True).fill(value)
+        form.get_by_label(labels.get(name, name.capitalize()), exact=True).fill(value)
 
 
 def test_9_a_bisect_is_completed_and_refused_in_sentences_before_it_is_queued(
