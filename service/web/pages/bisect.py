@@ -247,7 +247,7 @@ def _checked(form: Mapping[str, str]) -> tuple[Mapping[str, str] | None, Mapping
 
 def _key(values: Mapping[str, str]) -> str:
     """Return what a preview is about, so that nothing else is ordered by its button."""
-    return " ".join(values.get(name, "") for name in ("subject", "case", "metric", "host", "good", "bad", "least"))
+    return " ".join(values.get(name) or "any" for name in ("subject", "case", "metric", "host", "good", "bad", "least"))
 
 
 def _again(form: Mapping[str, str], objections: Mapping[str, str]) -> ResponseReturnValue:
