@@ -21,7 +21,7 @@ from service.schemas import triage
 from service.schemas.history import Cause, Certainty, Direction, Drift, Number
 from service.schemas.triage import EventOrder, State
 from service.store import cross_measurements, decisions, event_drifts, silences
-from service.store.models import Case, Event, EventDriftRow, Host, Series, Subject
+from service.store.models import ASSIGNED, Case, Event, EventDriftRow, Host, Series, Subject
 
 _DETAIL_ONLY = ("candidates", "knobs")
 
@@ -67,9 +67,9 @@ class EventFilter:
         if self.subject is not None:
             conditions.append(Event.subject_id.in_(select(Subject.id).where(Subject.name == self.subject)))
         if self.host is not None:
-            of_host = select(Series.id).join(Host, Series.host_id == Host.id).where(Host.name == self.host)
-            found = EventDriftRow.series_id.in_(of_host) & EventDriftRow.found
-            conditions.append(Event.id.in_(select(EventDriftRow.event_id).where(found)))
+            on_host = select(EventDriftRow.event_id).join(Series, EventDriftRow.series_id == Series.id)
+            on_host = on_host.join(Host, Series.host_id == Host.id).where(Host.name == self.host)
+            conditions.append(on_host.where(EventDriftRow.event_id == Event.id, EventDriftRow.found).exists())
         if self.since is not None:
             conditions.append(Event.found_at >= self.since)
         if self.snoozed is not None:
@@ -160,7 +160,7 @@ def _counts(rows: Sequence[Row[str, Direction, int, int, int]]) -> EventCounts:
 
 def assignees(session: Session) -> list[str]:
     """Return who looks into any open event, by name."""
-    chosen = select(Event.assignee).where(Event.state.in_(lifecycle.OPEN), Event.assignee != "")
+    chosen = select(Event.assignee).where(ASSIGNED, Event.state.in_(lifecycle.OPEN))  # as the index has it
     return list(session.scalars(chosen.distinct().order_by(Event.assignee)))
 
 
