@@ -46,7 +46,6 @@ _MAIN_PAGES = {
     "overview.show": "Inbox",
     "event.listed": "Events",
     "matrix.show": "Matrix",
-    "lab.show": "Lab",
     "compare.show": "Compare",
     "releases.listed": "Releases",
     "workloads.listed": "Workloads",
