@@ -50,9 +50,10 @@ def run(job: ClaimedJob) -> JobResult:
     result = compare(present, changed, job.service.compare, pairs=pairs)
     head = result.head.model_copy(update={"case": case_with(job.case, question.settings)})
     outbox.post_now(*(_aside(side) for side in (result.base, head) if side.outcome is not Outcome.SKIPPED))
-    for side in (result.base, result.head):
-        if side.failure:
-            raise FaultwatchError(side.failure.message)
+    failed = [side for side in (result.base, result.head) if side.failure]
+    for side in sorted(failed, key=lambda side: side.outcome is Outcome.SKIPPED):  # the other one was skipped for it
+        assert side.failure is not None
+        raise FaultwatchError(side.failure.explained)
     figures = changes(result)
     sentence = "; ".join(_sentence(name, before, after) for name, (before, after) in figures.items())
     settings = ", ".join(

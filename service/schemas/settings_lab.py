@@ -38,8 +38,11 @@ class LabMetric(View):
 
     metric: str
     level: Number | None
+    """The median of its samples."""
     low: Number | None
+    """The smallest sample."""
     high: Number | None
+    """The largest sample."""
     n: int
     """Samples that have a value."""
     repeats: bool = False
@@ -47,12 +50,15 @@ class LabMetric(View):
     change: Number | None = None
     """The level minus that of the default, measured interleaved where it was."""
     percent: float | None = None
+    """The change in percent of the default."""
     certainty: LabCertainty | None = None
     """None for the default itself, and where nothing compares."""
     bounds: tuple[float, float] | None = None
     """The bounds of the true change, in percent of the default."""
     effect: Effect = Effect.OPEN
+    """What the settings surely do to the metric."""
     sentence: str = ""
+    """Why, in words."""
 
 
 class LabSetting(View):
@@ -60,6 +66,7 @@ class LabSetting(View):
 
     name: str
     title: str
+    """The name for people."""
     values: tuple[str | None, ...]
     """The default first; none where it is not set."""
     texts: tuple[str, ...]
@@ -89,16 +96,20 @@ class LabCell(View):
     key: str
     """Identifies it in an order."""
     values: dict[str, str | None]
+    """By setting: its value; none where it is not set."""
     text: str
     """For people: the values that are not the default's."""
     default: bool
+    """Whether it has the settings of the history."""
     state: CellState
     run_id: UUID | None = None
     """The run that its metrics are of; for a failed cell, the run that failed."""
     session: UUID | None = None
     """The session in which it was measured interleaved with the default."""
     job_id: int | None = None
+    """The job that measures it, or has failed to."""
     job_state: State | None = None
+    """The state of that job."""
     sentence: str = ""
     """Why it is not measured."""
     metrics: tuple[LabMetric, ...] = ()
@@ -110,8 +121,11 @@ class LabCost(View):
     """What it costs to measure some cells."""
 
     cells: int
+    """How many cells."""
     runs: int
+    """How many runs: each cell is measured beside the default."""
     executions: int
+    """How many executions of the program."""
     seconds: float | None
     """None where nobody knows how long an execution takes."""
 
@@ -122,20 +136,28 @@ class SettingsLab(View):
     subject: str
     case: str
     case_key: str
+    """Identifies the case with its definition."""
     host: str
     commit: str
     title: str
     environment: str
     """Hash of the environment of the default."""
     default_run: UUID
+    """The run whose settings are the default."""
     default_commit: str
     """The commit of that run: another one where nothing is measured at this commit yet."""
     measured_at: datetime
+    """When that run began."""
     settings: tuple[LabSetting, ...]
+    """The settings in which the runs differ, and those that were added."""
     rows: tuple[str, ...]
+    """The settings of the rows, by name."""
     columns: tuple[str, ...]
+    """The settings of the columns, by name."""
     row_texts: tuple[str, ...]
+    """The values of each row for people."""
     column_texts: tuple[str, ...]
+    """The values of each column for people."""
     cells: tuple[tuple[LabCell, ...], ...]
     """By row, then by column."""
     environments: tuple[str, ...]
