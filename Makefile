@@ -47,6 +47,10 @@ test-client: system-tests .venv/.dev .venv-client/.installed ## Generate a clien
 test-kills: system-tests .venv/.dev ## Test a bisect whose runner and service are killed at every step
 	@FAULTWATCH_TEST_KILLS=1 $(PYTHON) -m pytest tests/runner/jobs
 
+.PHONY: test-lab
+test-lab: system-tests .venv/.dev node_modules/.installed ## Order cells of a settings lab in a browser, and measure them here
+	@FAULTWATCH_TEST_LAB=1 $(PYTHON) -m pytest tests/e2e/test_lab.py
+
 .PHONY: wheel
 wheel: .venv/.run node_modules/.installed ## Build the wheels into dist/, without a network
 	@rm -rf dist
