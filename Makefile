@@ -22,7 +22,7 @@ run: system .venv/.run node_modules/.installed ## Measure the demo history and s
 
 .PHONY: test
 test: system-tests lint node_modules/.installed .venv-hosts/.installed ## Check everything: style, types, imports, tests
-	@$(PYTHON) -m pytest --numprocesses 2 --dist loadfile
+	@$(PYTHON) -m pytest --numprocesses 3 --dist loadfile
 
 .PHONY: test-workflows
 test-workflows: system-tests .venv/.dev .venv-workflows/.installed ## Lint the workflows and run them with act
@@ -51,6 +51,10 @@ test-tasks: system-tests .venv/.dev node_modules/.installed ## Test ten tasks in
 test-kills: system-tests .venv/.dev ## Test a bisect whose runner and service are killed at every step
 	@FAULTWATCH_TEST_KILLS=1 $(PYTHON) -m pytest tests/runner/jobs
 
+.PHONY: test-lab
+test-lab: system-tests .venv/.dev node_modules/.installed ## Order cells of a settings lab in a browser, and measure them here
+	@FAULTWATCH_TEST_LAB=1 $(PYTHON) -m pytest tests/e2e/test_lab.py
+
 .PHONY: wheel
 wheel: .venv/.run node_modules/.installed ## Build the wheels into dist/, without a network
 	@rm -rf dist
@@ -69,7 +73,7 @@ docs: .venv/.dev ## Build the documentation as a site into build/docs/html; a br
 
 .PHONY: test-docs
 test-docs: system-tests .venv/.dev node_modules/.installed ## Test the site in a browser, and run the code blocks of the documentation
-	@FAULTWATCH_TEST_DOCS=1 $(PYTHON) -m pytest --numprocesses 2 --dist loadfile tests/docs
+	@FAULTWATCH_TEST_DOCS=1 $(PYTHON) -m pytest --numprocesses 3 --dist loadfile tests/docs
 
 .PHONY: test-wheel
 test-wheel: system-tests .venv/.dev node_modules/.installed ## Test the installed wheel: its demo, its counts, its packages

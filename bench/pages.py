@@ -204,7 +204,7 @@ def _pages(connection: HTTPConnection) -> dict[str, str]:
         "bisect, previewed": f"/bisects?{urlencode(_bisect(of))}",
         "subjects": "/subjects",
         "audit": "/audit",
-        "feed": "/events.atom",
+        "feed": "/feeds/events.atom",
         "badge": "/subjects/library-0/badge.svg",
         "silences": "/silences",
         "jobs": "/jobs?state=all",

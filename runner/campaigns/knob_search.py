@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from runner.contract.base import Parameter
 from runner.contract.knob_search import KnobChange, KnobSearch, KnobSearchRequest, MeasureKnobs
 from runner.contract.report import Case, Environment, Report, Revision
+from runner.environment.allocator import NOT_THERE
 from runner.errors import FaultwatchError
 from runner.measuring.measurement import measure_revision
 from runner.measuring.sampling import Sampling
@@ -67,7 +68,7 @@ class KnobSetting:
                 if value is not None:
                     build[rest] = build_knobs[name] = value
             elif kind == "parameter" and value is not None:
-                parameters[rest] = _like(parameters[rest], value)
+                parameters[rest] = like(parameters[rest], value)
             elif kind == "variable":
                 variables.pop(rest, None)
                 if value is not None:
@@ -98,9 +99,13 @@ class KnobSetting:
                     f"{name} cannot be set to {value or 'nothing'} on this host: it is {held.get(name) or 'not set'}",
                     "leave it out with --without, or see `faultwatch doctor`",
                 )
+        if values.get(f"{VARIABLE}LD_PRELOAD") and NOT_THERE in held.get("allocator", ""):
+            raise FaultwatchError(
+                f"this host does not have the library {values[f'{VARIABLE}LD_PRELOAD']}: {held['allocator']}"
+            )
 
 
-def _like(previous: Parameter, value: str) -> Parameter:
+def like(previous: Parameter, value: str) -> Parameter:
     """Convert the text of a parameter to the type of its previous value."""
     try:
         return value == "true" if isinstance(previous, bool) else type(previous)(value)

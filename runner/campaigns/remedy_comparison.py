@@ -1,7 +1,8 @@
-"""Prepare the comparison of a case with and without a remedy."""
+"""Prepare the comparison of a case with and without a remedy, that is with other settings."""
 
 from collections.abc import Mapping
 
+from runner.campaigns.knob_search import PARAMETER, PER_RUN, VARIABLE, KnobSetting, like
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.measuring.trial import Bench, Subject, Trial
@@ -19,24 +20,56 @@ def remedy_trials(
     *,
     bench: Bench,
     revision: str,
-    settings: Mapping[str, str],
+    settings: Mapping[str, str | None],
 ) -> tuple[Trial, Trial]:
     """Build a revision, and return the trials of a case without and with a remedy.
+
+    Parameters
+    ----------
+    settings
+        As ``faultwatch try --with`` takes them, or as an environment shows them.
 
     Raises
     ------
     FaultwatchError
         The revision does not build, there is no such remedy, or one of the two cannot be measured on this host.
     """
-    remedied = with_remedy(workload, settings)
+    present = KnobSetting(workload, case, bench)
+    remedied = _with_settings(present, settings)
     commit = repository.revision(revision)
     try:
         tree, build = builder.build(repository, commit.commit, workload)
     except BuildFailure as failure:
         raise FaultwatchError(f"{commit.commit[:10]} does not build: {failure.message}") from None
-    subject = Subject(repository.name, commit, case, build)
-    present, changed = (Trial(side, subject, bench, tree) for side in (workload, remedied))
-    for label, trial in (("as it is", present), ("with the remedy", changed)):
+    trials = []
+    for label, side in (("as it is", present), ("with the remedy", remedied)):
+        trial = Trial(side.workload, Subject(repository.name, commit, side.case, build), side.bench, tree)
         if trial.obstacle:
             raise FaultwatchError(f"{case.name} cannot be measured {label}: {trial.obstacle}")
-    return present, changed
+        trials.append(trial)
+    return trials[0], trials[1]
+
+
+def case_with(case: Case, settings: Mapping[str, str | None]) -> Case:
+    """Return the case that a remedy makes of another one: with its values of the parameters."""
+    parameters = dict(case.parameters)
+    for name, value in settings.items():
+        own = name.removeprefix(PARAMETER)
+        if own in parameters and value is not None:
+            parameters[own] = like(parameters[own], value)
+    return case.model_copy(update={"parameters": parameters})
+
+
+def _with_settings(present: KnobSetting, settings: Mapping[str, str | None]) -> KnobSetting:
+    """Return a case with other settings. It keeps its name, because only runs of one case are compared."""
+    knobs: dict[str, str | None] = {}
+    remedies: dict[str, str] = {}
+    for name, value in settings.items():
+        if name in PER_RUN or name.startswith(VARIABLE):
+            knobs[name] = value
+        elif value is not None:
+            remedies[name.removeprefix(PARAMETER)] = value
+        else:
+            raise FaultwatchError(f"{name} cannot be taken away", f"only {VARIABLE}NAME can")
+    workload = with_remedy(present.workload, remedies)
+    return KnobSetting(workload, present.case, present.bench).with_knobs(knobs)

@@ -143,14 +143,18 @@ class ProfileQuestion(_Question):
 
 
 class RemedyQuestion(_Question):
-    """Measure a case with and without other settings, interleaved."""
+    """Measure a case with and without other settings, interleaved. Both runs are stored, aside of every series."""
 
     kind: Literal["remedy"] = "remedy"
     revision: _Rev
-    settings: dict[Name, Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")]] = Field(
+    settings: dict[Name, Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")] | None] = Field(
         min_length=1, max_length=20
     )
-    """As `faultwatch try --with` takes them: `allocator`, `thp`, `env.NAME`, or a parameter of the workload."""
+    """As `faultwatch try --with` takes them: `allocator`, `thp`, `env.NAME`, or a parameter of the workload; or as an
+    environment shows them: `variable.NAME` (none takes it away), `parameter.NAME`, `process.huge_pages`,
+    `process.memory_limit`."""
+    definition: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")] | None = None
+    """The definition that the workload has to have, so that the runs compare with stored ones; none for any."""
 
 
 Question = MeasureQuestion | BisectQuestion | ProfileQuestion | RemedyQuestion

@@ -8,6 +8,8 @@ from runner.environment import libraries
 from runner.system.tree import Knobs, Tree
 
 ALLOCATORS = ("jemalloc", "tcmalloc", "mimalloc", "snmalloc", "hoard", "scudo", "rpmalloc")
+NOT_THERE = "is not there"
+"""How the name of an allocator ends whose library does not exist: the process runs with another one."""
 _LIBC = re.compile(r"(/\S+/(?:libc\.so\.6|libc-[\d.]+\.so|ld-musl-[^/\s]+))$", re.MULTILINE)
 _GLIBC_RELEASE = re.compile(rb"GNU C Library [^\n]*? release version (\d[\d.]*\d)")
 
@@ -36,7 +38,7 @@ def _allocator(tree: Tree, variables: Mapping[str, str], libc: str) -> str:
             continue
         file = tree.path(entry) if "/" in entry else next(libraries.find(tree, name, search), None)
         digits = libraries.fingerprint(file) if file else None
-        return f"{family} ({name}, sha256 {digits})" if digits else f"{libc} (preloaded {name} is not there)"
+        return f"{family} ({name}, sha256 {digits})" if digits else f"{libc} (preloaded {name} {NOT_THERE})"
     return libc
 
 

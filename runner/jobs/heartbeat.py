@@ -64,10 +64,9 @@ class Heartbeat:
     def count_run(self, document: Report | Profile) -> None:
         """Count a run just before it is sent, so that a killed runner leaves no run uncounted."""
         question = self.job.question
-        if not isinstance(document, Report) or (document.subject, document.case.name) != (
-            question.subject,
-            question.case,
-        ):
+        if not isinstance(document, Report) or document.subject != question.subject:
+            return
+        if document.case.name != question.case and not document.aside:  # with other settings it has another name
             return
         with self._lock:
             if document.run_id not in self._runs:

@@ -1,42 +1,77 @@
-"""Runs a job that measures the effect of a remedy: a case with and without it, interleaved. Nothing is stored."""
+"""Runs a job that measures a case with and without other settings, interleaved, and stores both runs aside."""
 
+from dataclasses import replace
 from statistics import median
 
-from runner.campaigns.remedy_comparison import remedy_trials
+from runner.campaigns.remedy_comparison import case_with, remedy_trials
 from runner.contract import number_text
 from runner.contract.job import RemedyQuestion
 from runner.contract.metrics import metric
+from runner.contract.report import Outcome, Report
 from runner.errors import FaultwatchError
 from runner.jobs.claimed_job import ClaimedJob, JobResult
 from runner.measuring.comparison import Compared, Pairs, compare
+from runner.measuring.trial import Bench
+from runner.reporting.outbox import Outbox
+from runner.reporting.spool import Spool
+from runner.workload.bound_case import bind
 
+FIRST_PAIRS = 24
+"""Pairs before the first question to the service: enough for the bounds of noisy metrics in a grid of many cells."""
 _METRICS = ("minor-faults", "major-faults", "sys-percent", "throughput", "elapsed", "max-rss")
 """The metrics by which a remedy is judged, if measured, and its cost in memory."""
 
 
 def run(job: ClaimedJob) -> JobResult:
-    """Measure with and without the remedy, and return what it changes."""
+    """Measure with and without the other settings, send both runs, and return what the settings change."""
     question = job.question
     assert isinstance(question, RemedyQuestion)
+    if question.definition not in {None, job.case.definition}:
+        raise FaultwatchError(
+            f"the workload file of this host defines {job.case.name} otherwise than the stored runs",
+            "measure the case with the present file first, and choose the settings again",
+        )
+    outbox = Outbox(Spool(job.settings.spool), job.service.send)
+    outbox.deliver(at_once=True)
     present, changed = remedy_trials(
         job.repository,
         job.builder,
         job.workload,
         job.case,
-        bench=job.bench,
+        bench=_without_own_variables(job),
         revision=question.revision,
         settings=question.settings,
     )
-    job.about_to_measure()
-    result = compare(present, changed, job.service.compare, pairs=Pairs.of(job.workload, question.samples))
-    for side in (result.base, result.head):
-        if side.failure:
-            raise FaultwatchError(side.failure.message)
+    job.service.send_revisions(job.repository.name, (job.repository.revision(question.revision),))
+    job.about_to_measure(2)
+    pairs = Pairs.of(job.workload, question.samples)
+    if question.samples is None:
+        pairs = replace(pairs, first=max(pairs.first, FIRST_PAIRS), most=max(pairs.most, FIRST_PAIRS))
+    result = compare(present, changed, job.service.compare, pairs=pairs)
+    head = result.head.model_copy(update={"case": case_with(job.case, question.settings)})
+    outbox.post_now(*(_aside(side) for side in (result.base, head) if side.outcome is not Outcome.SKIPPED))
+    failed = [side for side in (result.base, result.head) if side.failure]
+    for side in sorted(failed, key=lambda side: side.outcome is Outcome.SKIPPED):  # the other one was skipped for it
+        assert side.failure is not None
+        raise FaultwatchError(side.failure.explained)
     figures = changes(result)
     sentence = "; ".join(_sentence(name, before, after) for name, (before, after) in figures.items())
-    settings = ", ".join(f"{name}={value}" for name, value in sorted(question.settings.items()))
+    settings = ", ".join(
+        f"{name}={value}" if value is not None else f"no {name}" for name, value in sorted(question.settings.items())
+    )
     job.measured(f"{settings} is measured.", 0)
     return JobResult(f"With {settings}: {sentence}.", {"settings": dict(question.settings), "metrics": figures})
+
+
+def _without_own_variables(job: ClaimedJob) -> Bench:
+    """Return the bench without the variables that the case sets itself: another parameter may set them otherwise."""
+    own = bind(job.workload, job.case).variables
+    variables = {name: value for name, value in job.bench.variables.items() if own.get(name) != value}
+    return replace(job.bench, variables=variables)
+
+
+def _aside(report: Report) -> Report:
+    return report.model_copy(update={"aside": True})
 
 
 def changes(result: Compared) -> dict[str, tuple[float, float]]:

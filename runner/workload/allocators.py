@@ -5,18 +5,17 @@ import subprocess
 from collections.abc import Mapping
 from functools import lru_cache
 
+from runner.contract.allocators import ALLOCATOR_LIBRARIES
 from runner.errors import FaultwatchError
 
 ALLOCATORS: Mapping[str, Mapping[str, str]] = {
     "glibc": {},
-    "jemalloc": {"LD_PRELOAD": "libjemalloc.so.2"},
+    **{name: {"LD_PRELOAD": library} for name, library in ALLOCATOR_LIBRARIES.items()},
     # Returns memory to the kernel at once, instead of after ten seconds.
     "jemalloc-no-decay": {
-        "LD_PRELOAD": "libjemalloc.so.2",
+        "LD_PRELOAD": ALLOCATOR_LIBRARIES["jemalloc"],
         "MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0",
     },
-    "tcmalloc": {"LD_PRELOAD": "libtcmalloc_minimal.so.4"},
-    "mimalloc": {"LD_PRELOAD": "libmimalloc.so.2"},
 }
 
 

@@ -25,6 +25,7 @@ from service.web.api import (
     runs,
     searches,
     series,
+    settings_lab,
     silences,
     subjects,
 )
@@ -45,6 +46,6 @@ def register_api(app: APIFlask) -> None:
         api.register_blueprint(noun)
     for noun in (events.bp, silences.bp, export.bp, diagnoses.bp, gates.bp, actions_sign_in.bp, nights.bp, searches.bp):
         api.register_blueprint(noun)
-    for noun in (profiles.bp, jobs.bp, runner_tokens.bp, audit.bp, subjects.bp):
+    for noun in (profiles.bp, jobs.bp, runner_tokens.bp, audit.bp, subjects.bp, settings_lab.bp):
         api.register_blueprint(noun)
     app.register_blueprint(api)

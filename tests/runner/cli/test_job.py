@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.runner.commands import served
+
 ROOT = Path(__file__).parents[3]
 HISTORY = ROOT / "workloads" / "copy_service" / "make_history.py"
 
@@ -21,19 +23,27 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def faultwatch(home: Path, *arguments: str) -> subprocess.Popen[str]:
+@pytest.fixture(autouse=True)
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Serve all commands, each of which would else start a service of its own."""
+    with served(tmp_path / "data") as proxy:
+        monkeypatch.setenv("FAULTWATCH_URL", proxy.url)
+        yield
+
+
+def faultwatch(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "runner", *arguments],
-        cwd=home,
-        env=os.environ | {"FAULTWATCH_HOME": str(home / "data"), "PYTHONPATH": str(ROOT)},
+        cwd=folder,
+        env=os.environ | {"FAULTWATCH_HOME": str(folder / "data"), "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
 
 
-def said(home: Path, *arguments: str, status: int = 0) -> str:
-    with faultwatch(home, *arguments) as process:
+def said(folder: Path, *arguments: str, status: int = 0) -> str:
+    with faultwatch(folder, *arguments) as process:
         out, error = process.communicate(timeout=120)
     assert process.returncode == status, error
     return out + error

@@ -65,6 +65,7 @@ _IDS: Mapping[str, str] = {
     "searches.post_knobs": "search_knobs",
     "series.get": "get_series",
     "series.listed": "list_series",
+    "settings_lab.get": "get_settings_lab",
     "silences.add": "silence_series",
     "silences.end": "end_silence",
     "silences.listed": "list_silences",

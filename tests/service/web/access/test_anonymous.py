@@ -56,6 +56,7 @@ WITH_TOKEN = {
     ),
     *("profile.listed", "profile.show", "api.profiles.listed", "api.profiles.get", "api.profiles.download"),
     *("jobs.listed", "jobs.show", "bisect.listed", "bisect.show", "api.jobs.listed", "api.jobs.get", "api.jobs.log"),
+    *("lab.show", "lab.order", "api.settings_lab.get"),
     *("matrix.show", "api.nights.get", "subjects.listed", "api.subjects.listed", "api.subjects.get"),
     *("api.export.get", "api.revisions.get", "compare.between"),
     # what writes, or has the service compute

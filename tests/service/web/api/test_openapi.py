@@ -76,6 +76,7 @@ def test_every_operation_is_described(document: dict[str, Any]) -> None:
         ("/api/v1/silences", "get"),
         ("/api/v1/silences", "post"),
         ("/api/v1/silences/{silence_id}", "delete"),
+        ("/api/v1/settings-lab", "get"),
         ("/api/v1/subjects", "get"),
         ("/api/v1/subjects/{subject}", "get"),
         ("/api/v1/subjects/{subject}", "patch"),
