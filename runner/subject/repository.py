@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -220,7 +221,7 @@ def open_repository(location: str, cache: Path, *, named: bool = True) -> Reposi
         raise FaultwatchError(f"{location}: no such folder", "name a git repository by its path or its address")
     # Use a token in the address only for this command: no name, message or clone configuration may contain it.
     known_as = without_password(location)
-    name = safe_name(known_as.rstrip("/").removesuffix(".git").rsplit("/", 1)[-1].rsplit(":", 1)[-1])
+    name = safe_name(_last_part(known_as))
     clone = cache / f"{name}-{hash_of(known_as)}.git"
     if clone.exists():
         fetch = ("fetch", "--quiet", "--prune", "--tags", "--", location, "+refs/heads/*:refs/heads/*")
@@ -273,6 +274,13 @@ def _open_local(path: Path, *, named: bool) -> Repository:
         if not isinstance(error, GitError):  # git is not installed, or does not answer.
             raise
         raise FaultwatchError(f"{path} is not a git repository", "name a clone, or an address to clone from") from None
-    folder = Path(top)
-    owner = folder.parent if folder.name == ".git" else folder
-    return Repository(path.resolve(), safe_name(owner.name.removesuffix(".git")), bare=bare)
+    # The clones of a project are one subject, in whichever folders people, worktrees and CI systems keep them.
+    origin = ""
+    with suppress(GitError):  # It has no remote of this name.
+        origin = _last_part(run_git("config", "--get", "remote.origin.url", git_dir=top).strip())
+    return Repository(path.resolve(), safe_name(origin.strip(".") or _last_part(top)), bare=bare)
+
+
+def _last_part(address: str) -> str:
+    """Return the last part of an address or path of a repository, which is what people call it."""
+    return re.split("[/:]", address.rstrip("/").removesuffix("/.git").removesuffix(".git"))[-1]

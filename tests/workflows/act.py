@@ -19,7 +19,8 @@ runs:
     - shell: bash
       env: {REF: "${{ inputs.ref }}"}
       run: |
-        git init -q . && git fetch -q "$SUBJECT" '+refs/heads/*:refs/remotes/origin/*'
+        git init -q . && git remote add origin "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY"
+        git fetch -q "$SUBJECT" '+refs/heads/*:refs/remotes/origin/*'
         # What no branch holds, such as the head of a fork's pull request, is fetched by its hash.
         git cat-file -e "$REF" 2>/dev/null || git fetch -q "$SUBJECT" "$REF"
         git checkout -q "$REF"

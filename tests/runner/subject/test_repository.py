@@ -88,6 +88,30 @@ def test_clones_an_address_once_and_brings_it_up_to_date(history: list[str], com
 
 
 @pytest.mark.parametrize(
+    ("origin", "name"),
+    [
+        ("https://forge.example/group/project.git", "project"),
+        ("https://someone:word@forge.example/group/project/", "project"),
+        ("git@forge.example:project.git", "project"),
+        ("/srv/git/project/.git", "project"),
+        ("https://forge.example/group/pro ject;x", "pro-ject-x"),
+        ("..", "job-2"),
+        ("", "job-2"),
+    ],
+)
+def test_all_clones_of_a_project_are_one_subject(
+    origin: str, name: str, history: list[str], git: Run, tmp_path: Path
+) -> None:
+    if origin:
+        git("remote", "add", "origin", origin)
+    git("worktree", "add", "--quiet", "--detach", str(tmp_path / "elsewhere"))
+    folder = (tmp_path / "subject").rename(tmp_path / "job@2")
+    subprocess.run(["git", "-C", str(folder), "worktree", "repair"], check=True, capture_output=True)
+    assert open_repository(str(folder), tmp_path / "cache").name == name
+    assert open_repository(str(tmp_path / "elsewhere"), tmp_path / "cache").name == name
+
+
+@pytest.mark.parametrize(
     ("location", "said"),
     [("nowhere", "no such folder"), ("file:///nonexistent/x.git", "git clone"), (".", "not a git repository")],
 )

@@ -59,6 +59,7 @@ class Subject:
 
     def __init__(self, folder: Path, service: str) -> None:
         self.folder = folder
+        self.log = folder / "workflow.log"
         self.path = folder / "copies"
         self.path.mkdir(parents=True)
         self.service = service
@@ -106,7 +107,7 @@ class Subject:
         """Run a workflow on this machine, as GitHub does for an event."""
         file = self.folder / "event.json"
         file.write_text(json.dumps(payload))
-        return act(
+        done = act(
             self.folder,
             self.path,
             event,
@@ -115,3 +116,5 @@ class Subject:
             FAULTWATCH_HOME=str(self.folder / "runner"),
             **environment,
         )
+        self.log.write_text(done.log)
+        return done

@@ -78,7 +78,7 @@ class World:
 
     def told(self) -> tuple[str, dict[str, Any]]:
         """Return the one comment, and the one check run, once they are there."""
-        wait(lambda: self.hub.checks, self.log, self.log.with_name("service.log"))
+        wait(lambda: self.hub.checks, self.log, self.log.with_name("service.log"), self.subject.log)
         (check,), (comment,) = self.hub.checks.values(), self.hub.comments.values()
         assert (check["head_sha"], check["status"]) == (self.hub.head, "completed")
         return comment["body"], check
@@ -157,12 +157,12 @@ def test_what_was_measured_of_the_base_before_is_not_measured_again(world: World
     world.subject.run("pull_request", world.propose(SAME), **world.identity())
     body, check = world.told()
     assert body.startswith("**No change in faults, in 1 case")
-    assert "The base was measured before" in body
+    assert "The base was not measured again" in body
     assert check["conclusion"] == "success"
     world.subject.run("pull_request", world.propose(PROGRAM.format(pages=201)), **world.identity())
     body, check = world.told()
     assert body.startswith("**Worse: +1\u00a0fault")
-    assert "measured before" not in body
+    assert "not measured again" not in body
 
 
 def test_a_rerun_is_ordered_measured_and_told_in_the_same_comment(world: World) -> None:
