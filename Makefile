@@ -43,6 +43,10 @@ test-github: system-tests .venv/.dev .venv-workflows/.installed tests/github/nod
 test-client: system-tests .venv/.dev .venv-client/.installed ## Generate a client of the API and use it with a running service
 	@$(PYTHON) -m pytest -m client tests/client
 
+.PHONY: test-tasks
+test-tasks: system-tests .venv/.dev node_modules/.installed ## Test ten tasks in a browser, on an imported history of 29,000 runs and one with merges (minutes)
+	@FAULTWATCH_TEST_TASKS=1 $(PYTHON) -m pytest --timeout 1200 tests/tasks
+
 .PHONY: test-kills
 test-kills: system-tests .venv/.dev ## Test a bisect whose runner and service are killed at every step
 	@FAULTWATCH_TEST_KILLS=1 $(PYTHON) -m pytest tests/runner/jobs

@@ -14,19 +14,20 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from playwright.sync_api import Browser, sync_playwright
 
 from bench import store_data
 from bench.report import finish, progress, steps
 from bench.store_data import SAMPLES, Size
-from bench.store_service import Service, get, post
+from bench.store_service import Service, get, post, settle
 from tests.e2e.browser import chromium, launched
 
 MILLIONS = 10
@@ -36,14 +37,18 @@ LIMIT, PAINT_LIMIT = 100.0, 1000.0
 REQUESTS = 40
 PAINTS = 3
 QUIET = 5
-"""Seconds without anything new after which all is judged."""
+"""Seconds until a refused batch is sent again."""
 LONG = 10_000
 """Runs of the one long series."""
 EVENTS = 10_000
-"""Open events, about: nearly each commit of their subjects moves one case."""
+"""Open events, at least: nearly each commit of their subjects moves one case."""
+OPEN_SHARE = 0.75
+"""Of the steps of their subjects: about one in four is undone by a later one, and its event is closed."""
 COMMITS, STEPPING = 500, 4
 """Commits and cases of each of these subjects."""
 _ATTEMPTS = 20
+NEVER = "0123abcd"
+"""The beginning of a hash that no commit has."""
 WIRE_LIMIT = 60_000
 """Bytes of the first page as a browser that accepts compressed answers gets it."""
 
@@ -74,7 +79,9 @@ def main(millions: float = MILLIONS, home: str | None = None) -> None:
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder:
         small, small_paint, _ = _measured(Path(folder, "small"), [(Size(1, 20), 0)], 1)
         sizes = [(Size(cases, 1000), 0), (Size(1, LONG - 1000), 1000)]
-        large, paint, events = _measured(Path(home) if home else Path(folder, "large"), sizes, EVENTS // COMMITS)
+        large, paint, events = _measured(
+            Path(home) if home else Path(folder, "large"), sizes, math.ceil(EVENTS / OPEN_SHARE / COMMITS)
+        )
     print(
         "".join(f"{title:>12}" for title in ("first", "p95", "processor", "again", "small p95", "painted")) + "  page"
     )
@@ -86,7 +93,7 @@ def main(millions: float = MILLIONS, home: str | None = None) -> None:
     misses += [f"{name}: painted after {at:.0f} ms" for name, at in paint.items() if at > PAINT_LIMIT]
     if large["first page"].wire > WIRE_LIMIT:
         misses.append(f"first page: {large['first page'].wire:,} bytes on the wire, over {WIRE_LIMIT:,}")
-    if events < 0.95 * EVENTS:
+    if events < EVENTS:
         misses.append(f"{events:,} open events are stored, fewer than {EVENTS:,}")
     figures = {
         "events": events,
@@ -125,6 +132,7 @@ def _serving(home: Path, sizes: list[tuple[Size, int]], subjects: int) -> Iterat
     try:
         if not filled:
             _fill(service, sizes, subjects)
+        settle(service.database)
         yield service
     finally:
         service.stop()
@@ -139,7 +147,6 @@ def _fill(service: Service, sizes: list[tuple[Size, int]], subjects: int) -> Non
         for number in range(subjects):
             progress(f"events of subject {number + 1} of {subjects}")
             _post_in_turn(connection, store_data.stepping(f"library-{number}", COMMITS, STEPPING))
-        _settle(connection, QUIET)
 
 
 def _post_in_turn(connection: HTTPConnection, body: bytes) -> None:
@@ -154,16 +161,6 @@ def _post_in_turn(connection: HTTPConnection, body: bytes) -> None:
             time.sleep(QUIET)
         else:
             return
-
-
-def _settle(connection: HTTPConnection, seconds: int) -> None:
-    """Wait until nothing new appears for some seconds: large batches are judged once it is quiet."""
-    settled, state = 0, b""
-    while settled < seconds:
-        progress("waiting until all series are judged")
-        time.sleep(1)
-        now = get(connection, "/live")
-        settled, state = settled + 1 if now == state else 0, now
 
 
 def _pages(connection: HTTPConnection) -> dict[str, str]:
@@ -200,6 +197,15 @@ def _pages(connection: HTTPConnection) -> dict[str, str]:
         "environments": "/environments",
         "environment": f"/environments/{run['environment']}",
         "search": "/search?q=number",
+        "search, by date": "/search?q=2025-01-15",
+        "not measured": f"/runs?subject=library-0&revision={NEVER}",
+        "releases": "/releases",
+        "what changed": "/releases/2025-01-05...2025-01-20?subject=library-0",
+        "bisect, previewed": f"/bisects?{urlencode(_bisect(of))}",
+        "subjects": "/subjects",
+        "audit": "/audit",
+        "feed": "/feeds/events.atom",
+        "badge": "/subjects/library-0/badge.svg",
         "silences": "/silences",
         "jobs": "/jobs?state=all",
         "bisects": "/bisects",
@@ -210,6 +216,14 @@ def _pages(connection: HTTPConnection) -> dict[str, str]:
     found["drift"] = f"/drifts/{drifts[0]['id']}" if drifts else found["events"]
     found["event"] = f"/events/{events[0]['id']}" if events else found["events"]
     return found
+
+
+def _bisect(of: Callable[[str], Any]) -> dict[str, str]:
+    """Return the form of a bisect, filled in."""
+    series = of("/api/v1/series?metric=minor-faults&limit=1")["items"][0]
+    commits = [point["revision"] for point in of(f"/api/v1/series/{series['id']}")["points"]]
+    names = {name: series[name] for name in ("subject", "case", "host", "metric")}
+    return {**names, "good": commits[0], "bad": commits[-1]}
 
 
 def _time(service: Service, connection: HTTPConnection, path: str) -> Timing:

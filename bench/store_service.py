@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
+
+from bench.report import progress
 
 PATIENCE = 120
 
@@ -93,3 +97,15 @@ def get(connection: HTTPConnection, path: str) -> bytes:
     if answer.status >= 300:
         raise RuntimeError(f"{path}: {answer.status} {told[:500]!r}")
     return told
+
+
+def settle(database: Path) -> None:
+    """Wait until every series is judged and all events are made: large batches are judged in the background."""
+    waiting = (
+        "SELECT (SELECT count(*) FROM series WHERE judged AND version <> judged_version)"
+        " + (SELECT count(*) FROM subject WHERE drifts_version <> events_version)"
+    )
+    with closing(sqlite3.connect(database)) as connection:
+        while left := connection.execute(waiting).fetchone()[0]:
+            progress(f"{left:,} series and subjects wait for their drifts and events")
+            time.sleep(1)

@@ -9,10 +9,11 @@ from difflib import get_close_matches
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from service.pipeline.name_commit import named_commit
 from service.rules.imported_runs import is_imported
 from service.schemas.history import Candidate
-from service.store import environments, revisions
-from service.store.models import Case, Environment, Host, Run, Series, Subject
+from service.store import environments, refs, revisions
+from service.store.models import Case, Environment, Host, RefRow, Run, Series, Subject
 
 _LISTED = 5
 """Names that a sentence lists."""
@@ -42,7 +43,8 @@ class KnownNames:
     cases: Sequence[str]
     metrics: Sequence[str]
     hosts: Sequence[str]
-    commits: Sequence[Candidate]
+    commits: Sequence[Candidate | RefRow]
+    """Tags and branches, then the newest commits."""
 
 
 def known_names(session: Session, subject: str, limit: int) -> KnownNames:
@@ -56,8 +58,13 @@ def known_names(session: Session, subject: str, limit: int) -> KnownNames:
         for column in (Case.name, Series.metric, Host.name)
     )
     only = subject if subject in subjects else subjects[0] if len(subjects) == 1 else None
-    commits = revisions.newest(session, only, limit) if only else []
+    commits = known_commits(session, only, limit) if only else []
     return KnownNames(subjects, cases, metrics, hosts, commits)
+
+
+def known_commits(session: Session, subject: str, limit: int) -> list[Candidate | RefRow]:
+    """Return what completes a box that takes a commit: tags and branches, then the newest commits."""
+    return [*refs.listed(session, subject, limit), *revisions.newest(session, subject, limit)]
 
 
 def check(session: Session, form: Mapping[str, str]) -> CheckedBisect:
@@ -99,24 +106,12 @@ def check(session: Session, form: Mapping[str, str]) -> CheckedBisect:
     return CheckedBisect(values, objections)
 
 
-def resolve_commit(session: Session, subject: str, text: str) -> tuple[str | None, str]:
-    """Return the only commit of a subject that a text means; or None, and why in a sentence."""
-    found = revisions.matching(session, subject, text, _LISTED + 1)
-    if len(found) == 1:
-        return found[0].commit, ""
-    if found:
-        names = ", ".join(entry.commit[: len(text) + 4] for entry in found[:_LISTED])
-        return None, f"Several commits of {subject} begin with {text}: {names}. Write more digits."
-    known = revisions.newest(session, subject, 1)
-    last = f" The newest that it knows is {known[0].commit[:10]}." if known else ""
-    return None, f"The service knows no commit {text} of {subject}: write the first digits of its hash.{last}"
-
-
 def _commit(session: Session, subject: str, text: str, end: str, objections: dict[str, str]) -> str | None:
-    commit, why = resolve_commit(session, subject, text)
-    if commit is None:
+    found, why = named_commit(session, text, subject)
+    if found is None:
         objections[end] = why
-    return commit
+        return None
+    return found.commit
 
 
 def _only_imported(session: Session, subject: str, case: str, host: str) -> bool:

@@ -28,7 +28,7 @@ from service.rules.settings_lab.grid import (
 from service.rules.settings_lab.judge import ELAPSED, METRICS, THROUGHPUT, Readings, judge
 from service.rules.settings_lab.setting_names import VARIABLE, Value
 from service.schemas.settings_lab import CellState, LabCell, LabCost, LabMetric, LabSetting, SettingsLab
-from service.store import lab_runs, refs, revisions
+from service.store import lab_runs, refs
 from service.store.lab_runs import LabReport, LabTarget
 
 PAIRS = 24
@@ -134,7 +134,7 @@ def read(session: Session, target: LabTarget, query: LabQuery) -> SettingsLab | 
     work = ", ".join(setting_names.title(axis.name) for axis in (*rows, *columns) if axis.changes_the_work)
     best = best_cell(flat, other_work=work)
     missing = [cell for cell in flat if cell.question is not None and cell.state is CellState.EMPTY]
-    commits = revisions.matching(session, target.subject, target.commit, 1)
+    commits = refs.find(session, target.commit, target.subject)
     return SettingsLab(
         subject=target.subject,
         case=target.case,

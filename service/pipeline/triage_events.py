@@ -1,14 +1,23 @@
-"""Makes one decision about several events, and marks them: who looks into them, until when they are snoozed."""
+"""Makes one decision about several events, marks them (who looks into them, a snooze), or silences their series."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy.orm import Session
 
 from service.pipeline import decide_events
-from service.schemas.triage import DecisionRequest, Refusal, TriageAction, TriageReceipt, TriageRequest
-from service.store import event_marks, events
+from service.schemas.triage import (
+    DecisionRequest,
+    Refusal,
+    Silence,
+    SilenceRequest,
+    TriageAction,
+    TriageReceipt,
+    TriageRequest,
+)
+from service.store import event_drifts, event_marks, events, series, silences
 from service.store.models import Event
 
 
@@ -30,7 +39,8 @@ def triage(session: Session, request: TriageRequest, author: str, now: datetime)
             refused.append(Refusal(event_id=event_id, reason=problem))
         else:
             done.append(event_id)
-    return TriageReceipt(done=done, refused=refused)
+    made = _silence(session, done, request, author, now) if request.action is TriageAction.SILENCE else []
+    return TriageReceipt(done=done, refused=refused, silences=made)
 
 
 def _decide(session: Session, event_id: str, request: TriageRequest, author: str, now: datetime) -> str:
@@ -56,7 +66,28 @@ def _mark(session: Session, event: Event, request: TriageRequest, now: datetime)
     elif request.action is TriageAction.WAKE:
         event_marks.wake(event)
     elif request.until is not None and request.until <= now:
-        return "The snooze would end in the past."
+        return f"The {request.action} would end in the past."
+    elif request.action is TriageAction.SILENCE:
+        return "" if event_drifts.series_of(session, [event.id]) else "None of its series can be silenced."
     else:
         event_marks.snooze(session, event, request.until)
     return ""
+
+
+def _silence(
+    session: Session, event_ids: Sequence[str], request: TriageRequest, author: str, now: datetime
+) -> list[Silence]:
+    """Silence the series of some events, except those that are silenced for at least as long."""
+    assert request.until is not None
+    active = [pattern for pattern in silences.active(session, now) if pattern.until >= request.until]
+    made = []
+    for series_id in event_drifts.series_of(session, event_ids):
+        row = series.find(session, series_id)
+        if row is None or any(
+            pattern.covers(row.subject.name, row.host.name, row.case.name, row.metric, now) for pattern in active
+        ):
+            continue
+        asked = SilenceRequest(series_id=series_id, until=request.until, reason=request.reason)
+        if (silence := silences.add(session, asked, author, now)) is not None:
+            made.append(silences.view(silence, now))
+    return made

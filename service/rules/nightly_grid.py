@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from uuid import UUID
 
 from runner.contract import Status
@@ -76,6 +77,8 @@ class GridCell:
         The level that the current one is compared with, and when it was measured.
     flagged
         Whether the detector found a drift between the two levels. Any other difference is noise.
+    provisional
+        Whether the only drift between them needs one more run.
     other_commit
         Whether the level is of another commit than that of its row: the two do not compare.
     why
@@ -93,6 +96,7 @@ class GridCell:
     since: datetime | None = None
     revision: str | None = None
     flagged: bool = False
+    provisional: bool = False
     other_commit: bool = False
     why: str = ""
     missed: str = ""
@@ -157,7 +161,7 @@ def build_grid(
     efficiency: Sequence[RecentPoint] = (),
     night: LastNight | None = None,
     *,
-    flagged: Collection[UUID] = (),
+    flagged: Mapping[UUID, bool] = MappingProxyType({}),
     one_commit: bool = False,
 ) -> NightlyGrid:
     """Arrange the recent points of a metric in a grid.
@@ -171,7 +175,7 @@ def build_grid(
     night
         The last nightly run, if there was one.
     flagged
-        The runs that begin a new level, as the detector found.
+        The runs that begin a new level, as the detector found, and whether that is a fact.
     one_commit
         Whether each row shows the newest commit that most of its columns have, instead of the newest of each column.
     """
@@ -279,7 +283,7 @@ def _cell(
     failed: UnmeasuredRun | None,
     efficiency: Number | None,
     began: datetime | None,
-    flagged: Collection[UUID],
+    flagged: Mapping[UUID, bool],
 ) -> GridCell:
     levels = _levels(points)
     last = max((point.started_at for point in points), default=None)
@@ -292,6 +296,9 @@ def _cell(
     until = latest.started_at - NIGHT if began is None or latest.started_at < began else began
     earlier_nights = [point for point in older if point.started_at <= until]
     before = _newest(earlier_nights or older) if older else None
+    begun = [
+        flagged[point.run_id] for point in levels if point.run_id in flagged and _is_between(before, point, latest)
+    ]
     return GridCell(
         series_id=latest.series_id,
         run_id=latest.run_id,
@@ -299,10 +306,14 @@ def _cell(
         before=before.value if before else None,
         since=before.started_at if before else None,
         revision=latest.revision,
-        flagged=before is not None
-        and any(point.run_id in flagged and _order(before) < _order(point) <= _order(latest) for point in levels),
+        flagged=any(begun),
+        provisional=bool(begun) and not any(begun),
         efficiency=efficiency,
     )
+
+
+def _is_between(before: RecentPoint | None, point: RecentPoint, latest: RecentPoint) -> bool:
+    return before is not None and _order(before) < _order(point) <= _order(latest)
 
 
 def _without_level(points: Sequence[RecentPoint]) -> GridCell:

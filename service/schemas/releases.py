@@ -61,6 +61,9 @@ class Releases(View):
     head: ReleaseSide
     commits: int
     """How many commits the head contains and the base does not."""
+    connected: bool
+    """False where nothing known connects the two commits, as in an import without the repository: what lies between
+    them is by the order in which they were first measured."""
     changes: list[ReleaseChange]
     unchanged: int
     """How many judged series that both have did not change."""

@@ -444,6 +444,8 @@ class TriageAction(StrEnum):
     """Leave them out of the list of open events until a time, or until the next run."""
     WAKE = "wake"
     """Put them back into it."""
+    SILENCE = "silence"
+    """Notify nobody of drifts in any of their series until a time."""
 
     @property
     def decision(self) -> Action | None:
@@ -465,7 +467,7 @@ class TriageRequest(BaseModel):
     assignee: Author | None = None
     """With ``assign``: who looks into them; none for nobody."""
     until: AwareDatetime | None = None
-    """With ``snooze``: the end; without it, the next run of one of their series ends it."""
+    """With ``snooze``: the end; without it, the next run of one of their series ends it. With ``silence``: the end."""
 
     @model_validator(mode="after")
     def _is_complete(self) -> TriageRequest:
@@ -474,8 +476,10 @@ class TriageRequest(BaseModel):
             raise ValueError(f"reason is needed to {self.action}, so that others know why")
         if self.assignee is not None and self.action is not TriageAction.ASSIGN:
             raise ValueError(f"assignee cannot be given to {self.action}: it belongs to assign only")
-        if self.until is not None and self.action is not TriageAction.SNOOZE:
-            raise ValueError(f"until cannot be given to {self.action}: it belongs to snooze only")
+        if self.until is not None and self.action not in {TriageAction.SNOOZE, TriageAction.SILENCE}:
+            raise ValueError(f"until cannot be given to {self.action}: it belongs to snooze and silence only")
+        if self.action is TriageAction.SILENCE and not (self.reason and self.until):
+            raise ValueError("reason and until are needed to silence, so that others know why and for how long")
         return self
 
 
@@ -494,6 +498,8 @@ class TriageReceipt(View):
     """Ids of the events that it was made about."""
     refused: list[Refusal]
     """The events that did not allow it."""
+    silences: list[Silence] = Field(default_factory=list)
+    """With ``silence``: the new silences, one for each series that had none of that length."""
 
 
 class EventList(View):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -54,16 +54,22 @@ def find(session: Session, identity: str) -> DriftView | None:
     return None if row is None else DriftView.model_validate(row.document)
 
 
-def begun_levels(session: Session, series_ids: Iterable[int]) -> set[UUID]:
-    """Return the runs that begin a new level of some series: the first run after each drift that is a fact."""
+def begun_levels(session: Session, oldest: Mapping[int, int]) -> dict[UUID, bool]:
+    """Return the first run after each drift of some series, and whether the drift is a fact.
+
+    Parameters
+    ----------
+    oldest
+        By series: the position in the history from which on drifts are looked for. Some older ones may be returned.
+    """
     document = DriftRow.document
     columns = document["run_after"].as_string(), document["evidence"]["wants_rerun"].as_boolean()
-    return {
-        UUID(run)
-        for chunk in bulk.chunks(sorted(series_ids), _SERIES_PER_QUERY)
-        for run, unsure in session.execute(select(*columns).where(DriftRow.series_id.in_(chunk)))
-        if not unsure
-    }
+    begun: dict[UUID, bool] = {}
+    for chunk in bulk.chunks(sorted(oldest, key=lambda series: oldest[series]), _SERIES_PER_QUERY):
+        # The position is compared before any document is parsed.
+        recent = DriftRow.series_id.in_(chunk), DriftRow.position >= oldest[chunk[0]]
+        begun |= {UUID(run): not unsure for run, unsure in session.execute(select(*columns).where(*recent))}
+    return begun
 
 
 def of_series(session: Session, series_id: int) -> list[DriftView]:

@@ -279,6 +279,13 @@ def _detail(drift: history.Drift) -> str:
     return hash_of([[knob.name, knob.before, knob.after] for knob in drift.knobs])
 
 
+def series_of(session: Session, event_ids: Sequence[str]) -> list[int]:
+    """Return the series of the drifts of some events that are found."""
+    series_id = EventDriftRow.series_id
+    query = select(series_id).where(EventDriftRow.event_id.in_(event_ids), EventDriftRow.found, series_id.is_not(None))
+    return [found for found in session.scalars(query.distinct().order_by(series_id)) if found is not None]
+
+
 def _rows(session: Session, drift_ids: Sequence[str]) -> Iterable[EventDriftRow]:
     for chunk in bulk.chunks(drift_ids, _IDS_PER_QUERY):
         yield from session.scalars(select(EventDriftRow).where(EventDriftRow.drift_id.in_(chunk)))

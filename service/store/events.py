@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, UnaryExpression, and_, func, or_, select
+from sqlalchemy import ColumnElement, Row, UnaryExpression, and_, func, literal, or_, select
 from sqlalchemy import case as when
 from sqlalchemy.orm import Session
 
@@ -21,7 +21,7 @@ from service.schemas import triage
 from service.schemas.history import Cause, Certainty, Direction, Drift, Number
 from service.schemas.triage import EventOrder, State
 from service.store import cross_measurements, decisions, event_drifts, silences
-from service.store.models import Case, Event, EventDriftRow, Host, Series, Subject
+from service.store.models import ASSIGNED, Case, Event, EventDriftRow, Host, Series, Subject
 
 _DETAIL_ONLY = ("candidates", "knobs")
 
@@ -67,9 +67,9 @@ class EventFilter:
         if self.subject is not None:
             conditions.append(Event.subject_id.in_(select(Subject.id).where(Subject.name == self.subject)))
         if self.host is not None:
-            of_host = select(Series.id).join(Host, Series.host_id == Host.id).where(Host.name == self.host)
-            found = EventDriftRow.series_id.in_(of_host) & EventDriftRow.found
-            conditions.append(Event.id.in_(select(EventDriftRow.event_id).where(found)))
+            on_host = select(EventDriftRow.event_id).join(Series, EventDriftRow.series_id == Series.id)
+            on_host = on_host.join(Host, Series.host_id == Host.id).where(Host.name == self.host)
+            conditions.append(on_host.where(EventDriftRow.event_id == Event.id, EventDriftRow.found).exists())
         if self.since is not None:
             conditions.append(Event.found_at >= self.since)
         if self.snoozed is not None:
@@ -85,22 +85,35 @@ def _runs_out(now: datetime) -> ColumnElement[bool]:
 
 
 _ORDERS: dict[EventOrder, tuple[UnaryExpression[Any], ...]] = {
-    EventOrder.IMPORTANCE: (Event.importance.desc(), Event.found_at.desc()),
-    EventOrder.SIZE: (Event.size.desc(), Event.importance.desc()),
-    EventOrder.PRICE: (Event.price.desc(), Event.importance.desc()),
-    EventOrder.FOUND: (Event.found_at.desc(), Event.importance.desc()),
-    EventOrder.COMMITTED: (Event.committed_at.desc(), Event.position.desc(), Event.number.desc()),
+    # With the id, this is the order of the index, read backwards: nothing is sorted.
+    EventOrder.IMPORTANCE: (Event.importance.desc(), Event.found_at.desc(), Event.id.desc()),
+    EventOrder.SIZE: (Event.size.desc(), Event.importance.desc(), Event.id.asc()),
+    EventOrder.PRICE: (Event.price.desc(), Event.importance.desc(), Event.id.asc()),
+    EventOrder.FOUND: (Event.found_at.desc(), Event.importance.desc(), Event.id.asc()),
+    EventOrder.COMMITTED: (Event.committed_at.desc(), Event.position.desc(), Event.number.desc(), Event.id.asc()),
 }
 
 
-def page(
-    session: Session, event_filter: EventFilter, limit: int, offset: int, order: EventOrder = EventOrder.COMMITTED
+def page(  # noqa: PLR0917 - a page of a list
+    session: Session,
+    event_filter: EventFilter,
+    limit: int,
+    offset: int,
+    order: EventOrder = EventOrder.COMMITTED,
+    total: int | None = None,
 ) -> triage.EventList:
-    """Return a page of events, without merged ones."""
+    """Return a page of events, without merged ones.
+
+    Parameters
+    ----------
+    total
+        How many events the filter selects, where the caller knows it; else they are counted.
+    """
     conditions = event_filter.conditions(datetime.now(UTC))
-    total = session.scalar(select(func.count(Event.id)).where(*conditions)) or 0
+    if total is None:
+        total = session.scalar(select(func.count(Event.id)).where(*conditions)) or 0
     ids = session.scalars(
-        select(Event.id).where(*conditions).order_by(*_ORDERS[order], Event.id).limit(limit).offset(offset)
+        select(Event.id).where(*conditions).order_by(*_ORDERS[order]).limit(limit).offset(offset)
     ).all()
     items = {summary.id: summary for summary in summaries(session, ids)}
     return triage.EventList(items=[items[name] for name in ids], total=total, limit=limit, offset=offset)
@@ -117,36 +130,43 @@ class EventCounts:
     snoozed: int
 
 
-def counts(session: Session, event_filter: EventFilter) -> EventCounts:
-    """Return how many events a filter selects: those below the floor, and those snoozed, are counted separately."""
+def counts(session: Session, event_filter: EventFilter) -> tuple[EventCounts, EventCounts]:
+    """Return how many events a filter selects: those that were found since its time, and those found at any time.
+
+    Those below the floor, and those snoozed, are counted separately. All numbers are from one walk through the index.
+    """
     now = datetime.now(UTC)
     asleep = ~and_(_runs_out(now), Event.wakes_after.is_(None))
     kind = when((asleep, "snoozed"), (Event.below_floor, "floor"), else_="listed")
     assigned = when((Event.assignee == "", 0), else_=1)
-    rows = session.execute(
-        select(kind, Event.direction, assigned, func.count(Event.id))
-        .where(*event_filter.conditions(now))
-        .group_by(kind, Event.direction, assigned)
-    ).all()
+    recent = literal(1) if event_filter.since is None else when((Event.found_at >= event_filter.since, 1), else_=0)
+    groups = (kind, Event.direction, assigned, recent)
+    conditions = replace(event_filter, since=None).conditions(now)
+    rows = session.execute(select(*groups, func.count(Event.id)).where(*conditions).group_by(*groups)).all()
+    return _counts([row for row in rows if row[3]]), _counts(rows)
+
+
+def _counts(rows: Sequence[Row[str, Direction, int, int, int]]) -> EventCounts:
+    """Add up rows of kind, direction, whether somebody is assigned, whether it is recent, and a number."""
     listed = [row for row in rows if row[0] == "listed"]
     return EventCounts(
-        total=sum(row[3] for row in listed),
-        worse=sum(row[3] for row in listed if row[1] is Direction.REGRESSION),
-        unassigned=sum(row[3] for row in listed if not row[2]),
-        below_floor=sum(row[3] for row in rows if row[0] == "floor"),
-        snoozed=sum(row[3] for row in rows if row[0] == "snoozed"),
+        total=sum(row[4] for row in listed),
+        worse=sum(row[4] for row in listed if row[1] is Direction.REGRESSION),
+        unassigned=sum(row[4] for row in listed if not row[2]),
+        below_floor=sum(row[4] for row in rows if row[0] == "floor"),
+        snoozed=sum(row[4] for row in rows if row[0] == "snoozed"),
     )
 
 
 def assignees(session: Session) -> list[str]:
     """Return who looks into any open event, by name."""
-    chosen = select(Event.assignee).where(Event.state.in_(lifecycle.OPEN), Event.assignee != "")
+    chosen = select(Event.assignee).where(ASSIGNED, Event.state.in_(lifecycle.OPEN))  # as the index has it
     return list(session.scalars(chosen.distinct().order_by(Event.assignee)))
 
 
 def most_important(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
     """Return events in the order of the first page: the most important first, those below their floors last."""
-    order = (Event.below_floor, *_ORDERS[EventOrder.IMPORTANCE], Event.id)
+    order = (Event.below_floor, *_ORDERS[EventOrder.IMPORTANCE])
     ids = session.scalars(select(Event.id).where(Event.id.in_(event_ids)).order_by(*order))
     by_id = {summary.id: summary for summary in summaries(session, event_ids)}
     return [by_id[name] for name in ids]

@@ -74,6 +74,7 @@ _STALE = text("version <> judged_version")
 UNMEASURED = text("outcome <> 'measured'")
 _QUARANTINED = text("quarantine IS NOT NULL")
 _WAKES = text("wakes_after IS NOT NULL")
+ASSIGNED = text("assignee <> ''")
 _EARLIEST = "1970-01-01 00:00:00"
 
 
@@ -334,6 +335,7 @@ class Event(Base):
             *("importance", "found_at", "id", "state", "found", "merged_into", "below_floor", "snoozed_until"),
             *("wakes_after", "subject_id", "cause", "direction", "certainty", "assignee"),
         ),
+        Index("ix_event_assignee", "assignee", "state", sqlite_where=ASSIGNED, postgresql_where=ASSIGNED),
         Index("ix_event_wakes", "wakes_after", sqlite_where=_WAKES, postgresql_where=_WAKES),
     )
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
@@ -341,7 +343,7 @@ class Event(Base):
     number: Mapped[int] = mapped_column(index=True)
     """Counts the events of a subject, in the order in which they were detected."""
     cause: Mapped[Cause]
-    state: Mapped[State] = mapped_column(index=True)
+    state: Mapped[State]
     """The state that its decisions lead to."""
     found: Mapped[bool]
     confirmed: Mapped[bool]
@@ -383,8 +385,10 @@ class EventDriftRow(Base):
     """A drift of an event with its location. It stays when the drift is gone: the drift may be detected again."""
 
     __tablename__ = "event_drift"
+    # Whether an event has a drift on a host is read from this index alone.
+    __table_args__ = (Index(None, "event_id", "found", "series_id"),)
     drift_id: Mapped[str] = mapped_column(String(16), primary_key=True)
-    event_id: Mapped[str] = mapped_column(ForeignKey("event.id"), index=True)
+    event_id: Mapped[str] = mapped_column(ForeignKey("event.id"))
     subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"), index=True)
     series_id: Mapped[int | None] = mapped_column(ForeignKey("series.id"), index=True)
     """None for a shift of a whole suite."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome
 from service.rules.releases import EventOfDrift, decompose, is_between
-from service.rules.series.candidate_commits import commits_between
+from service.rules.series.candidate_commits import are_connected, commits_between
 from service.schemas.history import Drift, Number
 from service.schemas.releases import ReleaseChange, Releases, ReleaseSide
 from service.store import revisions
@@ -27,6 +28,9 @@ def between(session: Session, base: tuple[str, NamedCommit], head: tuple[str, Na
     """Return what changed between two commits of one subject, each given by its name in the address."""
     subject_id = session.scalars(select(Subject.id).where(Subject.name == head[1].subject)).one()
     parents = revisions.parents(session, subject_id)
+    connected = are_connected(parents, base[1].commit, head[1].commit)
+    if not connected:
+        parents = _one_after_another(session, subject_id)
     inside = commits_between(parents, base[1].commit, head[1].commit)
     before, measured_base = _levels(session, subject_id, parents, base[1].commit, newest=False)
     after, measured_head = _levels(session, subject_id, parents, head[1].commit, newest=True)
@@ -45,9 +49,17 @@ def between(session: Session, base: tuple[str, NamedCommit], head: tuple[str, Na
         base=ReleaseSide(name=base[0], commit=base[1].commit, title=base[1].title, measured=measured_base),
         head=ReleaseSide(name=head[0], commit=head[1].commit, title=head[1].title, measured=measured_head),
         commits=len(inside),
+        connected=connected,
         changes=sorted(changes, key=_rank),
         unchanged=len((before.keys() & after.keys()) - by_series.keys()),
     )
+
+
+def _one_after_another(session: Session, subject_id: int) -> dict[str, list[str]]:
+    """Return each commit with the one before it in the order of the history, as if that were its only parent."""
+    query = select(Revision.commit).where(Revision.subject_id == subject_id).order_by(Revision.position)
+    commits = session.scalars(query).all()
+    return {commit: [before] if before else [] for before, commit in pairwise(["", *commits])}
 
 
 def _rank(change: ReleaseChange) -> tuple[float, str, str, str]:

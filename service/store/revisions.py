@@ -17,8 +17,6 @@ from service.store.engine import bulk
 from service.store.models import Revision, Series, Subject
 
 _COMMITS_PER_QUERY = 500
-_SHORTEST_HASH = 4
-"""Fewest digits of a hash that select a commit."""
 
 
 class _Stored(NamedTuple):
@@ -107,16 +105,6 @@ def candidates(session: Session, subject_id: int, commits: Iterable[str]) -> lis
     ]
     rows.sort(key=lambda row: row.position)
     return _as_candidates(rows)
-
-
-def matching(session: Session, subject: str, text: str, limit: int) -> list[Candidate]:
-    """Return the commits of a subject whose hash begins with a text of at least four digits, oldest first."""
-    prefix = text.strip().lower()
-    if len(prefix) < _SHORTEST_HASH:
-        return []
-    query = select(Revision).join(Subject, Revision.subject_id == Subject.id)
-    named = query.where(Subject.name == subject, Revision.commit.startswith(prefix, autoescape=True))
-    return _as_candidates(session.scalars(named.order_by(Revision.position).limit(limit)))
 
 
 def newest(session: Session, subject: str, limit: int) -> list[Candidate]:

@@ -71,7 +71,7 @@ def view(row: SilenceRow, now: datetime) -> triage.Silence:
     )
 
 
-def summary(row: SilenceRow) -> tuple[str, dict[str, str]]:
+def summary(row: SilenceRow | triage.Silence) -> tuple[str, dict[str, str]]:
     """Return what the audit log says of a new silence: its name, and what it covers."""
     covered = {name: getattr(row, name) for name in ("subject", "host", "case", "metric", "reason")}
     return f"silence {row.id}", covered | {"until": row.until.isoformat()}

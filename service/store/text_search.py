@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, cast, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 from sqlalchemy.types import Text
 
-from service.store import compared_runs
+from service.store import compared_runs, refs
 from service.store.models import Case, Environment, Host, Revision, Subject
 
 LIMIT = 20
@@ -27,6 +27,8 @@ def find(session: Session, text: str) -> Iterator[Result]:
         yield from (
             ("run", side.key, side.title, side.subject or "") for side in compared_runs.find(session, f"run:{text}")
         )
+    named = refs.find(session, text.strip())
+    yield from (("revision", entry.commit, entry.title, _named(text.strip(), entry)) for entry in named)
     for name in session.scalars(
         select(Host.name).where(*_contains_all(Host.name, words)).order_by(Host.name).limit(LIMIT)
     ):
@@ -35,7 +37,13 @@ def find(session: Session, text: str) -> Iterator[Result]:
     for case in session.scalars(cases):
         yield "case", case.key, case.name, f"definition {case.definition[:8]}"
     yield from _environments(session, words)
-    yield from _revisions(session, words)
+    known = {entry.commit for entry in named}
+    yield from (found for found in _revisions(session, words) if found[1] not in known)
+
+
+def _named(text: str, commit: refs.NamedCommit) -> str:
+    """Return what is said of a commit that a text names: the text, if it is not the beginning of its hash."""
+    return commit.subject if commit.commit.startswith(text.lower()) else f"{text} of {commit.subject}"
 
 
 def _revisions(session: Session, words: list[str]) -> Iterator[Result]:

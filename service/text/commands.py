@@ -15,9 +15,9 @@ from runner.contract.job import BisectQuestion
 _VARIABLE = "variable."
 
 
-def measure(report: Report) -> str:
-    """Return the command that measures a run's case again, at its revision and with its environment variables."""
-    return _repeat("measure", report)
+def measure(report: Report, commit: str = "") -> str:
+    """Return the command that measures a run's case again, at its revision or another one, with its variables."""
+    return _repeat("measure", report, commit)
 
 
 def profile_each(before: Report, after: Report) -> str:
@@ -75,9 +75,9 @@ def parameter_options(parameters: Mapping[str, Parameter], option: str = "--set"
     return [word for name, value in sorted(parameters.items()) for word in (option, f"{name}={parameter_text(value)}")]
 
 
-def _repeat(command: str, report: Report) -> str:
+def _repeat(command: str, report: Report, commit: str = "") -> str:
     words = ["faultwatch", command, report.case.workload, "--repo", f"./{report.subject}"]
-    words += ["--revision", report.revision.commit[:12]]
+    words += ["--revision", (commit or report.revision.commit)[:12]]
     words += parameter_options(report.case.parameters)
     for name, value in sorted(report.environment.knobs.items()):
         if name.startswith(_VARIABLE):

@@ -10,10 +10,14 @@ _OPTION = re.compile(r"^\s*(?:cmake_dependent_)?option\s*\(\s*(\w+)", re.IGNOREC
 _FORTRAN = re.compile(r"^\s*enable_language\s*\(\s*Fortran\b", re.IGNORECASE | re.MULTILINE)
 _BENCHMARKS = re.compile(r"BENCH")
 _EXTRAS = re.compile(r"BENCH|TEST|FUZZ|EXAMPLE|DOC")
+_PROGRAMS = re.compile(r"BENCH|TESTS?$|TESTING|EXAMPLE|TOOL|CLI$|APPS?$")
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
-    """Propose to build with benchmarks, as the project does by default, and without tests and other extras."""
+    """Propose to build with benchmarks, as the project does by default, without extras, and with all its programs.
+
+    The last one is for libraries, which often build no program by default.
+    """
     file = sources.place_of("CMakeLists.txt")
     if file is None:
         return []
@@ -22,7 +26,8 @@ def propose(sources: Sources) -> list[BuildProposal]:
     names = list(dict.fromkeys(_OPTION.findall(text)))
     benchmarks = [f"-D{name}=ON" for name in names if _BENCHMARKS.search(name.upper())]
     extras = [f"-D{name}=OFF" for name in names if _EXTRAS.search(name.upper())]
-    variants = [benchmarks, [], ["-DBUILD_TESTING=OFF", *extras]]
+    programs = [f"-D{name}=ON" for name in names if _PROGRAMS.search(name.upper())]
+    variants = [benchmarks, [], ["-DBUILD_TESTING=OFF", *extras], ["-DBUILD_TESTING=ON", *programs]]
     distinct = [options for number, options in enumerate(variants) if options not in variants[:number]]
     return [_build(folder, sources.build_folder, options, text) for options in distinct]
 

@@ -67,7 +67,7 @@ _WRITING: Mapping[str, Scope] = {
     "api.jobs.finish": Scope.REPORT,
 }
 """The scope of each writing endpoint, in one place so that it can be reviewed at a glance. Others need ``admin``."""
-_ORDERS = ("api.jobs.", "jobs.", "bisect.", "evidence.", "lab.", "api.subjects.", "subjects.")
+_ORDERS = ("api.jobs.", "jobs.", "bisect.", "evidence.", "lab.", "api.subjects.", "subjects.", "unmeasured.")
 _ADMIN = ("tokens.", "settings.", "audit.", "api.audit.")
 """Prefixes of the endpoints that only admins may see."""
 _TRIAGE = ("api.events.", "api.silences.", "event.", "drift.", "series.", "silences.")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from runner.contract.report import hash_of
 from service.rules.events.carry_over import KnownEvent, carry_over
 from service.rules.events.grouping import DriftGroup, LocatedDrift, group_drifts
-from service.rules.events.resolution import Transition, returns, transitions
+from service.rules.events.resolution import Resolutions, Transition, returns, transitions
 from service.schemas.triage import State
 
 _SETTLED = frozenset({State.EXPECTED, State.FALSE_ALARM})
@@ -69,6 +69,7 @@ def assemble(
     by_series: dict[int | str, list[LocatedDrift]] = defaultdict(list)
     for drift in drifts:
         by_series[drift.series].append(drift)
+    resolutions = Resolutions(by_series)
     came_back = {drift.drift_id: name for name, event in known.items() for drift in event.drifts if drift.returned}
     groups = group_drifts(drifts)
     returned_to = [
@@ -87,7 +88,7 @@ def assemble(
     for index, group in enumerate(first):
         if carried.events[index] is not None:
             continue
-        event = _returning_event(group, assembled, by_series, states)
+        event = _returning_event(group, assembled, resolutions, states)
         if event is not None:
             _add(assembled, event, group, returned=True)
             continue
@@ -98,7 +99,7 @@ def assemble(
 
     for event, members in assembled.members.items():
         members.sort(key=lambda drift: drift.order)
-        assembled.transitions[event] = transitions(members, by_series)
+        assembled.transitions[event] = transitions(members, resolutions)
     return assembled
 
 
@@ -113,12 +114,12 @@ def _add(assembled: AssembledEvents, event: str, group: DriftGroup, *, returned:
 def _returning_event(
     group: DriftGroup,
     assembled: AssembledEvents,
-    by_series: Mapping[int | str, Sequence[LocatedDrift]],
+    resolutions: Resolutions,
     states: Mapping[str, State],
 ) -> str | None:
     """Return the event that comes back with a group of drifts; None where none does."""
     for event in assembled.seen_in[group[0].series]:
-        if states.get(event) not in _SETTLED and returns(group, assembled.members[event], by_series):
+        if states.get(event) not in _SETTLED and returns(group, assembled.members[event], resolutions):
             return event
     return None
 

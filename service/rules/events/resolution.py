@@ -23,9 +23,22 @@ class Transition:
     by: LocatedDrift
 
 
-def transitions(
-    members: Iterable[LocatedDrift], series: Mapping[int | str, Sequence[LocatedDrift]]
-) -> list[Transition]:
+class Resolutions:
+    """What became of each step of some series. Each step is followed once: many events are compared with it."""
+
+    def __init__(self, series: Mapping[int | str, Sequence[LocatedDrift]]) -> None:
+        """Take all current drifts of each series."""
+        self._series = {name: sorted(drifts, key=lambda drift: drift.order) for name, drifts in series.items()}
+        self._of: dict[str, tuple[Transition, ...]] = {}
+
+    def of(self, step: LocatedDrift) -> tuple[Transition, ...]:
+        """Return the drifts that undo a step of a series and repeat it, in turn."""
+        if step.drift_id not in self._of:
+            self._of[step.drift_id] = tuple(_resolution(step, self._series.get(step.series, ())))
+        return self._of[step.drift_id]
+
+
+def transitions(members: Iterable[LocatedDrift], resolutions: Resolutions) -> list[Transition]:
     """Return when an event was resolved and when it came back, in the order of the history.
 
     It is resolved once it is undone in each of its series, and comes back as soon as it recurs in one of them. An
@@ -35,13 +48,11 @@ def transitions(
     ----------
     members
         The drifts of the event.
-    series
-        All current drifts of each series.
     """
     first = _first_in_each_series(members)
     affected = set(first)
     of_event: list[Transition] = []
-    for transition in _in_order(first, series):
+    for transition in _in_order(first, resolutions):
         if transition.action is Action.FIX:
             affected.discard(transition.by.series)
             if not affected:
@@ -53,30 +64,28 @@ def transitions(
     return of_event
 
 
-def returns(
-    group: DriftGroup, members: Iterable[LocatedDrift], series: Mapping[int | str, Sequence[LocatedDrift]]
-) -> bool:
+def returns(group: DriftGroup, members: Iterable[LocatedDrift], resolutions: Resolutions) -> bool:
     """Return whether an event comes back with a group of drifts: all of them repeat it, after it was resolved."""
     members = tuple(members)
-    first = _first_in_each_series(members)
     group = tuple(drift for drift in group if not drift.whole_suite)
-    repeating = {change.by.drift_id for change in _in_order(first, series) if change.action is Action.REOPEN}
-    reopening = {change.by.drift_id for change in transitions(members, series) if change.action is Action.REOPEN}
-    return any(drift.drift_id in reopening for drift in group) and all(drift.drift_id in repeating for drift in group)
+    in_order = _in_order(_first_in_each_series(members), resolutions)
+    repeating = {change.by.drift_id for change in in_order if change.action is Action.REOPEN}
+    if not all(drift.drift_id in repeating for drift in group):
+        return False
+    reopening = {change.by.drift_id for change in transitions(members, resolutions) if change.action is Action.REOPEN}
+    return any(drift.drift_id in reopening for drift in group)
 
 
-def _in_order(
-    first: Mapping[int | str, LocatedDrift], series: Mapping[int | str, Sequence[LocatedDrift]]
-) -> list[Transition]:
-    all_series = [change for name, step in first.items() for change in _resolution(step, series.get(name, ()))]
+def _in_order(first: Mapping[int | str, LocatedDrift], resolutions: Resolutions) -> list[Transition]:
+    all_series = [change for step in first.values() for change in resolutions.of(step)]
     return sorted(all_series, key=lambda change: change.by.order)
 
 
 def _resolution(step: LocatedDrift, drifts: Iterable[LocatedDrift]) -> Iterator[Transition]:
-    """Yield the drifts of a series that undo one of its steps and repeat it, in turn."""
+    """Yield the drifts of a series, which are given in order, that undo one of its steps and repeat it, in turn."""
     standing: list[LocatedDrift] = []
     undone_by: LocatedDrift | None = None
-    for drift in sorted(drifts, key=lambda drift: drift.order):
+    for drift in drifts:
         if not drift.worse:
             remaining = _remaining(standing, drift)
             if step in standing and step not in remaining:

@@ -8,10 +8,9 @@ from pydantic import ValidationError
 
 from runner.contract import metric
 from runner.contract.job import BisectQuestion
-from service.rules.jobs.job_variables import settable
+from service.rules.jobs.job_variables import variables_of
 from service.schemas.history import Drift
 
-_VARIABLE = "variable."
 _LEAST_SHARE = 10
 """A bisect for a drift of an exact metric ignores changes smaller than the drift divided by this."""
 
@@ -27,11 +26,6 @@ def bisect_question(drift: Drift, knobs: Mapping[str, str]) -> BisectQuestion | 
         Of the environment after the drift: the bisect reproduces those of its variables that a job may set. The values
         of secrets are not stored.
     """
-    variables = {
-        name[len(_VARIABLE) :]: value
-        for name, value in knobs.items()
-        if name.startswith(_VARIABLE) and value and "(hidden)" not in value
-    }
     try:
         return BisectQuestion(
             subject=drift.subject,
@@ -41,7 +35,7 @@ def bisect_question(drift: Drift, knobs: Mapping[str, str]) -> BisectQuestion | 
             good=drift.good,
             bad=drift.bad,
             least=abs(drift.change) / _LEAST_SHARE if metric(drift.metric).exact else 0,
-            variables=settable(variables),
+            variables=variables_of(knobs),
             drift=drift.id,
         )
     except ValidationError:

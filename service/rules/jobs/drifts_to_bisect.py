@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from math import ceil, log2
 
 from runner.contract import metric
 from runner.contract.job import State
+from service.rules.bisect import cost
 from service.rules.series.suite_shift import NO_SERIES
 from service.schemas.history import Cause, Drift
 from service.schemas.triage import BisectPolicy
@@ -149,4 +149,4 @@ def expected_runs(drift: Drift) -> int | None:
     """Return how many runs its bisect is expected to take, without the proof; None where that is unknown."""
     if not drift.candidates_known or not metric(drift.metric).exact:
         return None
-    return 2 + ceil(log2(max(2, len(drift.candidates))))
+    return cost.expected_runs(len(drift.candidates))

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+_VARIABLE = "variable."
+_HIDDEN = "(hidden)"
 _TUNING = re.compile(
     r"MALLOC_(?!CONF_)[A-Z_]+|_RJEM_MALLOC_CONF|GLIBC_TUNABLES|TCMALLOC_[A-Z_]+|MIMALLOC_[A-Z_]+|PYTHONMALLOC|PYTHONHASHSEED"
     r"|OMP_(?:NUM_THREADS|PROC_BIND|PLACES|DYNAMIC|SCHEDULE|STACKSIZE|WAIT_POLICY|THREAD_LIMIT|MAX_ACTIVE_LEVELS|NESTED)"
@@ -34,3 +36,14 @@ def may_be_set(name: str, value: str) -> bool:
 def settable(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that a job may set."""
     return {name: value for name, value in variables.items() if may_be_set(name, value)}
+
+
+def variables_of(knobs: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of a stored environment that a job may set. The values of secrets are not stored."""
+    return settable(
+        {
+            name.removeprefix(_VARIABLE): value
+            for name, value in knobs.items()
+            if name.startswith(_VARIABLE) and value and _HIDDEN not in value
+        }
+    )

@@ -17,6 +17,14 @@ def commits_between(parents: Mapping[str, Iterable[str]], before: str, after: st
     return _contained(parents, [after], older)
 
 
+def are_connected(parents: Mapping[str, Iterable[str]], one: str, other: str) -> bool:
+    """Return whether two commits have a known ancestor in common, which may be one of them.
+
+    Commits that were imported without their repository have no known parents: nothing connects them.
+    """
+    return not _contained(parents, [one], frozenset()).isdisjoint(_contained(parents, [other], frozenset()))
+
+
 def are_all_known(parents: Mapping[str, Collection[str]], before: str, after: str) -> bool:
     """Return whether :func:`commits_between` lists all commits: each one's parents are known.
 

@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 
 from service.rules.access.caller import Caller
 from service.schemas.audit import AuditAction
-from service.store import audit
+from service.schemas.triage import TriageReceipt, TriageRequest
+from service.store import audit, silences
 from service.store.audit import Actor
 from service.web.access.address import caller_address
 
@@ -34,3 +35,15 @@ def record(
     name = author or (caller.name if caller else "")
     actor = Actor(name, caller.token_id if caller else None, caller_address())
     audit.record(session, actor, action, target, detail, now=datetime.now(UTC))
+
+
+def record_triage(session: Session, request: TriageRequest, receipt: TriageReceipt, author: str | None) -> None:
+    """Add an entry for each event that was decided about or marked, or for each series that was silenced."""
+    for silence in receipt.silences:
+        record(session, AuditAction.SILENCED, *silences.summary(silence), author)
+    if receipt.silences:
+        return
+    action = AuditAction.DECIDED if request.action.decision else AuditAction.MARKED
+    for event_id in receipt.done:
+        what = {"decision": request.action.value, "reason": request.reason}
+        record(session, action, f"event {event_id}", what, author)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 from contextlib import suppress
@@ -34,16 +35,28 @@ def keep_sessions(app: Flask, home: Path) -> None:
 
 def _key(file: Path) -> bytes:
     """Read the key, or make one; the first process to make one wins."""
+    with suppress(FileNotFoundError):
+        return file.read_bytes()
     file.parent.mkdir(parents=True, exist_ok=True)
-    made = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
-    descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
+    # A power cut must leave no empty key. If it leaves this file, the next start uses it.
+    made = file.with_name(f".{file.name}.new")
+    with os.fdopen(os.open(made, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "wb") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        if file.exists():
+            made.unlink(missing_ok=True)
+        else:
+            stream.truncate()
             stream.write(secrets.token_bytes(32))
             stream.flush()
-            os.fsync(stream.fileno())  # A power cut must not leave an empty key.
-        with suppress(FileExistsError):
-            os.link(made, file)
-    finally:
-        made.unlink()
+            os.fsync(stream.fileno())
+            made.rename(file)
+            _sync_folder(file.parent)
     return file.read_bytes()
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

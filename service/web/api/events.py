@@ -65,17 +65,14 @@ def listed(query_data: EventQuery) -> told.EventList:
 @bp.input(told.TriageRequest)
 @bp.output(told.TriageReceipt)
 def triage(json_data: told.TriageRequest) -> told.TriageReceipt:
-    """Decide once about several events: acknowledge, expect, dismiss, reopen, assign, snooze or wake them.
+    """Decide once about several events: acknowledge, expect, dismiss, reopen, assign, snooze, wake or silence them.
 
     Events that do not allow it stay as they are, and the answer says why.
     """
     by = author(json_data.author)
     with database().writing() as session:
         receipt = triage_events.triage(session, json_data, by, datetime.now(UTC))
-        action = AuditAction.DECIDED if json_data.action.decision else AuditAction.MARKED
-        for event_id in receipt.done:
-            what = {"decision": json_data.action.value, "reason": json_data.reason}
-            audit_log.record(session, action, f"event {event_id}", what, by)
+        audit_log.record_triage(session, json_data, receipt, by)
     detect_drifts.refresh(database())
     return receipt
 

@@ -17,7 +17,7 @@ from runner.contract import metric
 from runner.contract.job import BisectQuestion, Job, JobList, JobOrder, ProfileQuestion, Where
 from runner.contract.level import Number, median
 from runner.contract.search import Culprit, Found, Prove
-from service.pipeline import bisect_progress, check_bisect
+from service.pipeline import bisect_progress, check_bisect, preview_bisect
 from service.pipeline.bisect_progress import BisectProgress
 from service.rules.access.scope import Scope
 from service.rules.bisect.question import Observation
@@ -41,6 +41,7 @@ bp = page_blueprint("bisect")
 _LISTED = 100
 _COMPLETED = 200
 """Names that a field is completed from."""
+_FIELDS = ("subject", "case", "metric", "good", "bad", "least", "host", "author")
 _ABOUT = 20
 """The newest bisects of a subject, among which those about a drift are looked for."""
 _NAME = 70
@@ -72,10 +73,23 @@ class Measurement:
 
 @page(bp, "/bisects")
 def listed() -> Page:
-    """List bisects, the newest first."""
-    context = _list_context({"subject": request.args.get("subject", "").strip()})
+    """List bisects, the newest first; with a range in the address, show what a search of it would cost."""
+    form = {name: value for name in _FIELDS if (value := request.args.get(name, "").strip())}
+    if guard.caller().may(Scope.ORDER) and {"good", "bad"} <= form.keys():
+        context = _previewed(form)
+    else:
+        context = _list_context(form)
     bisects: JobList = context["jobs"]
     return Page("bisects.html", context, document=lambda: bisects, table=lambda: _job_table(bisects.items))
+
+
+def _previewed(form: dict[str, str]) -> dict[str, Any]:
+    """Return what the list shows with a form that is filled in: a preview, or what is wrong with it."""
+    question, objections = _checked(form)
+    if question is None:
+        return _list_context(form, objections)
+    with database().reading() as session:
+        return _list_context(form) | {"preview": preview_bisect.preview(session, question), "previewed": _key(question)}
 
 
 def _list_context(form: Mapping[str, str], objections: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
@@ -89,6 +103,7 @@ def _list_context(form: Mapping[str, str], objections: Mapping[str, str] = Mappi
             "may_order": may_order,
             "form": form,
             "objections": objections,
+            "preview": None,
             "known": check_bisect.known_names(session, form.get("subject", ""), _COMPLETED) if may_order else None,
         }
 
@@ -205,18 +220,34 @@ def _is_about(job: Job, drift: Drift) -> bool:
 def order() -> ResponseReturnValue:
     """Order the search of a range of commits, by the form of the list."""
     form = forms.given()
-    name = form.pop("author", "") or None
-    try:
-        JobOrder.model_validate({"question": {"kind": "bisect", **form}, "author": name})
-    except ValidationError as error:
-        return _again(form, forms.wrong_fields(error))
-    with database().reading() as session:
-        checked = check_bisect.check(session, {"metric": BisectQuestion.model_fields["metric"].default, **form})
-    if checked.objections:
-        return _again(form, checked.objections)
-    job_order = JobOrder.model_validate({"question": {"kind": "bisect", **checked.values}, "author": name})
+    previewed = form.pop("previewed", "")
+    values, objections = _checked(form)
+    if values is None:
+        return _again(form, objections)
+    if previewed and previewed != _key(values):  # the form was changed since, or a branch has moved
+        return render_template("bisects.html", **_previewed(form)), HTTPStatus.CONFLICT
+    name = form.get("author") or None
+    question = {name: value for name, value in values.items() if name != "author"}
+    job_order = JobOrder.model_validate({"question": {"kind": "bisect", **question}, "author": name})
     job, _ = job_orders.place_order(job_order, Requester(author(name), Where.DASHBOARD))
     return redirect(url_for("bisect.show", job_id=job.id), HTTPStatus.SEE_OTHER)
+
+
+def _checked(form: Mapping[str, str]) -> tuple[Mapping[str, str] | None, Mapping[str, str]]:
+    """Return the values of a form with full hashes; or None, and what is wrong with which field."""
+    question = {name: value for name, value in form.items() if name != "author"}
+    try:
+        JobOrder.model_validate({"question": {"kind": "bisect", **question}, "author": form.get("author") or None})
+    except ValidationError as error:
+        return None, forms.wrong_fields(error)
+    with database().reading() as session:
+        checked = check_bisect.check(session, {"metric": BisectQuestion.model_fields["metric"].default, **form})
+    return (None, checked.objections) if checked.objections else (checked.values, {})
+
+
+def _key(values: Mapping[str, str]) -> str:
+    """Return what a preview is about, so that nothing else is ordered by its button."""
+    return " ".join(values.get(name) or "any" for name in ("subject", "case", "metric", "host", "good", "bad", "least"))
 
 
 def _again(form: Mapping[str, str], objections: Mapping[str, str]) -> ResponseReturnValue:

@@ -13,6 +13,7 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy.orm import Session
 
 from runner.contract import CATALOGUE, ComparisonRequest, MetricVerdict, Verdict
+from service.rules.access.scope import Scope
 from service.rules.comparison import in_turns
 from service.rules.comparison.pairing import Matched, Pair, match
 from service.rules.comparison.stored import ComparedMetric
@@ -21,9 +22,11 @@ from service.rules.series.blame import knob_changes
 from service.schemas.history import KnobChange, View
 from service.store import compared_runs, points, refs, runs
 from service.text import commands
+from service.web.access import guard
 from service.web.current import database
-from service.web.pages import evidence
+from service.web.pages import evidence, unmeasured
 from service.web.pages.error_pages import page_blueprint
+from service.web.rendering import forms
 from service.web.rendering.comparison_rows import Sort, ordered, row, table
 from service.web.rendering.formats import Page, page
 from service.web.rendering.metric_order import rank
@@ -104,6 +107,11 @@ def show() -> Page:
         )
         profiled = evidence.of_comparison(session, matched.pairs)
         known = refs.listed(session, query.subject or None, _REFS)
+        missing = {
+            side: unmeasured.of_side(session, choices[0], query.host, query.workload)
+            for side, choices in sides.items()
+            if chosen
+        }
         suggested = [] if chosen else runs.page(session, runs.RunFilter(), _SUGGESTED, 0).items
     offset, limit = (0, len(rows)) if "all" in request.args else (query.offset, _ROWS)
     shown = [row(compared) for compared in rows[offset : offset + limit]]
@@ -115,6 +123,9 @@ def show() -> Page:
             "query": query,
             "sides": sides,
             "refs": known,
+            "unmeasured": {side: found for side, found in missing.items() if found},
+            "may_measure": guard.caller().may(Scope.ORDER),
+            "author": forms.author(),
             "rows": shown,
             "place": place,
             # Made once: making them for each row takes a third of the time of the page.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from service.pipeline import check_bisect, decide_events, detect_drifts, next_bisect, triage_events
 from service.pipeline.further_runs import FurtherRuns
+from service.pipeline.name_commit import named_commit
 from service.rules.access.scope import Scope
 from service.rules.events.headline import leading_of_event
 from service.rules.imported_runs import any_imported
@@ -30,7 +31,7 @@ from service.schemas.triage import (
     TriageReceipt,
     TriageRequest,
 )
-from service.store import bisect_results, decisions, drifts, events, revisions, runs
+from service.store import bisect_results, decisions, drifts, events, runs
 from service.store import series as series_store
 from service.web.access import audit_log, guard
 from service.web.access.public_view import published
@@ -52,13 +53,16 @@ _DONE = {
     TriageAction.ASSIGN: "assigned",
     TriageAction.SNOOZE: "snoozed",
     TriageAction.WAKE: "back in the list",
+    TriageAction.SILENCE: "silenced",
 }
+_SILENCE = timedelta(days=7)
+"""How long series are silenced where the form does not say."""
 _COMPLETED = 30
 """Commits that the field of the fixing commit is completed from."""
 
 
 class UnknownCommitError(Exception):
-    """A text is not the first digits of one known commit."""
+    """A text does not name one known commit."""
 
 
 @page(bp, "/events")
@@ -85,10 +89,7 @@ def triage() -> ResponseReturnValue:
         asked = TriageRequest.model_validate(_triage_fields(form, chosen))
         with database().writing() as session:
             receipt = triage_events.triage(session, asked, asked.author or "", datetime.now(UTC))
-            for event_id in receipt.done:
-                decided = AuditAction.DECIDED if asked.action.decision else AuditAction.MARKED
-                what = {"decision": asked.action.value, "reason": asked.reason}
-                audit_log.record(session, decided, f"event {event_id}", what, asked.author)
+            audit_log.record_triage(session, asked, receipt, asked.author)
     except ValidationError as error:
         problem = forms.wrong(error) if chosen else "Select at least one event."
         again = {"form": form, "checked": chosen, "problem": problem}
@@ -119,17 +120,25 @@ def _triage_fields(form: dict[str, str], chosen: list[str]) -> dict[str, Any]:
         fields["reason"] = reason
     if action == TriageAction.ASSIGN:
         fields["assignee"] = form.get("assignee") or form["author"]
-    if action == TriageAction.SNOOZE and (day := form.get("until")):
+    day = form.get("until", "")
+    if action in {TriageAction.SNOOZE, TriageAction.SILENCE} and day:
         try:
             fields["until"] = datetime.combine(datetime.fromisoformat(day).date(), time(), UTC)
         except ValueError:
             fields["until"] = day
+    elif action == TriageAction.SILENCE:
+        fields["until"] = datetime.now(UTC) + _SILENCE
     return fields
 
 
 def _receipt(action: TriageAction, receipt: TriageReceipt) -> str:
     number = len(receipt.done)
     text = f"{number:,} event{'s' if number != 1 else ''} {_DONE[action]}."
+    if receipt.silences:
+        series = f"{len(receipt.silences):,} series" if len(receipt.silences) > 1 else "one series"
+        text += f" Nobody is notified of {series} until {receipt.silences[0].until:%Y-%m-%d}."
+    elif action is TriageAction.SILENCE and number:
+        text += " All of their series were silenced for as long before."
     if receipt.refused:
         text += f" {len(receipt.refused):,} left as they were: {receipt.refused[0].reason}"
     return text
@@ -176,22 +185,22 @@ def decide(event_id: str) -> ResponseReturnValue:
 
 
 def _whole_commit(event_id: str, form: dict[str, str]) -> dict[str, str]:
-    """Return the full hash of the commit that a form names by its first digits.
+    """Return the full hash of the commit that a form names.
 
     Raises
     ------
     UnknownCommitError
-        Where it is not one commit that is known; a full hash may be of a commit that is not measured yet.
+        Where it does not name one known commit; a full hash may be of a commit that is not measured yet.
     """
     text = form.get("commit", "")
     if not text or re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text):
         return {}
     with database().reading() as session:
         subject = events.subject_of(session, event_id)
-        commit, why = check_bisect.resolve_commit(session, subject, text) if subject else (None, "")
-    if commit is None:
+        found, why = named_commit(session, text, subject)
+    if found is None:
         raise UnknownCommitError(why)
-    return {"commit": commit}
+    return {"commit": found.commit}
 
 
 def _again(event_id: str, form: dict[str, str], problem: str, status: HTTPStatus) -> ResponseReturnValue:
@@ -202,7 +211,7 @@ def _context(event_id: str) -> dict[str, Any]:
     with database().reading() as session:
         event = next_bisect.detail(session, event_id, datetime.now(UTC))
         log = decisions.listed(session, event_id).items if event else []
-        commits = revisions.newest(session, event.subject, _COMPLETED) if event and not guard.is_anonymous() else []
+        commits = check_bisect.known_commits(session, event.subject, _COMPLETED) if event else []
         bisects = bisect_results.of_event(session, event.subject, event_id) if event else []
         drift = _leading_drift(session, event) if event else None
         detail = series_store.detail(session, drift.series_id) if drift and drift.series_id else None
@@ -214,7 +223,7 @@ def _context(event_id: str) -> dict[str, Any]:
     if drift and not guard.is_anonymous():
         profiled = evidence.of_drift(drift, before, after)
     if guard.is_anonymous():
-        log, bisects = [], []
+        log, bisects, commits = [], [], []
     return {
         "event": published(event),
         "drift": published(drift),

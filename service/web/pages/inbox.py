@@ -159,16 +159,18 @@ def read(args: Mapping[str, str], *, path: str, since: str, limit: int) -> Inbox
     start = _start(chosen, visit, now)
     with database().reading() as store:
         filter_ = query.filter(start)
-        counts = events.counts(store, filter_)
-        everything = counts if start is None else events.counts(store, query.filter(None))
+        counts, everything = events.counts(store, filter_)
         nothing_new = "since" not in args and since == VISIT and not counts.total and bool(everything.total)
         if nothing_new:
-            filter_ = query.filter(None)
+            filter_, counts = query.filter(None), everything
         shown = replace(filter_, below_floor=None if query.snoozed else False, snoozed=bool(query.snoozed))
         order = EventOrder(query.sort)
-        listed = published(events.page(store, shown, limit, query.offset, order))
+        total = counts.snoozed if query.snoozed else counts.total
+        listed = published(events.page(store, shown, limit, query.offset, order, total))
         folded = (
-            published(events.page(store, replace(shown, below_floor=True), _FOLDED_ROWS, 0, order)).items
+            published(
+                events.page(store, replace(shown, below_floor=True), _FOLDED_ROWS, 0, order, counts.below_floor)
+            ).items
             if query.folded
             else []
         )
@@ -179,7 +181,7 @@ def read(args: Mapping[str, str], *, path: str, since: str, limit: int) -> Inbox
         since=start,
         chosen=chosen,
         since_words=_SINCE_WORDS.get(chosen, ""),
-        counts=everything if nothing_new else counts,
+        counts=counts,
         older=0 if nothing_new else everything.total - counts.total,
         nothing_new=nothing_new,
         events=listed,

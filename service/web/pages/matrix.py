@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import log10
 
 from flask import abort, request
@@ -45,7 +46,7 @@ def show() -> Page:
             failed,
             scaling,
             _last_night(night, missed),
-            flagged=drifts.begun_levels(session, {point.series_id for point in points}),
+            flagged=drifts.begun_levels(session, _oldest(points)),
             one_commit="one-commit" in request.args,
         )
         workloads = cases.workloads(session)
@@ -98,6 +99,14 @@ def _of_cases(
     return [run for run in failed if run.case_key in known]
 
 
+def _oldest(points: Iterable[nightly_grid.RecentPoint]) -> dict[int, int]:
+    """Return the position of the oldest recent point of each series."""
+    oldest: dict[int, int] = {}
+    for point in points:
+        oldest[point.series_id] = min(point.position, oldest.get(point.series_id, point.position))
+    return oldest
+
+
 def _labels(grid: NightlyGrid, knobs: dict[str, dict[str, str]]) -> dict[str, str]:
     """Return a label for each environment: its values of the knobs that differ between the environments of its host."""
     labels = {}
@@ -126,7 +135,7 @@ def _shade(cell: GridCell) -> int:
 def _table(grid: NightlyGrid, unit: str) -> Table:
     columns = ("subject", "case", "host", "environment", f"level ({unit})", "before", "since", "change", "percent")
     return Table(
-        (*columns, "flagged", "revision", "efficiency", "why", "missed"),
+        (*columns, "flagged", "provisional", "revision", "efficiency", "why", "missed"),
         (
             (
                 *(row.subject, row.case, column.host, column.environment, cell.value, cell.before, cell.since),
@@ -134,6 +143,7 @@ def _table(grid: NightlyGrid, unit: str) -> Table:
                     cell.change,
                     cell.percent,
                     cell.flagged,
+                    cell.provisional,
                     cell.revision,
                     cell.efficiency,
                     cell.why or None,

@@ -32,6 +32,7 @@ from service.web.pages import (
     silences,
     subjects,
     tokens,
+    unmeasured,
     workloads,
 )
 from service.web.rendering import templates
@@ -40,7 +41,7 @@ _PAGES = (
     *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, bisect.bp, events.bp, silences.bp, run.bp, profile.bp),
     *(evidence.bp, sharing.bp),
     *(workloads.bp, hosts.bp, environments.bp, search.bp, live.bp, job.bp, settings.bp, tokens.bp, audit.bp),
-    *(subjects.bp, judged_series.bp, releases.bp, lab.bp),
+    *(subjects.bp, judged_series.bp, releases.bp, lab.bp, unmeasured.bp),
 )
 _MAIN_PAGES = {
     "overview.show": "Inbox",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from http import HTTPStatus
 from urllib.parse import quote
 
-from flask import abort, redirect, request, url_for
+from flask import abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy.orm import Session
 
+from service.pipeline.name_commit import HOW, named_commit
 from service.rules.release_text import markdown
 from service.schemas.releases import ReleaseChange
 from service.store import refs, releases
@@ -31,7 +32,7 @@ def listed() -> Page:
         names = [{"kind": row.kind, "name": row.name, "commit": row.commit} for row in known]
     return Page(
         "releases.html",
-        {"refs": names, "wrong": ""},
+        {"refs": names, "form": {}, "wrong": {}},
         document=lambda: names,
         table=lambda: Table(("kind", "name", "commit"), (tuple(row.values()) for row in names)),
     )
@@ -39,11 +40,22 @@ def listed() -> Page:
 
 @bp.get("/releases/between")
 def choose() -> ResponseReturnValue:
-    """Redirect a filled-in form to the address of its releases."""
-    base, head = (request.args.get(name, "").strip() for name in ("base", "head"))
-    if not base or not head:
-        abort(HTTPStatus.UNPROCESSABLE_ENTITY, "Name two releases: tags, branches, dates or commits.")
-    return redirect(url_for("releases.show", between=f"{quote(base, safe='/~^')}...{quote(head, safe='/~^')}"))
+    """Redirect a filled-in form to the address of its releases; say beside a box what is wrong with it."""
+    form = {name: request.args.get(name, "").strip() for name in ("base", "head", "subject")}
+    with database().reading() as session:
+        head, wrong_head = _asked(session, form["head"], form["subject"])
+        base, wrong_base = _asked(session, form["base"], form["subject"] or (head.subject if head else ""))
+        known = refs.listed(session, form["subject"] or None, _REFS)
+    if base is None or head is None:
+        wrong = {"base": wrong_base, "head": wrong_head}
+        answer = render_template("releases.html", refs=known, form=form, wrong=wrong)
+        return answer, HTTPStatus.UNPROCESSABLE_ENTITY
+    between = "...".join(quote(form[name], safe="/~^") for name in ("base", "head"))
+    return redirect(url_for("releases.show", between=between, subject=form["subject"] or None))
+
+
+def _asked(session: Session, text: str, subject: str) -> tuple[NamedCommit | None, str]:
+    return named_commit(session, text, subject or None) if text else (None, f"Name a release. {HOW}")
 
 
 @page(bp, "/releases/<path:between>")
@@ -65,17 +77,10 @@ def show(between: str) -> Page:
 
 
 def _commit(session: Session, text: str, subject: str | None) -> NamedCommit:
-    named = refs.find(session, text, subject)
-    if not named:
-        abort(
-            HTTPStatus.NOT_FOUND,
-            f"There is no commit {text!r}. Write a tag, a branch, a date such as 2026-11-20, or four or more digits of "
-            "a hash; ~20 after it goes back twenty commits. Tags and branches come with `faultwatch history`.",
-        )
-    if len({entry.commit for entry in named}) > 1:
-        choices = ", ".join(f"{entry.commit[:12]} of {entry.subject}" for entry in named)
-        abort(HTTPStatus.NOT_FOUND, f"{text!r} can mean more than one commit: {choices}. Add ?subject=NAME.")
-    return named[0]
+    found, why = named_commit(session, text, subject)
+    if found is None:
+        abort(HTTPStatus.NOT_FOUND, why)
+    return found
 
 
 def _table(changes: list[ReleaseChange]) -> Table:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from flask import abort, request
 from sqlalchemy.orm import Session
 
 from runner.contract import Metric, Outcome, Reading, Report, Status, metric
+from service.pipeline import find_measured
+from service.rules.access.scope import Scope
 from service.rules.imported_runs import any_imported
 from service.rules.series.run_level import RunLevel, run_level
-from service.store import runs, series
+from service.store import refs, runs, series
 from service.store.runs import RunFilter
 from service.store.series import SeriesFilter
 from service.text import commands
+from service.web.access import guard
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
+from service.web.rendering import forms
 from service.web.rendering.formats import Page, page
 from service.web.rendering.metric_order import rank
 from service.web.rendering.tables import run_table, sample_table
@@ -52,10 +56,22 @@ def listed() -> Page:
     )
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
     with database().reading() as session:
+        named = refs.find(session, names["revision"], names["subject"] or None) if names["revision"] else []
+        if len(named) == 1:  # a tag, a date or a part of a hash
+            filter_ = replace(filter_, revision=named[0].commit)
         listed_runs = runs.page(session, filter_, _LISTED, offset)
+        missing = find_measured.around(session, named[0]) if len(named) == 1 and not listed_runs.total else None
     return Page(
         "runs.html",
-        {"runs": listed_runs, "query": {**names, "outcome": filter_.outcome or ""}, "outcomes": list(Outcome)},
+        {
+            "runs": listed_runs,
+            "query": {**names, "outcome": filter_.outcome or ""},
+            "outcomes": list(Outcome),
+            "unmeasured": missing,
+            "named": named,
+            "may_measure": guard.caller().may(Scope.ORDER),
+            "author": forms.author(),
+        },
         document=lambda: listed_runs,
         table=lambda: run_table(listed_runs.items),
     )

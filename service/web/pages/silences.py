@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
+from itertools import groupby
 
 from flask import abort, redirect, request, url_for
 from flask.typing import ResponseReturnValue
@@ -32,7 +34,7 @@ def listed() -> Page:
     columns = ("id", "subject", "host", "case", "metric", "author", "reason", "created_at", "until", "active")
     return Page(
         "silences.html",
-        {"silences": silence_list, "author": forms.author()},
+        {"groups": _together(silence_list.items), "author": forms.author()},
         document=lambda: silence_list,
         table=lambda: Table(
             columns,
@@ -53,6 +55,15 @@ def listed() -> Page:
             ),
         ),
     )
+
+
+def _together(found: Iterable[triage.Silence]) -> list[list[triage.Silence]]:
+    """Put the silences together that were made at once and last as long: one decision about many series is one row."""
+
+    def made(silence: triage.Silence) -> tuple[object, ...]:
+        return silence.created_at, silence.author, silence.reason, silence.until, silence.ended_at, silence.ended_by
+
+    return [list(group) for _, group in groupby(found, made)]
 
 
 @bp.post("/series/<int:series_id>/silence")
@@ -78,14 +89,15 @@ def add(series_id: int) -> ResponseReturnValue:
     return redirect(url_for("silences.listed"), HTTPStatus.SEE_OTHER)
 
 
-@bp.post("/silences/<int:silence_id>/end")
-def end(silence_id: int) -> ResponseReturnValue:
-    """End a silence before its time."""
-    author = forms.given()["author"]
+@bp.post("/silences/end")
+def end() -> ResponseReturnValue:
+    """End silences before their time: all of one row."""
+    author, now = forms.given()["author"], datetime.now(UTC)
     if not author:
-        abort(422, "author: say who ends it.")
+        abort(422, "Your name is missing: write who ends the silence.")
     with database().writing() as session:
-        if silences.end(session, silence_id, author, datetime.now(UTC)) is None:
-            abort(404, "There is no such silence.")
-        audit_log.record(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=author)
+        for silence_id in request.form.getlist("silence", int):
+            if silences.end(session, silence_id, author, now) is None:
+                abort(404, "There is no such silence.")
+            audit_log.record(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=author)
     return redirect(url_for("silences.listed"), HTTPStatus.SEE_OTHER)

@@ -128,10 +128,12 @@ def test_only_what_the_detector_flagged_has_a_colour() -> None:
     before, after = point(100, 24), point(110)
     (row,) = build_grid([before, after], []).rows
     assert (row.cells[0].change, row.cells[0].flagged) == (10, False), "a difference alone may be noise"
-    (row,) = build_grid([before, after], [], flagged={after.run_id}).rows
+    (row,) = build_grid([before, after], [], flagged={after.run_id: True}).rows
     assert row.cells[0].flagged
-    (row,) = build_grid([before, after], [], flagged={before.run_id}).rows
+    (row,) = build_grid([before, after], [], flagged={before.run_id: True}).rows
     assert not row.cells[0].flagged, "that drift is older than both levels"
+    (row,) = build_grid([before, after], [], flagged={after.run_id: False}).rows
+    assert (row.cells[0].flagged, row.cells[0].provisional) == (False, True)
 
 
 def test_a_level_of_another_commit_does_not_compare_with_its_row() -> None:

@@ -36,9 +36,10 @@ def test_events_are_selected_ranked_marked_and_ranked_anew_after_an_upgrade(api:
     def headlines(order: EventOrder = EventOrder.IMPORTANCE, **selected: object) -> list[str]:
         with database.reading() as session:
             page = events.page(session, EventFilter(**selected), 10, 0, order)  # type: ignore[arg-type]
-            counts = events.counts(session, EventFilter(**selected))  # type: ignore[arg-type]
+            counts, ever = events.counts(session, EventFilter(**selected))  # type: ignore[arg-type]
         assert page.total == len(page.items)
         assert counts.total + counts.snoozed + counts.below_floor >= page.total
+        assert ever.total >= counts.total
         return [item.headline.split("\N{NO-BREAK SPACE}")[0].split(" ")[0] for item in page.items]
 
     ranked = headlines()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from flask.testing import FlaskClient
@@ -23,6 +23,7 @@ from runner.contract import (
     Stage,
     Status,
 )
+from runner.contract.report import Ref
 
 SUBJECT = "copyd"
 START = datetime(2025, 3, 3, 9, 30, tzinfo=UTC)
@@ -116,6 +117,13 @@ def send(client: FlaskClient, some: Sequence[Report] | None = None) -> None:
     for entry in reports() if some is None else some:
         answer = client.put(f"/api/v1/runs/{entry.run_id}", json=entry.model_dump(mode="json"))
         assert answer.status_code == 201, answer.text
+
+
+def name_commits(client: FlaskClient, tags: Mapping[str, int]) -> None:
+    """Send tags of commits, by their numbers."""
+    refs = tuple(Ref(kind="tag", name=name, commit=commit(number)) for name, number in tags.items())
+    told = RevisionList(revisions=(), refs=refs).model_dump(mode="json")
+    assert client.put(f"/api/v1/subjects/{SUBJECT}/revisions", json=told).status_code == 200
 
 
 def _sample(number: int, environment: Environment, index: int) -> Sample:

@@ -4,11 +4,12 @@ from runner.adoption.systems import autotools, cargo, cmake, fortran, go, make, 
 from tests.runner.adoption.listings import listing
 
 
-def test_cmake_switches_benchmarks_on_and_as_a_last_resort_tests_off() -> None:
+def test_cmake_switches_benchmarks_on_then_extras_off_and_at_last_all_programs_on() -> None:
     text = 'project(s CXX)\noption(S_BUILD_TESTS "t" ON)\noption(S_BUILD_BENCHMARKS "b" OFF)\n'
     commands = [proposal.command for proposal in cmake.propose(listing({"CMakeLists.txt": text}))]
     assert ["-DS_BUILD_BENCHMARKS=ON" in commands[0], "BENCHMARKS" in commands[1]] == [True, False]
     assert "-DS_BUILD_TESTS=OFF -DS_BUILD_BENCHMARKS=OFF" in commands[2]
+    assert "-DBUILD_TESTING=ON -DS_BUILD_TESTS=ON -DS_BUILD_BENCHMARKS=ON" in commands[3]
 
 
 def test_cmake_is_found_in_a_folder_and_does_not_build_into_a_tracked_one() -> None:

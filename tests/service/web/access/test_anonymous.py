@@ -64,6 +64,7 @@ WITH_TOKEN = {
     *("releases.listed", "releases.choose", "releases.show"),
     *("event.decide", "api.events.decide", "silences.add", "silences.end", "api.silences.add", "api.silences.end"),
     *("jobs.order", "jobs.change", "bisect.order", "bisect.profile_both", "evidence.order_profiles"),
+    "unmeasured.order",
     *("evidence.order_remedy", "api.jobs.order", "api.jobs.cancel", "api.jobs.pause", "api.jobs.resume"),
     *("api.jobs.claim", "api.jobs.progress", "api.jobs.search", "api.jobs.finish"),
     *("subjects.change", "api.subjects.change", "api.runner_tokens.post", "api.revisions.put", "api.runs.put"),
@@ -146,7 +147,12 @@ def values(public: APIFlask) -> dict[str, str]:
     return {
         **{"event_id": event, "series_id": str(first), "drift_id": drift, "key": key, "silence_id": "1"},
         **{"name": "copy_service", "job_id": "1", "subject": history.SUBJECT, "form": "pprof", "kind": "faults"},
-        **{"base": history.commit(1), "head": history.commit(2), "environment": history.NEW.hash},
+        **{
+            "base": history.commit(1),
+            "commit": history.commit(1),
+            "head": history.commit(2),
+            "environment": history.NEW.hash,
+        },
         **{"run_id": str(history.run_id(3)), "profile_id": str(history.run_id(3)), "act": "pause", "token_id": "x"},
         **{"between": f"{history.commit(1)}...{history.commit(2)}"},
     }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import html
+import re
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from flask.testing import FlaskClient
@@ -191,8 +194,8 @@ def test_a_range_is_searched_by_its_form(client: FlaskClient) -> None:
         ("case", "copy_servise[mib=8]", "There is no case of copyd “copy_servise[mib=8]”. Did you mean copy_service["),
         ("metric", "minor-fault", "“minor-fault”. Did you mean minor-faults"),
         ("host", "lab-9", "“lab-9”. Did you mean lab-1"),
-        ("good", "v1.0", "The service knows no commit v1.0 of copyd: write the first digits of its hash."),
-        ("bad", "feedfeed", "The service knows no commit feedfeed of copyd"),
+        ("good", "v1.0", "There is no commit v1.0 of copyd. Write a tag, a branch, a date such as 2026-11-20, or four"),
+        ("bad", "feedfeed", "There is no commit feedfeed of copyd"),
         ("bad", history.commit(0), "Both ends are the same commit"),
         ("good", history.commit(12), "does not descend from"),
     ],
@@ -207,12 +210,43 @@ def test_nothing_is_queued_before_every_name_is_known(
     assert client.get("/api/v1/jobs").json["total"] == 0
 
 
+def test_the_range_and_its_cost_are_shown_before_anything_is_queued(client: FlaskClient) -> None:
+    history.name_commits(client, {"v1.0": 0, "v1.1": 9})
+    text = read(client, "/bisects?" + urlencode(FORM | {"good": "v1.0", "bad": "v1.1"}))
+    assert f"9 commits after {history.commit(0)[:10]} {history.TITLES[0]}, up to {history.commit(9)[:10]}" in text
+    assert "4 of them were measured before" in text
+    assert "2,239 faults → 18,624 faults on lab-1" in text
+    # Both ends and four in between; a build took 1.25 s, a measurement 2 s: 6 × 3.25 s, and 4 s for the proof.
+    assert "At most about 6 builds and measurements" in text
+    assert "about 24 s on lab-1" in text.replace("\xa0", " ")
+    assert client.get("/api/v1/jobs").json["total"] == 0
+
+    chosen = {name: value for name, value in FORM.items() if name != "least"} | {"good": "v1.0", "bad": "v1.1"}
+    source = page(client, "/bisects?" + urlencode(chosen))
+    previewed = re.search(r'name="previewed" value="([^"]+)"', source)
+    assert previewed
+    form = chosen | {"previewed": html.unescape(previewed[1])}
+    changed = client.post("/bisects", data=form | {"bad": history.commit(3)}, headers=HERE)
+    assert (changed.status_code, client.get("/api/v1/jobs").json["total"]) == (409, 0), "another range than was shown"
+    assert "3 commits after" in seen(changed)
+    assert client.post("/bisects", data=form, headers=HERE).location == "/bisects/1"
+    question = client.get("/api/v1/jobs/1").json["question"]
+    assert (question["good"], question["bad"]) == (history.commit(0), history.commit(9))
+
+
+def test_a_preview_warns_of_ends_that_do_not_differ(client: FlaskClient) -> None:
+    text = read(client, "/bisects?" + urlencode(FORM | {"bad": history.commit(3)}))
+    assert "Both ends have the same level, 2,239 faults" in text
+
+
 def test_the_form_is_completed_from_what_is_stored(client: FlaskClient) -> None:
     source = client.get("/bisects").text
     for name, choice in (("subject", "copyd"), ("metric", "minor-faults"), ("host", "lab-1")):
         listed = source.partition(f'<datalist id="known-{name}">')[2].partition("</datalist>")[0]
         assert f'<option value="{choice}">' in listed
     assert f'<option value="{history.commit(10)[:12]}">' in source
+    history.name_commits(client, {"v1.0": 0})
+    assert '<option value="v1.0">tag</option>' in client.get("/bisects").text
 
 
 @pytest.mark.browser

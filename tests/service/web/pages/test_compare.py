@@ -75,12 +75,6 @@ def test_what_is_not_there_is_said_with_what_to_write(client: FlaskClient) -> No
     assert "There is no 0000000. Write a tag, a branch, a date" in text
 
 
-def test_a_commit_that_does_not_build_has_nothing_in_common(client: FlaskClient) -> None:
-    text = read(client, f"/compare?base={BEFORE}&head={history.commit(history.BROKEN)}")
-    assert "These two have no measured case in common." in text
-    assert "faultwatch compare" in text
-
-
 def test_without_two_sides_it_offers_what_was_measured_last(client: FlaskClient, empty: FlaskClient) -> None:
     assert f"/compare?base={history.commit(len(history.TITLES) - 1)[:12]}" in page(client, "/compare")
     assert "Nothing is measured yet." in read(empty, "/compare")

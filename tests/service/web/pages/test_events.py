@@ -85,7 +85,7 @@ def test_what_a_later_step_undoes_the_service_takes_for_fixed_and_says_by_which(
     ("form", "told"),
     [
         ({"action": "expect"}, "Reason is needed to expect"),
-        ({"action": "fix", "commit": "HEAD"}, "knows no commit HEAD of copyd: write the first digits of its hash"),
+        ({"action": "fix", "commit": "HEAD"}, "There is no commit HEAD of copyd. Write a tag, a branch"),
         ({"action": "explode"}, "A decision has to be one of:"),
         ({"action": "acknowledge", "author": ""}, "Your name is missing."),
         ({}, "A decision is missing."),
@@ -127,12 +127,12 @@ def test_a_series_is_silenced_for_some_days_and_heard_again(client: FlaskClient)
     assert answer.location == "/silences"
     assert "Minor faults of copy_service" in read(client, "/silences")
     assert "silenced" in read(client, "/events")
-    assert client.post("/silences/1/end", data={"author": "Eve"}, headers=HERE).status_code == 303
+    assert client.post("/silences/end", data={"author": "Eve", "silence": "1"}, headers=HERE).status_code == 303
     assert "over, ended by Eve" in read(client, "/silences")
     assert client.post("/series/1/silence", data=form | {"days": "4000"}, headers=HERE).status_code == 422
     assert client.post("/series/1/silence", data=form | {"reason": ""}, headers=HERE).status_code == 422
     assert client.post("/series/99/silence", data=form, headers=HERE).status_code == 404
-    assert client.post("/silences/99/end", data=form, headers=HERE).status_code == 404
+    assert client.post("/silences/end", data=form | {"silence": "99"}, headers=HERE).status_code == 404
 
 
 def test_events_are_listed_by_state_and_an_unknown_one_is_a_page(client: FlaskClient, empty: FlaskClient) -> None:

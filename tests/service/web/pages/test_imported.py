@@ -64,3 +64,19 @@ def test_a_bisect_of_imported_results_is_refused_before_it_is_queued(client: Fla
     assert answer.status_code == 422
     assert "were imported: no host can measure it again" in answer.text
     assert client.get("/api/v1/jobs").json["total"] == 0
+
+
+def test_releases_of_commits_that_nothing_connects_are_in_the_order_of_their_measurements(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        sent = [history.report(number, IMPORTED) for number in range(10)]
+        alone = [run.model_copy(update={"revision": run.revision.model_copy(update={"parents": ()})}) for run in sent]
+        body = {"reports": [run.model_dump(mode="json") for run in alone]}
+        assert client.post("/api/v1/runs", json=body).status_code == 200
+        between = client.get(f"/releases/{history.commit(0)}...{history.commit(9)}.json").json
+        assert (between["connected"], between["commits"]) == (False, 9)
+        (change,) = between["changes"]
+        assert (change["before"], change["after"]) == (2239, 18624)
+        assert "does not know how these commits are connected" in read(
+            client, f"/releases/{history.commit(0)}...{history.commit(9)}"
+        )

@@ -168,6 +168,33 @@ def test_a_snoozed_event_is_out_of_the_list_until_its_day_or_the_next_run(own: F
     assert {entry["id"] for entry in listed(own)} == set(events)
 
 
+def test_the_series_of_several_events_are_silenced_and_heard_again_at_once(own: FlaskClient) -> None:
+    everything = [event["id"] for event in listed(own)]
+    refused = decide(own, everything, action="silence", until="2100-01-01")
+    assert refused.status_code == 422
+    assert "Reason and until are needed to silence" in refused.text
+    assert own.get("/api/v1/silences").json["total"] == 0
+
+    decide(own, everything, action="silence", reason="a new rack", until="2100-01-01")
+    assert "3 events silenced. Nobody is notified of one series until 2100-01-01." in read(own, "/")
+    assert all(event["silenced"] for event in listed(own))
+    assert len(listed(own)) == 3, "they stay in the list"
+    decide(own, everything, action="silence", reason="still", until="2099-01-01")
+    assert "All of their series were silenced for as long before." in read(own, "/")
+    assert own.get("/api/v1/silences").json["total"] == 1, "the longer silence covers it"
+
+    summaries = own.get("/api/v1/series").json["items"]
+    body = {"until": "2100-01-02T00:00:00Z", "reason": "twice", "author": "Ada"}
+    for summary in summaries[:2]:
+        own.post("/api/v1/silences", json=body | {"series_id": summary["id"]})
+    source = page(own, "/silences")
+    ids = re.findall(r'name="silence" value="(\d+)"', source)
+    assert own.post("/silences/end", data={"silence": ids, "author": "Ada"}, headers=HERE).status_code == 303
+    assert own.get("/api/v1/silences?active=true").json["total"] == 0
+    ended = own.get("/api/v1/audit?action=silence ended").json["items"]
+    assert {entry["target"] for entry in ended} == {f"silence {number}" for number in ids}
+
+
 def test_changes_below_the_floor_are_one_line_that_opens(tmp_path: Path) -> None:
     with application(tmp_path) as app:
         client = app.test_client()

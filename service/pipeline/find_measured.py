@@ -1,0 +1,152 @@
+"""Finds what stands for a commit that was not measured: the nearest measured ones, and how to measure it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from runner.contract import Outcome
+from runner.contract.job import MeasureQuestion
+from service.rules.jobs.measure_question import measure_question
+from service.rules.series.candidate_commits import commits_between
+from service.store import range_runs, revisions
+from service.store.models import Case, Host, Revision, Run, Subject
+from service.store.range_runs import CaseOnHost
+from service.store.refs import NamedCommit
+from service.text import commands
+
+_NEAREST = 20
+"""Measured commits on each side, among which an ancestor or a descendant is looked for."""
+_CASES = 100
+"""Most cases that are offered for a measurement."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredCommit:
+    """A measured commit, and by how many commits the history leads from it to the other one, or back.
+
+    The distance is None where the service does not know how the two are connected: an import may not say.
+    """
+
+    commit: str
+    title: str
+    distance: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class UnmeasuredCommit:
+    """A known commit without a measured run.
+
+    Attributes
+    ----------
+    where
+        On which host, and of which workload, it has none; empty for any.
+    failed
+        Its newest run, which has no result; None where there is none.
+    why
+        Why that one has none.
+    before, after
+        The nearest measured ancestor and descendant; None where there is none.
+    cases
+        The cases that a host can measure; none where all results of the subject were imported.
+    command
+        Measures the first of them.
+    """
+
+    commit: NamedCommit
+    where: str
+    failed: UUID | None
+    why: str
+    before: MeasuredCommit | None
+    after: MeasuredCommit | None
+    cases: Sequence[str]
+    command: str
+
+
+def around(session: Session, commit: NamedCommit, host: str = "", workload: str = "") -> UnmeasuredCommit | None:
+    """Return what stands for a commit without a measured run; None where it has one, or no commit of the subject has.
+
+    Parameters
+    ----------
+    host, workload
+        Count only the runs on this host, or of this workload.
+    """
+    subject_id = session.scalars(select(Subject.id).where(Subject.name == commit.subject)).one()
+    measured = _measured(subject_id, host, workload)
+    position = session.scalars(
+        select(Revision.position).where(Revision.subject_id == subject_id, Revision.commit == commit.commit)
+    ).one()
+    if session.execute(measured.where(Revision.commit == commit.commit)).first():
+        return None
+    older = measured.where(Revision.position < position).order_by(Revision.position.desc()).limit(_NEAREST)
+    newer = measured.where(Revision.position > position).order_by(Revision.position).limit(_NEAREST)
+    parents = revisions.parents(session, subject_id)
+    before = _nearest(session, older, lambda other: _distance(parents, other, commit.commit))
+    after = _nearest(session, newer, lambda other: _distance(parents, commit.commit, other))
+    nearest = [side.commit for side in (before, after) if side is not None]
+    if not nearest:
+        return None
+    failures = select(Run).join(Run.revision).where(Revision.subject_id == subject_id, Revision.commit == commit.commit)
+    failures = failures.where(Run.outcome != Outcome.MEASURED).order_by(Run.started_at.desc())
+    failed = session.scalars(failures.limit(1)).first()
+    cases = _cases(session, subject_id, nearest, host, workload)
+    report = range_runs.newest_report(session, CaseOnHost(commit.subject, cases[0], host)) if cases else None
+    return UnmeasuredCommit(
+        commit=commit,
+        where="".join([f" of {workload}" if workload else "", f" on {host}" if host else ""]),
+        failed=failed.id if failed else None,
+        why=(failed.failure_message or failed.outcome.value) if failed else "",
+        before=before,
+        after=after,
+        cases=cases if report else (),
+        command=commands.measure(report, commit.commit) if report else "",
+    )
+
+
+def question(session: Session, commit: NamedCommit, case: str) -> MeasureQuestion | None:
+    """Return the question that has a case measured at a commit, where and as it was measured last.
+
+    None where no run of the case can be repeated.
+    """
+    report = range_runs.newest_report(session, CaseOnHost(commit.subject, case))
+    return measure_question(report, commit.commit) if report else None
+
+
+def _measured(subject_id: int, host: str, workload: str) -> Select[int, str, str]:
+    """Return the query for the commits of a subject that have a measured run."""
+    runs = select(Run.number).where(Run.revision_id == Revision.id, Run.outcome == Outcome.MEASURED)
+    if host:
+        runs = runs.join(Run.host).where(Host.name == host)
+    if workload:
+        runs = runs.join(Run.case).where(Case.workload == workload)
+    query = select(Revision.id, Revision.commit, Revision.title).where(Revision.subject_id == subject_id)
+    return query.where(runs.exists())
+
+
+def _nearest(
+    session: Session, candidates: Select[int, str, str], distance: Callable[[str], int | None]
+) -> MeasuredCommit | None:
+    """Return the first measured commit that is connected; where none is, the first one in the order of the history."""
+    found = [MeasuredCommit(row.commit, row.title, distance(row.commit)) for row in session.execute(candidates)]
+    return next((side for side in found if side.distance is not None), found[0] if found else None)
+
+
+def _distance(parents: Mapping[str, Sequence[str]], older: str, newer: str) -> int | None:
+    """Return how many commits ``newer`` contains and ``older`` does not; None where it does not contain that one."""
+    contained = commits_between(parents, "", newer)
+    return len(contained - commits_between(parents, "", older)) if older in contained else None
+
+
+def _cases(session: Session, subject_id: int, commits: Collection[str], host: str, workload: str) -> list[str]:
+    """Return the cases that were measured at some commits, by name."""
+    query = select(Case.name).join(Run, Run.case_id == Case.id)
+    query = query.join(Run.revision).where(Revision.subject_id == subject_id, Revision.commit.in_(commits))
+    if host:
+        query = query.join(Run.host).where(Host.name == host)
+    if workload:
+        query = query.where(Case.workload == workload)
+    return list(session.scalars(query.distinct().order_by(Case.name).limit(_CASES)))

@@ -1,0 +1,83 @@
+"""Shows what a bisect will search and what it will cost, before it is ordered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from runner.contract import metric
+from service.rules.bisect import cost
+from service.rules.bisect.cost import BisectCost
+from service.rules.series.candidate_commits import commits_between
+from service.schemas.history import Candidate, Number
+from service.store import range_runs, revisions
+from service.store.models import Subject
+from service.store.range_runs import CaseOnHost, Durations
+
+
+@dataclass(frozen=True, slots=True)
+class BisectPreview:
+    """What the form of a bisect will order.
+
+    Attributes
+    ----------
+    good, bad
+        The ends of the range.
+    levels
+        The newest level at each of them; None where it was not measured there.
+    commits
+        How many commits ``bad`` contains and ``good`` does not.
+    measured
+        How many of them were measured on the host before. Runs in its present environment are not measured again.
+    host
+        The host that the form names, else the one that measured the case last.
+    """
+
+    good: Candidate
+    bad: Candidate
+    levels: tuple[Number | None, Number | None]
+    commits: int
+    measured: int
+    host: str
+    unit: str
+    durations: Durations
+    cost: BisectCost
+
+    @property
+    def is_futile(self) -> bool:
+        """Whether both ends were measured and have the same level."""
+        return self.levels[0] is not None and self.levels[0] == self.levels[1]
+
+
+def preview(session: Session, values: Mapping[str, str]) -> BisectPreview | None:
+    """Return what a form will order, after :func:`service.pipeline.check_bisect.check` has found nothing wrong with it.
+
+    None where no run of the case can be measured again.
+    """
+    subject, name = values["subject"], values["metric"]
+    of = CaseOnHost(subject, values["case"], values.get("host", ""))
+    newest = range_runs.newest_report(session, of)
+    if newest is None:
+        return None
+    subject_id = session.scalars(select(Subject.id).where(Subject.name == subject)).one()
+    between = commits_between(revisions.parents(session, subject_id), values["good"], values["bad"])
+    good, bad = (revisions.candidates(session, subject_id, [values[end]])[0] for end in ("good", "bad"))
+    of = of._replace(host=newest.host.name)
+    levels = range_runs.levels(session, of, name, sorted({good.commit, *between}))
+    durations = range_runs.durations(session, of)
+    return BisectPreview(
+        good=good,
+        bad=bad,
+        levels=(levels.get(good.commit), levels.get(bad.commit)),
+        commits=len(between),
+        measured=len(between & levels.keys()),
+        host=of.host,
+        unit=metric(name).unit,
+        durations=durations,
+        cost=cost.expected_cost(
+            len(between), exact=metric(name).exact, build_seconds=durations.build, measure_seconds=durations.measure
+        ),
+    )

@@ -1,0 +1,26 @@
+"""Makes the question that has a run repeated at another commit. Pure."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+
+from runner.contract import Report
+from runner.contract.job import MeasureQuestion
+from service.rules.jobs.job_variables import variables_of
+
+
+def measure_question(report: Report, commit: str) -> MeasureQuestion | None:
+    """Return the question what the case of a run counts at another commit, on its host and with its variables.
+
+    None if no job can have it: a report may have longer names of cases than a job.
+    """
+    try:
+        return MeasureQuestion(
+            subject=report.subject,
+            case=report.case.name,
+            host=report.host.name,
+            variables=variables_of(report.environment.knobs),
+            revision=commit,
+        )
+    except ValidationError:
+        return None

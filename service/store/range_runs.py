@@ -1,0 +1,86 @@
+"""The runs of one case on one host: its levels at some commits, and how long it takes there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from statistics import median
+from typing import NamedTuple
+
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from runner.contract import Outcome, Report
+from runner.contract.report import SEARCHED
+from service.rules.imported_runs import any_imported
+from service.schemas.history import Number
+from service.store import points
+from service.store.engine import bulk
+from service.store.models import Case, Host, Point, Revision, Run, Series, StoredReport, Subject
+from service.store.runs import joined
+from service.store.stored_reports import unpack
+
+_COMMITS_PER_QUERY = 500
+_NEWEST = 5
+"""Runs whose durations stand for the next ones."""
+
+
+class CaseOnHost(NamedTuple):
+    """A case of a subject, on one host or, with an empty name, on any."""
+
+    subject: str
+    case: str
+    host: str = ""
+
+
+class Durations(NamedTuple):
+    """How long a build and a measurement took lately, in seconds; None where that is unknown."""
+
+    build: float | None
+    measure: float | None
+
+
+def levels(session: Session, of: CaseOnHost, metric: str, commits: Collection[str]) -> dict[str, Number]:
+    """Return the newest level of a metric at each of some commits that was measured; runs of searches count too."""
+    query = (
+        points.by_run(Revision.commit, Point.value)
+        .join(Revision, Run.revision_id == Revision.id)
+        .join(Subject, Series.subject_id == Subject.id)
+        .join(Case, Series.case_id == Case.id)
+        .join(Host, Series.host_id == Host.id)
+        .where(Subject.name == of.subject, Case.name == of.case, Host.name == of.host, Series.metric == metric)
+        .where(Run.outcome == Outcome.MEASURED)
+        .where(or_(Run.quarantine.is_(None), Run.quarantine.in_(SEARCHED.values())))
+        .order_by(Run.number)
+    )
+    found: dict[str, Number] = {}
+    for chunk in bulk.chunks(commits, _COMMITS_PER_QUERY):
+        of_commits = select(Revision.id).join(Subject, Revision.subject_id == Subject.id)
+        ids = session.scalars(of_commits.where(Subject.name == of.subject, Revision.commit.in_(chunk))).all()
+        rows = session.execute(query.where(Run.revision_id.in_(ids))).all()
+        found |= {commit: value for commit, value in rows if value is not None}
+    return found
+
+
+def newest_report(session: Session, of: CaseOnHost) -> Report | None:
+    """Return the newest measured run of a case that was not imported, with everything that repeats it."""
+    return next(iter(_newest_reports(session, of)), None)
+
+
+def durations(session: Session, of: CaseOnHost) -> Durations:
+    """Return how long a build and a measurement of a case took lately."""
+    reports = _newest_reports(session, of)
+    builds = [report.build.seconds for report in reports if report.build and report.build.seconds]
+    measured = [(report.finished_at - report.started_at).total_seconds() for report in reports]
+    return Durations(median(builds) if builds else None, median(measured) if measured else None)
+
+
+def _newest_reports(session: Session, of: CaseOnHost) -> list[Report]:
+    conditions = [Subject.name == of.subject, Case.name == of.case, Run.outcome == Outcome.MEASURED]
+    if of.host:
+        conditions.append(Host.name == of.host)
+    newest = (Run.started_at.desc(), Run.number.desc())
+    numbers = session.scalars(joined(Run.number).where(*conditions).order_by(*newest).limit(_NEWEST)).all()
+    stored = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(numbers))
+    documents = dict(session.execute(stored).all())
+    reports = (unpack(documents[number]) for number in numbers)
+    return [report for report in reports if not any_imported(report)]

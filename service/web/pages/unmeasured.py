@@ -1,0 +1,52 @@
+"""Commits that were not measured: the nearest measured ones, and the button that measures one. No JavaScript."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from flask import abort, redirect, url_for
+from flask.typing import ResponseReturnValue
+from pydantic import ValidationError
+from sqlalchemy.orm import Session
+
+from runner.contract.job import JobOrder, Where
+from service.pipeline import find_measured
+from service.pipeline.find_measured import UnmeasuredCommit
+from service.pipeline.name_commit import named_commit
+from service.store.compared_runs import Side
+from service.store.jobs import Requester
+from service.store.refs import NamedCommit
+from service.web import job_orders
+from service.web.access.author import author
+from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
+from service.web.rendering import forms
+
+bp = page_blueprint("unmeasured")
+
+
+def of_side(session: Session, side: Side, host: str, workload: str) -> UnmeasuredCommit | None:
+    """Return what stands for a side of a comparison; None where it was measured, or is no commit."""
+    if side.kind != "revision" or side.subject is None:
+        return None
+    return find_measured.around(session, NamedCommit(side.key, side.title, side.subject), host, workload)
+
+
+@bp.post("/subjects/<subject>/revisions/<commit>/measure")
+def order(subject: str, commit: str) -> ResponseReturnValue:
+    """Order a measurement of a case at a commit, by the button of a page that needs it."""
+    form = forms.given()
+    with database().reading() as session:
+        found, why = named_commit(session, commit, subject)
+        question = find_measured.question(session, found, form.get("case", "")) if found else None
+    if found is None:
+        abort(HTTPStatus.NOT_FOUND, why)
+    if question is None:
+        why = f"No host of {subject} has measured the case {form.get('case', '')!r}, so none can measure it now."
+        abort(HTTPStatus.UNPROCESSABLE_ENTITY, why)
+    try:
+        job_order = JobOrder(question=question, author=form["author"] or None)
+    except ValidationError as error:
+        abort(HTTPStatus.UNPROCESSABLE_ENTITY, forms.wrong(error))
+    job, _ = job_orders.place_order(job_order, Requester(author(job_order.author), Where.DASHBOARD))
+    return redirect(url_for("jobs.show", job_id=job.id), HTTPStatus.SEE_OTHER)

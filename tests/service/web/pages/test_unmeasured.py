@@ -1,0 +1,90 @@
+"""Commits that were not measured are no dead ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+
+from runner.contract import Environment, Host
+from tests.service.web import history
+from tests.service.web.application import application
+from tests.service.web.text import page, read
+
+HERE = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
+MEASURED = (0, 1, 2, 8)
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[FlaskClient]:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        history.send(client, [history.report(number, history.OLD) for number in MEASURED])
+        history.name_commits(client, {"v1.0": 5})
+        yield client
+
+
+@pytest.mark.parametrize("address", ["/compare?base=v1.0&head=" + history.commit(8), "/runs?revision=v1.0"])
+def test_the_nearest_measured_commits_are_offered(client: FlaskClient, address: str) -> None:
+    text = read(client, address)
+    assert f"{history.commit(5)[:10]} {history.TITLES[5]} has no measurement." in text
+    assert f"3 commits before {history.commit(2)[:10]} {history.TITLES[2]}" in text
+    assert f"3 commits after {history.commit(8)[:10]} {history.TITLES[8]}" in text
+    assert f"faultwatch measure copy_service --repo ./copyd --revision {history.commit(5)[:12]}" in text
+    source = page(client, address)
+    assert history.commit(2)[:12] in source, "a link to the same page with the nearest commit"
+
+
+def test_it_is_measured_by_a_click(client: FlaskClient) -> None:
+    address = f"/subjects/copyd/revisions/{history.commit(5)}/measure"
+    assert f'action="{address}"' in page(client, "/runs?revision=v1.0")
+    answer = client.post(address, data={"case": history.CASE.name, "author": "Mara"}, headers=HERE)
+    question = client.get(f"/api/v1{answer.location}").json["question"]
+    assert (question["kind"], question["revision"]) == ("measure", history.commit(5))
+    assert (question["case"], question["host"]) == (history.CASE.name, "lab-1")
+
+    refused = client.post(address, data={"case": "nonsense", "author": "Mara"}, headers=HERE)
+    assert refused.status_code == 422
+    assert "No host of copyd has measured the case" in refused.text
+    unknown = client.post("/subjects/copyd/revisions/feedfeed/measure", data={"case": "x"}, headers=HERE)
+    assert unknown.status_code == 404
+    assert client.get("/api/v1/jobs").json["total"] == 1
+
+
+def test_of_one_host_or_workload_only_its_runs_count(client: FlaskClient) -> None:
+    ends = f"base={history.commit(0)}&head={history.commit(8)}"
+    other = history.report(1, history.OLD).model_copy(update={"run_id": history.run_id(99), "host": Host(name="lab-2")})
+    history.send(client, [other])
+    assert "has no measurement" not in read(client, f"/compare?{ends}")
+    text = read(client, f"/compare?{ends}&host=lab-2")
+    assert f"{history.TITLES[0]} has no measurement on lab-2. The nearest" in text
+    assert f"1 commit after {history.commit(1)[:10]}" in text
+    assert "These two have no measured case in common." in read(client, f"/compare?{ends}&host=lab-3")
+
+
+def test_a_commit_that_does_not_build_says_why(client: FlaskClient) -> None:
+    history.send(client, [history.report(history.BROKEN, history.OLD)])
+    text = read(client, f"/compare?base={history.commit(0)}&head={history.commit(history.BROKEN)}")
+    assert f"{history.TITLES[history.BROKEN]} could not be measured: make ended with status 2" in text
+    assert f"3 commits before {history.commit(8)[:10]}" in text
+
+
+def test_imported_results_offer_no_measurement(tmp_path: Path) -> None:
+    imported = Environment(knobs={**history.OLD.knobs, "import.format": "csv"})
+    with application(tmp_path) as app:
+        client = app.test_client()
+        history.send(client, [history.report(number, imported) for number in MEASURED])
+        text = read(client, f"/compare?base={history.commit(0)}&head={history.commit(5)}")
+        assert f"3 commits before {history.commit(2)[:10]}" in text
+        assert "The results of copyd were imported: no host can measure it." in text
+        assert "faultwatch measure" not in text
+
+
+def test_a_tag_a_date_or_a_part_of_a_hash_is_found_by_the_search(client: FlaskClient) -> None:
+    for text in ("v1.0", "v1.0~0", "2025-03-08", history.commit(5)[:7]):
+        hit = client.get("/search.json", query_string={"q": text}).json[0]
+        assert (hit["kind"], hit["title"]) == ("revision", history.TITLES[5]), text
+        assert hit["url"].endswith(history.commit(5))
+    assert [hit["kind"] for hit in client.get("/search.json?q=v1.0~99").json] == []
