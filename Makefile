@@ -55,6 +55,10 @@ test-kills: system-tests .venv/.dev ## Test a bisect whose runner and service ar
 test-lab: system-tests .venv/.dev node_modules/.installed ## Order cells of a settings lab in a browser, and measure them here
 	@FAULTWATCH_TEST_LAB=1 $(PYTHON) -m pytest tests/e2e/test_lab.py
 
+.PHONY: test-narrowing
+test-narrowing: system-tests .venv/.dev node_modules/.installed ## Let the service narrow an open range down by itself, on this host
+	@FAULTWATCH_TEST_NARROWING=1 $(PYTHON) -m pytest tests/e2e/test_narrowing.py
+
 .PHONY: wheel
 wheel: .venv/.run node_modules/.installed ## Build the wheels into dist/, without a network
 	@rm -rf dist

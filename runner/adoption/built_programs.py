@@ -126,6 +126,6 @@ def runs_of(programs: Iterable[BuiltProgram], project: str, inputs: Iterable[str
         place = rank(program, project)[0]
         runs.append(RunProposal(start, idle=place != 0))
         if place in {1, 2}:
-            runs += [RunProposal(f"{start} {file}") for file in files]
+            runs += [RunProposal(f"{start} {file}", stand_in=file) for file in files]
             runs += [RunProposal(f"{start} {option}", idle=True) for option in ("--version", "--help")]
     return runs

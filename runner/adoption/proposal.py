@@ -16,6 +16,8 @@ class RunProposal:
         The format in which the program reports its work.
     idle
         Nothing says that the command works: it has no input, and is no benchmark.
+    stand_in
+        A file of the project that the program reads instead of the input that users have; empty if there is none.
     environment
         Variables of the measured process.
     """
@@ -24,6 +26,7 @@ class RunProposal:
     output: str = "none"
     environment: Mapping[str, str] = field(default_factory=dict)
     idle: bool = False
+    stand_in: str = ""
 
     @property
     def describes_only(self) -> bool:

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from runner.workload import Workload
 
 WORKLOAD_FILE = "workload.toml"
-_IDLE = (
-    "`{command}` has no input, so it may only start. Change `command` in [run] of workload.toml to the work that users "
-    "wait for; `faultwatch measure` counts it, with the same build"
+_WORK = (
+    "Change `command` in [run] of workload.toml to the work that users wait for; `faultwatch measure` counts it, with "
+    "the same build"
 )
+_IDLE = "`{}` has no input, so it may only start. " + _WORK
+_STAND_IN = "The program reads {}, which may not be an input for it. " + _WORK
 
 _DOWNLOADS = (
     "The build downloads packages, and the gate builds without a network: install them on its runner first, or let "
@@ -167,7 +169,9 @@ def _proposed(
     # A limit that a slower host does not reach.
     timeout = int(seconds * 20) if seconds * 20 > 60 else None
     text = workload_text(first.sources.name, proposal, chosen, timeout=timeout)
-    remarks = [_IDLE.format(command=chosen.command)] if chosen.idle else []
+    remarks = [_IDLE.format(chosen.command)] if chosen.idle else []
+    if chosen.stand_in:
+        remarks.append(_STAND_IN.format(chosen.stand_in))
     if proposal.downloads:
         remarks.append(_DOWNLOADS)
     return text, first.workload_of(text), remarks

@@ -53,8 +53,8 @@ def tasks(app: Flask, database: Database, config: Config) -> list[Task]:
     entries = [
         Task(_EVENTS, lambda: _settle_events(database, config), interval=10, exclusive=True, delay=10),
         Task(_JOBS, scheduler.work, interval=5),
-        Task(_BISECTS, DriftBisector(scheduler).order_bisects, interval=5, exclusive=True),
-        Task(_PROFILES, DriftProfiler(scheduler).order_profiles, interval=5, exclusive=True),
+        Task(_BISECTS, DriftBisector(scheduler, config.narrowing_runs, config.idle).work, interval=5, exclusive=True),
+        Task(_PROFILES, DriftProfiler(scheduler, config.idle).order_profiles, interval=5, exclusive=True),
     ]
     if worker is not None:
         entries.append(Task(_FORGES, worker.work, interval=60))

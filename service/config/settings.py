@@ -18,6 +18,10 @@ from service.config.trusted_jobs import TrustedJobs
 LOOPBACK = ("localhost", "127.0.0.1")
 LEASE = timedelta(seconds=90)
 """How long a silent runner keeps its job."""
+NARROWING_RUNS = 200
+"""How many runs within 24 hours may narrow open ranges down by themselves, for each subject."""
+IDLE = timedelta(minutes=2)
+"""Time without a new run after which a host counts as idle."""
 
 
 def this_host() -> str:
@@ -56,6 +60,10 @@ class Config:
         Name of this machine in the reports of its jobs.
     lease
         How long a silent runner keeps its job.
+    narrowing_runs
+        How many runs within 24 hours may narrow open ranges down by themselves, for each subject that wants it.
+    idle
+        Time without a new run after which a host counts as idle.
     proxies
         Addresses of the proxies, other than those on this machine, that say for whom they ask.
     anonymous_read
@@ -81,6 +89,8 @@ class Config:
     jobs_here: bool | None = None
     host: str = field(default_factory=this_host)
     lease: timedelta = LEASE
+    narrowing_runs: int = NARROWING_RUNS
+    idle: timedelta = IDLE
     proxies: tuple[str, ...] = ()
     anonymous_read: bool = False
     embedding_sites: tuple[str, ...] = ()
@@ -125,6 +135,8 @@ class Config:
             jobs_here=given.jobs_here,
             host=safe_name(given.host) if given.host else this_host(),
             lease=timedelta(seconds=given.lease_seconds),
+            narrowing_runs=given.narrowing_runs,
+            idle=timedelta(seconds=given.idle_seconds),
             proxies=given.proxies,
             anonymous_read=given.anonymous_read,
             embedding_sites=given.embedding_sites,

@@ -10,7 +10,7 @@ from sqlalchemy import make_url
 
 from service.config.github_app import GithubSettings
 from service.config.notifications import CHATS, FILE, ChatChannel, EmailChannel, NotificationSettings, WebhookChannel
-from service.config.settings import LEASE, LOOPBACK, Config
+from service.config.settings import IDLE, LEASE, LOOPBACK, NARROWING_RUNS, Config
 from service.config.token_forges import FORGEJO, GITLAB, TokenForge, Variables
 from service.config.trusted_jobs import TrustedJobs
 from service.config.variables import Group, Variable, table
@@ -120,6 +120,8 @@ def _service(config: Config, by_token: bool) -> _Values:
         "FAULTWATCH_JOBS_HERE": (_yes_or_no(config.starts_jobs), config.jobs_here is None),
         "FAULTWATCH_HOST": (config.host, True),
         "FAULTWATCH_LEASE_SECONDS": (f"{config.lease.total_seconds():.0f} s", config.lease == LEASE),
+        "FAULTWATCH_NARROWING_RUNS": (f"{config.narrowing_runs:,}", config.narrowing_runs == NARROWING_RUNS),
+        "FAULTWATCH_IDLE_SECONDS": (f"{config.idle.total_seconds():.0f} s", config.idle == IDLE),
         "FAULTWATCH_EMBEDDING_SITES": (", ".join(config.embedding_sites) or "none", not config.embedding_sites),
         "FAULTWATCH_PROXIES": (", ".join(config.proxies) or "on this machine", not config.proxies),
         "FAULTWATCH_NOTIFICATIONS": (str(config.notifications or config.home / FILE), not config.notifications),

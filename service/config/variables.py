@@ -147,6 +147,23 @@ class ServiceVariables(BaseSettings):
         90,
         unit="a number of seconds, 1 to 86400",
     )
+    narrowing_runs: Annotated[int, Field(ge=1, le=100_000)] = _variable(
+        "FAULTWATCH_NARROWING_RUNS",
+        Group.SERVICE,
+        "Runs that narrow ranges",
+        "How many runs within 24 hours the service has measured by itself to find the commits of drifts, for each "
+        "subject whose policy is `do`.",
+        200,
+        unit="a number, 1 to 100000",
+    )
+    idle_seconds: Annotated[int, Field(ge=1, le=86_400)] = _variable(
+        "FAULTWATCH_IDLE_SECONDS",
+        Group.SERVICE,
+        "Idle after",
+        "After how long without a new run a host counts as idle, so that the service may order work by itself.",
+        120,
+        unit="a number of seconds, 1 to 86400",
+    )
     proxies: Words = _variable(
         "FAULTWATCH_PROXIES",
         Group.SERVICE,

@@ -1,4 +1,4 @@
-"""Orders bisects of sure drifts that several commits can have caused, for subjects that want that."""
+"""Narrows drifts that several commits can have caused down to one, on idle hosts, for subjects that want that."""
 
 from __future__ import annotations
 
@@ -7,27 +7,45 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from runner.contract.job import Backend, JobOrder, Where
+from runner.contract.job import Backend, JobOrder, State, Where
+from service.config.settings import IDLE, NARROWING_RUNS
 from service.jobs.scheduler import JobScheduler
 from service.pipeline import next_bisect
+from service.rules.jobs import giving_way
 from service.rules.jobs.automatic_acts import SERVICE
 from service.rules.jobs.bisect_question import bisect_question
-from service.rules.jobs.drifts_to_bisect import MOST_RUNS
+from service.rules.jobs.giving_way import OpenJob
 from service.schemas.audit import AuditAction
-from service.store import audit, jobs, points, subjects
+from service.store import audit, hosts, jobs, points, subjects
 from service.store.audit import Actor
 from service.store.jobs import Requester
+from service.store.models import Job
 
 _INTERVAL = timedelta(minutes=1)
-"""Time between two looks at a subject."""
+"""Longest time between two looks at a subject."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriftBisector:
-    """Orders the next bisect of each subject."""
+    """Narrows open ranges down on idle hosts: orders the next bisect of each subject, and gives way to other jobs.
+
+    Attributes
+    ----------
+    runs_a_day
+        How many runs it may measure within 24 hours, for each subject.
+    idle
+        Time without a new run after which a host counts as idle.
+    """
 
     scheduler: JobScheduler
+    runs_a_day: int = NARROWING_RUNS
+    idle: timedelta = IDLE
     _looked_at: dict[str, datetime] = field(default_factory=dict, init=False)
+
+    def work(self) -> None:
+        """Give way to what people ordered, and order what is due."""
+        self.give_way()
+        self.order_bisects()
 
     def order_bisects(self) -> None:
         """Order what is due, if a backend starts jobs and the host is not measuring."""
@@ -42,16 +60,35 @@ class DriftBisector:
             if order is not None and self.scheduler.backend(order) is not Backend.CALLER:
                 self._place(order)
 
+    def give_way(self) -> None:
+        """Pause, resume and end the bisects that the service ordered by itself, as others want the hosts."""
+        now = self.scheduler.now()
+        with self.scheduler.database.reading() as session:
+            if not any(_is_own(row) for row in jobs.open_jobs(session)):
+                return
+        with self.scheduler.database.writing() as session:
+            rows = {row.id: row for row in jobs.open_jobs(session)}
+            others = [_open_job(session, row) for row in rows.values() if row.asked_by != SERVICE or _is_own(row)]
+            decided = giving_way.acts(
+                others, lambda host: next_bisect.is_idle(hosts.last_seen(session, host), now, self.idle), now
+            )
+            for job_id, act in decided.items():
+                jobs.move(rows[job_id], act.act, SERVICE, act.why, now)
+        if decided:
+            self.scheduler.wake()
+
     def _is_due(self, subject: str, now: datetime) -> bool:
         looked_at = self._looked_at.get(subject)
-        return looked_at is None or looked_at <= now - _INTERVAL
+        return looked_at is None or looked_at <= now - min(_INTERVAL, self.idle)
 
     def _order(self, session: Session, subject: str) -> JobOrder | None:
-        drift = next_bisect.drift_to_order(session, subject, self.scheduler.now())
+        drift, runs = next_bisect.drift_to_order(
+            session, subject, self.scheduler.now(), runs_a_day=self.runs_a_day, idle=self.idle
+        )
         question = bisect_question(drift, points.knobs(session, drift.environment_after)) if drift else None
         if question is None:
             return None
-        return JobOrder(question=question, github=jobs.github_of(session, subject), most_runs=MOST_RUNS)
+        return JobOrder(question=question, github=jobs.github_of(session, subject), most_runs=runs)
 
     def _place(self, order: JobOrder) -> None:
         job, new = self.scheduler.order(order, Requester(SERVICE, Where.API))
@@ -60,3 +97,25 @@ class DriftBisector:
             with self.scheduler.database.writing() as session:
                 actor, now = Actor(SERVICE), self.scheduler.now()
                 audit.record(session, actor, AuditAction.JOB_ORDERED, f"job {job.id}", detail, now=now)
+
+
+def _is_own(row: Job) -> bool:
+    """Return whether the service ordered a bisect by itself."""
+    return row.asked_by == SERVICE and row.kind == "bisect"
+
+
+def _open_job(session: Session, row: Job) -> OpenJob:
+    own, drift = _is_own(row), row.question.get("drift")
+    settled, in_doubt = next_bisect.why_settled(session, drift) if own and drift else ("", False)
+    last: dict[str, str] = row.course[-1] if row.course else {}
+    return OpenJob(
+        id=row.id,
+        state=row.state,
+        backend=row.backend,
+        host=row.host or row.question.get("host"),
+        created_at=row.created_at,
+        by_service=own,
+        gave_way=own and row.state is State.PAUSED and last.get("by") == SERVICE,
+        in_doubt=in_doubt,
+        settled=settled,
+    )

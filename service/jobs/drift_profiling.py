@@ -9,6 +9,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from runner.contract.job import Backend, JobOrder, ProfileQuestion, Where
+from service.config.settings import IDLE
 from service.jobs.scheduler import JobScheduler
 from service.rules.jobs import drifts_to_profile
 from service.rules.jobs.automatic_acts import SERVICE
@@ -21,15 +22,20 @@ from service.store.models import Job, Run, Subject
 from service.store.profiles import ProfileFilter
 
 _NEWEST_DRIFTS = 200
-_QUIET = timedelta(minutes=2)
-"""Time without a new run after which the hosts count as idle."""
 
 
 @dataclass(slots=True)
 class DriftProfiler:
-    """Orders the profiles of drifts, once for each version of the drifts."""
+    """Orders the profiles of drifts, once for each version of the drifts.
+
+    Attributes
+    ----------
+    idle
+        Time without a new run after which the hosts count as idle.
+    """
 
     scheduler: JobScheduler
+    idle: timedelta = IDLE
     _seen_version: int = field(default=-1, init=False)
 
     def order_profiles(self) -> None:
@@ -53,7 +59,7 @@ class DriftProfiler:
 
     def _is_quiet(self, session: Session) -> bool:
         newest = session.scalar(select(func.max(Run.finished_at)))
-        return newest is None or newest < self.scheduler.now() - _QUIET
+        return newest is None or newest < self.scheduler.now() - self.idle
 
 
 def profile_question(session: Session, drift: Drift) -> ProfileQuestion | None:

@@ -127,7 +127,7 @@ def _lines(event: EventSummary, base: str, steps: Mapping[str, NextStep]) -> tup
         *([f"Withdrawn: {plain(reason, 500)}"] if reason else []),
         *([f"Price: {plain(event.price)}"] if event.price else []),
         f"Cause: {cause(event)}",
-        *(["Provisional: one more run decides"] if event.certainty is Certainty.PROVISIONAL else []),
+        *(["Provisional: the next runs decide"] if event.certainty is Certainty.PROVISIONAL else []),
         f"Where: {event.n_series} series of {plain(event.subject, 60)}",
         *(_next_step(steps[event.id]) if event.id in steps else ()),
         link(base, event),

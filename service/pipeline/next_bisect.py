@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from service.rules.imported_runs import is_imported
+from service.pipeline.further_runs import FurtherRuns
 from service.rules.jobs import drifts_to_bisect
 from service.rules.jobs.bisect_question import bisect_question
-from service.rules.jobs.drifts_to_bisect import OpenEvent, OrderedBisect
-from service.schemas.history import Drift
-from service.schemas.triage import BisectPolicy, EventDetail, EventSummary, NextStep
-from service.store import bisect_results, environments, event_drifts, events, hosts, points, revisions, subjects
+from service.rules.jobs.drifts_to_bisect import OpenEvent
+from service.schemas.history import Certainty, Drift
+from service.schemas.triage import BisectPolicy, EventDetail, EventOrder, EventSummary, NextStep
+from service.store import bisect_results, event_drifts, events, forges, jobs, points, revisions, subjects
 from service.store.models import EventDriftRow
 from service.text import commands
 
-_NEWEST = 50
-"""The newest open events of a subject, among which the service chooses the next one to bisect."""
-_QUIET = timedelta(minutes=2)
-"""Time without a new run after which a host counts as idle."""
-_LONGEST_SILENCE = timedelta(days=14)
-"""A host that has not reported for so long cannot be expected to measure anything."""
+_AT_ONCE = 50
+_MOST = 500
+"""Most of the important events of a subject among which the service looks for the next one to bisect."""
 
 
 def detail(session: Session, event_id: str, now: datetime) -> EventDetail | None:
@@ -47,39 +44,77 @@ def next_steps(session: Session, summaries: Sequence[EventSummary], now: datetim
         for event_id in bisect_results.bisected_events(session, subject)
     }
     steps: dict[str, NextStep] = {}
+    further = FurtherRuns(session, now)
     for event in waiting:
         if event.id in bisected:
             continue
         drift = drifts_to_bisect.drift_to_bisect(
-            _drifts(session, event.id), lambda drift: _is_measurable(session, drift, now)
+            _drifts(session, event.id), lambda drift: _is_measurable(session, drift, further)
         )
         if drift is not None:
             steps[event.id] = _step(session, drift, policies[event.subject])
     return steps
 
 
-def drift_to_order(session: Session, subject: str, now: datetime) -> Drift | None:
-    """Return the drift for which the service is to order a bisect by itself; None where it is to order none."""
-    ordered = [
-        OrderedBisect(job.created_at, job.state.open) for job in bisect_results.ordered_by_service(session, subject)
-    ]
+def drift_to_order(
+    session: Session, subject: str, now: datetime, *, runs_a_day: int, idle: timedelta
+) -> tuple[Drift | None, int]:
+    """Return the drift for which the service is to order a bisect by itself, and how many runs that may take.
+
+    The drift is None where it is to order none: the policy, the day's runs or the hosts do not allow any, or no open
+    range can be narrowed by measurements.
+    """
     policy = subjects.policies(session, [subject])[subject]
-    if not drifts_to_bisect.may_order(policy, ordered, now):
-        return None
-    filter_ = events.EventFilter(subject=subject, open=True, found=True)
-    bisected = bisect_results.bisected_events(session, subject)
-    waiting = [
-        OpenEvent(
-            drifts=[] if event.id in bisected else _drifts(session, event.id),
-            silenced=event.silenced,
-            bisected=event.id in bisected,
-        )
-        for event in events.page(session, filter_, _NEWEST, 0).items
-        if event.confirmed
-    ]
-    return drifts_to_bisect.drift_to_order(
-        waiting, lambda drift: _is_quiet(session, drift.host, now) and _is_measurable(session, drift, now)
+    allowed = drifts_to_bisect.runs_allowed(
+        policy, bisect_results.ordered_by_service(session, subject), now, runs_a_day
     )
+    if not allowed:
+        return None, 0
+    further = FurtherRuns(session, now)
+    taken = {row.host or row.question.get("host") for row in jobs.open_jobs(session)}
+
+    def is_free(drift: Drift) -> bool:
+        return (
+            not taken & {None, drift.host}
+            and is_idle(further.last_seen(drift.host), now, idle)
+            and _is_measurable(session, drift, further)
+            and not _is_of_pull_request(session, drift)
+        )
+
+    drift = drifts_to_bisect.drift_to_order(_open_ranges(session, subject), is_free, now)
+    return drift, allowed
+
+
+def is_idle(last_seen: datetime | None, now: datetime, idle: timedelta) -> bool:
+    """Return whether a host is not measuring now, as far as its newest run shows."""
+    return last_seen is None or last_seen < now - idle
+
+
+def why_settled(session: Session, drift_id: str) -> tuple[str, bool]:
+    """Return why a drift needs no bisect any more, empty where it does; and whether the drift is in doubt."""
+    event_id = event_drifts.events_of(session, [drift_id]).get(drift_id)
+    event = next(iter(events.summaries(session, [event_id])), None) if event_id else None
+    if event is None:
+        return "Its drift is not known any more.", False
+    if not event.open or event.merged_into is not None:
+        return f"Its event is {event.state.value.replace('_', ' ')}: nobody waits for the commit.", False
+    narrowed = "Its event was narrowed down by another bisect." if event.culprits else ""
+    return narrowed, not event.found or not event.confirmed
+
+
+def _open_ranges(session: Session, subject: str) -> Iterator[OpenEvent]:
+    """Yield the open events of a subject whose drifts several commits can have caused, the most important first."""
+    filter_ = events.EventFilter(
+        subject=subject, open=True, found=True, certainty=Certainty.RANGE, below_floor=False, snoozed=False
+    )
+    bisected = bisect_results.bisected_events(session, subject)
+    for offset in range(0, _MOST, _AT_ONCE):
+        items = events.page(session, filter_, _AT_ONCE, offset, EventOrder.IMPORTANCE).items
+        for event in items:
+            if event.confirmed:
+                yield OpenEvent(_drifts(session, event.id), event.silenced, bisected.get(event.id, ()))
+        if len(items) < _AT_ONCE:
+            return
 
 
 def _drifts(session: Session, event_id: str) -> list[Drift]:
@@ -87,22 +122,15 @@ def _drifts(session: Session, event_id: str) -> list[Drift]:
     return event_drifts.drifts(session, list(ids))
 
 
-def _is_quiet(session: Session, host: str, now: datetime) -> bool:
-    """Return whether a host is not measuring now, as far as its runs show."""
-    last_seen = hosts.last_seen(session, host)
-    return last_seen is None or last_seen < now - _QUIET
+def _is_measurable(session: Session, drift: Drift, further: FurtherRuns) -> bool:
+    """Return whether a host can be expected to measure the commits between both ends of a drift."""
+    return further.expected(drift) and revisions.descends(session, drift.subject, drift.good, drift.bad)
 
 
-def _is_measurable(session: Session, drift: Drift, now: datetime) -> bool:
-    """Return whether a host can be expected to measure the case of a drift: it is alive, and measured it itself."""
-    sides = {drift.environment_before, drift.environment_after}
-    knobs = environments.knobs(session, sides)
-    if any(map(is_imported, knobs.values())):
-        return False
-    last_seen = hosts.last_seen(session, drift.host)
-    if last_seen is None or last_seen < now - _LONGEST_SILENCE:
-        return False
-    return revisions.descends(session, drift.subject, drift.good, drift.bad)
+def _is_of_pull_request(session: Session, drift: Drift) -> bool:
+    """Return whether a bisect would build the commits of a pull request that nobody has merged."""
+    commits = {drift.good, drift.bad, *(candidate.commit for candidate in drift.candidates)}
+    return bool(forges.unmerged_heads(session, commits))
 
 
 def _step(session: Session, drift: Drift, policy: BisectPolicy) -> NextStep:

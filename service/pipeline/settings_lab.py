@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from runner.contract.job import Job, RemedyQuestion, State
 from runner.contract.level import median
 from runner.contract.report import hash_of
+from service.pipeline.name_commit import named_commit
 from service.rules.imported_runs import is_imported
 from service.rules.jobs.job_variables import settable
 from service.rules.settings_lab import setting_names
@@ -93,15 +94,11 @@ def find_target(session: Session, subject: str, case: str, host: str, commit: st
         raise LabProblem(wrong, f"Nothing that a host can measure again is stored of {what}.")
     if not commit:
         return newest
-    named = {found.commit for found in refs.find(session, commit, newest.subject)}
-    if len(named) != 1:
-        problem = "can mean several commits: write more digits" if named else "is no known commit"
-        raise LabProblem(
-            "commit", f"{commit} {problem}. Write a tag, a branch, a date, or at least four digits of a hash."
-        )
-    full = named.pop()
-    there = lab_runs.newest_target(session, newest.subject, case or newest.case, host or newest.host, full)
-    return there or replace(newest, commit=full)
+    named, why = named_commit(session, commit, newest.subject)
+    if named is None:
+        raise LabProblem("commit", why)
+    there = lab_runs.newest_target(session, newest.subject, case or newest.case, host or newest.host, named.commit)
+    return there or replace(newest, commit=named.commit)
 
 
 def _is_known(session: Session, name: str, text: str) -> bool:

@@ -349,7 +349,11 @@ class EventSummary(View):
     price: str = ""
     """What its largest change is worth in CPU time; empty where the cost of a fault was not measured."""
     revision: str
+    """Revision of the first point on the new level."""
     previous_revision: str
+    """The newest revision that is surely on the old level: the candidates begin after it."""
+    first_bad: str | None = None
+    """The oldest revision that is surely on the new level, up to which the candidates go; None for ``revision``."""
     title: str = ""
     """Title of the commit that caused it; empty unless only one can have, or a bisect has proven one."""
     n_candidates: int = 0
@@ -387,6 +391,11 @@ class EventSummary(View):
     """Whether it is left out until one of its series is measured again."""
     merged_into: str | None
     last_decision: Decision | None
+
+    @property
+    def last_candidate(self) -> str:
+        """The revision up to which the candidates go."""
+        return self.first_bad or self.revision
 
     @model_validator(mode="before")
     @classmethod

@@ -14,6 +14,7 @@ from runner.contract.job import State
 from runner.contract.search import Found, Search
 from service.rules.events.narrowing import BisectResult
 from service.rules.jobs.automatic_acts import SERVICE
+from service.rules.jobs.drifts_to_bisect import OrderedBisect
 from service.store import event_drifts, jobs
 from service.store.models import Event, Job, Subject
 
@@ -28,9 +29,9 @@ def result(job: JobView | Job) -> Search | None:
         return None
 
 
-def bisected_events(session: Session, subject: str) -> set[str]:
-    """Return the events of a subject for one of whose drifts a bisect was ordered, with whatever result."""
-    return set(_jobs_by_event(session, subject))
+def bisected_events(session: Session, subject: str) -> dict[str, list[OrderedBisect]]:
+    """Return the bisects that were ordered for drifts of the events of a subject, by the event's id."""
+    return {event: [_ordered(row) for row in rows] for event, rows in _jobs_by_event(session, subject).items()}
 
 
 def of_event(session: Session, subject: str, event_id: str) -> list[JobView]:
@@ -49,10 +50,14 @@ def _jobs_by_event(session: Session, subject: str) -> dict[str, list[Job]]:
     return by_event
 
 
-def ordered_by_service(session: Session, subject: str) -> list[Job]:
+def ordered_by_service(session: Session, subject: str) -> list[OrderedBisect]:
     """Return the bisects of a subject that the service ordered by itself."""
     query = select(Job).where(Job.kind == _KIND, Job.subject == subject, Job.asked_by == SERVICE)
-    return list(session.scalars(query))
+    return [_ordered(row) for row in session.scalars(query)]
+
+
+def _ordered(row: Job) -> OrderedBisect:
+    return OrderedBisect(row.created_at, row.state, len(row.runs), row.finished_at, by_service=row.asked_by == SERVICE)
 
 
 def by_event(session: Session, subject: str) -> Mapping[str, BisectResult]:

@@ -7,6 +7,7 @@ worker is killed, the row falls due again.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,10 +15,12 @@ from sqlalchemy import ColumnElement, func, not_, or_, select, update
 from sqlalchemy.orm import InstrumentedAttribute, Session, contains_eager, joinedload
 
 from runner.contract.gate import ForgeKind, GateReport
+from service.store.engine import bulk
 from service.store.models import ForgeDelivery, ForgeGate, ForgePull
 
 LEASE = timedelta(minutes=3)
 """How long a taken row belongs to its worker: longer than any work takes, as each call of GitHub times out."""
+_HEADS_PER_QUERY = 500
 WITH_PULL = joinedload(ForgeGate.pull)
 """Loads the pull request of a gate together with the gate."""
 
@@ -160,3 +163,12 @@ def stop_publishing(session: Session, repositories: tuple[str, ...]) -> None:
     """Publish nothing more in repositories that the App was removed from."""
     pulls = select(ForgePull.id).where(ForgePull.repository.in_(repositories))
     session.execute(update(ForgeGate).where(ForgeGate.pull_id.in_(pulls)).values(due_at=None))
+
+
+def unmerged_heads(session: Session, commits: Collection[str]) -> set[str]:
+    """Return which commits are heads of pull requests that nobody has merged, as far as the forges said."""
+    heads: set[str] = set()
+    for chunk in bulk.chunks(sorted(commits), _HEADS_PER_QUERY):
+        found = select(ForgeGate.head, ForgeGate.merged_at).where(ForgeGate.head.in_(chunk))
+        heads |= {head for head, merged_at in session.execute(found) if merged_at is None}
+    return heads

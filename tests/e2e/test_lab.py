@@ -7,18 +7,14 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
 from tests.e2e.browser import DESKTOP, chromium, launched, watch
+from tests.e2e.real_service import running
 from tests.runner.commands import git
 
 pytestmark = [
@@ -28,7 +24,6 @@ pytestmark = [
     pytest.mark.skipif("FAULTWATCH_TEST_LAB" not in os.environ, reason="only runs in make test-lab"),
     pytest.mark.skipif(chromium() is None, reason="no Chromium is installed"),
 ]
-ROOT = Path(__file__).parents[2]
 WORKLOAD = """
 [workload]
 name = "buffers"
@@ -63,44 +58,16 @@ SAVED = 256
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[str]:
-    home = tmp_path / "home"
-    home.mkdir()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = os.environ | {"FAULTWATCH_HOME": str(home), "FAULTWATCH_HOST": "here", "PYTHONPATH": str(ROOT)}
-    environment.pop("FAULTWATCH_URL", None)
-    address = f"http://127.0.0.1:{port}"
-    with (tmp_path / "service.log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "service", "serve", "--port", str(port)],
-            env=environment,
-            stdout=log,
-            stderr=log,
-            cwd=tmp_path,
-            start_new_session=True,
-        )
-    try:
-        repo = tmp_path / "buffers"
-        repo.mkdir()
-        (repo / "workload.toml").write_text(WORKLOAD, encoding="utf-8")
-        (repo / "buffers.c").write_text(PROGRAM, encoding="utf-8")
-        git(repo, "init", "--quiet", "--initial-branch=main")
-        git(repo, "add", ".")
-        git(repo, "commit", "--quiet", "-m", "Copy through buffers")
-        done = subprocess.run(
-            [sys.executable, "-m", "runner", "measure", "--repo", str(repo), "--send"],
-            env=environment | {"FAULTWATCH_URL": address},
-            check=False,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        yield address
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        process.wait()
+    repo = tmp_path / "buffers"
+    repo.mkdir()
+    (repo / "workload.toml").write_text(WORKLOAD, encoding="utf-8")
+    (repo / "buffers.c").write_text(PROGRAM, encoding="utf-8")
+    git(repo, "init", "--quiet", "--initial-branch=main")
+    git(repo, "add", ".")
+    git(repo, "commit", "--quiet", "-m", "Copy through buffers")
+    with running(tmp_path) as service:
+        service.measure("measure", "--repo", str(repo), "--send")
+        yield service.address
 
 
 def faults(page: Page, text: str) -> int:

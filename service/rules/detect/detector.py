@@ -124,7 +124,7 @@ class LevelChangeDetector:
         runs = "the newest run lies" if change.length == 1 else f"the newest {change.length} runs lie"
         evidence = f"{format_change(before, after)}: {runs} {sigmas(size)} off the previous level"
         if change.unsure:
-            evidence += "; one more run will decide"
+            evidence += "; one more run can decide"
         return LevelChange(index, before, after, index, index, "newest", evidence, wants_rerun=change.unsure)
 
     def _level(self, centred: float) -> Number:

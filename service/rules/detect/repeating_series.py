@@ -211,7 +211,7 @@ class RepeatingSeries:
 
     def _suspicions(self) -> list[LevelChange]:
         """Return the changes that the pending runs show if none of them strayed."""
-        why = "the previous level repeats; more runs of this revision will decide"
+        why = "the previous level repeats; more runs of this revision can decide"
         if self._strays():
             return [self._change(_first_repeated(self._pending), "repeat", why, unsure=True)]
         level, start, suspicions = self._level, self.points - len(self._pending), []

@@ -23,12 +23,18 @@ def who_looks(event: EventSummary) -> str:
     return ""
 
 
-def what_to_do(event: EventSummary) -> str:
-    """Return what to do next."""
+def what_to_do(event: EventSummary, *, can_be_confirmed: bool = True) -> str:
+    """Return what to do next.
+
+    Parameters
+    ----------
+    can_be_confirmed
+        Whether further runs can be expected that confirm an event in doubt.
+    """
     if not event.open:
         return ""
     if event.certainty is Certainty.PROVISIONAL:
-        return "Wait: one more run confirms it"
+        return "Wait: the next runs confirm it" if can_be_confirmed else "In doubt for good: decide, or dismiss it"
     if event.cause is Cause.UNKNOWN:
         return "Check the host"
     in_doubt = event.certainty is Certainty.RANGE and (event.n_candidates > 1 or not event.candidates_known)

@@ -87,6 +87,7 @@ def summarise(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[s
         "price": price(drifts),
         "revision": first.revision,
         "previous_revision": first.good,
+        "first_bad": first.bad,
         "title": first.title,
         "blamed": first.blamed,
         "author": first.author,

@@ -7,26 +7,51 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from runner.contract import metric
+from runner.contract.job import State
 from service.rules.bisect import cost
 from service.rules.series.suite_shift import NO_SERIES
-from service.schemas.history import Cause, Direction, Drift
+from service.schemas.history import Cause, Drift
 from service.schemas.triage import BisectPolicy
 
 MOST_OPEN = 1
 """How many bisects that the service ordered by itself may be open at a time, for each subject."""
-MOST_A_DAY = 4
-"""How many of them the service orders within 24 hours, for each subject."""
+MOST_A_DAY = 24
+"""How many of them the service orders within 24 hours, for each subject: a bisect that finds nothing costs few runs."""
 MOST_RUNS = 200
 """How many runs may be measured for one of them: a noisy metric can take that many."""
+LEAST_RUNS = 10
+"""A bisect is ordered only if so many runs are left of the day: most bisects of a count take no more."""
+FRUITLESS = 3
+"""After so many bisects in a row that failed without a run, the service orders none until the next day."""
+MOST_ATTEMPTS = 3
+"""How often the service orders a bisect of one event, if each fails. What was measured before is not repeated."""
 DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class OrderedBisect:
-    """A bisect that the service ordered by itself."""
+    """A bisect.
+
+    Attributes
+    ----------
+    by_service
+        Whether the service ordered it by itself.
+    runs
+        How many runs were measured for it.
+    ended_at
+        When it ended; None while it is open.
+    """
 
     created_at: datetime
-    open: bool
+    state: State
+    runs: int = 0
+    ended_at: datetime | None = None
+    by_service: bool = True
+
+    @property
+    def fruitless(self) -> bool:
+        """Whether it failed without a run."""
+        return self.state is State.FAILED and not self.runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,39 +62,60 @@ class OpenEvent:
     ----------
     drifts
         Its drifts that are found.
-    bisected
-        Whether a bisect was ordered for one of them, by whomever and with whatever result.
+    bisects
+        The bisects that were ordered for any of them, by whomever.
     """
 
     drifts: Sequence[Drift]
     silenced: bool
-    bisected: bool
+    bisects: Sequence[OrderedBisect] = ()
 
 
-def may_order(policy: BisectPolicy, ordered: Iterable[OrderedBisect], now: datetime) -> bool:
-    """Return whether the service may order another bisect for a subject by itself."""
-    recent = [bisect for bisect in ordered if bisect.open or bisect.created_at > now - DAY]
-    within_day = sum(bisect.created_at > now - DAY for bisect in recent)
-    return policy is BisectPolicy.DO and sum(bisect.open for bisect in recent) < MOST_OPEN and within_day < MOST_A_DAY
+def runs_allowed(policy: BisectPolicy, ordered: Iterable[OrderedBisect], now: datetime, runs_a_day: int) -> int:
+    """Return how many runs the next bisect that the service orders by itself may take; 0 if it may order none.
+
+    Parameters
+    ----------
+    ordered
+        The bisects of the subject that the service ordered by itself.
+    """
+    recent = sorted(
+        (bisect for bisect in ordered if bisect.state.open or bisect.created_at > now - DAY),
+        key=lambda bisect: bisect.created_at,
+    )
+    is_stuck = len(recent) >= FRUITLESS and all(bisect.fruitless for bisect in recent[-FRUITLESS:])
+    too_many = sum(bisect.state.open for bisect in recent) >= MOST_OPEN or len(recent) >= MOST_A_DAY
+    if policy is not BisectPolicy.DO or too_many or is_stuck:
+        return 0
+    left = runs_a_day - sum(bisect.runs for bisect in recent)
+    return min(left, MOST_RUNS) if left >= min(LEAST_RUNS, runs_a_day) else 0
 
 
-def drift_to_order(events: Iterable[OpenEvent], is_measurable: Callable[[Drift], bool]) -> Drift | None:
+def may_be_bisected(bisects: Sequence[OrderedBisect], now: datetime) -> bool:
+    """Return whether the service may order a bisect of an event, given those that were ordered for it.
+
+    A bisect that ended has told what measurements can tell. One that somebody cancelled is not wanted, and one that a
+    person ordered is the person's. One that failed is repeated on another day, but not for ever.
+    """
+    failed = [bisect for bisect in bisects if bisect.by_service and bisect.state is State.FAILED]
+    if len(failed) < len(bisects) or len(failed) >= MOST_ATTEMPTS:
+        return False
+    return all(bisect.ended_at is not None and bisect.ended_at <= now - DAY for bisect in failed)
+
+
+def drift_to_order(events: Iterable[OpenEvent], is_measurable: Callable[[Drift], bool], now: datetime) -> Drift | None:
     """Return the drift for which the service orders the next bisect; None where there is none.
-
-    Regressions that exceed their budget come first.
 
     Parameters
     ----------
     events
-        The newest first.
+        The most important first.
     is_measurable
-        Returns whether a host can measure the drift's case.
+        Returns whether a host can measure the drift's case now.
     """
-    waiting = [event for event in events if not event.silenced and not event.bisected]
-    drifts = [drift for event in waiting if (drift := drift_to_bisect(event.drifts, is_measurable)) is not None]
-    return min(
-        drifts, key=lambda drift: (drift.direction is not Direction.REGRESSION, drift.within_budget), default=None
-    )
+    waiting = (event for event in events if not event.silenced and may_be_bisected(event.bisects, now))
+    chosen = (drift_to_bisect(event.drifts, is_measurable) for event in waiting)
+    return next((drift for drift in chosen if drift is not None), None)
 
 
 def drift_to_bisect(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:

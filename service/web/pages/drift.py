@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from flask import abort, redirect, url_for
 from sqlalchemy.orm import Session
 
 from runner.contract.job import Job
+from service.pipeline.further_runs import FurtherRuns
 from service.rules.access.scope import Scope
 from service.rules.imported_runs import any_imported
 from service.schemas.history import Companion, Drift
@@ -47,8 +50,9 @@ def show(drift_id: str) -> Page:
         imported = any_imported(before, after)
         outline = outlines.read(session, [drift.series_id]).get(drift.series_id)
         searches = _searches(session, drift_id)
+        doubt = FurtherRuns(session, datetime.now(UTC)).end_of_doubt(drift)
     if guard.is_anonymous():
-        return _public_page(published(drift), published(event), sparkline(outline))
+        return _public_page(published(drift), published(event), sparkline(outline), doubt)
     return Page(
         "drift.html",
         {
@@ -56,6 +60,7 @@ def show(drift_id: str) -> Page:
             "event": event,
             "author": forms.author(),
             "line": sparkline(outline),
+            "doubt": doubt,
             "searches": searches,
             "may_order": guard.caller().may(Scope.ORDER) and not imported,
             "imported": imported,
@@ -70,11 +75,11 @@ def show(drift_id: str) -> Page:
     )
 
 
-def _public_page(drift: Drift, event: EventSummary | None, line: Sparkline | None) -> Page:
+def _public_page(drift: Drift, event: EventSummary | None, line: Sparkline | None, doubt: str) -> Page:
     """Show a drift without what only concerns the hosts: commands, profiles, jobs."""
     return Page(
         "drift.html",
-        {"drift": drift, "event": event, "line": line, "companions": _companions(drift)},
+        {"drift": drift, "event": event, "line": line, "doubt": doubt, "companions": _companions(drift)},
         document=lambda: drift,
         table=lambda: drift_table([drift]),
     )

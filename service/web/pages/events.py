@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from service.pipeline import check_bisect, decide_events, detect_drifts, next_bisect, triage_events
+from service.pipeline.further_runs import FurtherRuns
 from service.pipeline.name_commit import named_commit
 from service.rules.access.scope import Scope
 from service.rules.events.headline import leading_of_event
@@ -215,6 +216,7 @@ def _context(event_id: str) -> dict[str, Any]:
         drift = _leading_drift(session, event) if event else None
         detail = series_store.detail(session, drift.series_id) if drift and drift.series_id else None
         before, after = (runs.report(session, run) if drift else None for run in _sides(drift))
+        doubt = FurtherRuns(session, datetime.now(UTC)).end_of_doubt(drift) if drift else ""
     if event is None:
         abort(404, "There is no such event. It may belong to another Faultwatch service.")
     profiled: dict[str, Any] = {}
@@ -227,6 +229,7 @@ def _context(event_id: str) -> dict[str, Any]:
         "drift": published(drift),
         "picture": drift_picture(detail, drift) if drift and detail else None,
         "imported": any_imported(before, after),
+        "doubt": doubt,
         **profiled,
         "completions": commits,
         "log": log,

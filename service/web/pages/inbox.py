@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from flask import url_for
 from sqlalchemy.orm import Session
 
+from service.pipeline.further_runs import FurtherRuns
 from service.rules.access.scope import Scope
 from service.rules.events import since as since_rule
 from service.rules.events.advice import what_to_do, who_looks
@@ -237,12 +238,26 @@ def _rows(store: Session, items: Sequence[EventSummary]) -> list[EventRow]:
     leading = overview.leading_drifts(store, [event.id for event in items], 1)
     drawn = outlines.read(store, [of_event[0].series_id for of_event in leading.values() if of_event])
     rows = []
+    further = FurtherRuns(store, datetime.now(UTC))
     for event in items:
         drift = next(iter(leading[event.id]), None)
         outline = drawn.get(drift.series_id) if drift else None
         trend = sparkline(outline) if outline else None
-        rows.append(EventRow(event, drift, trend, who_looks(event), what_to_do(event)))
+        rows.append(
+            EventRow(
+                event,
+                drift,
+                trend,
+                who_looks(event),
+                what_to_do(event, can_be_confirmed=_can_be_confirmed(event, drift, further)),
+            )
+        )
     return rows
+
+
+def _can_be_confirmed(event: EventSummary, drift: Drift | None, further: FurtherRuns) -> bool:
+    """Return whether further runs can be expected, of an event that needs some."""
+    return event.certainty is not Certainty.PROVISIONAL or drift is None or further.expected(drift)
 
 
 def _choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str, str]]]:

@@ -17,6 +17,7 @@ from service.jobs.extension import scheduler
 from service.pipeline import check_bisect
 from service.pipeline.settings_lab import PAIRS, LabProblem
 from service.rules.access.scope import Scope
+from service.rules.settings_lab import setting_names
 from service.rules.settings_lab.setting_names import HUGE_PAGES, POLICIES, PRELOAD
 from service.schemas.settings_lab import CellState, LabCell, SettingsLab
 from service.store import jobs, refs
@@ -125,12 +126,12 @@ def _waits(lab: SettingsLab) -> bool:
 
 
 def _offers(address: LabAddress, lab: SettingsLab) -> list[Offer]:
-    shown = {one.name for one in lab.settings}
+    shown = {(one.name, value) for one in lab.settings for value in one.values}
     here = _placed(address, lab)
     return [
         Offer(text, url_for("lab.show", **here.adding(name, values).arguments))  # type: ignore[arg-type]
         for text, name, values in _OFFERS.values()
-        if name not in shown
+        if not {(name, setting_names.read_value(name, value)) for value in values} <= shown
     ]
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from flask import jsonify, request
 from flask.typing import ResponseReturnValue
 
+from service.pipeline.further_runs import FurtherRuns
 from service.schemas.history import SeriesDetail
 from service.store import sibling_series
 from service.store.sibling_series import Sibling
@@ -45,6 +47,7 @@ def show(series_id: int) -> Page:
             "whole_or_region": _whole_and_region(series, siblings),
             "siblings": siblings,
             "points": points,
+            "doubts": _doubts(series),
             "flagged": {drift.run_after: drift for drift in series.drifts},
             "total": len(series.points),
             "scripts": [vendor.address(package) for package in vendor.CHART_SCRIPTS] if can_draw else [],
@@ -60,6 +63,13 @@ def drawing(series_id: int) -> ResponseReturnValue:
     """Return what the chart of a series draws, of all of it or of the part that is zoomed to."""
     series = find_series(series_id)
     return jsonify(draw(series, overlaid(series), requested_window()))
+
+
+def _doubts(series: SeriesDetail) -> dict[str, str]:
+    """Return what ends the doubt about each drift that is not confirmed, by the drift's id."""
+    with database().reading() as session:
+        further = FurtherRuns(session, datetime.now(UTC))
+        return {drift.id: further.end_of_doubt(drift) for drift in series.drifts if drift.evidence.wants_rerun}
 
 
 def _siblings(series: SeriesDetail) -> list[Sibling]:

@@ -9,13 +9,12 @@ from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 
 from service.rules.access.scope import Scope
-from service.rules.jobs.drifts_to_bisect import MOST_A_DAY
 from service.schemas.triage import BisectPolicy, SubjectChange
 from service.store import subjects
 from service.web import subject_settings
 from service.web.access import guard
 from service.web.access.author import author
-from service.web.current import database
+from service.web.current import config, database
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.formats import Page, Table, page
@@ -33,7 +32,7 @@ def listed() -> Page:
         {
             "subjects": found,
             "policies": list(BisectPolicy),
-            "most_a_day": MOST_A_DAY,
+            "runs_a_day": config().narrowing_runs,
             "author": forms.author(),
             "may_change": guard.caller().may(Scope.ORDER),
         },

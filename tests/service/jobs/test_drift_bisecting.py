@@ -22,6 +22,7 @@ from service.notify.message import write
 from service.pipeline import next_bisect
 from service.rules.jobs.drifts_to_bisect import MOST_RUNS
 from service.store import events
+from service.store.models import ForgeGate, ForgePull
 from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.text import page, read
@@ -87,7 +88,7 @@ def event(client: FlaskClient) -> dict[str, Any]:
 
 
 def work(app: APIFlask) -> None:
-    DriftBisector(scheduler(app)).order_bisects()
+    DriftBisector(scheduler(app)).work()
 
 
 def end(client: FlaskClient, job: dict[str, Any], commit: str) -> None:
@@ -127,6 +128,14 @@ def test_a_notification_offers_it_too(app: APIFlask, client: FlaskClient) -> Non
     message = write("key", summaries, "https://faults.example.org", steps)
     (offer,) = [line for line in message.lines if line.startswith("Next: ")]
     assert offer.startswith("Next: bisect the commits, with about 4 measurements: faultwatch bisect ")
+
+
+def test_the_event_names_both_ends_of_its_range(client: FlaskClient) -> None:
+    """The level of the last commit is in doubt: the first commit that is surely bad lies after it."""
+    found = event(client)
+    assert found["first_bad"] == found["candidates"][-1]["commit"]
+    good, bad = found["previous_revision"][:10], found["first_bad"][:10]
+    assert f"After {good} , up to {bad}" in read(client, f"/events/{found['id']}")
 
 
 def test_off_means_nothing(app: APIFlask, client: FlaskClient) -> None:
@@ -185,6 +194,63 @@ def test_nothing_is_ordered_while_a_host_measures_or_where_nothing_starts_jobs(
     client.get("/api/v1/drifts")
     work(app)
     assert bisects(client) == []
+
+
+def test_it_gives_way_to_what_a_person_orders_and_goes_on_afterwards(app: APIFlask, client: FlaskClient) -> None:
+    choose(client, "do")
+    work(app)
+    (own,) = bisects(client)
+    lease = client.post(f"/api/v1/jobs/{own['id']}/claim", json={"host": "lab-1"}).json["lease"]
+    question = {"kind": "measure", "subject": history.SUBJECT, "case": history.CASE.name, "host": "lab-1"}
+    order = {"question": question | {"revision": "main"}, "author": "ann"}
+    asked = client.post("/api/v1/jobs", json=order).json
+    work(app)
+    paused = client.get(f"/api/v1/jobs/{own['id']}").json
+    assert (paused["state"], paused["sentence"]) == (
+        "paused",
+        "It gives way to a job that somebody ordered for its host.",
+    )
+    assert client.post(f"/api/v1/jobs/{own['id']}/progress", json={"lease": lease}).json["go"] == "pause"
+    work(app)
+    assert len(bisects(client)) == 1, "it orders no other one meanwhile"
+    client.post(f"/api/v1/jobs/{asked['id']}/cancel", json={"author": "ann"})
+    work(app)
+    assert client.get(f"/api/v1/jobs/{own['id']}").json["state"] in {"queued", "dispatched"}
+
+
+def test_it_ends_when_somebody_has_decided_about_the_event(app: APIFlask, client: FlaskClient) -> None:
+    choose(client, "do")
+    work(app)
+    (own,) = bisects(client)
+    body = {"action": "expect", "reason": "needs these pages", "author": "ann"}
+    assert client.post(f"/api/v1/events/{event(client)['id']}/decisions", json=body).status_code in {200, 201}
+    work(app)
+    ended = client.get(f"/api/v1/jobs/{own['id']}").json
+    assert (ended["state"], ended["sentence"]) == ("cancelled", "Its event is expected: nobody waits for the commit.")
+
+
+def test_the_commits_of_an_open_pull_request_are_never_built(app: APIFlask, client: FlaskClient) -> None:
+    choose(client, "do")
+    with scheduler(app).database.writing() as session:
+        pull = ForgePull(repository="github:o/r", number=7)
+        session.add(pull)
+        session.flush()
+        gate = ForgeGate(pull_id=pull.id, head=history.commit(GAP[1]))
+        session.add(gate)
+    work(app)
+    assert bisects(client) == []
+    with scheduler(app).database.writing() as session:
+        session.get_one(ForgeGate, 1).merged_at = AT
+    DriftBisector(scheduler(app)).work()
+    assert len(bisects(client)) == 1
+
+
+def test_the_runs_of_a_day_bound_what_it_orders(app: APIFlask, client: FlaskClient) -> None:
+    choose(client, "do")
+    DriftBisector(scheduler(app), runs_a_day=17).work()
+    (own,) = bisects(client)
+    assert own["most_runs"] == 17
+    client.post(f"/api/v1/jobs/{own['id']}/cancel", json={"author": "ann"})
 
 
 @pytest.mark.parametrize(

@@ -118,4 +118,4 @@ def test_a_range_of_commits_names_nobody() -> None:
 
 
 def test_what_is_not_a_fact_yet_says_so() -> None:
-    assert "Provisional: one more run decides" in write("k", [event(confirmed=False)], BASE).lines
+    assert "Provisional: the next runs decide" in write("k", [event(confirmed=False)], BASE).lines

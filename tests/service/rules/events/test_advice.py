@@ -23,7 +23,7 @@ CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
         ),
         ({"n_candidates": 3, "authors": ["Bo"], "certainty": "range"}, "Bo", "Find the commit among 3"),
         ({"culprits": [CULPRIT], "n_candidates": 3, "certainty": "proven"}, "Cy", "Fix it, or accept it"),
-        ({"confirmed": False, "certainty": "provisional", "n_candidates": 3}, "", "Wait: one more run confirms it"),
+        ({"confirmed": False, "certainty": "provisional", "n_candidates": 3}, "", "Wait: the next runs confirm it"),
         ({"cause": Cause.CONFIG, "certainty": "confirmed"}, "", "Undo the setting, or accept it"),
         ({"cause": Cause.UNKNOWN, "certainty": "confirmed"}, "", "Check the host"),
         (
@@ -42,3 +42,8 @@ CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
 def test_a_row_says_who_looks_and_what_to_do(changes: dict[str, Any], who: str, what: str) -> None:
     made = event(**changes)
     assert (who_looks(made), what_to_do(made)) == (who, what)
+
+
+def test_a_row_does_not_promise_a_run_that_cannot_come() -> None:
+    made = event(confirmed=False, certainty="provisional", n_candidates=3)
+    assert what_to_do(made, can_be_confirmed=False) == "In doubt for good: decide, or dismiss it"

@@ -6,9 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from runner.contract.job import State
 from service.rules.jobs import drifts_to_bisect
-from service.rules.jobs.drifts_to_bisect import MOST_A_DAY, OpenEvent, OrderedBisect
+from service.rules.jobs.drifts_to_bisect import MOST_A_DAY, MOST_RUNS, OpenEvent, OrderedBisect
 from service.schemas.history import Candidate, Cause, Direction, Drift
 from service.schemas.triage import BisectPolicy
 from tests.service import made_series
@@ -52,38 +55,70 @@ def test_of_an_event_the_cheapest_bisect_is_chosen() -> None:
     assert chosen(noisy, wide) == wide
 
 
-def test_a_regression_over_its_budget_comes_first_and_nothing_is_bisected_twice() -> None:
-    better = drift(direction=Direction.IMPROVEMENT, id="b")
-    within, over = drift(within_budget=True, id="i"), drift(direction=Direction.REGRESSION, id="o")
+def ended(state: State = State.FAILED, *, hours: float = 1, runs: int = 0, by_service: bool = True) -> OrderedBisect:
+    at = NOW - timedelta(hours=hours)
+    return OrderedBisect(at, state, runs, None if state.open else at, by_service)
+
+
+def test_the_most_important_event_that_may_be_bisected_comes_first() -> None:
+    first, second = drift(id="a"), drift(id="b", direction=Direction.IMPROVEMENT)
 
     def ordered(*events: OpenEvent) -> Drift | None:
-        return drifts_to_bisect.drift_to_order(events, lambda _: True)
+        return drifts_to_bisect.drift_to_order(events, lambda _: True, NOW)
 
-    def event(one: Drift, *, silenced: bool = False, bisected: bool = False) -> OpenEvent:
-        return OpenEvent([one], silenced, bisected)
-
-    within = within.model_copy(update={"direction": Direction.REGRESSION})
-    assert ordered(event(better), event(within), event(over)) == over
-    assert ordered(event(better), event(within), event(over, bisected=True)) == within
-    assert ordered(event(over, silenced=True)) is None
+    assert ordered(OpenEvent([first], silenced=False), OpenEvent([second], silenced=False)) == first
+    assert ordered(OpenEvent([first], silenced=True), OpenEvent([second], silenced=False)) == second
+    done = OpenEvent([first], silenced=False, bisects=[ended(State.DONE)])
+    assert ordered(done, OpenEvent([second], silenced=False)) == second
+    assert ordered(done) is None
     assert ordered() is None
+
+
+@pytest.mark.parametrize(
+    ("bisects", "may"),
+    [
+        ([], True),
+        ([ended(State.DONE)], False),  # it has told what measurements can tell
+        ([ended(State.RUNNING)], False),
+        ([ended(State.CANCELLED, hours=99)], False),
+        ([ended(hours=99, by_service=False)], False),
+        ([ended(hours=1)], False),  # not twice a day
+        ([ended(hours=25)], True),
+        ([ended(hours=25), ended(hours=50)], True),
+        ([ended(hours=25), ended(hours=50), ended(hours=75)], False),
+    ],
+)
+def test_what_failed_is_repeated_on_another_day_and_not_for_ever(bisects: list[OrderedBisect], may: bool) -> None:
+    assert drifts_to_bisect.may_be_bisected(bisects, NOW) is may
 
 
 @pytest.mark.parametrize("policy", [BisectPolicy.OFF, BisectPolicy.ASK])
 def test_the_service_orders_nothing_unless_it_is_wanted(policy: BisectPolicy) -> None:
-    assert not drifts_to_bisect.may_order(policy, [], NOW)
+    assert drifts_to_bisect.runs_allowed(policy, [], NOW, 200) == 0
 
 
-def test_one_bisect_is_open_at_a_time_and_few_are_ordered_a_day() -> None:
-    def may(*ordered: OrderedBisect) -> bool:
-        return drifts_to_bisect.may_order(BisectPolicy.DO, ordered, NOW)
+@pytest.mark.parametrize(
+    ("ordered", "runs"),
+    [
+        ([], MOST_RUNS),
+        ([ended(State.DONE, runs=150)], 50),
+        ([ended(State.DONE, runs=195)], 0),
+        ([ended(State.DONE, runs=195, hours=25)], MOST_RUNS),
+        ([ended(State.RUNNING, hours=99)], 0),  # one at a time
+        ([ended(State.DONE)] * MOST_A_DAY, 0),
+        ([ended()] * 3, 0),  # something is wrong with the host
+        ([ended(), ended(), ended(State.DONE, hours=0.5)], MOST_RUNS),
+    ],
+)
+def test_the_day_has_so_many_runs_and_bisects(ordered: list[OrderedBisect], runs: int) -> None:
+    assert drifts_to_bisect.runs_allowed(BisectPolicy.DO, ordered, NOW, 200) == runs
 
-    ended = OrderedBisect(NOW - timedelta(hours=1), open=False)
-    assert may()
-    assert not may(OrderedBisect(NOW - timedelta(days=3), open=True))
-    assert may(*[ended] * (MOST_A_DAY - 1))
-    assert not may(*[ended] * MOST_A_DAY)
-    assert may(*[OrderedBisect(NOW - timedelta(days=1, seconds=1), open=False)] * MOST_A_DAY)
+
+@given(st.lists(st.builds(ended, st.sampled_from(State), hours=st.floats(0, 72), runs=st.integers(0, 300))))
+def test_a_day_never_takes_more_runs_than_it_has(ordered: list[OrderedBisect]) -> None:
+    allowed = drifts_to_bisect.runs_allowed(BisectPolicy.DO, ordered, NOW, 200)
+    taken = sum(bisect.runs for bisect in ordered if bisect.created_at > NOW - timedelta(days=1))
+    assert allowed == 0 or taken + allowed <= 200
 
 
 def test_the_expected_number_of_runs_is_that_of_a_bisection() -> None:

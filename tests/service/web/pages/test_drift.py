@@ -79,7 +79,11 @@ def test_a_companion_without_a_baseline_has_a_difference_and_no_percent(extremes
 
 def test_a_drift_that_is_not_certain_says_so(extremes: FlaskClient) -> None:
     drift = extreme_reports.drift_id(extremes, "doubtful")
-    assert "Not confirmed yet: this needs one more run." in read(extremes, f"/drifts/{drift}")
+    text = read(extremes, f"/drifts/{drift}")
+    assert "Not confirmed yet." in text
+    assert "has not reported since 20" in text, "it promises no run: the history has ended"
+    series = extremes.get(f"/api/v1/drifts/{drift}").json["series_id"]
+    assert "no further run is expected to confirm it." in read(extremes, f"/series/{series}")
 
 
 def test_an_unknown_drift_is_a_page_that_says_so(client: FlaskClient) -> None:

@@ -37,6 +37,16 @@ def test_a_drift_of_imported_results_offers_nothing_that_cannot_work(client: Fla
     assert "faultwatch " not in text
 
 
+def test_a_drift_in_doubt_waits_for_no_run_of_a_host(client: FlaskClient) -> None:
+    drifts = client.get("/api/v1/drifts").json["items"]
+    doubtful = [drift for drift in drifts if drift["evidence"]["wants_rerun"]]
+    assert doubtful
+    for drift in doubtful:
+        text = read(client, f"/drifts/{drift['id']}")
+        assert "These results were imported: only an import of later ones can confirm it." in text
+        assert "one more run" not in text
+
+
 def test_a_run_that_was_imported_has_no_command(client: FlaskClient) -> None:
     run = client.get("/api/v1/runs").json["items"][0]["run_id"]
     assert "faultwatch measure" not in read(client, f"/runs/{run}")

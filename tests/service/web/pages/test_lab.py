@@ -104,7 +104,7 @@ def test_a_person_chooses_the_axes_and_adds_values(read_only: FlaskClient) -> No
         ("pairs=1", "from 2 to 1000"),
         ("case=nothing", "stored of nothing"),
         ("subject=nothing", "stored of nothing"),
-        ("commit=nonsense", "nonsense is no known commit"),
+        ("commit=nonsense", "There is no commit nonsense of demo."),
         ("set=" + "|".join(f"A={number}" for number in range(121)), "more than 100 values"),
     ],
 )

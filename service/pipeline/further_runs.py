@@ -1,0 +1,47 @@
+"""Whether further runs can be expected that confirm a drift, or that a bisect would need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from service.rules import further_runs
+from service.rules.further_runs import CaseOnHost
+from service.rules.imported_runs import is_imported
+from service.schemas.history import Drift
+from service.store import environments, hosts
+
+
+@dataclass(slots=True)
+class FurtherRuns:
+    """Answers for many drifts: each host and each environment is read once."""
+
+    session: Session
+    now: datetime
+    _last_seen: dict[str, datetime | None] = field(default_factory=dict)
+    _imported: dict[str, bool] = field(default_factory=dict)
+
+    def expected(self, drift: Drift) -> bool:
+        """Return whether the host of a drift can be expected to measure its case: it is alive, and measured it."""
+        return self._case(drift).expects_runs(self.now)
+
+    def end_of_doubt(self, drift: Drift) -> str:
+        """Return what ends the doubt about a drift that is not confirmed, or why nothing does; empty for others."""
+        return further_runs.end_of_doubt(self._case(drift), self.now) if drift.evidence.wants_rerun else ""
+
+    def last_seen(self, host: str) -> datetime | None:
+        """Return when a host ended its newest run; None where it has none."""
+        if host not in self._last_seen:
+            self._last_seen[host] = hosts.last_seen(self.session, host)
+        return self._last_seen[host]
+
+    def _case(self, drift: Drift) -> CaseOnHost:
+        sides = {drift.environment_before, drift.environment_after}
+        unknown = sides - self._imported.keys()
+        if unknown:
+            known = environments.knobs(self.session, unknown)
+            self._imported |= {hash_: is_imported(known.get(hash_, {})) for hash_ in unknown}
+        imported = any(self._imported[hash_] for hash_ in sides)
+        return CaseOnHost(drift.host, imported, None if imported else self.last_seen(drift.host))

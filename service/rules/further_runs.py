@@ -1,0 +1,40 @@
+"""Decides whether further runs of a case can be expected from a host, and says so about a drift in doubt. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+LONGEST_SILENCE = timedelta(days=14)
+"""A host that has not reported for so long cannot be expected to measure anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseOnHost:
+    """A case on a host, as far as it decides whether further runs can come.
+
+    Attributes
+    ----------
+    imported
+        Whether its results were imported: no host measures them.
+    last_seen
+        When the host ended its newest run; None where it has none.
+    """
+
+    host: str
+    imported: bool
+    last_seen: datetime | None
+
+    def expects_runs(self, now: datetime) -> bool:
+        """Return whether further runs can be expected."""
+        return not self.imported and self.last_seen is not None and self.last_seen >= now - LONGEST_SILENCE
+
+
+def end_of_doubt(case: CaseOnHost, now: datetime) -> str:
+    """Return what ends the doubt about a drift that is not confirmed, or why nothing does."""
+    if case.imported:
+        return "These results were imported: only an import of later ones can confirm it."
+    if not case.expects_runs(now):
+        since = f"since {case.last_seen:%Y-%m-%d}" if case.last_seen else "yet"
+        return f"{case.host} has not reported {since}: no further run is expected to confirm it."
+    return f"The next runs on {case.host} decide."

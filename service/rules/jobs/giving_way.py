@@ -1,0 +1,85 @@
+"""Decides what becomes of the bisects that the service ordered by itself while others want the host. Pure.
+
+They measure on idle hosts alone: one gives way to any job that somebody ordered for its host, and goes on when the host
+is idle again. It ends when its event needs no commit any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from runner.contract.job import Backend, State
+from service.rules.jobs.automatic_acts import AutomaticAct
+from service.rules.jobs.states import Act
+
+_BEGINS_WITHIN = timedelta(minutes=15)
+"""How long a job that its caller has to start counts as wanted: nobody may ever start it."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenJob:
+    """A job that has not ended.
+
+    Attributes
+    ----------
+    host
+        The only host that may run it, or that runs it; None for any.
+    by_service
+        Whether the service ordered it by itself.
+    gave_way
+        Whether the service has paused it.
+    in_doubt
+        Whether the drift that it explains may be none.
+    settled
+        Why the event that it explains needs no bisect any more; empty where it does, or where it explains none.
+    """
+
+    id: int
+    state: State
+    backend: Backend
+    host: str | None
+    created_at: datetime
+    by_service: bool
+    gave_way: bool = False
+    in_doubt: bool = False
+    settled: str = ""
+
+
+def acts(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: datetime) -> dict[int, AutomaticAct]:
+    """Return what to do with the bisects that the service ordered by itself, by the number of the job.
+
+    Parameters
+    ----------
+    is_idle
+        Returns whether a host is not measuring, as far as its runs show.
+    """
+    found: dict[int, AutomaticAct] = {}
+    for job in jobs:
+        if not job.by_service:
+            continue
+        why = _why_to_pause(job, jobs, now)
+        if job.settled:
+            found[job.id] = AutomaticAct(Act.CANCEL, job.settled)
+        elif why and job.state is not State.PAUSED:
+            found[job.id] = AutomaticAct(Act.PAUSE, why)
+        elif job.gave_way and not why and job.host is not None and is_idle(job.host):
+            found[job.id] = AutomaticAct(Act.RESUME, "The host is idle again.")
+    return found
+
+
+def _why_to_pause(job: OpenJob, jobs: Iterable[OpenJob], now: datetime) -> str:
+    if job.in_doubt:
+        return "Its drift is in doubt again."
+    return "It gives way to a job that somebody ordered for its host." if _is_wanted(job.host, jobs, now) else ""
+
+
+def _is_wanted(host: str | None, jobs: Iterable[OpenJob], now: datetime) -> bool:
+    return any(
+        not job.by_service
+        and job.state is not State.PAUSED
+        and (host is None or job.host in {None, host})
+        and (job.backend is not Backend.CALLER or job.state is State.RUNNING or job.created_at > now - _BEGINS_WITHIN)
+        for job in jobs
+    )

@@ -1,0 +1,89 @@
+"""A real service in a process of its own, and the real command that measures for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import Request, urlopen
+
+ROOT = Path(__file__).parents[2]
+_PATIENCE = 60
+
+
+class RealService:
+    """A service on a free port of loopback, with a home of its own."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, str]) -> None:
+        home = folder / "home"
+        home.mkdir()
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.address = f"http://127.0.0.1:{port}"
+        self._environment = os.environ | {"FAULTWATCH_HOME": str(home), "FAULTWATCH_HOST": "here"}
+        self._environment |= {"PYTHONPATH": str(ROOT), **settings}
+        self._environment.pop("FAULTWATCH_URL", None)
+        with (folder / "service.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "service", "serve", "--port", str(port)],
+                env=self._environment,
+                stdout=log,
+                stderr=log,
+                cwd=folder,
+                start_new_session=True,
+            )
+
+    def measure(self, *arguments: str) -> None:
+        """Run ``faultwatch`` with the address of the service."""
+        done = subprocess.run(
+            [sys.executable, "-m", "runner", *arguments],
+            env=self._environment | {"FAULTWATCH_URL": self.address},
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def ask(self, path: str, body: Mapping[str, Any] | None = None, method: str | None = None) -> Any:
+        """Ask the API until it answers: it may be starting."""
+        request = Request(
+            f"{self.address}/api/v1{path}",
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+            method=method,
+        )
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                with urlopen(request, timeout=30) as answer:
+                    return json.load(answer)
+            except (URLError, ConnectionError, TimeoutError):
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+
+    def stop(self) -> None:
+        """End the service."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGTERM)
+        self._process.wait()
+
+
+@contextmanager
+def running(folder: Path, **settings: str) -> Iterator[RealService]:
+    """Run a service, with more environment variables."""
+    service = RealService(folder, settings)
+    try:
+        yield service
+    finally:
+        service.stop()

@@ -1,0 +1,29 @@
+"""Whether a drift in doubt can still be confirmed, in words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from service.rules.further_runs import LONGEST_SILENCE, CaseOnHost, end_of_doubt
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("case", "expects", "words"),
+    [
+        (
+            CaseOnHost("lab-1", imported=False, last_seen=NOW - timedelta(days=1)),
+            True,
+            "The next runs on lab-1 decide.",
+        ),
+        (CaseOnHost("lab-1", imported=False, last_seen=NOW - LONGEST_SILENCE - timedelta(days=1)), False, "2026-02-14"),
+        (CaseOnHost("lab-1", imported=False, last_seen=None), False, "has not reported yet"),
+        (CaseOnHost("ci", imported=True, last_seen=NOW), False, "imported"),
+    ],
+)
+def test_it_promises_no_run_that_cannot_come(case: CaseOnHost, expects: bool, words: str) -> None:
+    assert case.expects_runs(NOW) is expects
+    assert words in end_of_doubt(case, NOW)
