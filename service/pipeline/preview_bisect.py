@@ -66,7 +66,7 @@ def preview(session: Session, values: Mapping[str, str]) -> BisectPreview | None
     between = commits_between(revisions.parents(session, subject_id), values["good"], values["bad"])
     good, bad = (revisions.candidates(session, subject_id, [values[end]])[0] for end in ("good", "bad"))
     of = of._replace(host=newest.host.name)
-    levels = range_runs.levels(session, of, name, sorted({good.commit, *between}))
+    levels = range_runs.levels(session, of, name)
     durations = range_runs.durations(session, of)
     return BisectPreview(
         good=good,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from statistics import median
 from typing import NamedTuple
 
@@ -13,13 +12,10 @@ from runner.contract import Outcome, Report
 from runner.contract.report import SEARCHED
 from service.rules.imported_runs import any_imported
 from service.schemas.history import Number
-from service.store import points
-from service.store.engine import bulk
 from service.store.models import Case, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.runs import joined
 from service.store.stored_reports import unpack
 
-_COMMITS_PER_QUERY = 500
 _NEWEST = 5
 """Runs whose durations stand for the next ones."""
 
@@ -39,26 +35,25 @@ class Durations(NamedTuple):
     measure: float | None
 
 
-def levels(session: Session, of: CaseOnHost, metric: str, commits: Collection[str]) -> dict[str, Number]:
-    """Return the newest level of a metric at each of some commits that was measured; runs of searches count too."""
-    query = (
-        points.by_run(Revision.commit, Point.value)
-        .join(Revision, Run.revision_id == Revision.id)
+def levels(session: Session, of: CaseOnHost, metric: str) -> dict[str, Number]:
+    """Return the newest level of a metric at each commit that was measured; runs of searches count too."""
+    series = (
+        select(Series.id)
         .join(Subject, Series.subject_id == Subject.id)
         .join(Case, Series.case_id == Case.id)
         .join(Host, Series.host_id == Host.id)
         .where(Subject.name == of.subject, Case.name == of.case, Host.name == of.host, Series.metric == metric)
-        .where(Run.outcome == Outcome.MEASURED)
+    )
+    rows = session.connection().execute(
+        select(Revision.commit, Point.value)
+        .select_from(Point)
+        .join(Run, Point.run_number == Run.number)
+        .join(Revision, Run.revision_id == Revision.id)
+        .where(Point.series_id.in_(session.scalars(series).all()), Run.outcome == Outcome.MEASURED)
         .where(or_(Run.quarantine.is_(None), Run.quarantine.in_(SEARCHED.values())))
         .order_by(Run.number)
     )
-    found: dict[str, Number] = {}
-    for chunk in bulk.chunks(commits, _COMMITS_PER_QUERY):
-        of_commits = select(Revision.id).join(Subject, Revision.subject_id == Subject.id)
-        ids = session.scalars(of_commits.where(Subject.name == of.subject, Revision.commit.in_(chunk))).all()
-        rows = session.execute(query.where(Run.revision_id.in_(ids))).all()
-        found |= {commit: value for commit, value in rows if value is not None}
-    return found
+    return {commit: value for commit, value in rows if value is not None}
 
 
 def newest_report(session: Session, of: CaseOnHost) -> Report | None:

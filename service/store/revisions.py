@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import ColumnElement, Text, bindparam, cast, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from runner import contract
@@ -65,8 +66,15 @@ def count(session: Session, subject_id: int) -> int:
 
 def parents(session: Session, subject_id: int) -> dict[str, list[str]]:
     """Return the parents of each commit of a subject."""
-    rows = session.execute(select(Revision.commit, Revision.parents).where(Revision.subject_id == subject_id))
-    return {commit: list(of_commit) for commit, of_commit in rows}
+    return _parents(session, Revision.subject_id == subject_id)
+
+
+def _parents(session: Session, *conditions: ColumnElement[bool]) -> dict[str, list[str]]:
+    """Return the parents of some commits. They are parsed in one go, for a history has thousands."""
+    query = select(Revision.commit, cast(Revision.parents, Text)).where(*conditions)
+    rows = session.connection().execute(query).all()
+    parsed = json.loads(f"[{','.join([row[1] for row in rows])}]")
+    return {row[0]: of_commit for row, of_commit in zip(rows, parsed, strict=True)}
 
 
 def descends(session: Session, subject: str, older: str, newer: str) -> bool:
@@ -81,7 +89,7 @@ def descends(session: Session, subject: str, older: str, newer: str) -> bool:
         return False
     # Parents stand before their children, so no commit outside of this stretch lies between the two.
     stretch = Revision.position.between(positions[older], positions[newer])
-    between = dict(session.execute(select(Revision.commit, Revision.parents).where(of_subject, stretch)).all())
+    between = _parents(session, of_subject, stretch)
     seen: set[str] = set()
     waiting = [newer]
     while waiting:

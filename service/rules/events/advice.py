@@ -37,9 +37,9 @@ def what_to_do(event: EventSummary, *, can_be_confirmed: bool = True) -> str:
         return "Wait: the next runs confirm it" if can_be_confirmed else "In doubt for good: decide, or dismiss it"
     if event.cause is Cause.UNKNOWN:
         return "Check the host"
-    in_doubt = event.certainty is Certainty.RANGE and event.n_candidates > 1
+    in_doubt = event.certainty is Certainty.RANGE and (event.n_candidates > 1 or not event.candidates_known)
     if in_doubt and event.state is not State.ACKNOWLEDGED:
-        return f"Find the commit among {event.n_candidates:,}"
+        return f"Find the commit among {event.n_candidates:,}" if event.candidates_known else "Find the commit"
     if event.direction is Direction.IMPROVEMENT:
         return "Accept the new level"
     return "Undo the setting, or accept it" if event.cause is Cause.CONFIG else "Fix it, or accept it"
