@@ -16,7 +16,7 @@ from runner.contract.report import Case, Outcome, Report, Revision
 _WHY = {
     Reason.ANCHOR: "measured again because the environment changed",
     Reason.CROSSWISE: "cross-measured to separate the effect of the commit from that of the environment",
-    Reason.RERUN: "measured again because the newest run differs from the level before",
+    Reason.RERUN: "measured again to be sure of a change of level",
 }
 _ONE_LINE: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
 _WHOLE: dict[str, Any] = {"soft_wrap": True}

@@ -21,7 +21,8 @@ class Reason(StrEnum):
     CROSSWISE = "crosswise"
     """Commit and configuration, or the host, changed at once. Measuring one alone separates their effects."""
     RERUN = "rerun"
-    """The newest run differs from the level before; another run shows whether that is a drift or a stray run."""
+    """The newest run differs from the level before; another run, of the level that fewer runs show, tells whether that
+    is a drift or a stray run."""
 
 
 class PlanRequest(Strict):

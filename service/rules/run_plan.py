@@ -10,8 +10,8 @@ from types import MappingProxyType
 from runner.contract import Case, Outcome, Plan, PlannedRun, PlanRequest, Reason
 
 RERUNS = 8
-"""How often, at most, the newest revision is measured again while its drift is in doubt. After that, the runs of the
-next commits decide. A series without strays needs 3 to 8 runs at the new level, fewer the longer the old one is known.
+"""How often, at most, a revision is measured again while a drift is in doubt. After that, the runs of the next commits
+decide. A series without strays needs 3 to 8 runs at the new level, fewer the longer the old one is known.
 """
 
 
@@ -30,12 +30,16 @@ class Orders:
         Revisions to measure in the environment of the request, for a cross-measurement.
     unsure
         Whether the level of the newest runs in that environment is in doubt.
+    shorter
+        The newest revision on the level before, if the doubt is about a change of which fewer runs show that level than
+        the new one; else None.
     elsewhere
         Revisions that other hosts have measured.
     """
 
     crosswise: frozenset[str] = frozenset()
     unsure: bool = False
+    shorter: str | None = None
     elsewhere: frozenset[str] = frozenset()
 
 
@@ -178,9 +182,11 @@ def _rerun(
     missing: Iterable[str],
     positions: Mapping[str, int],
 ) -> _Ordered:
-    """Return the newest revision if its drift is in doubt and no later revision will be measured anyway.
+    """Return a revision to measure again if the newest level is in doubt and no later revision is measured anyway.
 
-    Attempts that failed count too: otherwise a program that has begun to fail would be run again for ever.
+    It is the newest one, or one on the level before if fewer runs show that: however many runs follow a single one,
+    that one may have strayed. Attempts that failed count too: otherwise a program that has begun to fail would be run
+    again for ever.
     """
     here = [run for run in runs if run.environment == environment]
     measured = {run.revision for run in here if run.outcome is Outcome.MEASURED}
@@ -188,8 +194,9 @@ def _rerun(
         return []
     newest = max(measured, key=lambda revision: positions[revision])
     later = any(positions[revision] > positions[newest] for revision in missing)
-    attempts = sum(run.revision == newest for run in here)
-    return [(newest, Reason.RERUN)] if not later and attempts <= RERUNS else []
+    attempts = Counter(run.revision for run in here)
+    wanted = [revision for revision in (order.shorter, newest) if revision in measured and attempts[revision] <= RERUNS]
+    return [] if later else [(revision, Reason.RERUN) for revision in wanted[:1]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,24 +211,29 @@ class DriftEnd:
         Of its revision in the subject's history.
     unsure
         Whether the drift is in doubt.
+    shorter
+        As :attr:`Orders.shorter`.
     """
 
     series: int
     environment: str
     position: int
     unsure: bool
+    shorter: str | None = None
 
 
-def series_in_doubt(drifts: Iterable[DriftEnd]) -> set[tuple[int, str]]:
-    """Return the series, each with its environment, whose newest level is in doubt: more runs of it can end the doubt.
+def series_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:
+    """Return the newest drift of each series in each environment, if it is in doubt: more runs can end that doubt.
 
     More runs of the newest revision say nothing about a drift after which the level has changed again.
     """
-    last: dict[tuple[int, str], tuple[int, bool]] = {}
+    last: dict[tuple[int, str], DriftEnd] = {}
     for drift in drifts:
         key = drift.series, drift.environment
-        last[key] = max(last.get(key, (drift.position, False)), (drift.position, drift.unsure))
-    return {key for key, (_, unsure) in last.items() if unsure}
+        known = last.get(key)
+        if known is None or (known.position, known.unsure) < (drift.position, drift.unsure):
+            last[key] = drift
+    return [drift for drift in last.values() if drift.unsure]
 
 
 def _note(planned: Iterable[PlannedRun]) -> str:
@@ -234,6 +246,6 @@ _NOTES = {
     "so that no commit is blamed for the configuration.",
     Reason.CROSSWISE: "A commit and the configuration, or the host, changed at the same time. Each is measured without "
     "the other, so that each gets its share of the blame.",
-    Reason.RERUN: "The newest runs lie off the previous level, and it is not sure yet that they will stay there. The "
-    "newest revision is measured again, to distinguish a drift from a stray run.",
+    Reason.RERUN: "The newest runs lie off the previous level, and it is not sure yet that they will stay there. A "
+    "revision of the level that fewer runs show is measured again, to distinguish a drift from a stray run.",
 }

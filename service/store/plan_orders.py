@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -23,13 +25,13 @@ def find(session: Session, request: PlanRequest) -> dict[int, Orders]:
     keys = [shared_rows.case_key(case) for case in request.cases]
     elsewhere = _elsewhere(session, request.subject, host, set(keys))
     return {
-        index: Orders(frozenset(crosswise[key]), key in unsure, frozenset(elsewhere[key]))
+        index: Orders(frozenset(crosswise[key]), key in unsure, unsure.get(key), frozenset(elsewhere[key]))
         for index, key in enumerate(keys)
     }
 
 
-def _unsure(session: Session, subject: str, host: str, environment: str) -> set[str]:
-    """Return the keys of cases whose newest level in an environment is in doubt."""
+def _unsure(session: Session, subject: str, host: str, environment: str) -> dict[str, str | None]:
+    """Return :attr:`Orders.shorter` by the key of each case whose newest level in an environment is in doubt."""
     in_doubt = select(EventDriftRow.series_id).where(EventDriftRow.unsure, EventDriftRow.found)
     rows = session.execute(
         select(Series.id, Case.key, DriftRow.position, DriftRow.document)
@@ -41,10 +43,34 @@ def _unsure(session: Session, subject: str, host: str, environment: str) -> set[
     ).all()
     key_of = {series_id: key for series_id, key, *_ in rows}
     ends = (
-        DriftEnd(series_id, document["environment_after"], position, document["evidence"]["wants_rerun"])
+        DriftEnd(
+            series_id,
+            document["environment_after"],
+            position,
+            document["evidence"]["wants_rerun"],
+            _shorter(document, environment),
+        )
         for series_id, _, position, document in rows
     )
-    return {key_of[series_id] for series_id, where in series_in_doubt(ends) if where == environment}
+    unsure: dict[str, str | None] = {}
+    for end in series_in_doubt(ends):
+        if end.environment == environment:
+            key = key_of[end.series]
+            unsure[key] = unsure.get(key) or end.shorter
+    return unsure
+
+
+def _shorter(document: Mapping[str, Any], environment: str) -> str | None:
+    """Return the newest revision on the level before a drift, if fewer runs show that level, in this environment.
+
+    None if runs of that revision are on both levels: another one would lengthen whichever level it showed.
+    """
+    evidence = document["evidence"]
+    if document["environment_before"] != environment or evidence["n_before"] >= evidence["n_after"]:
+        return None
+    if document["previous_revision"] == document["revision"]:
+        return None
+    return document.get("last_good") or str(document["previous_revision"])
 
 
 def _elsewhere(session: Session, subject: str, host: str, keys: set[str]) -> dict[str, set[str]]:

@@ -156,8 +156,16 @@ def test_a_doubtful_newest_run_is_measured_again_once_at_a_time_and_eight_times_
 
 def test_only_a_doubt_about_the_newest_level_is_ended_by_reruns() -> None:
     doubt, later, elsewhere = DriftEnd(1, "glibc", 5, True), DriftEnd(1, "glibc", 9, False), DriftEnd(1, "je", 9, False)
-    assert series_in_doubt([doubt]) == series_in_doubt([elsewhere, doubt]) == {(1, "glibc")}
-    assert series_in_doubt([doubt, later]) == series_in_doubt([later, doubt]) == series_in_doubt([later]) == set()
+    assert series_in_doubt([doubt]) == series_in_doubt([elsewhere, doubt]) == [doubt]
+    assert series_in_doubt([doubt, later]) == series_in_doubt([later, doubt]) == series_in_doubt([later]) == []
+
+
+def test_the_level_that_fewer_runs_show_is_measured_again_eight_times_at_most() -> None:
+    young = Orders(unsure=True, shorter=commit(1))
+    assert ordered(young, stored(1, 2, 3)) == [(1, "rerun")]
+    assert ordered(young, stored(1, *[1] * 8, 2, 3)) == [(3, "rerun")]
+    assert ordered(young, stored(2, 3) + stored(1, environment=JEMALLOC)) == [(3, "rerun")]
+    assert ordered(young, stored(1, 2, 3), 4) == [(4, "missing")]
 
 
 def test_a_later_revision_tells_as_much_as_a_rerun() -> None:
@@ -178,9 +186,10 @@ def test_on_a_host_that_was_replaced_the_last_revision_of_the_old_one_comes_firs
 def test_orders_come_to_an_end_and_no_revision_is_ordered_twice(
     requested: list[int], here: list[int], crosswise: list[int], elsewhere: list[int], unsure: bool
 ) -> None:
-    orders = Orders(frozenset(map(commit, crosswise)), unsure, frozenset(map(commit, elsewhere)))
+    shorter = commit(min(here)) if here else None
+    orders = Orders(frozenset(map(commit, crosswise)), unsure, shorter, frozenset(map(commit, elsewhere)))
     runs = stored(*here)
-    for _ in range(RERUNS + 2):
+    for _ in range(2 * RERUNS + 2):
         planned = ordered(orders, runs, *requested)
         assert len({number for number, _ in planned}) == len(planned)
         runs += stored(*(number for number, _ in planned))

@@ -93,6 +93,27 @@ def test_a_doubtful_run_is_measured_again(api: Api) -> None:
     assert [drift["evidence"]["wants_rerun"] for drift in api.drifts()] == [False]
 
 
+def test_a_level_that_one_run_shows_is_measured_again_until_its_end_is_sure(api: Api) -> None:
+    api.send(reports.report(1, 100), *[reports.report(number, 150) for number in range(2, 6)])
+    again = []
+    while planned := told(api, 5):
+        ((number, reason),) = planned
+        assert reason == "rerun"
+        again.append(number)
+        api.send(reports.report(number, 100 if number == 1 else 150, at=20 + len(again)))
+    assert set(again) == {1, 5}
+    assert len(again) <= 8
+    (drift,) = api.drifts()
+    assert (drift["evidence"]["wants_rerun"], int(drift["revision"], 16)) == (False, 2)
+
+
+def test_a_revision_that_shows_both_levels_is_not_measured_again(api: Api) -> None:
+    api.send(reports.report(1, 100), *[reports.report(number, 150) for number in range(2, 6)])
+    assert told(api, 5) == [(1, "rerun")]
+    api.send(reports.report(1, 150, at=20))
+    assert (1, "rerun") not in told(api, 5)
+
+
 def test_on_another_host_the_last_revision_of_the_old_one_is_measured_first(api: Api) -> None:
     api.put_revisions(1, 2, 3)
     api.send(*[reports.report(number, 100, 100) for number in (1, 2)])
