@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -153,8 +154,7 @@ def _ask(service: Service, clone: Path, ends: tuple[str, str], misses: list[str]
     alone = [one["commit"] for one in twin["measurements"] if not one["proof"]]
     if len(set(alone)) > MOST:
         misses.append(f"{len(set(alone))} commits were measured, over {MOST}")
-    if len(alone) > len(set(alone)):
-        misses.append("a commit was measured twice")
+    misses += [f"{name[:10]} was measured {times} times" for name, times in Counter(alone).items() if times > 1]
     for one in culprits:
         if one["after"] - one["before"] < LEAST_FAULTS:
             misses.append(f"{one['commit']} moves only {one['after'] - one['before']} faults")
@@ -172,10 +172,10 @@ def _ask(service: Service, clone: Path, ends: tuple[str, str], misses: list[str]
 
 
 def _order(page: Page, address: str) -> int:
-    """Go from the overview to the drift, and press the button; return the job's number."""
+    """Go from the inbox to the event, and press the button; return the job's number."""
     page.goto(address)
-    page.locator("a[href^='/drifts/']").first.click()
-    page.get_by_role("button", name="Bisect this").click()
+    page.locator("a[href^='/events/']").first.click()
+    page.get_by_role("button", name="Bisect", exact=True).click()
     page.wait_for_url("**/jobs/*")
     return int(page.url.rpartition("/")[2])
 
