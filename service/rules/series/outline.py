@@ -9,6 +9,8 @@ from service.schemas.history import Number, View
 
 COLUMNS = 74
 """How many columns a sparkline has."""
+MARKS = 32
+"""How many marks of one direction have room in it, each half covered by the next."""
 
 
 class SeriesOutline(View):
@@ -35,5 +37,11 @@ def draw_outline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]] =
     return SeriesOutline(
         count=len(values),
         points=[(index, values[index]) for index in drawn],
-        flagged=[(index, values[index], worse) for index, worse in flagged if 0 <= index < len(values)],
+        flagged=[(index, values[index], worse) for index, worse in _apart(flagged, len(values))],
     )
+
+
+def _apart(flagged: Sequence[tuple[int, bool]], count: int) -> list[tuple[int, bool]]:
+    """Return the flags that can be told apart: of those of one direction that cover each other, the newest."""
+    slots = {(index * MARKS // count, worse): index for index, worse in flagged if 0 <= index < count}
+    return sorted((index, worse) for (_, worse), index in slots.items())

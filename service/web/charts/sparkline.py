@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from service.rules.series.outline import SeriesOutline
@@ -10,8 +9,6 @@ from service.text.numbers import Number
 
 WIDTH, HEIGHT = 160, 36
 _PAD_X, _PAD_Y = 6.0, 7.0
-_APART = 4.5
-"""Half the width of a mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +49,8 @@ def sparkline(drawn: SeriesOutline | None) -> Sparkline | None:
         path="M"
         + " ".join([f"{left + at * step:.1f},{bottom - (value - low) * rise:.1f}" for at, value in drawn.points]),
         last=place(*drawn.points[-1]),
-        marks=tuple(_mark(*at, worse) for at, worse in _apart([(place(*flag[:2]), flag[2]) for flag in drawn.flagged])),
+        marks=tuple(_mark(*place(index, value), worse) for index, value, worse in drawn.flagged),
     )
-
-
-def _apart(flags: Sequence[tuple[tuple[float, float], bool]]) -> list[tuple[tuple[float, float], bool]]:
-    """Return the flags that are drawn: of those that would cover each other, the newest of each direction."""
-    return list({(int(at[0] / _APART), worse): (at, worse) for at, worse in flags}.values())
 
 
 def _mark(x: float, y: float, worse: bool) -> SparklineMark:

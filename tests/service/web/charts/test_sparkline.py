@@ -1,4 +1,4 @@
-from service.rules.series.outline import draw_outline
+from service.rules.series.outline import MARKS, draw_outline
 from service.web.charts.sparkline import HEIGHT, WIDTH, sparkline
 
 
@@ -36,3 +36,13 @@ def test_a_single_odd_point_among_ten_thousand_is_kept() -> None:
     drawn = points(line.path)
     assert len(drawn) < 200
     assert len({y for _, y in drawn}) == 2
+
+
+def test_of_marks_that_cover_each_other_the_newest_of_each_direction_is_kept() -> None:
+    shape = draw_outline(list(range(1000)), [(500, True), (501, True), (502, False), (900, True)])
+    assert shape is not None
+    assert [(index, worse) for index, _, worse in shape.flagged] == [(501, True), (502, False), (900, True)]
+    crowded = draw_outline(list(range(1000)), [(index, index % 2 == 0) for index in range(1000)])
+    assert crowded is not None
+    assert len(crowded.flagged) == 2 * MARKS
+    assert crowded.flagged[-1][0] == 999
