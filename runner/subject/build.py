@@ -287,13 +287,13 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
         cpu_seconds=_cpu_seconds_of_children() - before,
         log=without_secrets(done.output, os.environ)[-LOG_LIMIT:],
     )
-    failure = f"`{shlex.join(command)}` {done.problem}" if done.problem else ""
-    if failure:
-        tool = missing_tool(done.output) or command[0]
-        hint = advice(tool, environment["PATH"])
-        hint = hint or (hidden_folders(tool, environment, sandbox, tree) if sandbox else "")
-        failure = f"{failure}: {hint}" if hint else failure
-    if is_temporary(done):
+    if not done.problem:
+        return "", build
+    tool = missing_tool(done.output) or command[0]
+    hint = advice(tool, environment["PATH"])
+    hint = hint or (hidden_folders(tool, environment, sandbox, tree) if sandbox else "")
+    failure = f"`{shlex.join(command)}` {done.problem}{f': {hint}' if hint else ''}"
+    if hint or is_temporary(done):  # what the hint says to change is no part of the revision, so the failure may pass
         raise BuildFailure(failure, build, temporary=True)
     return failure, build
 

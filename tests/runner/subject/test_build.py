@@ -8,6 +8,7 @@ import pytest
 
 from runner.contract.report import Stage
 from runner.errors import FaultwatchError
+from runner.execution.sandbox import Sandbox
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_cache import BuildCache
 from runner.subject.build_record import RECORD
@@ -177,6 +178,23 @@ def test_a_tool_outside_of_the_builds_path_is_named_with_its_place(
         builder.build(repository, head, workload("sh -c 'crago build'"))
     with pytest.raises(FaultwatchError, match=place):
         builder.build(repository, head, workload("crago build"))
+
+
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="needs bubblewrap")
+def test_a_build_that_lacked_what_the_sandbox_hides_is_made_when_it_shows_it(
+    builder: Builder, commit: Run, tmp_path: Path
+) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    store = tmp_path / "store"
+    store.mkdir()
+    (store / "module").write_text("2")
+    recipe = workload("sh -c 'cp $STORE/module program'", environment={"STORE": str(store)})
+    with pytest.raises(BuildFailure, match="FAULTWATCH_SANDBOX_READ=") as caught:
+        replace(builder, sandbox=Sandbox()).build(repository, head, recipe)
+    assert caught.value.temporary
+    shown = replace(builder, sandbox=Sandbox(readable=(str(store),)))
+    assert (shown.build(repository, head, recipe)[0] / "program").read_text() == "2"
 
 
 def test_what_is_run_does_not_decide_what_is_built(builder: Builder, commit: Run, tmp_path: Path) -> None:
