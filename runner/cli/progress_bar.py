@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from runner.cli.activity import time_left
-from runner.cli.formatting import count_of, escape_text
+from runner.cli.formatting import count_of, escape_text, format_value
+from runner.contract.level import median
 from runner.contract.plan import PlannedRun, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 
@@ -93,8 +94,7 @@ class ProgressBar:
         self._progress.update(self._task, left=left)
         label = escape_text(f"{report.revision.commit[:10]} {report.case.name}")
         if report.outcome is Outcome.MEASURED:
-            values = report.values("minor-faults")
-            count = f"{values[-1]:>12,} minor faults" if values else "minor faults not counted"
+            count = _count(report)
             if self._rerunning:
                 self._reruns.setdefault(label, []).append(count)
                 return
@@ -117,3 +117,13 @@ class ProgressBar:
             text = f"  {label}  {values}  [dim]{many} {_WHY[Reason.RERUN]}[/]"
             self._console.print(text, highlight=False, soft_wrap=True)
         self._reruns.clear()
+
+
+def _count(report: Report) -> str:
+    """Return the level of a run's faults, and between what they vary."""
+    values = report.values("minor-faults")
+    level = median(values)
+    if level is None:
+        return "minor faults not counted"
+    count = f"{format_value('minor-faults', level):>12} minor faults"
+    return count if min(values) == max(values) else f"{count} ({min(values):,} – {max(values):,})"

@@ -8,7 +8,7 @@ from runner.contract.job import BisectQuestion
 from runner.contract.level import median
 from runner.contract.metrics import metric
 from runner.contract.report import Outcome, Report
-from runner.contract.search import Culprit, Found, Measure, NothingToFind, Prove, Search, Wait
+from runner.contract.search import Culprit, Found, Measure, NothingToFind, ProofState, Prove, Search, Wait
 from runner.jobs.claimed_job import ClaimedJob, JobResult
 from runner.reporting.spool import Spool
 
@@ -53,13 +53,19 @@ def describe_wait(wait: Wait) -> str:
 def _sentence(search: Search) -> str:
     match search.answer:
         case Found(culprits=culprits):
-            names = ", ".join(_name(culprit) for culprit in culprits)
-            verb = "moves" if len(culprits) == 1 else "move"
-            return f"{names} {verb} the metric." if culprits else "No commit of the range moves the metric."
+            refuted = [one for one in culprits if one.proof and one.proof.state is not ProofState.STANDS]
+            movers = [one for one in culprits if one not in refuted]
+            sentences = [f"{_names(movers)} {'moves' if len(movers) == 1 else 'move'} the metric."] if movers else []
+            sentences += [f"{_names(refuted)} may move it: no proof stands."] if refuted else []
+            return " ".join(sentences) or "No commit of the range moves the metric."
         case NothingToFind(sentence=text):
             return text
         case _:
             return "The search has not ended."
+
+
+def _names(culprits: Sequence[Culprit]) -> str:
+    return ", ".join(map(_name, culprits))
 
 
 def _name(culprit: Culprit) -> str:

@@ -56,6 +56,15 @@ def test_the_reruns_of_a_case_are_one_line() -> None:
     )
 
 
+def test_a_count_that_varies_shows_its_level_and_between_what_it_varies() -> None:
+    stream = io.StringIO()
+    samples = tuple(Sample(readings={"minor-faults": Reading(value=faults)}) for faults in (594, 1650, 606))
+    with ProgressBar(Console(file=stream, width=200), "demo") as bar:
+        bar.planned([PlannedRun(revision=commit(1), case=CASE)], 0, 1)
+        bar.reported(report(1, 0).model_copy(update={"samples": samples}), 0)
+    assert "  606 minor faults (594 – 1,650)  " in stream.getvalue()
+
+
 def test_a_program_that_failed_is_quoted() -> None:
     stream = io.StringIO()
     failure = Failure(stage=Stage.RUN, message="`./copy` ended with exit code 1", log="reading\ncopy: no such file\n\n")

@@ -22,6 +22,10 @@ def test_ordinary_text_stays() -> None:
     assert harmless(text) == text
 
 
+def test_a_unit_stays_readable_beside_its_number() -> None:
+    assert harmless("21.1\N{NO-BREAK SPACE}ms, 0\N{NARROW NO-BREAK SPACE}s") == "21.1 ms, 0 s"
+
+
 def test_a_message_of_a_job_is_harmless(capsys: pytest.CaptureFixture[str]) -> None:
     terminal.cache_clear()  # it may write to the standard error of an earlier test
     say("job 1 was paused: \x1b]0;pwned\x07\n::error::pwned")

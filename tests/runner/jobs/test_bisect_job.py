@@ -1,0 +1,35 @@
+"""What a job says about the search that it carried out."""
+
+from uuid import uuid4
+
+import pytest
+
+from runner.contract.search import Culprit, Found, Proof, ProofState, Search
+from runner.jobs.bisect_job import result_of
+
+
+def culprit(number: int, state: ProofState | None) -> Culprit:
+    commit = f"{number:040x}"
+    proof = Proof(state=state, sentence="", parent_run=uuid4(), run=uuid4()) if state else None
+    return Culprit(commit=commit, parent="0" * 40, before=1, after=2, candidates=(commit,), proof=proof)
+
+
+@pytest.mark.parametrize(
+    ("states", "said"),
+    [
+        ([], "No commit of the range moves the metric."),
+        ([None], "0000000000 moves the metric."),
+        ([ProofState.STANDS], "0000000000 moves the metric."),
+        ([ProofState.OPEN], "0000000000 may move it: no proof stands."),
+        (
+            [ProofState.STANDS, ProofState.FAILS, ProofState.OPEN],
+            "0000000000 moves the metric. 0000000000, 0000000000 may move it: no proof stands.",
+        ),
+    ],
+)
+def test_a_commit_moves_the_metric_only_if_nothing_speaks_against_its_proof(
+    states: list[ProofState | None], said: str
+) -> None:
+    found = Found.model_construct(culprits=tuple(culprit(number, state) for number, state in enumerate(states)))
+    search = Search.model_construct(answer=found)
+    assert result_of(search).sentence == said
