@@ -18,6 +18,7 @@ from runner.settings import load_settings
 if TYPE_CHECKING:
     from runner.adoption.ci_files import Ci, CiFile
     from runner.adoption.first_measurement import FirstMeasurement
+    from runner.adoption.proposal import BuildProposal
     from runner.contract.report import Report
     from runner.workload import Workload
 
@@ -29,6 +30,10 @@ _WORK = (
 _IDLE = "`{}` has no input, so it may only start. " + _WORK
 _STAND_IN = "The program reads {}, which may not be an input for it. " + _WORK
 
+_CACHED = (
+    "The build takes packages from {}. The gate builds in a sandbox without a network, which hides that folder: fill "
+    "it on the gate's runner, as by a first `faultwatch measure`, and set FAULTWATCH_SANDBOX_READ={} there"
+)
 _DOWNLOADS = (
     "The build downloads packages, and the gate builds without a network: install them on its runner first, or let "
     "pip take them from a folder (--no-index --find-links) that FAULTWATCH_SANDBOX_READ names"
@@ -173,8 +178,14 @@ def _proposed(
     if chosen.stand_in:
         remarks.append(_STAND_IN.format(chosen.stand_in))
     if proposal.downloads:
-        remarks.append(_DOWNLOADS)
+        remarks.append(_downloads(proposal))
     return text, first.workload_of(text), remarks
+
+
+def _downloads(proposal: "BuildProposal") -> str:
+    """Return what the gate needs for a build that downloads packages."""
+    folders = [text.replace("{home}", "$HOME") for text in proposal.environment.values() if text.startswith("{home}/")]
+    return _CACHED.format(", ".join(folders), ":".join(folders)) if folders else _DOWNLOADS
 
 
 def _ask_ci(questions: Questions, detected: "Ci") -> "Ci":

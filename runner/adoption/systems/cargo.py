@@ -1,6 +1,7 @@
 """Cargo: programs, else benchmarks that can run once, else examples."""
 
 import tomllib
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -17,6 +18,11 @@ def propose(sources: Sources) -> list[BuildProposal]:
     """Propose a release build of the package, or of the workspace."""
     if not sources.has("Cargo.toml"):
         return []
+    downloads = not sources.has("Cargo.lock") or "\nsource = " in sources.text("Cargo.lock")
+    return [replace(proposal, downloads=downloads) for proposal in _proposals(sources)]
+
+
+def _proposals(sources: Sources) -> list[BuildProposal]:
     manifest = _manifest(sources)
     locked = " --locked" if sources.has("Cargo.lock") else ""
     tools = ("cargo",)

@@ -26,7 +26,9 @@ def propose(sources: Sources) -> list[BuildProposal]:
     proposals = []
     if programs:
         packages = " ".join(f"./{folder}" for folder in sorted(programs, key=lambda path: path.count("/"))[:_MOST])
-        proposals.append(BuildProposal("Go", f"go build -o {target}/ {packages}", ("go",), environment))
+        proposals.append(
+            BuildProposal("Go", f"go build -o {target}/ {packages}", ("go",), environment, downloads=bool(environment))
+        )
     if tests:
         folder = max(tests, key=lambda path: tests[path])
         proposals.append(_benchmarks(folder, target, environment))
@@ -53,4 +55,4 @@ def _benchmarks(folder: str, target: str, environment: dict[str, str]) -> BuildP
         up = "/".join([".."] * (folder.count("/") + 1))
         run = shell(f"cd {folder}", f"exec {up}/{program} {arguments}")
     build = f"go test -c -o {program} ./{folder}"
-    return BuildProposal("Go", build, ("go",), environment, (RunProposal(run),))
+    return BuildProposal("Go", build, ("go",), environment, (RunProposal(run),), downloads=bool(environment))

@@ -58,9 +58,16 @@ def test_a_count_that_threads_move_is_taken_with_one(
     command: str, faults: tuple[int, ...], alone: tuple[int, ...], single: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def trial(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> Tried:
-        return Tried(run, alone)
+        return Tried(run, alone if "OMP_NUM_THREADS" in run.environment else faults)
 
     monkeypatch.setattr(FirstMeasurement, "_try", trial)
     first = FirstMeasurement.__new__(FirstMeasurement)
     steady = first.steadied(BuildProposal("Python", ""), Tried(RunProposal(command), faults), Path())
     assert (steady.run.environment == {"OMP_NUM_THREADS": "1"}) is single
+
+
+def test_a_count_that_any_variable_moves_is_not_moved_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FirstMeasurement, "_try", lambda _, __, run, ___: Tried(run, (1315,) * 3))
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    before = Tried(RunProposal("python3 x.py"), (1318,) * 3)
+    assert first.steadied(BuildProposal("Python", ""), before, Path()) == before

@@ -94,3 +94,14 @@ def test_what_the_loader_preloads_into_everything_is_a_knob(tmp_path: Path) -> N
     assert shown is not None
     assert shown.startswith("/opt.so (sha256 ")
     assert shown.endswith("/gone.so (not there)")
+
+
+@pytest.mark.parametrize("name", ["libstdc++.so.6", "libgcc_s.so.1", "libgfortran.so.5", "libgomp.so.1", "libm.so.6"])
+def test_another_version_of_a_library_that_compilers_add_is_one_other_knob(name: str, tmp_path: Path) -> None:
+    others = {"libstdc++.so.6", "libm.so.6", "libgomp.so.1"} - {name}
+    for one in (name, *others):
+        tool(tmp_path / "usr/lib", one, "first")
+    before = library_knobs(Tree(tmp_path))
+    tool(tmp_path / "usr/lib", name, "other", modified=1.1e9)
+    after = library_knobs(Tree(tmp_path))
+    assert {knob for knob in before | after if before.get(knob) != after.get(knob)} == {f"library.{name}"}

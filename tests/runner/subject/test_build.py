@@ -15,6 +15,7 @@ from runner.subject.build_record import RECORD
 from runner.subject.built_tree import COPY
 from runner.subject.repository import open_repository
 from runner.workload import Workload
+from runner.workload.definition import load_workload
 
 Run = Callable[..., str]
 
@@ -65,6 +66,21 @@ def test_another_version_of_a_tool_makes_another_build(builder: Builder, commit:
         recipe = workload("true", environment={"PATH": f"{tool.parent}:/usr/bin:/bin"})
         places.append(builder.build(repository, head, recipe)[0])
     assert places[0] != places[1]
+
+
+def test_another_file_beside_the_workload_makes_another_build(builder: Builder, commit: Run, tmp_path: Path) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "workload.toml").write_text(
+        '[workload]\nname = "w"\n[build]\ncommand = "cp version program"\ndirectory = "workload"\n'
+        '[run]\ncommand = "./program"\n'
+    )
+    for version in ("1", "2"):
+        (own / "version").write_text(version)
+        tree, _ = builder.build(repository, head, load_workload(own / "workload.toml"))
+        assert (tree / "program").read_text() == version
 
 
 def test_a_failing_build_is_remembered_with_its_log(builder: Builder, commit: Run, tmp_path: Path) -> None:

@@ -133,3 +133,14 @@ def test_fortran_files_are_compiled_after_the_modules_that_they_use() -> None:
     )
     circle = {"a.f90": "module a\nuse b\nend", "b.f90": "module b\nuse a\nend"}
     assert sorted(fortran.in_order(circle)) == ["a.f90", "b.f90"]
+
+
+def test_builds_that_take_packages_from_outside_of_the_tree_say_so() -> None:
+    manifest = "[package]\nname = 'x'\n"
+    alone, with_packages = '[[package]]\nname = "x"\n', '[[package]]\nname = "y"\nsource = "registry+y"\n'
+    for lock, downloads in ((alone, False), (with_packages, True)):
+        sources = listing({"Cargo.toml": manifest, "Cargo.lock": lock, "src/main.rs": ""})
+        assert [proposal.downloads for proposal in cargo.propose(sources)] == [downloads]
+    main = {"go.mod": "module x", "main.go": "package main\nfunc main() {}"}
+    assert [proposal.downloads for proposal in go.propose(listing(main))] == [False]
+    assert [proposal.downloads for proposal in go.propose(listing({**main, "go.sum": "y v1"}))] == [True]
