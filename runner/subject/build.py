@@ -174,7 +174,8 @@ class Builder:
         host = {**self.machine, **library_knobs(Tree()), **tools}
         # The result file is not part of the tree's fingerprint. Nothing else of [run] matters to a build.
         made_by = [workload.build.identity, workload.run.output_file]
-        recipe = [repository.name, made_by, host, self.sandbox is not None]
+        shown = self.sandbox.readable if self.sandbox else None
+        recipe = [repository.name, made_by, host, shown]
         if workload.build_uses_own_folder:
             recipe.append(workload.own_digest)
         if workload.build.git:
@@ -291,7 +292,7 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
         return "", build
     tool = missing_tool(done.output) or command[0]
     hint = advice(tool, environment["PATH"])
-    hint = hint or (hidden_folders(tool, environment, sandbox, tree) if sandbox else "")
+    hint = hint or (hidden_folders(tool, environment, sandbox, tree, done.output) if sandbox else "")
     failure = f"`{shlex.join(command)}` {done.problem}{f': {hint}' if hint else ''}"
     if hint or is_temporary(done):  # what the hint says to change is no part of the revision, so the failure may pass
         raise BuildFailure(failure, build, temporary=True)

@@ -47,8 +47,8 @@ def advice(tool: str, build_path: str) -> str:
     )
 
 
-def hidden_folders(tool: str, environment: Mapping[str, str], sandbox: Sandbox, tree: Path) -> str:
-    """Return what a build needs and its sandbox hides, as a sentence; empty if nothing.
+def hidden_folders(tool: str, environment: Mapping[str, str], sandbox: Sandbox, tree: Path, log: str = "") -> str:
+    """Return what a build needs and its sandbox hides, or what it needs and lacks, as a sentence; empty if nothing.
 
     Parameters
     ----------
@@ -56,6 +56,8 @@ def hidden_folders(tool: str, environment: Mapping[str, str], sandbox: Sandbox, 
         A program that the build uses.
     environment
         The variables of the build. Those that name a folder outside of its tree need it.
+    log
+        What the build printed. It lacks a folder that does not exist only if it says so.
     """
     needed = {name: Path(text) for name, text in environment.items() if text.startswith("/") and ":" not in text}
     if "/" not in tool and (file := shutil.which(tool, path=environment["PATH"])):
@@ -67,10 +69,20 @@ def hidden_folders(tool: str, environment: Mapping[str, str], sandbox: Sandbox, 
         if folder.is_dir() and not folder.is_relative_to(tree) and not sandbox.shows(folder)
     }
     if not hidden:
-        return ""
+        missing = [
+            f"{folder} ({name})"
+            for name, folder in needed.items()
+            if not folder.is_relative_to(tree) and any(str(one) in log for one in _absent(folder))
+        ]
+        return f"this host lacks {', '.join(missing)}, which a build in the sandbox cannot make" if missing else ""
     named = ", ".join(f"{folder} ({name})" for name, folder in hidden.items())
     value = ":".join(dict.fromkeys(map(str, (*sandbox.readable, *hidden.values()))))
     return f"the sandbox does not show {named}: set FAULTWATCH_SANDBOX_READ={value} on this host"
+
+
+def _absent(folder: Path) -> list[Path]:
+    """Return a folder and those above it, as far as they do not exist."""
+    return [one for one in (folder, *folder.parents) if not one.exists()]
 
 
 def missing_tool(log: str) -> str:

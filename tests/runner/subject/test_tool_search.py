@@ -42,6 +42,10 @@ def test_what_the_sandbox_hides_is_named_with_the_setting_that_shows_it(tool: Pa
     )
     assert hidden_folders("crago", variables, Sandbox(readable=(str(tmp_path),)), tree) == ""
     assert hidden_folders("sh", {"PATH": SYSTEM}, Sandbox(), tree) == ""
+    store = {"PATH": SYSTEM, "STORE": f"{tmp_path}/store", "OUT": f"{tree}/out"}
+    lacking = f"this host lacks {tmp_path}/store (STORE), which a build in the sandbox cannot make"
+    assert hidden_folders("sh", store, Sandbox(), tree, f"mkdir {tmp_path}/store: permission denied") == lacking
+    assert hidden_folders("sh", store, Sandbox(), tree, "x.c:1: error: expected ';'") == ""
 
 
 @pytest.mark.parametrize(
