@@ -32,6 +32,14 @@ def test_a_program_is_built_once_and_anew_when_its_source_changes(
     assert compile_program(source, cache, headers=[header]) == other
 
 
+def test_a_program_that_a_power_cut_left_empty_is_made_again(source: Path, tmp_path: Path) -> None:
+    headers = [source.with_suffix(".h")]
+    program = compile_program(source, tmp_path / "cache", headers=headers)
+    program.write_bytes(b"")
+    assert compile_program(source, tmp_path / "cache", headers=headers) == program
+    assert subprocess.run([program], check=False).returncode == 42
+
+
 def test_hosts_of_several_architectures_share_a_cache(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
