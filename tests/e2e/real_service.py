@@ -21,25 +21,30 @@ _PATIENCE = 60
 
 
 class RealService:
-    """A service on a free port of loopback, with a home of its own."""
+    """A service on a free port of loopback, with a home of its own. It can be killed, and started again there."""
 
     def __init__(self, folder: Path, settings: Mapping[str, str]) -> None:
-        home = folder / "home"
-        home.mkdir()
+        self._folder = folder
+        self.home = folder / "home"
+        self.home.mkdir()
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        self.address = f"http://127.0.0.1:{port}"
-        self._environment = os.environ | {"FAULTWATCH_HOME": str(home), "FAULTWATCH_HOST": "here"}
+            self._port = probe.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self._port}"
+        self._environment = os.environ | {"FAULTWATCH_HOME": str(self.home), "FAULTWATCH_HOST": "here"}
         self._environment |= {"PYTHONPATH": str(ROOT), **settings}
         self._environment.pop("FAULTWATCH_URL", None)
-        with (folder / "service.log").open("wb") as log:
+        self.start()
+
+    def start(self) -> None:
+        """Start the service; one that ran before has ended."""
+        with (self._folder / "service.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "service", "serve", "--port", str(port)],
+                [sys.executable, "-m", "service", "serve", "--port", str(self._port)],
                 env=self._environment,
                 stdout=log,
                 stderr=log,
-                cwd=folder,
+                cwd=self._folder,
                 start_new_session=True,
             )
 
@@ -72,10 +77,10 @@ class RealService:
                     raise
                 time.sleep(0.1)
 
-    def stop(self) -> None:
-        """End the service."""
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """End all processes of the service by a signal; runners are in sessions of their own."""
         with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGTERM)
+            os.killpg(self._process.pid, number)
         self._process.wait()
 
 

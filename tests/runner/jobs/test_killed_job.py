@@ -5,23 +5,18 @@ Real processes, builds and counts: nothing is lost, and nothing is measured twic
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import socket
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
-from urllib.error import URLError
-from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.e2e.real_service import RealService, running
 from tests.runner.commands import WORKLOAD
 
 ROOT = Path(__file__).parents[3]
@@ -55,95 +50,28 @@ def history(tmp_path: Path) -> Path:
     return folder
 
 
-class Service:
-    """The service, in a process that can be killed and started again at the same port."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        environment = os.environ | {
-            "FAULTWATCH_HOME": str(self.home),
-            "FAULTWATCH_LEASE_SECONDS": "2",
-            "PYTHONPATH": str(ROOT),
-        }
-        environment.pop("FAULTWATCH_URL", None)
-        with (self.home.parent / "service.log").open("ab") as log:
-            command = [sys.executable, "-m", "service", "serve", "--port", str(self.port)]
-            self.process = subprocess.Popen(
-                command, env=environment, stdout=log, stderr=log, cwd=self.home.parent, start_new_session=True
-            )
-
-    def kill(self) -> None:
-        """End all of its processes at once, without a word; runners are in sessions of their own."""
-        if self.process is not None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
-
-    def ask(self, path: str, body: dict[str, Any] | None = None) -> Any:
-        """Ask until it answers: it may be starting."""
-        request = Request(
-            f"http://127.0.0.1:{self.port}/api/v1{path}",
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"Content-Type": "application/json"},
-        )
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                with urlopen(request, timeout=30) as answer:
-                    return json.load(answer)
-            except (URLError, ConnectionError, TimeoutError):
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.1)
-
-    def kill_runner(self) -> bool:
-        """Kill whatever carries out a job of this service, and all that it has started."""
-        killed = False
-        for entry in Path("/proc").iterdir():
-            with suppress(OSError, ValueError):
-                words = (entry / "cmdline").read_bytes().split(b"\0")
-                if b"job" in words and f"FAULTWATCH_HOME={self.home}\0".encode() in (entry / "environ").read_bytes():
-                    os.killpg(int(entry.name), signal.SIGKILL)
-                    killed = True
-        return killed
+def kill_runner(service: RealService) -> None:
+    """Kill whatever carries out a job of this service, and all that it has started."""
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError, ValueError):
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            if b"job" in words and f"FAULTWATCH_HOME={service.home}\0".encode() in (entry / "environ").read_bytes():
+                os.killpg(int(entry.name), signal.SIGKILL)
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    home = tmp_path / "home"
-    home.mkdir()
-    made = Service(home)
-    made.start()
-    yield made
-    made.kill()
-    made.kill_runner()
-
-
-def learn(service: Service, history: Path) -> None:
-    """Measure one commit by hand, so that this host knows the subject."""
-    subprocess.run(
-        [sys.executable, "-m", "runner", "history", "--repo", str(history), "HEAD~1..HEAD"],
-        env=os.environ
-        | {
-            "FAULTWATCH_HOME": str(service.home),
-            "FAULTWATCH_URL": f"http://127.0.0.1:{service.port}",
-            "PYTHONPATH": str(ROOT),
-        },
-        check=True,
-        capture_output=True,
-    )
+def service(tmp_path: Path) -> Iterator[RealService]:
+    with running(tmp_path, FAULTWATCH_LEASE_SECONDS="2") as made:
+        yield made
+        made.stop(signal.SIGKILL)
+        kill_runner(made)
 
 
 @pytest.mark.perf
 @pytest.mark.timeout(600)
-def test_a_bisect_survives_kills_at_every_step(service: Service, history: Path) -> None:
+def test_a_bisect_survives_kills_at_every_step(service: RealService, history: Path) -> None:
     service.ask("/health")
-    learn(service, history)
+    service.measure("history", "--repo", str(history), "HEAD~1..HEAD")  # so that this host knows the subject
     question = {"kind": "bisect", "subject": "repo", "case": "pages", "good": f"HEAD~{COMMITS}", "bad": "HEAD"}
     job = service.ask("/jobs", {"question": question})
     victims = ["runner", "service", "both"]
@@ -159,9 +87,9 @@ def test_a_bisect_survives_kills_at_every_step(service: Service, history: Path) 
         victim = victims[kills % len(victims)]
         kills += 1
         if victim != "service":
-            service.kill_runner()
+            kill_runner(service)
         if victim != "runner":
-            service.kill()
+            service.stop(signal.SIGKILL)
             service.start()
     assert (job["state"], kills >= 3) == ("done", True), job
     (culprit,) = job["result"]["answer"]["culprits"]
