@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+from service.durable_files import sync_folder
 from service.errors import ServiceError
 from service.store.engine.database import Database
 from service.store.engine.upgrade import known_schemas
@@ -84,11 +85,7 @@ def _complete(file: Path) -> Iterator[Path]:
         with part.open("rb") as stream:
             os.fsync(stream.fileno())
         part.replace(file)
-        folder = os.open(file.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(file.parent)
     except OSError as error:
         raise ServiceError("The file cannot be written", f"{file} ({error.strerror})", "Check its folder.") from error
     finally:

@@ -12,6 +12,8 @@ from pathlib import Path
 from flask import Flask, request
 from flask.sessions import SecureCookieSessionInterface
 
+from service.durable_files import sync_folder
+
 _KEY = "session.key"
 _DAYS = 30
 
@@ -50,13 +52,5 @@ def _key(file: Path) -> bytes:
             stream.flush()
             os.fsync(stream.fileno())
             made.rename(file)
-            _sync_folder(file.parent)
+            sync_folder(file.parent)
     return file.read_bytes()
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
