@@ -131,7 +131,7 @@ class AttachedPerf(ControlledPerf):
         text = self.text()
         if not text.strip():
             raise PerfOutputError("perf wrote nothing")
-        result = parse_csv(text, SEPARATOR, requested=self._events)
+        result = parse_csv(text, SEPARATOR, requested=self._events, started_together=False)
         invisible = {name: Reading(status=Status.NOT_SUPPORTED, reason=_INVISIBLE) for name in _IN_KERNEL_ONLY}
         return result.readings | {name: invisible[name] for name in _IN_KERNEL_ONLY & result.in_user_space}
 

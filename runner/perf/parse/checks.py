@@ -16,27 +16,34 @@ _NO_NUMBER = re.compile(r"|-?nan|-?inf")
 
 
 def check_clocks(rows: Sequence[Row]) -> None:
-    """Check the times for which counters ran against the clocks.
-
-    The running time of a clock determines its unit if perf prints none; other running times show what is a time.
-    """
+    """Check that CPU clocks fit the times for which they ran: these determine the unit where perf prints none."""
     for row in rows:
-        count = row.count
-        if row.name.metric not in CPU_CLOCKS or count.value is None or row.runtime is None:
+        runtime = _clock_runtime(row)
+        if runtime is None or row.count.value is None:
             continue
-        clock = count.value * SECONDS[count.unit] / SECONDS["ns"]
-        if abs(clock - row.runtime) > row.runtime * Decimal("0.02") + 20_000:
+        clock = row.count.value * SECONDS[row.count.unit] / SECONDS["ns"]
+        if abs(clock - runtime) > runtime * Decimal("0.02") + 20_000:
             raise row.line.error("the clock does not fit the time for which its counter ran")
-        for other in rows:
-            if other.name.metric in CATALOGUE and other.name.metric not in OWN_CLOCKS and other.count.value is not None:
-                _check_runtime(other, row.runtime)
 
 
-def _check_runtime(row: Row, clock: int) -> None:
-    """Check that a counter ran for its share of the CPU time, roughly: counters are started one after the other."""
-    share = Decimal(1) if row.percent is None else row.percent / 100
-    if row.runtime is not None and abs(row.runtime - share * clock) > (share / 2 + Decimal("0.02")) * clock + 100_000:
-        raise row.line.error("the time for which the counter ran does not fit its share of the run")
+def check_running_times(rows: Sequence[Row]) -> None:
+    """Check that counters ran for their share of the CPU time, roughly, which tells a count from a time.
+
+    This holds for counters that were started together, at the start of the program.
+    """
+    for clock in filter(None, map(_clock_runtime, rows)):
+        for row in rows:
+            if row.name.metric not in CATALOGUE or row.name.metric in OWN_CLOCKS or row.count.value is None:
+                continue
+            share = Decimal(1) if row.percent is None else row.percent / 100
+            room = (share / 2 + Decimal("0.02")) * clock + 100_000
+            if row.runtime is not None and abs(row.runtime - share * clock) > room:
+                raise row.line.error("the time for which the counter ran does not fit its share of the run")
+
+
+def _clock_runtime(row: Row) -> int | None:
+    """Return the nanoseconds for which a CPU clock ran; None for another event."""
+    return row.runtime if row.name.metric in CPU_CLOCKS and row.count.value is not None else None
 
 
 def check_rates(rows: Sequence[Row]) -> None:

@@ -13,10 +13,13 @@ _INTERVAL = re.compile(r"\s*[0-9]+[.,][0-9]{9}")
 _PLACE = re.compile(r"CPU[0-9]+|[SNDC][0-9]+(-[A-Z]+[0-9]+)*|.*[^0-9<>]-[0-9]+")
 
 
-def parse_csv(text: str, separator: str = ";", *, requested: Collection[str] = ()) -> PerfResult:
-    """Parse ``perf stat -x SEPARATOR``; see :func:`runner.perf.parse.readings.assemble` for ``requested``."""
+def parse_csv(
+    text: str, separator: str = ";", *, requested: Collection[str] = (), started_together: bool = True
+) -> PerfResult:
+    """Parse ``perf stat -x SEPARATOR``; see :func:`runner.perf.parse.readings.assemble` for the other parameters."""
     rows = [(line, line.text.split(separator)) for line in events_of(text)]
-    return assemble([_row(line, fields) for line, fields in rows if not _is_metric_only(fields)], requested)
+    events = [_row(line, fields) for line, fields in rows if not _is_metric_only(fields)]
+    return assemble(events, requested, started_together=started_together)
 
 
 def _is_metric_only(fields: Sequence[str]) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from runner.contract.report import Reading, Status
-from runner.perf.parse.checks import check_clocks, check_rates
+from runner.perf.parse.checks import check_clocks, check_rates, check_running_times
 from runner.perf.parse.lines import Line, PerfOutputError
 from runner.perf.parse.names import OWN_CLOCKS, Name, read_name
 from runner.perf.parse.rows import SECONDS, Row
@@ -31,15 +31,18 @@ class PerfResult:
         return bool(self.in_user_space)
 
 
-def assemble(rows: Sequence[Row], requested: Collection[str] = ()) -> PerfResult:
+def assemble(rows: Sequence[Row], requested: Collection[str] = (), *, started_together: bool = True) -> PerfResult:
     """Turn rows into readings, one for each metric.
 
     ``requested`` are the events of perf's command line. Only with them, missing and misnamed events
-    are noticed.
+    are noticed. ``started_together`` is false for counters that were enabled one after the other in a program
+    that already ran: their running times may differ as far as the scheduler likes.
     """
     if not rows:
         raise PerfOutputError("perf printed no event at all")
     check_clocks(rows)
+    if started_together:
+        check_running_times(rows)
     check_rates(rows)
     by_metric: dict[str, dict[str, Row]] = {}
     for row in rows:
