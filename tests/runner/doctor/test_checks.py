@@ -179,6 +179,15 @@ def test_disk(free: int | None, status: str, tmp_path: Path) -> None:
     assert found(made_up(tmp_path, free_bytes=lambda folder: free), "disk")[0] == status
 
 
+def test_a_disk_that_allows_no_programs(noexec_folder: Path, tmp_path: Path) -> None:
+    status, finding, remedy = found(made_up(tmp_path, home=noexec_folder / "home"), "disk")
+    assert (status, finding) == (
+        "problem",
+        f"{noexec_folder}/home is on a file system that allows no programs (noexec)",
+    )
+    assert "FAULTWATCH_HOME" in remedy
+
+
 def test_user(tmp_path: Path) -> None:
     host = made_up(tmp_path)
     assert found(host, "user")[0] == "ok"

@@ -1,3 +1,4 @@
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -118,6 +119,26 @@ def test_the_state_of_the_process_is_part_of_the_environment(tmp_path: Path) -> 
     report = report_of("true", tmp_path, output="none")
     assert report.environment.knobs.items() >= ProcessState(page_cache=page_cache_knob(None)).knobs().items()
     assert "tool.python3" in report.environment.knobs, "and what the build and the program find on this host"
+
+
+def test_the_tools_are_those_on_the_path_of_the_workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = [tmp_path / name for name in ("build", "run", "caller")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "odd-tool").write_text("#!/bin/sh\n")
+        (folder / "odd-tool").chmod(0o755)
+    built, ran, caller = folders
+    monkeypatch.setenv("PATH", f"{caller}:{os.environ['PATH']}")
+    workload = Workload.model_validate(
+        {
+            "workload": {"name": "w"},
+            "build": {"command": "odd-tool", "environment": {"PATH": f"{built}:/usr/bin:/bin"}},
+            "run": {"command": "odd-tool", "environment": {"PATH": f"{ran}:/usr/bin:/bin"}},
+        }
+    )
+    knobs = bench().environment_of(workload, cases(workload)[0]).knobs
+    assert knobs["tool.odd-tool"].startswith(f"{built}/odd-tool, ")
+    assert knobs["program"].startswith(f"{ran}/odd-tool, ")
 
 
 def test_a_result_file_is_read_afresh_after_each_execution(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from runner.contract.report import Status
 from runner.doctor.counting import require_measurable
 from runner.errors import FaultwatchError
 from runner.perf.attach import AttachedPerf
-from runner.perf.session import Execution, ExecutionFailure, count
+from runner.perf.session import Execution, ExecutionFailure, count, count_together
 from runner.process_state import system_calls
+from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
 
 pytestmark = pytest.mark.perf
@@ -149,6 +150,20 @@ def test_a_child_that_was_killed_for_memory_is_a_failure(programs: Path) -> None
         pytest.skip("this host does not let us limit memory")
     with pytest.raises(ExecutionFailure, match=r"lost a process by SIGKILL.*memory limit 8388608 bytes"):
         count(["sh", "-c", "./touch-pages 10000; exit 0"], directory=programs, state=state, timeout=20)
+
+
+@pytest.mark.parametrize(("added_up", "status"), [(7000, Status.NOT_COUNTED), (9_000_000, Status.COUNTED)])
+def test_a_group_that_counted_fewer_faults_than_its_processes_took_has_no_count(
+    added_up: int, status: Status, programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A group as the kernel shows it for up to two seconds: with sums from before the programs.
+    (tmp_path / "memory.stat").write_text(f"pgfault {added_up}\n")
+    monkeypatch.setattr(MemoryGroup, "apply", lambda group: setattr(group, "folder", tmp_path))
+    monkeypatch.setattr(MemoryGroup, "undo", lambda group: setattr(group, "folder", None))
+    state = ProcessState(huge_pages="never")
+    # One of them takes fewer faults than the sum, both together more.
+    done = count_together(["./touch-pages", "5000"], directory=programs, state=state, timeout=20, processes=2)
+    assert done.group["cgroup:pgfault"].status is status
 
 
 def test_events_of_the_kernel_alone_are_not_zero_where_only_user_space_is_counted() -> None:
