@@ -242,8 +242,7 @@ class Trial:
         if not as_left:
             self._make_cold()
         if self.workload.run.output_file is not None:
-            # The result file of an earlier execution must not count as this one's.
-            result_file(self._tree, self.workload.run.output_file).unlink(missing_ok=True)
+            self._remove_result(self.workload.run.output_file)
         burst = count_together(
             self._case.command,
             directory=self._tree,
@@ -258,6 +257,15 @@ class Trial:
         )
         each = [sample_of(execution, self.workload, self._tree) for execution in burst.executions]
         return combine_processes(each, burst.group)
+
+    def _remove_result(self, name: str) -> None:
+        """Remove the result file of an earlier execution, which must not count as this one's."""
+        try:
+            result_file(self._tree, name).unlink(missing_ok=True)
+        except NotADirectoryError:
+            pass  # As if it did not exist.
+        except OSError as error:
+            raise ExecutionFailure(f"the result file {name} cannot be removed: {error.strerror}") from None
 
     def _make_cold(self) -> None:
         try:
