@@ -34,7 +34,7 @@ from runner.host.trust import HostTrust
 from runner.mapped_files.fault_kinds import with_fault_kinds
 from runner.mapped_files.tree_watch import TreeWatch
 from runner.mapped_files.trial_files import KnownFiles, TrialFiles, page_cache_knob
-from runner.measuring.cold_files import make_cold
+from runner.measuring.cold_files import OutsideError, make_cold
 from runner.measuring.derived_metrics import result_file, sample_of
 from runner.measuring.process_totals import combine_processes
 from runner.measuring.sampling import mark_outliers
@@ -273,6 +273,8 @@ class Trial:
         except FileNotFoundError as error:
             name = os.path.relpath(error.filename, self._tree)
             raise ExecutionFailure(f"[run] files: {name} does not exist in this revision") from None
+        except OutsideError as error:
+            raise ExecutionFailure(f"[run] files: {error}") from None
         except OSError as error:
             raise ExecutionFailure(f"[run] files: {error.filename}: {error.strerror}") from None
 

@@ -88,17 +88,29 @@ def test_a_program_that_a_real_time_signal_ends_is_a_failure(number: int, tmp_pa
     assert f"was ended by SIGRTMIN+{number - 34}" in report.failure.message
 
 
-def test_a_cold_file_that_a_revision_lacks_is_a_failure(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("data/input", "data/input does not exist in this revision"),
+        ("loop", "/loop: Too many levels of symbolic links"),
+        ("loop/input", "/loop/input: Too many levels of symbolic links"),
+        ("file/input", "/file/input: Not a directory"),
+    ],
+)
+def test_a_cold_file_that_a_revision_lacks_is_a_failure(name: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").touch()
     workload = Workload.model_validate(
         {
             "workload": {"name": "script"},
-            "run": {"command": ["true"], "page_cache": "cold", "files": ["data/input"]},
+            "run": {"command": ["true"], "page_cache": "cold", "files": [name]},
         }
     )
     case = cases(workload)[0]
     report = measure(workload, case, tmp_path, bench=bench(), subject="subject", revision=REVISION)
     assert report.failure
-    assert "data/input does not exist in this revision" in report.failure.message
+    assert report.failure.message.startswith("[run] files: ")
+    assert said in report.failure.message
 
 
 def test_a_failure_says_what_happened(tmp_path: Path) -> None:
