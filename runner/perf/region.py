@@ -63,7 +63,12 @@ class Region:
         self._problem = ""
         self._pending = b""
         self._commands, self._program_control = os.pipe()
-        self._program_ack, self._acks = os.pipe()
+        try:
+            self._program_ack, self._acks = os.pipe()
+        except OSError:
+            os.close(self._commands)
+            os.close(self._program_control)
+            raise
         # A program that sends commands without end and reads no answers must not block the runner.
         os.set_blocking(self._acks, False)
         os.dup2(self._program_control, CONTROL_FD, inheritable=True)

@@ -1,4 +1,4 @@
-"""Made-up machines: the files below ``machines/``, unpacked into a folder that stands for ``/``. And odd file systems."""
+"""Made-up machines, unpacked from the files below ``machines/`` into a folder that stands for ``/``; a file system."""
 
 import subprocess
 from collections.abc import Callable, Iterator

@@ -1,5 +1,6 @@
 """Real programs under real perf stat."""
 
+import errno
 import os
 import resource
 import subprocess
@@ -164,6 +165,38 @@ def test_a_group_that_counted_fewer_faults_than_its_processes_took_has_no_count(
     # One of them takes fewer faults than the sum, both together more.
     done = count_together(["./touch-pages", "5000"], directory=programs, state=state, timeout=20, processes=2)
     assert done.group["cgroup:pgfault"].status is status
+
+
+def test_more_processes_than_there_are_descriptors_for_are_refused_with_what_to_do(programs: Path) -> None:
+    state = ProcessState(huge_pages="never")
+
+    def run_together(processes: int) -> None:
+        count_together(["true"], directory=programs, state=state, timeout=20, processes=processes)
+
+    run_together(1)  # what is made once needs descriptors too
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    before = len(os.listdir("/proc/self/fd"))
+    most = max(int(name) for name in os.listdir("/proc/self/fd"))
+    for room in range(20, 50, 6):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most + room, hard))
+        try:
+            with pytest.raises(FaultwatchError, match=r"^20 processes at once need more open files .*ulimit -n"):
+                run_together(20)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert len(os.listdir("/proc/self/fd")) == before, "none of them stays open"
+
+
+def test_a_control_group_for_which_there_is_no_descriptor_is_no_fault_of_the_group(
+    programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(group: MemoryGroup, pid: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(MemoryGroup, "admit", refuse)
+    for number, said in ((errno.EMFILE, "need more open files"), (errno.EBUSY, "control group: Device or resource")):
+        with pytest.raises(FaultwatchError, match=said):
+            run(programs, "true")
 
 
 def test_events_of_the_kernel_alone_are_not_zero_where_only_user_space_is_counted() -> None:
