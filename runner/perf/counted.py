@@ -24,7 +24,6 @@ from runner.perf.region import Region, descendants
 from runner.perf.second_witness import Account, objection
 from runner.process_state.memory_group import MemoryGroup
 
-
 OUT_OF_FILES = frozenset({errno.EMFILE, errno.ENFILE})
 """Errors of the kernel where this process, or this host, has no more file descriptors."""
 
