@@ -157,10 +157,12 @@ class Region:
             with suppress(_ChildEndedError):
                 return self._attached_to(program, pid), program
         with _stopped(lambda: self._find(pid)) as program:
-            try:
-                return self._attached_to(program, pid), program
-            except _ChildEndedError:
-                raise AttachError("its children end faster than perf can attach to them") from None
+            # A child that was about to end does so although it was stopped; there are fewer each time.
+            for _ in range(len(program)):
+                with suppress(_ChildEndedError):
+                    return self._attached_to(program, pid), program
+                program = list(self._find(pid))
+        raise AttachError("its children end faster than perf can attach to them")
 
     def _attached_to(self, program: Sequence[int], pid: int) -> AttachedPerf:
         perf = AttachedPerf(program, self._events)
