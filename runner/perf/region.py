@@ -156,12 +156,13 @@ class Region:
                 raise AttachError("the program could not be found")
             with suppress(_ChildEndedError):
                 return self._attached_to(program, pid), program
-        with _stopped(lambda: self._find(pid)) as program:
+        with _stopped(lambda: self._find(pid)) as stopped:
+            program = stopped
             # A child that was about to end does so although it was stopped; there are fewer each time.
-            for _ in range(len(program)):
+            for _ in stopped:
                 with suppress(_ChildEndedError):
                     return self._attached_to(program, pid), program
-                program = list(self._find(pid))
+                program = self._find(pid)
         raise AttachError("its children end faster than perf can attach to them")
 
     def _attached_to(self, program: Sequence[int], pid: int) -> AttachedPerf:
