@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import chain
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -61,8 +62,8 @@ def drift_to_order(
 ) -> tuple[Drift | None, int]:
     """Return the drift for which the service is to order a bisect by itself, and how many runs that may take.
 
-    The drift is None where it is to order none: the policy, the day's runs or the hosts do not allow any, or no open
-    range can be narrowed by measurements.
+    The drift is None where it is to order none: the policy, the day's runs or the hosts do not allow any, or no
+    measurement makes the commit of an open event more certain.
     """
     policy = subjects.policies(session, [subject])[subject]
     allowed = drifts_to_bisect.runs_allowed(
@@ -81,7 +82,11 @@ def drift_to_order(
             and not _is_of_pull_request(session, drift)
         )
 
-    drift = drifts_to_bisect.drift_to_order(_open_ranges(session, subject), is_free, now)
+    # What may be one of several commits is narrowed down before only candidates are proven.
+    events_in_turn = chain.from_iterable(
+        _open_events(session, subject, certainty) for certainty in (Certainty.RANGE, Certainty.SINGLE)
+    )
+    drift = drifts_to_bisect.drift_to_order(events_in_turn, is_free, now)
     return drift, allowed
 
 
@@ -102,10 +107,10 @@ def why_settled(session: Session, drift_id: str) -> tuple[str, bool]:
     return narrowed, not event.found or not event.confirmed
 
 
-def _open_ranges(session: Session, subject: str) -> Iterator[OpenEvent]:
-    """Yield the open events of a subject whose drifts several commits can have caused, the most important first."""
+def _open_events(session: Session, subject: str, certainty: Certainty) -> Iterator[OpenEvent]:
+    """Yield the open events of a subject whose commit is so certain, the most important first."""
     filter_ = events.EventFilter(
-        subject=subject, open=True, found=True, certainty=Certainty.RANGE, below_floor=False, snoozed=False
+        subject=subject, open=True, found=True, certainty=certainty, below_floor=False, snoozed=False
     )
     bisected = bisect_results.bisected_events(session, subject)
     for offset in range(0, _MOST, _AT_ONCE):

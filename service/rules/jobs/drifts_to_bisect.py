@@ -1,4 +1,4 @@
-"""Decides which drifts of a subject are bisected next: those that several commits can have caused. Pure."""
+"""Decides which drifts of a subject are bisected next: those whose commit is not proven. Pure."""
 
 from __future__ import annotations
 
@@ -114,7 +114,9 @@ def drift_to_order(events: Iterable[OpenEvent], is_measurable: Callable[[Drift],
         Returns whether a host can measure the drift's case now.
     """
     waiting = (event for event in events if not event.silenced and may_be_bisected(event.bisects, now))
-    chosen = (drift_to_bisect(event.drifts, is_measurable) for event in waiting)
+    chosen = (
+        drift_to_bisect(event.drifts, is_measurable) or drift_to_prove(event.drifts, is_measurable) for event in waiting
+    )
     return next((drift for drift in chosen if drift is not None), None)
 
 
@@ -124,16 +126,28 @@ def drift_to_bisect(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bo
     A single candidate needs no bisect; neither a commit nor a bisect explains a change of the configuration; and a
     suspicion may end by itself.
     """
-    unclear = [
-        drift
-        for drift in drifts
-        if drift.series_id != NO_SERIES
-        and drift.cause is Cause.COMMIT
-        and not drift.evidence.wants_rerun
-        and (len(drift.candidates) > 1 or not drift.candidates_known)
-    ]
+    unclear = [drift for drift in drifts if len(drift.candidates) > 1 or not drift.candidates_known]
+    return _cheapest(unclear, is_measurable)
+
+
+def drift_to_prove(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
+    """Return the drift of an event whose only candidate takes the fewest runs to prove; None where there is none.
+
+    The only candidate of a range is not yet a fact: what else changed on the host between both runs may have moved the
+    level. It is one after both commits were measured interleaved.
+    """
+    return _cheapest(
+        (drift for drift in drifts if len(drift.candidates) == 1 and drift.candidates_known), is_measurable
+    )
+
+
+def _cheapest(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
     in_order = sorted(
-        unclear,
+        (
+            drift
+            for drift in drifts
+            if drift.series_id != NO_SERIES and drift.cause is Cause.COMMIT and not drift.evidence.wants_rerun
+        ),
         key=lambda drift: (
             not metric(drift.metric).exact,
             not drift.candidates_known,

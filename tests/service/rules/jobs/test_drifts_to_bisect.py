@@ -55,6 +55,18 @@ def test_of_an_event_the_cheapest_bisect_is_chosen() -> None:
     assert chosen(noisy, wide) == wide
 
 
+def test_an_only_candidate_is_proven_after_all_ranges() -> None:
+    single, several = drift(1, id="a"), drift(3, id="b")
+
+    def ordered(*drifts: Drift, measurable: bool = True) -> Drift | None:
+        return drifts_to_bisect.drift_to_order([OpenEvent(drifts, silenced=False)], lambda _: measurable, NOW)
+
+    assert ordered(single) == single
+    assert ordered(single, several) == several
+    assert ordered(single, measurable=False) is None
+    assert ordered(drift(0), drift(1, cause=Cause.CONFIG), drift(1, series_id=0)) is None
+
+
 def ended(state: State = State.FAILED, *, hours: float = 1, runs: int = 0, by_service: bool = True) -> OrderedBisect:
     at = NOW - timedelta(hours=hours)
     return OrderedBisect(at, state, runs, None if state.open else at, by_service)
