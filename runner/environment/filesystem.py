@@ -12,7 +12,7 @@ def knobs(tree: Tree, directory: Path) -> Knobs:
     best: tuple[int, Knobs] = (-1, {})
     for line in tree.lines("proc/self/mountinfo"):
         mount, _, source = line.partition(" - ")
-        fields, kind = mount.split(), source.split()
+        fields, kind = mount.split(" "), source.split(" ")
         if len(fields) < 5 or len(kind) < 3:
             continue
         point = re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), fields[4])

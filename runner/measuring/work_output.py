@@ -6,6 +6,7 @@ several benchmarks, their operations and seconds are added up.
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -59,7 +60,8 @@ def read_work(text: str, form: str, pattern: str | None = None) -> WorkDone:
 
 
 def _json_line(text: str) -> WorkDone:
-    document = json.loads(text.strip().splitlines()[-1])
+    # Not str.splitlines(), because a text in JSON can hold other ends of lines as they are.
+    document = json.loads(re.split(r"[\r\n]", text.strip())[-1])
     stated = {key: document[key] for key in STATED if _is_number(document.get(key)) and document[key] >= 0}
     return WorkDone(document["operations"], document["seconds"], stated)
 

@@ -30,7 +30,8 @@ class Tree:
 
     def lines(self, name: str | Path, limit: int = 1 << 20) -> list[str]:
         """Return the lines of a file; an empty list if it cannot be read."""
-        return (self.text(name, limit) or "").splitlines()
+        text = self.text(name, limit)
+        return text.split("\n") if text else []  # A name can hold what str.splitlines() takes for a line's end.
 
     def integer(self, name: str | Path) -> int | None:
         """Return the number in a file, or ``None`` if it contains none."""

@@ -40,6 +40,8 @@ def _dumped(suite: pyperf.BenchmarkSuite) -> str:
     ("form", "text", "operations", "seconds"),
     [
         ("json", 'noise\n{"operations": 50, "seconds": 0.5}\n', 50, 0.5),
+        ("json", '50 %\r100 %\r{"operations": 50, "seconds": 0.5}\r\n', 50, 0.5),
+        ("json", '{"operations": 50, "seconds": 0.5, "name": "a\u2028b"}', 50, 0.5),
         ("google-benchmark", json.dumps(GOOGLE), 1010, 1.002),
         ("hyperfine", json.dumps(HYPERFINE), 3, 0.3),
         ("pytest-benchmark", json.dumps(PYTEST), 50, 5.0),

@@ -2,6 +2,8 @@
 
 import os
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
 
@@ -12,14 +14,24 @@ pytestmark = pytest.mark.perf
 
 def test_a_child_that_ends_although_it_was_stopped_is_left_out() -> None:
     gone = (1 << 22) + 1  # the kernel gives no process such a number
-    with subprocess.Popen(["sleep", "60"]) as program:
+    with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as program:
         both, alone = [program.pid, gone], [program.pid]
         # Perf meets the child three times while it runs, and once when it was stopped.
         found = iter([both, alone, both, alone, both, alone, both, both, alone])
-        with Region(["task-clock"], lambda _: next(found, alone)) as region:
-            os.write(CONTROL_FD, b"enable\n")
-            region.serve(program.pid)
-            assert os.read(ACK_FD, 10) == b"ack\n"
+        try:
+            with Region(["task-clock"], lambda _: next(found, alone)) as region:
+                os.write(CONTROL_FD, b"enable\n")
+                region.serve(program.pid)
+                assert os.read(ACK_FD, 10) == b"ack\n"
+                before = processor_time(program.pid)
+                while processor_time(program.pid) == before:  # perf counts nothing of a program that does not run
+                    time.sleep(0.01)
+                reading = region.readings()["region:task-clock"]
+        finally:
             program.kill()
-            reading = region.readings()["region:task-clock"]
-    assert reading.value is not None, reading.reason
+    assert reading.value, reading.reason
+
+
+def processor_time(process: int) -> int:
+    """Return the clock ticks for which a process ran in user mode."""
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11])
