@@ -1,6 +1,6 @@
 """``faultwatch bisect``: find the commits of a range, or the settings, that moved a metric."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -236,7 +236,7 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool, pool: tu
         searches[0].model_dump(mode="json"),
         as_json=request.as_json,
         output_file=request.output_file,
-        show=lambda: click.echo("\n".join(_result(searches[0], by_commit, request.metric))),
+        show=lambda: click.echo("\n".join(describe_result(searches[0], by_commit, request.metric))),
     )
     return _is_settled(searches[0])
 
@@ -369,21 +369,27 @@ def _line(report: Report, name: str) -> str:
     return f"{report.revision.commit[:10]}  {what}"
 
 
-def _result(search: Search, by_commit: dict[str, Revision], name: str) -> list[str]:
+def describe_result(search: Search, by_commit: Mapping[str, Revision], name: str) -> list[str]:
+    """Return the lines that a terminal shows of a search: only a commit whose proof stands is shown without doubt."""
     from runner.cli.formatting import escape_text
+    from runner.contract.metrics import metric
+    from runner.contract.number_text import quantity
 
+    unit = metric(name).unit
     if isinstance(search.answer, NothingToFind):
-        return [search.answer.sentence]
+        return [escape_text(search.answer.sentence)]
     lines = []
     for culprit in search.answer.culprits if isinstance(search.answer, Found) else ():
+        doubt = "" if culprit.proof and culprit.proof.state is ProofState.STANDS else "suspect, not proven: "
         if len(culprit.candidates) == 1:
-            lines.append(f"{culprit.commit[:10]} {by_commit[culprit.commit].title!r}")
+            lines.append(f"{doubt}{culprit.commit[:10]} {by_commit[culprit.commit].title!r}")
         else:
             count = len(culprit.candidates)
-            lines.append(f"one of {count} commits, which measurements of the range cannot tell apart:")
+            lines.append(f"{doubt}one of {count} commits, which measurements of the range cannot tell apart:")
             lines += [f"  {commit[:10]} {by_commit[commit].title!r}" for commit in culprit.candidates[:_LISTED]]
             lines += [f"  and {count - _LISTED} more"] if count > _LISTED else []
-        lines.append(f"  {name}: {culprit.before} at {culprit.parent[:10]} → {culprit.after} at {culprit.commit[:10]}")
+        before, after = quantity(culprit.before, unit, culprit.after), quantity(culprit.after, unit, culprit.before)
+        lines.append(f"  {name}: {before} at {culprit.parent[:10]} → {after} at {culprit.commit[:10]}")
         if culprit.proof is None:
             lines.append(f"  to prove it: faultwatch compare {culprit.parent[:10]}..{culprit.commit[:10]}")
         else:
