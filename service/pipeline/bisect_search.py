@@ -100,6 +100,7 @@ def _answer(
     question: Question,
     seen: Sequence[Observation],
     sharing: Sharing,
+    *,
     gone: frozenset[str] = frozenset(),
 ) -> Answer:
     """Return the next step.
@@ -133,7 +134,7 @@ def _answer(
         others = [culprit for culprit in culprits if culprit.commit not in gone]
         cleared = question.model_copy(update={"cleared": question.cleared | refuted})
         given_up = proof.give_up(question, others, len(gone), seen)
-        return given_up or _answer(session, request, cleared, seen, sharing, gone)
+        return given_up or _answer(session, request, cleared, seen, sharing, gone=gone)
     found = Found(culprits=culprits)
     return proof.next_proof(question, found, seen, sharing.proofs) if request.prove else found
 

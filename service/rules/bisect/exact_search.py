@@ -65,8 +65,8 @@ def search(
         good, bad = values[question.good], values[question.bad]
         if not state.differ(good, bad):
             least = f", and differences of less than {number(question.least)} do not matter" if question.least else ""
-            ends = f"good {question.quantity(good, bad)}, bad {question.quantity(bad, good)}"
-            return Refused(sentence=f"The ends do not differ: {ends}{least}.")
+            both = f"good {question.quantity(good, bad)}, bad {question.quantity(bad, good)}"
+            return Refused(sentence=f"The ends do not differ: {both}{least}.")
         if state.explain(question.good, question.bad):
             return Found(culprits=tuple(_in_order(state.culprits.values(), graph)))
         if len(state.gaps) + len(state.culprits) > MOST_PLACES:

@@ -286,6 +286,4 @@ def _doubt(question: Question, measurements: _Measurements, good: int, bad: int,
         f"(n = {len(values)})"
         for name, values, mean, other in zip(("good", "bad"), ends, means, reversed(means), strict=True)
     )
-    return (
-        f"it is not certain that the ends differ: {levels}, which are the same with a probability of {number(none)}"
-    )
+    return f"it is not certain that the ends differ: {levels}, which are the same with a probability of {number(none)}"

@@ -192,7 +192,7 @@ def _evidence(progress: BisectProgress | None, culprits: Sequence[Culprit]) -> d
     return {
         "evidence": view,
         "evidence_scripts": profile.scripts() if view else [],
-        "evidence_command": commands.profile(request_.case, request_.subject, culprit.parent, culprit.commit),
+        "evidence_command": commands.profile(request_.case, culprit.parent, culprit.commit),
     }
 
 

@@ -64,13 +64,17 @@ def described(state: ProofState | None) -> list[str]:
     culprit = Culprit(commit=commit, parent=parent, before=2662, after=2713.25, candidates=(commit,), proof=proof)
     revision = Revision.model_construct(commit=commit, title="Note")
     search = Search(commits=3, known=3, answer=Found(culprits=(culprit,)))
-    return describe_result(search, {commit: revision}, "minor-faults")
+    return describe_result(search, {commit: revision}, "minor-faults", lambda span: f"compare {span}")
 
 
 def test_only_a_commit_whose_proof_stands_is_shown_without_doubt() -> None:
     assert described(ProofState.STANDS)[0] == "cccccccccc 'Note'"
     for state in (ProofState.OPEN, ProofState.FAILS, None):
         assert described(state)[0] == "suspect, not proven: cccccccccc 'Note'"
+
+
+def test_the_proof_that_is_suggested_works_where_the_search_was_typed() -> None:
+    assert described(None)[2] == "  to prove it: compare bbbbbbbbbb..cccccccccc"
 
 
 def test_the_levels_of_a_culprit_are_written_as_everywhere() -> None:

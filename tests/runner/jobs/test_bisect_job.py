@@ -27,9 +27,7 @@ def culprit(number: int, state: ProofState | None) -> Culprit:
         ),
     ],
 )
-def test_a_commit_moves_the_metric_only_if_its_proof_stands(
-    states: list[ProofState | None], said: str
-) -> None:
+def test_a_commit_moves_the_metric_only_if_its_proof_stands(states: list[ProofState | None], said: str) -> None:
     found = Found.model_construct(culprits=tuple(culprit(number, state) for number, state in enumerate(states)))
     search = Search.model_construct(answer=found)
     assert result_of(search).sentence == said

@@ -110,7 +110,7 @@ def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
     assert "proven Measured again interleaved with its parent" in text
     assert f"6 commits, {2 + len(runner.measured)} runs, 2 of them stored before" in text
     assert "build failed: make ended with status 2" in text, "a commit that does not build is told with the reason"
-    assert f"faultwatch bisect copy_service {history.commit(3)[:12]}..{history.commit(9)[:12]} --repo ./copyd" in text
+    assert f"faultwatch bisect copy_service {history.commit(3)[:12]}..{history.commit(9)[:12]} --repo ." in text
 
     source = page(client, address)
     rows = source.count("<g><title>")
@@ -129,7 +129,7 @@ def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
     assert "Bisect 1 done It was found." in read(client, f"/drifts/{moved}")
 
     # Why it moves: the command that finds out, and once both sides are profiled what those show.
-    told = f"faultwatch profile copy_service {history.commit(3)[:12]}..{history.commit(4)[:12]} --repo ./copyd"
+    told = f"faultwatch profile copy_service {history.commit(3)[:12]}..{history.commit(4)[:12]} --repo ."
     assert told in text
     for number, touched in ((3, 100), (4, 9000)):
         about = {"subject": history.SUBJECT, "revision": history.revision(number), "case": history.CASE}

@@ -274,7 +274,7 @@ def test_a_command_is_copied(service: str, opened: Opener) -> None:
     watched = opened(service, **MODES["desktop"], permissions=["clipboard-read", "clipboard-write"])
     page = watched.open(f"/runs/{history.run_id(0)}")
     page.get_by_role("button", name="Copy the command that measures it again").click()
-    assert page.evaluate("navigator.clipboard.readText()").startswith("faultwatch measure copy_service --repo ./copyd")
+    assert page.evaluate("navigator.clipboard.readText()").startswith("faultwatch measure copy_service --repo .")
 
 
 def test_everything_is_reached_by_the_keyboard(measured: Watched) -> None:

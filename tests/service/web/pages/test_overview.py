@@ -9,7 +9,7 @@ def test_an_empty_service_says_what_to_do_next(empty: FlaskClient) -> None:
     text = read(empty, "/")
     assert "Nothing is measured yet" in text
     assert "faultwatch doctor" in text
-    assert "faultwatch history workloads/NAME" in text
+    assert "faultwatch history HEAD~20..HEAD" in text
 
 
 def test_the_most_important_event_is_first_with_size_cause_and_what_to_do(
