@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from service.pipeline.name_commit import named_commit
 from service.rules.imported_runs import is_imported
+from service.rules.series import candidate_commits
 from service.schemas.history import Candidate
 from service.store import environments, refs, revisions
 from service.store.models import Case, Environment, Host, RefRow, Run, Series, Subject
@@ -29,10 +30,13 @@ class CheckedBisect:
         The values of the form, with the full hashes of its commits.
     objections
         By field: what is wrong with it and what to write instead, in a sentence.
+    range
+        The commits that ``bad`` contains and ``good`` does not; empty where something is wrong.
     """
 
     values: Mapping[str, str]
     objections: Mapping[str, str] = field(default_factory=dict)
+    range: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +101,16 @@ def check(session: Session, form: Mapping[str, str]) -> CheckedBisect:
             objections["case"] = f"The results of {case} were imported: no host can measure it again."
     ends = {end: _commit(session, subject, values.get(end, ""), end, objections) for end in ("good", "bad")}
     good, bad = ends["good"], ends["bad"]
+    between: frozenset[str] = frozenset()
     if good and bad:
         values |= {"good": good, "bad": bad}
+        parents = revisions.parents(session, session.scalars(select(Subject.id).where(Subject.name == subject)).one())
+        between = candidate_commits.commits_between(parents, good, bad)
         if good == bad:
             objections["bad"] = "Both ends are the same commit: there is nothing to search."
-        elif not revisions.descends(session, subject, good, bad):
+        elif not candidate_commits.descends(parents, bad, good):
             objections["bad"] = f"{bad[:10]} does not descend from {good[:10]}, as far as the service knows."
-    return CheckedBisect(values, objections)
+    return CheckedBisect(values, objections, frozenset() if objections else between)
 
 
 def _commit(session: Session, subject: str, text: str, end: str, objections: dict[str, str]) -> str | None:
@@ -115,17 +122,16 @@ def _commit(session: Session, subject: str, text: str, end: str, objections: dic
 
 
 def _only_imported(session: Session, subject: str, case: str, host: str) -> bool:
-    of_case = (
-        select(Environment.hash)
-        .select_from(Run)
+    # One look into the index of runs for each environment, instead of a walk through all runs of the case.
+    in_environment = (
+        select(Run.number)
         .join(Run.subject)
         .join(Run.case)
         .join(Run.host)
-        .join(Environment, Run.environment_id == Environment.id)
-        .where(Subject.name == subject, Case.name == case, *([Host.name == host] if host else []))
-        .distinct()
+        .where(Run.environment_id == Environment.id, Subject.name == subject, Case.name == case)
+        .where(*([Host.name == host] if host else []))
     )
-    hashes = list(session.scalars(of_case))
+    hashes = list(session.scalars(select(Environment.hash).where(in_environment.exists())))
     known = environments.knobs(session, hashes)
     return bool(hashes) and all(is_imported(known[hash_]) for hash_ in hashes)
 

@@ -19,12 +19,23 @@ from service.rules.series.candidate_commits import are_all_known, commits_betwee
 from service.rules.series.drift_budgets import within_budget
 from service.rules.series.find_drifts import SeriesDrift, find_drifts
 from service.rules.series.floor import calibrated_floor
-from service.rules.series.outline import SeriesOutline
+from service.rules.series.sparkline import Sparkline
 from service.rules.series.tracks import PathPoint
 from service.rules.series.withdrawal import withdrawals
 from service.schemas import history
 from service.schemas.history import Cause
-from service.store import drifts, event_drifts, event_marks, events, outlines, points, profiles, revisions, runs, series
+from service.store import (
+    drifts,
+    event_drifts,
+    event_marks,
+    events,
+    points,
+    profiles,
+    revisions,
+    runs,
+    series,
+    sparklines,
+)
 from service.store.engine.database import Database
 from service.store.models import DriftRow, Revision, Series, Subject
 
@@ -75,7 +86,7 @@ def _refresh(database: Database, series_id: int) -> None:
         assert row is not None
         if row.version == row.judged_version:
             return
-        version, (detected, outline, withdrawn) = row.version, _judge(session, row)
+        version, (detected, sparkline, withdrawn) = row.version, _judge(session, row)
     with database.writing() as session:
         unchanged = select(Series.id).where(Series.id == series_id, Series.version == version)
         if session.scalar(unchanged) is None:
@@ -87,7 +98,7 @@ def _refresh(database: Database, series_id: int) -> None:
             changed = Subject.id == select(Series.subject_id).where(Series.id == series_id).scalar_subquery()
             session.execute(update(Subject).where(changed).values(drifts_version=Subject.drifts_version + 1))
         event_marks.wake_after_run(session, series_id)
-        outlines.store(session, series_id, version, outline)
+        sparklines.store(session, series_id, version, sparkline)
         session.execute(update(Series).where(Series.id == series_id).values(judged_version=version))
 
 
@@ -100,8 +111,8 @@ def _differ(session: Session, series_id: int, detected: list[DriftRow]) -> bool:
     }
 
 
-def _judge(session: Session, row: Series) -> tuple[list[DriftRow], SeriesOutline | None, dict[str, str]]:
-    """Return the drifts of a series, its outline, and why former drifts no longer stand, by their ids."""
+def _judge(session: Session, row: Series) -> tuple[list[DriftRow], Sparkline | None, dict[str, str]]:
+    """Return the drifts of a series, its sparkline, and why former drifts no longer stand, by their ids."""
     head = series.head(row)
     trend = points.trend_of(session, row.id)
     # A count that other things on the host move too, such as context switches, repeats by chance only.
@@ -122,7 +133,7 @@ def _judge(session: Session, row: Series) -> tuple[list[DriftRow], SeriesOutline
     ]
     rows = [_row(view, shift.after.position) for view, shift in zip(views, shifts, strict=True)]
     withdrawn = withdrawals(drifts.of_series(session, row.id), views, judged_points.values(), judged=row.judged)
-    return rows, outlines.compute(trend, views), withdrawn
+    return rows, sparklines.draw(trend, views), withdrawn
 
 
 def _row(view: history.Drift, position: int) -> DriftRow:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import metric
+from service.pipeline.check_bisect import CheckedBisect
 from service.rules.bisect import cost
 from service.rules.bisect.cost import BisectCost
-from service.rules.series.candidate_commits import commits_between
 from service.schemas.history import Candidate, Number
 from service.store import range_runs, revisions
 from service.store.models import Subject
@@ -52,32 +51,35 @@ class BisectPreview:
         return self.levels[0] is not None and self.levels[0] == self.levels[1]
 
 
-def preview(session: Session, values: Mapping[str, str]) -> BisectPreview | None:
-    """Return what a form will order, after :func:`service.pipeline.check_bisect.check` has found nothing wrong with it.
+def preview(session: Session, checked: CheckedBisect) -> BisectPreview | None:
+    """Return what a form will order that has nothing wrong with it.
 
     None where no run of the case can be measured again.
     """
+    values = checked.values
     subject, name = values["subject"], values["metric"]
     of = CaseOnHost(subject, values["case"], values.get("host", ""))
     newest = range_runs.newest_report(session, of)
     if newest is None:
         return None
     subject_id = session.scalars(select(Subject.id).where(Subject.name == subject)).one()
-    between = commits_between(revisions.parents(session, subject_id), values["good"], values["bad"])
     good, bad = (revisions.candidates(session, subject_id, [values[end]])[0] for end in ("good", "bad"))
     of = of._replace(host=newest.host.name)
-    levels = range_runs.levels(session, of, name)
+    levels = range_runs.levels(session, of, name, [good.commit, bad.commit])
     durations = range_runs.durations(session, of)
     return BisectPreview(
         good=good,
         bad=bad,
         levels=(levels.get(good.commit), levels.get(bad.commit)),
-        commits=len(between),
-        measured=len(between & levels.keys()),
+        commits=len(checked.range),
+        measured=len(checked.range & range_runs.measured_commits(session, of, name)),
         host=of.host,
         unit=metric(name).unit,
         durations=durations,
         cost=cost.expected_cost(
-            len(between), exact=metric(name).exact, build_seconds=durations.build, measure_seconds=durations.measure
+            len(checked.range),
+            exact=metric(name).exact,
+            build_seconds=durations.build,
+            measure_seconds=durations.measure,
         ),
     )

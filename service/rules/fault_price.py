@@ -51,8 +51,8 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
     Parameters
     ----------
     spread
-        By how many faults executions on one side differ, where the count varies. Each side may then lie off its level by
-        half of that, so the change may be off by all of it.
+        By how many faults executions on one side differ, where the count varies. Each side may then lie off its level
+        by half of that, so the change may be off by all of it.
     """
     if metric not in PRICED:
         return None

@@ -299,10 +299,10 @@ class Point(Base):
     run: Mapped[Run] = relationship(lazy="raise")
 
 
-class Outline(Base):
-    """A series simplified for small charts: a cache, rebuilt when the version of the series changes."""
+class SparklineRow(Base):
+    """A drawn sparkline of a series: a cache, rebuilt when the version of the series changes."""
 
-    __tablename__ = "outline"
+    __tablename__ = "sparkline"
     series_id: Mapped[int] = mapped_column(ForeignKey("series.id"), primary_key=True, autoincrement=False)
     version: Mapped[int]
     document: Mapped[dict[str, Any]]
@@ -312,8 +312,9 @@ class DriftRow(Base):
     """A drift detected in a series: a cache, rebuilt when the version of the series changes."""
 
     __tablename__ = "drift"
+    __table_args__ = (Index(None, "series_id", "position"),)
     id: Mapped[str] = mapped_column(String(16), primary_key=True)
-    series_id: Mapped[int] = mapped_column(ForeignKey("series.id"), index=True)
+    series_id: Mapped[int] = mapped_column(ForeignKey("series.id"))
     cause: Mapped[Cause]
     committed_at: Mapped[datetime] = mapped_column(index=True)
     position: Mapped[int]

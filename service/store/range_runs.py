@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import or_, select
+from sqlalchemy import Select, or_, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, Report
@@ -35,8 +36,22 @@ class Durations(NamedTuple):
     measure: float | None
 
 
-def levels(session: Session, of: CaseOnHost, metric: str) -> dict[str, Number]:
-    """Return the newest level of a metric at each commit that was measured; runs of searches count too."""
+def levels(session: Session, of: CaseOnHost, metric: str, commits: Collection[str]) -> dict[str, Number]:
+    """Return the newest level of a metric at some commits, of those that were measured; runs of searches count too."""
+    rows = session.execute(
+        _measured(session, of, metric, Revision.commit, Point.value)
+        .where(Revision.commit.in_(commits))
+        .order_by(Run.number)
+    )
+    return {commit: value for commit, value in rows if value is not None}
+
+
+def measured_commits(session: Session, of: CaseOnHost, metric: str) -> set[str]:
+    """Return the commits at which a metric was measured; runs of searches count too."""
+    return set(session.scalars(_measured(session, of, metric, Revision.commit).where(Point.value.is_not(None))))
+
+
+def _measured(session: Session, of: CaseOnHost, metric: str, *columns: Any) -> Select[Any]:
     series = (
         select(Series.id)
         .join(Subject, Series.subject_id == Subject.id)
@@ -44,16 +59,14 @@ def levels(session: Session, of: CaseOnHost, metric: str) -> dict[str, Number]:
         .join(Host, Series.host_id == Host.id)
         .where(Subject.name == of.subject, Case.name == of.case, Host.name == of.host, Series.metric == metric)
     )
-    rows = session.connection().execute(
-        select(Revision.commit, Point.value)
+    return (
+        select(*columns)
         .select_from(Point)
         .join(Run, Point.run_number == Run.number)
         .join(Revision, Run.revision_id == Revision.id)
         .where(Point.series_id.in_(session.scalars(series).all()), Run.outcome == Outcome.MEASURED)
         .where(or_(Run.quarantine.is_(None), Run.quarantine.in_(SEARCHED.values())))
-        .order_by(Run.number)
     )
-    return {commit: value for commit, value in rows if value is not None}
 
 
 def newest_report(session: Session, of: CaseOnHost) -> Report | None:

@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Text, bindparam, cast, func, insert, selec
 from sqlalchemy.orm import Session
 
 from runner import contract
+from service.rules.series import candidate_commits
 from service.rules.series.commit_order import Commit, in_history_order
 from service.schemas.history import Candidate
 from service.store import newest_levels, shared_rows
@@ -89,17 +90,7 @@ def descends(session: Session, subject: str, older: str, newer: str) -> bool:
         return False
     # Parents stand before their children, so no commit outside of this stretch lies between the two.
     stretch = Revision.position.between(positions[older], positions[newer])
-    between = _parents(session, of_subject, stretch)
-    seen: set[str] = set()
-    waiting = [newer]
-    while waiting:
-        commit = waiting.pop()
-        if commit == older:
-            return True
-        if commit in between and commit not in seen:
-            seen.add(commit)
-            waiting += between[commit]
-    return False
+    return candidate_commits.descends(_parents(session, of_subject, stretch), newer, older)
 
 
 def candidates(session: Session, subject_id: int, commits: Iterable[str]) -> list[Candidate]:

@@ -17,6 +17,11 @@ def commits_between(parents: Mapping[str, Iterable[str]], before: str, after: st
     return _contained(parents, [after], older)
 
 
+def descends(parents: Mapping[str, Iterable[str]], newer: str, older: str) -> bool:
+    """Return whether a known commit is an ancestor of another one."""
+    return older != newer and older in _contained(parents, [newer], frozenset())
+
+
 def are_connected(parents: Mapping[str, Iterable[str]], one: str, other: str) -> bool:
     """Return whether two commits have a known ancestor in common, which may be one of them.
 

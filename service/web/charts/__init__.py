@@ -1,1 +1,1 @@
-"""Drawings: trends, sparklines and bisects as documents or SVG."""
+"""Drawings: trends and bisects as documents or SVG."""

@@ -19,6 +19,7 @@ from runner.contract.level import Number, median
 from runner.contract.search import Culprit, Found, ProofState, Prove
 from service.pipeline import bisect_progress, check_bisect, preview_bisect
 from service.pipeline.bisect_progress import BisectProgress
+from service.pipeline.check_bisect import CheckedBisect
 from service.rules.access.scope import Scope
 from service.rules.bisect.question import Observation
 from service.schemas.history import Drift
@@ -89,7 +90,8 @@ def _previewed(form: dict[str, str]) -> dict[str, Any]:
     if question is None:
         return _list_context(form, objections)
     with database().reading() as session:
-        return _list_context(form) | {"preview": preview_bisect.preview(session, question), "previewed": _key(question)}
+        preview = preview_bisect.preview(session, question)
+    return _list_context(form) | {"preview": preview, "previewed": _key(question.values)}
 
 
 def _list_context(form: Mapping[str, str], objections: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
@@ -233,9 +235,10 @@ def order() -> ResponseReturnValue:
     """Order the search of a range of commits, by the form of the list."""
     form = forms.given()
     previewed = form.pop("previewed", "")
-    values, objections = _checked(form)
-    if values is None:
+    checked, objections = _checked(form)
+    if checked is None:
         return _again(form, objections)
+    values = checked.values
     if previewed and previewed != _key(values):  # the form was changed since, or a branch has moved
         return render_template("bisects.html", **_previewed(form)), HTTPStatus.CONFLICT
     name = form.get("author") or None
@@ -245,8 +248,8 @@ def order() -> ResponseReturnValue:
     return redirect(url_for("bisect.show", job_id=job.id), HTTPStatus.SEE_OTHER)
 
 
-def _checked(form: Mapping[str, str]) -> tuple[Mapping[str, str] | None, Mapping[str, str]]:
-    """Return the values of a form with full hashes; or None, and what is wrong with which field."""
+def _checked(form: Mapping[str, str]) -> tuple[CheckedBisect | None, Mapping[str, str]]:
+    """Return a form that can be ordered; or None, and what is wrong with which field."""
     question = {name: value for name, value in form.items() if name != "author"}
     try:
         JobOrder.model_validate({"question": {"kind": "bisect", **question}, "author": form.get("author") or None})
@@ -254,7 +257,7 @@ def _checked(form: Mapping[str, str]) -> tuple[Mapping[str, str] | None, Mapping
         return None, forms.wrong_fields(error)
     with database().reading() as session:
         checked = check_bisect.check(session, {"metric": BisectQuestion.model_fields["metric"].default, **form})
-    return (None, checked.objections) if checked.objections else (checked.values, {})
+    return (None, checked.objections) if checked.objections else (checked, {})
 
 
 def _key(values: Mapping[str, str]) -> str:

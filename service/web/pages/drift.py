@@ -11,14 +11,14 @@ from runner.contract.job import Job
 from service.pipeline.further_runs import FurtherRuns
 from service.rules.access.scope import Scope
 from service.rules.imported_runs import any_imported
+from service.rules.series.sparkline import Sparkline
 from service.schemas.history import Companion, Drift
 from service.schemas.triage import EventSummary
-from service.store import drifts, events, jobs, outlines, runs
+from service.store import drifts, events, jobs, runs, sparklines
 from service.store.jobs import JobFilter
 from service.text import commands
 from service.web.access import guard
 from service.web.access.public_view import published
-from service.web.charts.sparkline import Sparkline, sparkline
 from service.web.current import database
 from service.web.pages import evidence
 from service.web.pages.bisect import bisects_about, proof_of
@@ -48,11 +48,11 @@ def show(drift_id: str) -> Page:
             abort(404, "There is no such drift. Later runs may have shown another level.")
         before, after = (runs.report(session, run_id) for run_id in (drift.run_before, drift.run_after))
         imported = any_imported(before, after)
-        outline = outlines.read(session, [drift.series_id]).get(drift.series_id)
+        sparkline = sparklines.read(session, [drift.series_id]).get(drift.series_id)
         searches = _searches(session, drift_id)
         doubt = FurtherRuns(session, datetime.now(UTC)).end_of_doubt(drift)
     if guard.is_anonymous():
-        return _public_page(published(drift), published(event), sparkline(outline), doubt)
+        return _public_page(published(drift), published(event), sparkline, doubt)
     bisects = bisects_about(drift)
     return Page(
         "drift.html",
@@ -60,7 +60,7 @@ def show(drift_id: str) -> Page:
             "drift": drift,
             "event": event,
             "author": forms.author(),
-            "line": sparkline(outline),
+            "line": sparkline,
             "doubt": doubt,
             "searches": searches,
             "may_order": guard.caller().may(Scope.ORDER) and not imported,

@@ -17,13 +17,13 @@ from service.rules.access.scope import Scope
 from service.rules.events import since as since_rule
 from service.rules.events.advice import what_to_do, who_looks
 from service.rules.events.visit import Visit
+from service.rules.series.sparkline import Sparkline
 from service.schemas.history import Certainty, Direction, Drift
 from service.schemas.triage import EventList, EventOrder, EventSummary, State
-from service.store import events, hosts, outlines, overview, subjects
+from service.store import events, hosts, overview, sparklines, subjects
 from service.store.events import EventCounts, EventFilter
 from service.web.access import guard
 from service.web.access.public_view import published
-from service.web.charts.sparkline import Sparkline, sparkline
 from service.web.current import database
 from service.web.problems import unprocessable
 from service.web.rendering import forms, reader_visit
@@ -236,18 +236,16 @@ def _start(chosen: str, visit: Visit | None, now: datetime) -> datetime | None:
 
 def _rows(store: Session, items: Sequence[EventSummary]) -> list[EventRow]:
     leading = overview.leading_drifts(store, [event.id for event in items], 1)
-    drawn = outlines.read(store, [of_event[0].series_id for of_event in leading.values() if of_event])
+    drawn = sparklines.read(store, [of_event[0].series_id for of_event in leading.values() if of_event])
     rows = []
     further = FurtherRuns(store, datetime.now(UTC))
     for event in items:
         drift = next(iter(leading[event.id]), None)
-        outline = drawn.get(drift.series_id) if drift else None
-        trend = sparkline(outline) if outline else None
         rows.append(
             EventRow(
                 event,
                 drift,
-                trend,
+                drawn.get(drift.series_id) if drift else None,
                 who_looks(event),
                 what_to_do(event, can_be_confirmed=_can_be_confirmed(event, drift, further)),
             )

@@ -11,9 +11,8 @@ from flask import request
 
 from runner.contract import Case
 from service.schemas.history import SeriesSummary
-from service.store import outlines, overview
+from service.store import overview, sparklines
 from service.store.shared_rows import case_key
-from service.web.charts.sparkline import sparkline
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
@@ -41,13 +40,12 @@ def listed() -> Page:
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
     with database().reading() as session:
         series, total = overview.judged(session, _SERIES, offset)
-        drawn = outlines.read(session, [summary.id for summary in series])
+        drawn = sparklines.read(session, [summary.id for summary in series])
     return Page(
         "judged_series.html",
         {
             "cases": _cases(series),
-            "sparklines": {series_id: sparkline(outline) for series_id, outline in drawn.items()},
-            "flagged": {series_id: len(outline.flagged) for series_id, outline in drawn.items()},
+            "sparklines": drawn,
             "shown": len(series),
             "total": total,
             "offset": offset,

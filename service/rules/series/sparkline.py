@@ -1,0 +1,68 @@
+"""Draws a series as a sparkline, in the size of a word. Pure.
+
+A list shows dozens of them, so that they are drawn once, when a series is judged, and stored as paths of SVG.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from service.rules.series.downsample import extremes
+from service.schemas.history import Number, View
+
+WIDTH, HEIGHT = 160, 36
+COLUMNS = 74
+"""How many columns of points there are."""
+MARKS = 32
+"""How many marks of one direction have room, each half covered by the next."""
+_PAD_X, _PAD_Y = 6.0, 7.0
+
+
+class Sparkline(View):
+    """The paths of a sparkline in a box of :data:`WIDTH` × :data:`HEIGHT`."""
+
+    line: str
+    last: tuple[float, float]
+    """The newest value."""
+    worse: str
+    """A triangle for each new level that is for the worse. Each stands on its base."""
+    better: str
+    """A triangle for each new level that is for the better. Each stands on its tip."""
+    flagged: int
+    """Number of new levels, with those that have no room for a mark."""
+
+
+def draw_sparkline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]] = ()) -> Sparkline | None:
+    """Draw values, without the loss of even a step of a single value. Return None if there are no values.
+
+    Parameters
+    ----------
+    flagged
+        Index of the first value of each new level, and whether it is for the worse.
+    """
+    if not values:
+        return None
+    low, span = min(values), max(values) - min(values)
+    step = (WIDTH - 2 * _PAD_X) / max(1, len(values) - 1)
+    left = _PAD_X if len(values) > 1 else WIDTH / 2
+    rise = (HEIGHT - 2 * _PAD_Y) / (span or 1)
+    bottom = HEIGHT - _PAD_Y if span else HEIGHT / 2
+
+    def place(index: int) -> tuple[float, float]:
+        return round(left + index * step, 1), round(bottom - (values[index] - low) * rise, 1)
+
+    drawn = sorted({*extremes(COLUMNS, values), len(values) - 1})
+    marks = [(*place(index), worse) for index, worse in _apart(flagged, len(values))]
+    return Sparkline(
+        line="M" + " ".join(f"{x:g},{y:g}" for x, y in map(place, drawn)),
+        last=place(len(values) - 1),
+        worse="".join(f"M{x:g},{y - 4.5:g}l4.5,8h-9z" for x, y, worse in marks if worse),
+        better="".join(f"M{x:g},{y + 4.5:g}l4.5,-8h-9z" for x, y, worse in marks if not worse),
+        flagged=len(flagged),
+    )
+
+
+def _apart(flagged: Sequence[tuple[int, bool]], count: int) -> list[tuple[int, bool]]:
+    """Return the flags that can be told apart: of those of one direction that cover each other, the newest."""
+    slots = {(index * MARKS // count, worse): index for index, worse in flagged if 0 <= index < count}
+    return sorted((index, worse) for (_, worse), index in slots.items())

@@ -1,0 +1,50 @@
+"""Sparklines of series: drawn when a series is judged, so that no page has to read all of its points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from service.rules.series.sparkline import Sparkline, draw_sparkline
+from service.rules.series.tracks import Trend
+from service.schemas.history import Direction, Drift
+from service.store import drifts, models, points
+
+_MOST_DRAWN = 12
+"""Most missing sparklines that are drawn for one page."""
+_MOST_POINTS = 1000
+"""Longest series whose missing sparkline is drawn for a page."""
+
+
+def store(session: Session, series_id: int, version: int, sparkline: Sparkline | None) -> None:
+    """Store the sparkline of a series."""
+    if sparkline is not None:
+        document = sparkline.model_dump(mode="json")
+        session.merge(models.SparklineRow(series_id=series_id, version=version, document=document))
+
+
+def draw(trend: Trend, drifts_of_series: Iterable[Drift]) -> Sparkline | None:
+    """Draw a path with its drifts."""
+    worse = {drift.run_after: drift.direction is Direction.REGRESSION for drift in drifts_of_series}
+    flagged = [(index, worse[point.run_id]) for index, point in enumerate(trend.path) if point.run_id in worse]
+    return draw_sparkline([point.value for point in trend.path], flagged)
+
+
+def read(session: Session, series: Iterable[int]) -> dict[int, Sparkline]:
+    """Return the sparklines of series. Of the missing ones a few are drawn; the others are left out."""
+    ids = list(dict.fromkeys(series))
+    rows = session.execute(
+        select(models.SparklineRow.series_id, models.SparklineRow.document).where(
+            models.SparklineRow.series_id.in_(ids)
+        )
+    )
+    drawn = {series_id: Sparkline.model_validate(document) for series_id, document in rows}
+    missing = [series_id for series_id in ids if series_id not in drawn][:_MOST_DRAWN]
+    short = select(models.Series.id).where(models.Series.id.in_(missing), models.Series.n_points <= _MOST_POINTS)
+    for series_id in session.scalars(short).all():
+        sparkline = draw(points.arrange(points.of_series(session, series_id)), drifts.of_series(session, series_id))
+        if sparkline is not None:
+            drawn[series_id] = sparkline
+    return drawn
