@@ -105,10 +105,11 @@ def check(session: Session, form: Mapping[str, str]) -> CheckedBisect:
     if good and bad:
         values |= {"good": good, "bad": bad}
         parents = revisions.parents(session, session.scalars(select(Subject.id).where(Subject.name == subject)).one())
-        between = candidate_commits.commits_between(parents, good, bad)
         if good == bad:
             objections["bad"] = "Both ends are the same commit: there is nothing to search."
-        elif not candidate_commits.descends(parents, bad, good):
+        elif candidate_commits.descends(parents, bad, good):
+            between = candidate_commits.commits_between(parents, good, bad)
+        else:
             objections["bad"] = f"{bad[:10]} does not descend from {good[:10]}, as far as the service knows."
     return CheckedBisect(values, objections, frozenset() if objections else between)
 

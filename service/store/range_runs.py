@@ -48,7 +48,8 @@ def levels(session: Session, of: CaseOnHost, metric: str, commits: Collection[st
 
 def measured_commits(session: Session, of: CaseOnHost, metric: str) -> set[str]:
     """Return the commits at which a metric was measured; runs of searches count too."""
-    return set(session.scalars(_measured(session, of, metric, Revision.commit).where(Point.value.is_not(None))))
+    query = _measured(session, of, metric, Revision.commit).where(Point.value.is_not(None))
+    return set(session.connection().scalars(query))
 
 
 def _measured(session: Session, of: CaseOnHost, metric: str, *columns: Any) -> Select[Any]:

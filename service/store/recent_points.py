@@ -47,7 +47,8 @@ def points(session: Session, metric: str, subject: str | None = None, workload: 
     names = {series_id: (subject, host, case, key, of) for series_id, subject, host, case, key, of in named}
     if not names:
         return []
-    rows = session.execute(
+    # Not by the session, which takes half as long again to hand out thousands of rows.
+    rows = session.connection().execute(
         stored.joined(
             *(Point.series_id, Environment.hash, Run.id, Revision.commit, Revision.position),
             *(Run.started_at, Run.quarantine, Point.status, Point.value),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from service.rules.series import revision_text
 from service.store import revisions
 from service.store.models import RefRow, Revision, Subject
 
-_SHORTEST_HASH = 4
+_HASH = re.compile("[0-9a-f]{4,64}")
 _MOST = 5
 """Most commits that one text can mean: more are as many too many."""
 
@@ -99,9 +100,10 @@ def _by_ref(session: Session, name: str, subject: str | None) -> list[NamedCommi
 
 
 def _by_hash(session: Session, prefix: str, subject: str | None) -> list[NamedCommit]:
-    if len(prefix) < _SHORTEST_HASH:
+    if not _HASH.fullmatch(prefix.lower()):
         return []
-    begins = Revision.commit.startswith(prefix.lower(), autoescape=True)
+    # A range, which the index of commits answers: "g" stands behind every digit of a hash.
+    begins = Revision.commit.between(prefix.lower(), f"{prefix.lower()}g")
     return [NamedCommit(*row) for row in session.execute(_commits(subject).where(begins).limit(_MOST))]
 
 
