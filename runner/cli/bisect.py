@@ -387,11 +387,8 @@ def describe_result(
     prove
         Returns the command that compares both ends of a range.
     """
-    from runner.cli.formatting import escape_text
-    from runner.contract.metrics import metric
-    from runner.contract.number_text import quantity
+    from runner.cli.formatting import escape_text, format_quantity
 
-    unit = metric(name).unit
     if isinstance(search.answer, NothingToFind):
         return [escape_text(search.answer.sentence)]
     lines = []
@@ -404,7 +401,8 @@ def describe_result(
             lines.append(f"{doubt}one of {count} commits, which measurements of the range cannot tell apart:")
             lines += [f"  {commit[:10]} {by_commit[commit].title!r}" for commit in culprit.candidates[:_LISTED]]
             lines += [f"  and {count - _LISTED} more"] if count > _LISTED else []
-        before, after = quantity(culprit.before, unit, culprit.after), quantity(culprit.after, unit, culprit.before)
+        before = format_quantity(name, culprit.before, culprit.after)
+        after = format_quantity(name, culprit.after, culprit.before)
         lines.append(f"  {name}: {before} at {culprit.parent[:10]} → {after} at {culprit.commit[:10]}")
         if culprit.proof is None:
             lines.append(f"  to prove it: {prove(f'{culprit.parent[:10]}..{culprit.commit[:10]}')}")

@@ -89,7 +89,10 @@ def knob_state(session: Session, request: KnobSearchRequest) -> KnobSearch:
     """Return the state of a search for knobs."""
     seen = bisect_inputs.mixtures(session, request)
     question = KnobQuestion(
-        knobs=tuple(knob.name for knob in request.knobs), exact=metric(request.metric).exact, least=request.least
+        knobs=tuple(knob.name for knob in request.knobs),
+        exact=metric(request.metric).exact,
+        least=request.least,
+        unit=metric(request.metric).unit,
     )
     return KnobSearch(known=len(seen), answer=knob_search.search(question, seen))
 
@@ -148,7 +151,7 @@ def _refuse_pool(question: Question, seen: Sequence[Observation], sharing: Shari
             sentence="Hosts can share a search only if the metric repeats: the level and the noise of a noisy one "
             "differ between hosts. Search with one of them."
         )
-    why = pool.disagreement(seen, question.least)
+    why = pool.disagreement(seen, question.least, question.unit)
     return Refused(sentence=why) if why else None
 
 
