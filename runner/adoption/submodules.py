@@ -13,7 +13,7 @@ COMMAND = ("git", "submodule", "update", "--init", "--recursive")
 
 def missing_submodules(top: Path) -> tuple[str, ...]:
     """Return the paths of the submodules of a work tree that were never fetched."""
-    lines = _git(top, "git", "submodule", "status", "--recursive").splitlines()
+    lines = _git(top, "git", "submodule", "status", "--recursive").split("\n")
     return tuple(line[1:].partition(" ")[2] for line in lines if line.startswith("-"))
 
 

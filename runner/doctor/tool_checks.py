@@ -10,7 +10,8 @@ from runner.system.mount_options import forbids_programs
 _COMPILERS = {"cc": "gcc", "c++": "g++", "gfortran": "gfortran"}
 """Debian package of each command."""
 _ALLOCATORS = {"jemalloc": "libjemalloc2", "tcmalloc": "libtcmalloc-minimal4", "mimalloc": "libmimalloc-dev"}
-_OLDEST_GIT = (2, 5)
+_OLDEST_GIT = (2, 31)
+"""Older ones know no settings in variables, without which they obey those of a repository."""
 _GIB = 1 << 30
 
 
@@ -46,7 +47,7 @@ def git(host: HostProbe) -> CheckResult:
     if not version or not number:
         return problem("git is not installed", "sudo apt install git")
     if (int(number[1]), int(number[2])) < _OLDEST_GIT:
-        return problem(f"{version} is too old", "install git 2.5 or later")
+        return problem(f"{version} is too old", f"install git {_OLDEST_GIT[0]}.{_OLDEST_GIT[1]} or later")
     return ok(version)
 
 

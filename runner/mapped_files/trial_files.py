@@ -1,5 +1,6 @@
 """Prepares the files that a trial's program maps, before it is measured, and reports what they were."""
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -66,7 +67,7 @@ class TrialFiles:
         self._known = known
         self._sandbox = sandbox
         self._store = PrivateCopies(load_settings().copies)
-        self._untouched = {path.resolve() for path in untouched}
+        self._untouched = {Path(os.path.realpath(path)) for path in untouched}  # also a link that leads to itself
         self._preparations: dict[str, Preparation] = {}
         self._opened: set[Path] = set()
         self._products: set[Path] = set()

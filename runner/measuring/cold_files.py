@@ -5,13 +5,16 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from runner.errors import FaultwatchError
 from runner.mapped_files.residency import evict, residency
 from runner.measuring.spoiled_session import SpoiledSession
 
 
 class EvictionError(SpoiledSession):
     """A file cannot be evicted, so a cold case cannot be measured."""
+
+
+class OutsideError(Exception):
+    """A file of a revision leads out of its build. The message names it."""
 
 
 def make_cold(files: Iterable[Path], *, within: Path | None = None) -> None:
@@ -31,12 +34,12 @@ def make_cold(files: Iterable[Path], *, within: Path | None = None) -> None:
     EvictionError
         If pages stay resident, so that the start would not be cold, or if the file is a folder, a pipe or a device. The
         message names the file and the number of pages.
-    FaultwatchError
+    OutsideError
         If a file lies outside of ``within``.
     """
     for file in files:
-        if within is not None and not file.resolve().is_relative_to(within.resolve()):
-            raise FaultwatchError(f"[run] files: {file} does not lie in the build", "name files of the build only")
+        if within is not None and not Path(os.path.realpath(file)).is_relative_to(within.resolve()):
+            raise OutsideError(f"{file} does not lie in the build")
         # O_NONBLOCK, because opening a pipe in an untrusted tree would wait for its other end for ever.
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
         try:

@@ -45,7 +45,11 @@ def result_file(tree: Path, name: str) -> Path:
         The file lies outside the build, by its name or by a link, or it is not a regular file.
     """
     file = tree / name
-    if not file.resolve().is_relative_to(tree.resolve()):
+    try:
+        is_inside = file.resolve().is_relative_to(tree.resolve())
+    except (OSError, RuntimeError):
+        raise ExecutionFailure(f"the result file {name} is a link that leads to itself") from None
+    if not is_inside:
         raise ExecutionFailure(f"the result file {name} lies outside the build's directory")
     if file.exists() and not file.is_file():
         # Opening a pipe would block forever.

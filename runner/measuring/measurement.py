@@ -1,10 +1,12 @@
 """Measures one case of one revision: a warm-up, then samples. The result is a report."""
 
+import errno
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 
 from runner.contract.report import Build, Case, Report, Revision, Sample, Stage
+from runner.errors import FaultwatchError
 from runner.execution.in_background import in_background
 from runner.measuring.sampling import Sampling
 from runner.measuring.spoiled_session import SpoiledSession
@@ -15,6 +17,14 @@ from runner.subject.build_record import DamagedBuild
 from runner.subject.built_tree import begin_session
 from runner.subject.repository import Repository
 from runner.workload import Workload
+
+_OF_THE_HOST = frozenset(
+    {
+        *(errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM),
+        *(errno.ENOSPC, errno.EPIPE, errno.EROFS, errno.ESTALE),
+    }
+)
+"""Errors of the kernel that no revision causes: the next one would meet them too."""
 
 
 def measure(
@@ -46,13 +56,23 @@ def measure(
     FaultwatchError
         If measuring is impossible on this host. If the program fails, the report contains the failure.
     """
-    trial = Trial(workload, Subject(subject, revision, case, build), bench, tree)
+    measured = Subject(subject, revision, case, build)
+    try:
+        return _measured(Trial(workload, measured, bench, tree), sampling or Sampling.of(workload), progress)
+    except Exception as error:
+        if not _is_of_revision(error):
+            raise
+        # A program can do what nobody has thought of. That must not end the history of the other commits.
+        message = f"Faultwatch has an error, which this revision shows: {type(error).__name__}: {error}"
+        return Trial(workload, measured, bench).failed(Stage.MEASURE, message, traceback.format_exc(), temporary=True)
+
+
+def _measured(trial: Trial, rule: Sampling, progress: Callable[[], None]) -> Report:
     if trial.obstacle:
         return trial.skipped(trial.obstacle)
-    rule = sampling or Sampling.of(workload)
     samples: list[Sample] = []
     try:
-        begin_session(tree)
+        begin_session(trial.tree)
         # The models of a report are built while the program runs, in an execution that is no sample.
         models_built = in_background(Report.model_rebuild)
         try:
@@ -70,10 +90,19 @@ def measure(
         return trial.skipped(str(error), temporary=True)
     except ExecutionFailure as failure:
         return trial.failed(failure.stage, failure.message, failure.log, temporary=failure.temporary)
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        # A program can do what nobody has thought of. That must not end the history of the other commits.
-        message = f"Faultwatch has an error, which this revision shows: {type(error).__name__}: {error}"
-        return trial.failed(Stage.MEASURE, message, traceback.format_exc(), temporary=True)
+
+
+def _is_of_revision(error: Exception) -> bool:
+    """Return whether another revision may be measured in spite of an error that nobody has foreseen."""
+    cause: BaseException | None = error
+    while cause is not None:
+        # A class that is being made turns the interruption by a signal into another error.
+        if isinstance(cause, FaultwatchError | KeyboardInterrupt | MemoryError):
+            return False
+        if isinstance(cause, OSError) and cause.errno in _OF_THE_HOST:
+            return False
+        cause = cause.__cause__ or cause.__context__
+    return True
 
 
 def measure_revision(

@@ -34,7 +34,7 @@ from runner.host.trust import HostTrust
 from runner.mapped_files.fault_kinds import with_fault_kinds
 from runner.mapped_files.tree_watch import TreeWatch
 from runner.mapped_files.trial_files import KnownFiles, TrialFiles, page_cache_knob
-from runner.measuring.cold_files import make_cold
+from runner.measuring.cold_files import OutsideError, make_cold
 from runner.measuring.derived_metrics import result_file, sample_of
 from runner.measuring.process_totals import combine_processes
 from runner.measuring.sampling import mark_outliers
@@ -242,8 +242,7 @@ class Trial:
         if not as_left:
             self._make_cold()
         if self.workload.run.output_file is not None:
-            # The result file of an earlier execution must not count as this one's.
-            result_file(self._tree, self.workload.run.output_file).unlink(missing_ok=True)
+            self._remove_result(self.workload.run.output_file)
         burst = count_together(
             self._case.command,
             directory=self._tree,
@@ -259,12 +258,23 @@ class Trial:
         each = [sample_of(execution, self.workload, self._tree) for execution in burst.executions]
         return combine_processes(each, burst.group)
 
+    def _remove_result(self, name: str) -> None:
+        """Remove the result file of an earlier execution, which must not count as this one's."""
+        try:
+            result_file(self._tree, name).unlink(missing_ok=True)
+        except NotADirectoryError:
+            pass  # As if it did not exist.
+        except OSError as error:
+            raise ExecutionFailure(f"the result file {name} cannot be removed: {error.strerror}") from None
+
     def _make_cold(self) -> None:
         try:
             make_cold(self._cold, within=self._tree if self.sandbox else None)
         except FileNotFoundError as error:
             name = os.path.relpath(error.filename, self._tree)
             raise ExecutionFailure(f"[run] files: {name} does not exist in this revision") from None
+        except OutsideError as error:
+            raise ExecutionFailure(f"[run] files: {error}") from None
         except OSError as error:
             raise ExecutionFailure(f"[run] files: {error.filename}: {error.strerror}") from None
 

@@ -13,17 +13,19 @@ def objection_to(faults: FaultsByFile | None, variables: Mapping[str, str]) -> s
     Parameters
     ----------
     faults
-        What was watched; None if that was impossible. Where records were lost, nothing follows from what is absent.
+        What was watched; None if that was impossible.
     variables
         The environment of the program.
     """
-    if faults is None or faults.lost:
+    if faults is None:
         return ""
     if faults.hidden:
         return (
             f"executes {', '.join(map(repr, faults.hidden[:3]))}, which the kernel hides from perf: it changes its "
             "user (set-user-ID), or this user may not read it"
         )
+    if faults.lost:  # Nothing follows from what is absent.
+        return ""
     mapped = {PurePosixPath(file.path).name for file in faults.files}
     for entry in filter(None, re.split(r"[ :]+", variables.get("LD_PRELOAD", ""))):
         # The loader follows links: libtcmalloc.so.4 is mapped as libtcmalloc.so.4.5.9.

@@ -32,16 +32,16 @@ class ControlledPerf:
 
     def __init__(self, words: Sequence[str], processes: Sequence[int], inherited: Sequence[int] = ()) -> None:
         self._stopped = False
-        self._stderr = os.memfd_create("perf-stderr")
-        control, self._to_perf = os.pipe()
-        self._from_perf, ack = os.pipe()
-        self._own = [self._stderr, self._to_perf, self._from_perf, *inherited]
-        command = [
-            *(perf_program(), *words),
-            *("-D", "-1", "--control", f"fd:{control},{ack}", "-p", ",".join(map(str, processes))),
-        ]
-        log_command(command)
+        self._own = list(inherited)
         try:
+            self._stderr = self._kept(os.memfd_create("perf-stderr"))
+            control, self._to_perf = map(self._kept, os.pipe())
+            self._from_perf, ack = map(self._kept, os.pipe())
+            command = [
+                *(perf_program(), *words),
+                *("-D", "-1", "--control", f"fd:{control},{ack}", "-p", ",".join(map(str, processes))),
+            ]
+            log_command(command)
             self._perf = subprocess.Popen(
                 command,
                 env=dict(BASE_VARIABLES),  # Not the variables of the program, which must not choose a library for perf.
@@ -53,9 +53,9 @@ class ControlledPerf:
         except BaseException:
             self._close_descriptors()
             raise
-        finally:
-            os.close(control)
-            os.close(ack)
+        for perfs in (control, ack):
+            self._own.remove(perfs)
+            os.close(perfs)
 
     def send_command(self, command: str) -> None:
         """Send a command, ``enable`` or ``disable``, and wait until perf acknowledges it.
@@ -101,6 +101,10 @@ class ControlledPerf:
             self._perf.kill()
             self._perf.wait()
         self._close_descriptors()
+
+    def _kept(self, descriptor: int) -> int:
+        self._own.append(descriptor)
+        return descriptor
 
     def _close_descriptors(self) -> None:
         while self._own:

@@ -1,5 +1,6 @@
 """Launches and counts one program: the launcher's command line, its companions, and their results."""
 
+import errno
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,9 @@ from runner.perf.region import EVENTS as REGION_EVENTS
 from runner.perf.region import Region, descendants
 from runner.perf.second_witness import Account, objection
 from runner.process_state.memory_group import MemoryGroup
+
+OUT_OF_FILES = frozenset({errno.EMFILE, errno.ENFILE})
+"""Errors of the kernel where this process, or this host, has no more file descriptors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,10 @@ class CountedProgram:
             self._region = stack.enter_context(Region(REGION_EVENTS, self._processes, self._record))
 
     def program(self) -> Program:
-        """Return the program to start."""
+        """Return the program to start.
+
+        While it starts, an ``OSError`` of :data:`OUT_OF_FILES` says that there are too many programs.
+        """
         order, binary = self._order, launcher()
         confinement = order.sandbox.confinement if order.sandbox else None
         variables = {**order.environment, **(self._region.variables if self._region else {})}
@@ -158,6 +165,8 @@ class CountedProgram:
         try:
             admitted()
         except OSError as error:
+            if error.errno in OUT_OF_FILES:
+                raise
             raise FaultwatchError(f"the program cannot be put into its control group: {error.strerror}") from None
         try:
             for perf in (self._perf, *([] if self._region else self._record([pid]))):

@@ -19,6 +19,8 @@
  *
  *     FAULTS PAGES MAJOR MINOR INODE NAME\0
  *
+ * Where records were lost, a program may have mapped what nobody saw, so it is not taken for hidden.
+ *
  * Each CPU has one buffer, in which mappings and faults are in order of time. Between CPUs there is no order, so the
  * records that were read in one round wait until the next round has shown that no older ones will follow.
  */
@@ -41,7 +43,7 @@
 #define LEAST_RING ((size_t)256 << 10)
 #define LARGEST_RING ((size_t)4 << 20)
 
-enum kind { FAULT, MAP, FORK, EXEC, EXIT };
+enum kind { FAULT, MAP, FORK, EXEC, EXIT, LOSS };
 
 struct entry {
     uint64_t time, start, end;
@@ -54,7 +56,12 @@ struct entry {
 struct ring {
     int event;
     struct perf_event_mmap_page *page;
-    uint64_t size;
+    uint64_t size, newest; /* The time of the last record that was read. */
+};
+
+struct hidden {
+    uint64_t end; /* When the program ended. */
+    int name;
 };
 
 struct name {
@@ -84,7 +91,7 @@ static struct name *names;
 static size_t name_count;
 static struct process *processes;
 static size_t process_count;
-static int *hidden;
+static struct hidden *hidden;
 static size_t hidden_count;
 static uint64_t lost, total, in_kernel;
 static int kernel = 1;
@@ -124,7 +131,7 @@ static void map_ring(int event, size_t bytes)
         void *memory = mmap(NULL, (pages + 1) * page, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
         if (memory != MAP_FAILED) {
             rings = grow(rings, ring_count + 1, sizeof *rings);
-            rings[ring_count++] = (struct ring){event, memory, pages * page};
+            rings[ring_count++] = (struct ring){event, memory, pages * page, 0};
             return;
         }
         if (errno != EPERM && errno != ENOMEM)
@@ -185,7 +192,8 @@ static void add(struct entry entry)
     entries[entry_count++] = entry;
 }
 
-static void add_record(const struct perf_event_header *header)
+/* Add a record of a buffer whose record before has a time, and note its own. */
+static void add_record(const struct perf_event_header *header, uint64_t *newest)
 {
     const char *body = (const char *)(header + 1);
     uint64_t time, longs[8];
@@ -196,6 +204,7 @@ static void add_record(const struct perf_event_header *header)
     case PERF_RECORD_SAMPLE: /* process, thread; time; address */
         memcpy(numbers, body, 8);
         memcpy(longs, body + 8, 16);
+        time = longs[0];
         add((struct entry){.time = longs[0], .start = longs[1], .pid = numbers[0], .kind = FAULT, .name = -1,
                            .in_kernel = (header->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL});
         break;
@@ -222,15 +231,17 @@ static void add_record(const struct perf_event_header *header)
         if (header->misc & PERF_RECORD_MISC_COMM_EXEC)
             add((struct entry){.time = time, .pid = numbers[0], .kind = EXEC, .name = name_of(0, 0, 0, body + 8)});
         break;
-    case PERF_RECORD_LOST: /* event; number */
+    case PERF_RECORD_LOST: /* event; number; the kernel writes it with the first record that has room again */
         memcpy(longs, body, 16);
         lost += longs[1];
+        add((struct entry){.time = time, .start = *newest, .kind = LOSS});
         break;
     case PERF_RECORD_LOST_SAMPLES:
         memcpy(longs, body, 8);
         lost += longs[0];
         break;
     }
+    *newest = time;
 }
 
 static void read_ring(struct ring *ring)
@@ -247,7 +258,7 @@ static void read_ring(struct ring *ring)
             memcpy(joined + until_end, data, size - until_end);
             header = (const void *)joined;
         }
-        add_record(header);
+        add_record(header, &ring->newest);
         tail += size;
     }
     __atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
@@ -307,8 +318,24 @@ static void map(struct process *process, struct mapping new)
     replace(process, first, last - first, parts, count);
 }
 
+/* Take no program for hidden that ran while records were lost, since some time. */
+static void doubt(uint64_t since)
+{
+    size_t sure = 0;
+    for (size_t i = 0; i < process_count; i++)
+        processes[i].executed = -1;
+    for (size_t i = 0; i < hidden_count; i++)
+        if (hidden[i].end < since)
+            hidden[sure++] = hidden[i];
+    hidden_count = sure;
+}
+
 static void apply(const struct entry *entry)
 {
+    if (entry->kind == LOSS) {
+        doubt(entry->start);
+        return;
+    }
     struct process *process = process_of(entry->pid);
     switch (entry->kind) {
     case MAP:
@@ -324,7 +351,7 @@ static void apply(const struct entry *entry)
     case EXIT:
         if (process->executed >= 0) {
             hidden = grow(hidden, hidden_count + 1, sizeof *hidden);
-            hidden[hidden_count++] = process->executed;
+            hidden[hidden_count++] = (struct hidden){entry->time, process->executed};
         }
         process->executed = -1;
         break;
@@ -399,7 +426,7 @@ int main(int count, char **arguments)
     printf("%d %llu %llu %llu %zu%c", kernel, (unsigned long long)lost, (unsigned long long)total,
            (unsigned long long)in_kernel, hidden_count, 0);
     for (size_t i = 0; i < hidden_count; i++)
-        printf("%s%c", names[hidden[i]].text, 0);
+        printf("%s%c", names[hidden[i].name].text, 0);
     for (size_t i = 0; i < name_count; i++)
         printf("%llu %llu %u %u %llu %s%c", (unsigned long long)names[i].faults, (unsigned long long)names[i].pages,
                names[i].major, names[i].minor, (unsigned long long)names[i].inode, names[i].text, 0);

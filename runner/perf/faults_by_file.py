@@ -58,6 +58,7 @@ class FaultsByFile:
         All files that were mapped.
     hidden
         The names of programs that were executed without a trace of what they mapped: the kernel hides them from perf.
+        Without those that ran while records were lost.
     """
 
     total: int

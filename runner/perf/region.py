@@ -63,7 +63,12 @@ class Region:
         self._problem = ""
         self._pending = b""
         self._commands, self._program_control = os.pipe()
-        self._program_ack, self._acks = os.pipe()
+        try:
+            self._program_ack, self._acks = os.pipe()
+        except OSError:
+            os.close(self._commands)
+            os.close(self._program_control)
+            raise
         # A program that sends commands without end and reads no answers must not block the runner.
         os.set_blocking(self._acks, False)
         os.dup2(self._program_control, CONTROL_FD, inheritable=True)
@@ -151,11 +156,14 @@ class Region:
                 raise AttachError("the program could not be found")
             with suppress(_ChildEndedError):
                 return self._attached_to(program, pid), program
-        with _stopped(lambda: self._find(pid)) as program:
-            try:
-                return self._attached_to(program, pid), program
-            except _ChildEndedError:
-                raise AttachError("its children end faster than perf can attach to them") from None
+        with _stopped(lambda: self._find(pid)) as stopped:
+            program = stopped
+            # A child that was about to end does so although it was stopped; there are fewer each time.
+            for _ in stopped:
+                with suppress(_ChildEndedError):
+                    return self._attached_to(program, pid), program
+                program = self._find(pid)
+        raise AttachError("its children end faster than perf can attach to them")
 
     def _attached_to(self, program: Sequence[int], pid: int) -> AttachedPerf:
         perf = AttachedPerf(program, self._events)

@@ -10,7 +10,8 @@ The two never agree exactly, and most differences are right:
 
 So the kernel may well know of more faults than perf, but not of more faults *and* of much more processor time. That
 happens only if perf did not see a program at all: the kernel takes the counters from a program that changes its user,
-or that its user may not read.
+or that its user may not read. Such a program that takes little of either is found, whatever it takes, when the case is
+watched before its first sample (:mod:`runner.measuring.watched_execution`).
 """
 
 from dataclasses import dataclass

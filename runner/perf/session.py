@@ -6,7 +6,6 @@ has no variables that perf adds for its own children, the memory is not mistaken
 together.
 """
 
-import errno
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ from runner.execution.launch import Start, resolve
 from runner.execution.sandbox import PROCESSES, Sandbox
 from runner.execution.temporary_failure import is_temporary
 from runner.perf.command import ATTACHED_EVENTS
-from runner.perf.counted import CountedProgram, Order, unsupported
+from runner.perf.counted import OUT_OF_FILES, CountedProgram, Order, unsupported
 from runner.perf.event_support import known_events
 from runner.perf.recording import Recording
 from runner.process_state.memory_group import MemoryGroup
@@ -158,7 +157,7 @@ def _executed(programs: Iterator[Program], directory: Path, timeout: float, proc
     try:
         return execute_together(programs, directory=directory, timeout=timeout)
     except OSError as error:
-        if error.errno not in {errno.EMFILE, errno.ENFILE}:
+        if error.errno not in OUT_OF_FILES:
             raise
         raise FaultwatchError(
             f"{processes} processes at once need more open files than this host allows",

@@ -1,12 +1,15 @@
-"""Runs git so that nothing in a repository can run a program or keep it waiting.
+"""Runs git so that nothing in a repository can run a program or keep it waiting, and a commit is the same everywhere.
 
 Repositories are untrusted: a checkout can hold a bare repository with hooks, and attributes that name a filter. The
 settings below are passed as variables, which git treats like ``-c`` options: they override every configuration file.
+What a user configures for git changes neither what we read of a commit nor the files that we write of it.
 """
 
 import os
+import signal
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,11 +18,14 @@ from types import MappingProxyType
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_command
+from runner.system.descendants import descendants
 
 TRANSFER_TIMEOUT = 3600.0
 """Seconds for a command that speaks with another host."""
 LOCAL_TIMEOUT = 600.0
 """Seconds for any other command."""
+_PATIENCE = 5.0
+"""Seconds that git may take to clean up when it is ended."""
 
 _SETTINGS: Mapping[str, str] = {
     "safe.bareRepository": "explicit",  # A folder of a checkout that looks like a repository is none.
@@ -32,12 +38,23 @@ _SETTINGS: Mapping[str, str] = {
     "core.untrackedCache": "false",
     "submodule.recurse": "false",
     "fetch.recurseSubmodules": "false",
+    "clone.defaultRemoteName": "origin",
+    "init.templateDir": "",  # A template can hold hooks and attributes.
+    "i18n.logOutputEncoding": "UTF-8",
+    "i18n.commitEncoding": "UTF-8",
     "core.fsync": "committed",  # Otherwise, a power cut can leave empty objects in a clone.
     "gc.auto": "0",
     "maintenance.auto": "false",
     "http.lowSpeedLimit": "1000",
     "http.lowSpeedTime": "120",
 }
+_CHECKOUT_SETTINGS: Mapping[str, str] = {
+    "core.attributesFile": "/dev/null",
+    "core.autocrlf": "false",
+    "core.eol": "lf",
+    "core.symlinks": "true",
+}
+"""The files of a commit are those of the commit, whatever a user wants to have in a work tree."""
 _TRANSFERS = frozenset({"clone", "fetch"})
 _READ_FILES = frozenset({"read-tree", "status"})
 """Commands that pass the files of a work tree through filters."""
@@ -82,10 +99,10 @@ def run_git(
     filters: Iterable[str] = ()
     if verb in _READ_FILES:
         filters = _configured_filters((*own, *(arguments[:2] if arguments[0] == "-C" else ())))
-    environment = hardened_environment(filters=filters)
-    if checkout:
-        environment |= {"GIT_WORK_TREE": str(checkout.tree), "GIT_INDEX_FILE": str(checkout.index)}
-    done = _finished([*own, *arguments], verb, environment | dict(variables))
+    environment = hardened_environment(filters=filters, checkout=checkout) | dict(variables)
+    if verb in _TRANSFERS:
+        log_command(["git", *own, *arguments])
+    done = execute_git([*own, *arguments], verb, environment)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
         line = next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1])
@@ -93,7 +110,9 @@ def run_git(
     return done.stdout.decode(errors="replace")
 
 
-def hardened_environment(variables: Mapping[str, str] = os.environ, *, filters: Iterable[str] = ()) -> dict[str, str]:
+def hardened_environment(
+    variables: Mapping[str, str] = os.environ, *, filters: Iterable[str] = (), checkout: Checkout | None = None
+) -> dict[str, str]:
     """Return the environment for git.
 
     Parameters
@@ -101,8 +120,10 @@ def hardened_environment(variables: Mapping[str, str] = os.environ, *, filters: 
     filters
         Names of attribute filters that are configured on this host. They are switched off: a checkout chooses by its
         attributes which files go through one.
+    checkout
+        The work tree and the index to use instead of the repository's own.
     """
-    settings = dict(_SETTINGS)
+    settings = {**_SETTINGS, **(_CHECKOUT_SETTINGS if checkout else {})}
     for name in filters:
         settings |= {f"filter.{name}.{key}": "" for key in ("smudge", "clean", "process")}
         settings[f"filter.{name}.required"] = "false"
@@ -110,9 +131,11 @@ def hardened_environment(variables: Mapping[str, str] = os.environ, *, filters: 
     numbered: dict[str, str] = {}
     for number, (key, value) in enumerate(settings.items()):
         numbered |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    places = {"GIT_WORK_TREE": str(checkout.tree), "GIT_INDEX_FILE": str(checkout.index)} if checkout else {}
     return {
         **kept,
         **numbered,
+        **places,
         "GIT_CONFIG_COUNT": str(len(settings)),
         "LC_ALL": "C",
         "GIT_TERMINAL_PROMPT": "0",
@@ -121,6 +144,9 @@ def hardened_environment(variables: Mapping[str, str] = os.environ, *, filters: 
         # ext:: and the like run commands. Unlike the settings protocol.*.allow, no configuration can add to this.
         "GIT_ALLOW_PROTOCOL": "https:http:ssh:git:file",
         "GIT_ATTR_NOSYSTEM": "1",
+        # A commit has the content and the parents that its hash stands for, also where this clone replaces them.
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_GRAFT_FILE": "/dev/null",
     }
 
 
@@ -136,29 +162,61 @@ def is_git_directory(path: Path) -> bool:
 @lru_cache(maxsize=32)
 def _configured_filters(where: tuple[str, ...]) -> tuple[str, ...]:
     """Return the attribute filters that are configured on this host and for a repository, such as ``lfs``."""
-    query = ["config", "--name-only", "--get-regexp", r"^filter\."]
-    done = _finished([*where, *query], "config", hardened_environment())
-    names = {key.partition(".")[2].rpartition(".")[0] for key in done.stdout.decode(errors="replace").splitlines()}
+    query = ["config", "--null", "--name-only", "--get-regexp", r"^filter\."]
+    done = execute_git([*where, *query], "config", hardened_environment())
+    names = {key.partition(".")[2].rpartition(".")[0] for key in done.stdout.decode(errors="replace").split("\0")}
     return tuple(sorted(name for name in names | {"lfs"} if name))
 
 
-def _finished(arguments: list[str], verb: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
+def execute_git(
+    arguments: Sequence[str], verb: str, environment: Mapping[str, str], data: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
+    """Run git to its end, whatever it returns.
+
+    Parameters
+    ----------
+    verb
+        The command, for messages; it also decides how long it may take.
+    data
+        What git reads from its standard input.
+
+    Raises
+    ------
+    FaultwatchError
+        git is not installed, or does not finish in time.
+    """
     seconds = TRANSFER_TIMEOUT if verb in _TRANSFERS else LOCAL_TIMEOUT
-    if verb in _TRANSFERS:
-        log_command(["git", *arguments])
+    command = ["git", *arguments]
+    pipe, none = subprocess.PIPE, subprocess.DEVNULL
     try:
-        return subprocess.run(
-            ["git", *arguments],
-            capture_output=True,
-            check=False,
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            timeout=seconds,
+        process = subprocess.Popen(
+            command, env=dict(environment), stdin=pipe if data else none, stdout=pipe, stderr=pipe
         )
     except FileNotFoundError:
         raise FaultwatchError("git is not installed", "install the package git") from None
+    with process:
+        try:
+            output, error = process.communicate(data or None, seconds)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            raise FaultwatchError(f"git {verb} did not finish within {seconds:g} s") from None
+        except BaseException:
+            _end(process)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, output, error)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End git, and what it has started to transfer, which would wait for the other host alone."""
+    helpers = descendants([process.pid])
+    process.terminate()  # A clone removes what it has begun.
+    for helper in helpers:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(helper, signal.SIGTERM)
+    try:
+        process.wait(_PATIENCE)
     except subprocess.TimeoutExpired:
-        raise FaultwatchError(f"git {verb} did not finish within {seconds:g} s") from None
+        process.kill()
 
 
 def _verb(arguments: tuple[str, ...]) -> str:

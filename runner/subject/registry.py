@@ -67,7 +67,8 @@ def _location(settings: Settings, repository: Repository) -> str:
     """Return the path of a repository, or the address that it was cloned from."""
     if not repository.path.is_relative_to(settings.clones):
         return str(repository.path)
-    return repository.git("remote", "get-url", "origin").strip()
+    # Not `git remote get-url`: it rewrites the address by url.*.insteadOf, which can add a password.
+    return repository.git("config", "--get", "remote.origin.url").strip()
 
 
 def _file(settings: Settings, subject: str) -> Path:

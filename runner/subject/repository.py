@@ -119,7 +119,7 @@ class Repository:
             *("refs/tags", "refs/heads", "refs/remotes"),
         )
         found = []
-        for line in listed.splitlines():
+        for line in filter(None, listed.split("\n")):  # A name can hold what str.splitlines() takes for a line's end.
             name, own, tagged, kind, tagged_kind = line.split("\0")
             commit = tagged if tagged_kind == "commit" else own if kind == "commit" else ""
             folder, _, short = name.removeprefix("refs/").partition("/")

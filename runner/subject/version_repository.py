@@ -4,17 +4,12 @@ It holds every commit up to the revision, the tags of these commits, and the fil
 remote, no hooks and no link to the repository that it was made from, so it leads nowhere out of a sandbox.
 """
 
-import subprocess
 from pathlib import Path
 
 from runner.contract.report import hash_of
 from runner.errors import FaultwatchError
-from runner.subject.hardened_git import Checkout, hardened_environment
+from runner.subject.hardened_git import Checkout, execute_git, hardened_environment
 from runner.subject.repository import Repository
-
-_TIMEOUT = 600.0
-_NO_TEMPLATE = "--template="
-"""A template of this host could hold hooks."""
 
 
 def tags_before(repository: Repository, commit: str) -> str:
@@ -31,15 +26,15 @@ def write_git_directory(repository: Repository, commit: str, tree: Path) -> None
         If git fails.
     """
     inside = Repository(tree / ".git", repository.name, bare=True)
-    _run(["git", "init", "--quiet", _NO_TEMPLATE, "--initial-branch=main", str(tree)])
+    _run("init", "--quiet", "--initial-branch=main", str(tree))
     tags = _tags(repository, commit)
-    commits = repository.git("rev-list", "--objects", "--filter=tree:0", commit, *tags.values())
-    files = repository.git("rev-list", "--objects", "--no-walk", commit)
-    names = sorted({line.split(" ", 1)[0] for line in (*commits.splitlines(), *files.splitlines())})
-    source = str(repository.common_directory())
-    packing = [*_git(source), "pack-objects", "--stdout", "--quiet", "--delta-base-offset"]
-    pack = _run(packing, "\n".join(names).encode())
-    _run([*_git(str(inside.path)), "index-pack", "--stdin"], pack)
+    objects = ("rev-list", "--objects", "--no-object-names")
+    commits = repository.git(*objects, "--filter=tree:0", commit, *tags.values())
+    files = repository.git(*objects, "--no-walk", commit)
+    names = sorted({*commits.split(), *files.split()})
+    packing = ("pack-objects", "--stdout", "--quiet", "--delta-base-offset")
+    pack = _run(*packing, git_dir=repository.common_directory(), data="\n".join(names).encode())
+    _run("index-pack", "--stdin", git_dir=inside.path, data=pack)
     if repository.is_shallow():
         (tree / ".git" / "shallow").write_bytes((repository.common_directory() / "shallow").read_bytes())
     inside.git("update-ref", "--no-deref", "HEAD", commit)
@@ -48,22 +43,26 @@ def write_git_directory(repository: Repository, commit: str, tree: Path) -> None
     checkout = Checkout(tree.absolute(), (tree / ".git" / "index").absolute())
     inside.git("read-tree", commit, checkout=checkout)
     # Exits with 1 if a file differs from the commit, as those of Git LFS do.
-    _run([*_git(str(inside.path)), f"--work-tree={tree}", "update-index", "-q", "--really-refresh"], check=False)
+    _run("update-index", "-q", "--really-refresh", git_dir=inside.path, checkout=checkout, check=False)
 
 
 def _tags(repository: Repository, commit: str) -> dict[str, str]:
     """Return what each tag of a commit and its ancestors refers to, by the tag's full name."""
     text = repository.git("for-each-ref", f"--merged={commit}", "--format=%(refname) %(objectname)", "refs/tags")
-    return dict(line.split(" ", 1) for line in text.splitlines())
+    return dict(line.split(" ", 1) for line in filter(None, text.split("\n")))
 
 
-def _git(directory: str) -> list[str]:
-    return ["git", f"--git-dir={directory}"]
-
-
-def _run(command: list[str], data: bytes = b"", *, check: bool = True) -> bytes:
-    environment = hardened_environment(filters=["lfs"])
-    done = subprocess.run(command, input=data, capture_output=True, check=False, env=environment, timeout=_TIMEOUT)
+def _run(
+    verb: str,
+    *arguments: str,
+    git_dir: Path | None = None,
+    checkout: Checkout | None = None,
+    data: bytes = b"",
+    check: bool = True,
+) -> bytes:
+    environment = hardened_environment(filters=["lfs"], checkout=checkout)
+    own = [f"--git-dir={git_dir}"] if git_dir else []
+    done = execute_git([*own, verb, *arguments], verb, environment, data)
     if check and done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
         raise FaultwatchError(f"the git repository for the build cannot be written: {said[-1]}")

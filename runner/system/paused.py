@@ -2,10 +2,10 @@
 
 import os
 import signal
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+
+from runner.system.descendants import descendants
 
 _ROUNDS = 10
 """How often to look for processes that were started while the others were stopped."""
@@ -18,7 +18,7 @@ def paused_descendants(processes: Iterable[int]) -> Iterator[None]:
     stopped: set[int] = set()
     try:
         for _ in range(_ROUNDS):
-            new = _descendants(roots) - stopped
+            new = descendants(roots) - stopped
             if not new:
                 break
             for pid in new:
@@ -28,26 +28,6 @@ def paused_descendants(processes: Iterable[int]) -> Iterator[None]:
     finally:
         for pid in stopped:
             _send(pid, signal.SIGCONT)
-
-
-def _descendants(roots: Sequence[int]) -> set[int]:
-    children: dict[int, list[int]] = defaultdict(list)
-    for entry in os.scandir("/proc"):
-        if entry.name.isdecimal() and (parent := _parent(entry.name)) is not None:
-            children[parent].append(int(entry.name))
-    found: set[int] = set()
-    waiting = list(roots)
-    while waiting:
-        below = children[waiting.pop()]
-        found.update(below)
-        waiting += below
-    return found
-
-
-def _parent(process: str) -> int | None:
-    with suppress(OSError, ValueError, IndexError), Path("/proc", process, "stat").open("rb") as file:
-        return int(file.read().rpartition(b")")[2].split()[1])
-    return None
 
 
 def _send(process: int, number: signal.Signals) -> None:

@@ -1,6 +1,7 @@
-"""Made-up machines: the files below ``machines/``, unpacked into a folder that stands for ``/``."""
+"""Made-up machines, unpacked from the files below ``machines/`` into a folder that stands for ``/``; a file system."""
 
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,16 @@ def machine(tmp_path: Path) -> Callable[[str], Machine]:
         return made
 
     return make
+
+
+@pytest.fixture
+def noexec_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a file system of its own, in which no program can be executed."""
+    folder = tmp_path / "noexec"
+    folder.mkdir()
+    try:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "noexec,size=1m", "none", folder], check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"no file system can be mounted: {error}")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)

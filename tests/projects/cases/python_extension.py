@@ -1,4 +1,4 @@
-"""A Python package with an extension in C, run in a virtual environment, whose scripts have absolute paths."""
+"""A Python package with an extension in C, run by a script that has the absolute path of its virtual environment."""
 
 from tests.projects.project import FEW, MOVED, Project, grow_by, touch, workload
 
@@ -13,16 +13,17 @@ PyMODINIT_FUNC PyInit_touching(void) { return PyModule_Create(&module); }
 """
 FILES = {
     "setup.py": """from setuptools import Extension, setup
-setup(name="package", version="1.0", packages=["package"],
+setup(name="package", version="1.0", packages=["package"], scripts=["bin/run"],
       ext_modules=[Extension("package.touching", ["package/module.c", "package/touch.c"])])
 """,
     "package/__init__.py": "from package.touching import run\n",
-    "package/__main__.py": "from package import run\nraise SystemExit(run())\n",
+    # The first line becomes that of the interpreter which builds the package.
+    "bin/run": "#!python\nimport sys\nsys.path[0] = '.'\nfrom package import run\nraise SystemExit(run())\n",
     "package/module.c": EXTENSION,
     "workload.toml": workload(
         "sh -c 'python3 -m venv --system-site-packages --without-pip venv && "
-        "venv/bin/python setup.py --quiet build_ext --inplace'",
-        "venv/bin/python -m package",
+        "venv/bin/python setup.py --quiet build_ext --inplace build_scripts --build-dir scripts'",
+        "scripts/run",
     ),
 }
 

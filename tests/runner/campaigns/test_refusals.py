@@ -91,6 +91,20 @@ def test_an_anchor_that_is_not_in_the_clone_is_left_out(proxy: Proxy, tmp_path: 
     assert "is not in this clone" in messages
     assert json.loads(output)["measured"] == 1
 
+    # A shallow clone lacks the newest measured revision, too.
+    for title in ("Further", "Latest"):
+        git(tmp_path / "repo", "commit", "--quiet", "--allow-empty", "--message", title)
+    git(tmp_path, "clone", "--quiet", "--depth", "2", f"file://{tmp_path}/repo", "shallow")
+    status, output, messages = faultwatch(
+        tmp_path / "home",
+        *("history", "--repo", "shallow", "shallow/workload.toml", "--json", "HEAD~1.."),
+        *("--env", "GLIBC_TUNABLES=glibc.malloc.arena_max=2"),
+        url=proxy.url,
+    )
+    assert status == 0, messages
+    assert "is not in this clone" in messages
+    assert json.loads(output)["measured"] == 1
+
 
 def test_compare_and_nightly_outlast_a_service_that_is_away(proxy: Proxy, tmp_path: Path) -> None:
     make_history(tmp_path / "repo", [10, 20])

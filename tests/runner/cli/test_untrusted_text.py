@@ -1,10 +1,15 @@
 """What untrusted text may do to our output."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from runner.cli.job import say
 from runner.cli.terminal import terminal
 from runner.cli.untrusted_text import harmless
+from tests.runner.commands import faultwatch
+from tests.runner.http_stub import Answer, http_stub
 
 
 @pytest.mark.parametrize("text", ["\x1b[2J", "\x9b31m", "a\rb", "\x07", "\u202e", "\x00", "\x7f"])
@@ -33,3 +38,17 @@ def test_a_message_of_a_job_is_harmless(capsys: pytest.CaptureFixture[str]) -> N
     assert "pwned" in shown
     assert "\x1b" not in shown
     assert "\n::" not in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "status"), [(("jobs",), 403), (("job", "run", "7"), 410)], ids=["an error", "a message"]
+)
+def test_the_reason_that_a_service_gives_is_harmless(words: tuple[str, ...], status: int, tmp_path: Path) -> None:
+    problem = {"title": "x", "detail": "\x1b]0;pwned\x07 \x9b31m\u202e\n::error::pwned\r##[error]pwned"}
+    with http_stub() as stub:
+        stub.always = Answer(status, json.dumps(problem))
+        code, output, messages = faultwatch(tmp_path / "home", *words, url=stub.url)
+    assert (code, output) == (2, "")
+    assert "pwned" in messages
+    assert not [letter for letter in messages if not letter.isprintable() and letter not in "\n\u2060"]
+    assert not [line for line in messages.splitlines() if line.strip().startswith(("::", "##["))]

@@ -151,8 +151,11 @@ def test_missing_programs(tmp_path: Path) -> None:
     assert "libjemalloc2 libtcmalloc-minimal4" in found(host, "allocators")[2]
 
 
-def test_old_git(tmp_path: Path) -> None:
-    assert found(made_up(tmp_path, version=lambda command: "git version 1.8.3.1"), "git")[0] == "problem"
+@pytest.mark.parametrize(
+    ("version", "status"), [("1.8.3.1", "problem"), ("2.30.2", "problem"), ("2.31.0", "ok"), ("2.39.5", "ok")]
+)
+def test_old_git(version: str, status: str, tmp_path: Path) -> None:
+    assert found(made_up(tmp_path, version=lambda command: f"git version {version}"), "git")[0] == status
 
 
 def test_a_host_without_user_namespaces(machine: Make) -> None:
@@ -174,6 +177,15 @@ def test_disk_as_it_is(tmp_path: Path) -> None:
 )
 def test_disk(free: int | None, status: str, tmp_path: Path) -> None:
     assert found(made_up(tmp_path, free_bytes=lambda folder: free), "disk")[0] == status
+
+
+def test_a_disk_that_allows_no_programs(noexec_folder: Path, tmp_path: Path) -> None:
+    status, finding, remedy = found(made_up(tmp_path, home=noexec_folder / "home"), "disk")
+    assert (status, finding) == (
+        "problem",
+        f"{noexec_folder}/home is on a file system that allows no programs (noexec)",
+    )
+    assert "FAULTWATCH_HOME" in remedy
 
 
 def test_user(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Programs of our own, built once."""
 
+import os
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,6 +9,7 @@ import pytest
 
 from runner.execution import compilation as module
 from runner.execution.compilation import CompilationError, compile_program
+from tests.power_cut import disk
 
 
 @pytest.fixture
@@ -38,6 +40,21 @@ def test_a_program_that_a_power_cut_left_empty_is_made_again(source: Path, tmp_p
     program.write_bytes(b"")
     assert compile_program(source, tmp_path / "cache", headers=headers) == program
     assert subprocess.run([program], check=False).returncode == 42
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")
+@pytest.mark.parametrize("journal", [True, False], ids=["journal", "nothing"])
+def test_a_program_survives_a_power_cut_right_after_it_was_compiled(
+    journal: bool, source: Path, tmp_path: Path
+) -> None:
+    try:
+        with disk(tmp_path / "disk", tmp_path / "storage", "32m") as storage:
+            program = compile_program(source, storage.folder / "cache", headers=[source.with_suffix(".h")])
+            storage.cut(journal=journal)
+            storage.restart()
+            assert subprocess.run([program], check=False).returncode == 42
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"no file system can be mounted: {error}")
 
 
 def test_hosts_of_several_architectures_share_a_cache(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.measuring.cold_files import EvictionError, make_cold, resident_pages
+from runner.measuring.cold_files import EvictionError, OutsideError, make_cold, resident_pages
 
 
 def test_a_file_that_was_just_written_is_evicted(tmp_path: Path) -> None:
@@ -17,6 +17,16 @@ def test_a_file_that_was_just_written_is_evicted(tmp_path: Path) -> None:
     except EvictionError:
         pytest.skip("this file system lives in memory")
     assert resident_pages(file) == (0, 25)
+
+
+def test_a_link_out_of_the_build_makes_no_file_of_the_host_cold(tmp_path: Path) -> None:
+    (tmp_path / "host").write_bytes(b"x" * 100_000)
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "data").symlink_to(tmp_path / "host")
+    with pytest.raises(OutsideError, match="tree/data does not lie in the build"):
+        make_cold([tree / "data"], within=tree)
+    assert resident_pages(tmp_path / "host")[0] > 0
 
 
 def test_a_pipe_of_the_tree_does_not_stop_the_runner(tmp_path: Path) -> None:

@@ -1,3 +1,5 @@
+import os
+import struct
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -5,9 +7,10 @@ import pytest
 
 from runner.contract.report import Build, Environment, Host, Outcome, Report, Revision, Stage
 from runner.contract.suite import to_suite
+from runner.errors import FaultwatchError
 from runner.mapped_files.trial_files import page_cache_knob
 from runner.measuring.measurement import failed_build, measure
-from runner.measuring.trial import Bench
+from runner.measuring.trial import Bench, Trial
 from runner.process_state.process_state import ProcessState
 from runner.subject.build import BuildFailure
 from runner.workload import Workload, cases
@@ -85,17 +88,29 @@ def test_a_program_that_a_real_time_signal_ends_is_a_failure(number: int, tmp_pa
     assert f"was ended by SIGRTMIN+{number - 34}" in report.failure.message
 
 
-def test_a_cold_file_that_a_revision_lacks_is_a_failure(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("data/input", "data/input does not exist in this revision"),
+        ("loop", "/loop: Too many levels of symbolic links"),
+        ("loop/input", "/loop/input: Too many levels of symbolic links"),
+        ("file/input", "/file/input: Not a directory"),
+    ],
+)
+def test_a_cold_file_that_a_revision_lacks_is_a_failure(name: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").touch()
     workload = Workload.model_validate(
         {
             "workload": {"name": "script"},
-            "run": {"command": ["true"], "page_cache": "cold", "files": ["data/input"]},
+            "run": {"command": ["true"], "page_cache": "cold", "files": [name]},
         }
     )
     case = cases(workload)[0]
     report = measure(workload, case, tmp_path, bench=bench(), subject="subject", revision=REVISION)
     assert report.failure
-    assert "data/input does not exist in this revision" in report.failure.message
+    assert report.failure.message.startswith("[run] files: ")
+    assert said in report.failure.message
 
 
 def test_a_failure_says_what_happened(tmp_path: Path) -> None:
@@ -120,6 +135,26 @@ def test_the_state_of_the_process_is_part_of_the_environment(tmp_path: Path) -> 
     assert "tool.python3" in report.environment.knobs, "and what the build and the program find on this host"
 
 
+def test_the_tools_are_those_on_the_path_of_the_workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = [tmp_path / name for name in ("build", "run", "caller")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "odd-tool").write_text("#!/bin/sh\n")
+        (folder / "odd-tool").chmod(0o755)
+    built, ran, caller = folders
+    monkeypatch.setenv("PATH", f"{caller}:{os.environ['PATH']}")
+    workload = Workload.model_validate(
+        {
+            "workload": {"name": "w"},
+            "build": {"command": "odd-tool", "environment": {"PATH": f"{built}:/usr/bin:/bin"}},
+            "run": {"command": "odd-tool", "environment": {"PATH": f"{ran}:/usr/bin:/bin"}},
+        }
+    )
+    knobs = bench().environment_of(workload, cases(workload)[0]).knobs
+    assert knobs["tool.odd-tool"].startswith(f"{built}/odd-tool, ")
+    assert knobs["program"].startswith(f"{ran}/odd-tool, ")
+
+
 def test_a_result_file_is_read_afresh_after_each_execution(tmp_path: Path) -> None:
     script = """test ! -e result && echo '{"operations": 50, "seconds": 0.5}' >result"""
     report = report_of(script, tmp_path, output_file="result")
@@ -137,6 +172,67 @@ def test_a_result_file_outside_of_the_build_is_neither_read_nor_removed(name: st
     assert report.failure
     assert "lies outside the build's directory" in report.failure.message
     assert (tmp_path / "precious").exists()
+
+
+def test_a_result_file_that_cannot_be_is_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    for name, said in (("file/result", "cannot be read: Not a directory"), ("loop", "a link that leads to itself")):
+        report = report_of("true", tmp_path, output_file=name)
+        assert report.failure
+        assert f"the result file {name}" in report.failure.message
+        assert said in report.failure.message
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(ZeroDivisionError("zero"), KeyError("key"), TypeError("type"), ValueError("value"), AttributeError("none")),
+        *(RuntimeError("deep"), AssertionError("false"), struct.error("short"), IsADirectoryError(21, "a folder")),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_that_nobody_foresaw_is_a_failure_of_one_revision(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def meet(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Trial, "execute", meet)
+    report = report_of("true", tmp_path, output="none")
+    assert report.outcome is Outcome.FAILED
+    assert report.failure
+    shown = f"Faultwatch has an error, which this revision shows: {type(error).__name__}: {error}"
+    assert (report.failure.stage, report.failure.message) == (Stage.MEASURE, shown)
+    assert report.failure.temporary, "another version may not have it"
+    assert "in meet" in report.failure.log
+
+
+@pytest.mark.parametrize("error", [FaultwatchError("perf is forbidden"), OSError(28, "No space left on device")])
+def test_an_error_of_the_host_is_no_failure_of_a_revision(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def meet(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Trial, "execute", meet)
+    with pytest.raises(type(error)):
+        report_of("true", tmp_path, output="none")
+
+
+def test_an_interruption_that_became_another_error_is_no_failure_of_a_revision(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted:
+        def __set_name__(self, owner: type, name: str) -> None:
+            raise KeyboardInterrupt
+
+    def make_class(*_: object, **__: object) -> None:
+        type("Model", (), {"field": Interrupted()})
+
+    monkeypatch.setattr(Trial, "execute", make_class)
+    with pytest.raises((RuntimeError, KeyboardInterrupt)):
+        report_of("true", tmp_path, output="none")
 
 
 def test_what_theory_says_stands_beside_the_count(tmp_path: Path) -> None:

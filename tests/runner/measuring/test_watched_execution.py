@@ -34,12 +34,16 @@ def faults(*paths: str, lost: int = 0, hidden: tuple[str, ...] = ()) -> FaultsBy
         ),
         (faults("/lib/libc.so.6", lost=1), "libb.so.1", ""),
         (faults("/lib/libc.so.6", hidden=("ping",)), "", "executes 'ping', which the kernel hides from perf"),
-        (faults("/lib/libc.so.6", hidden=("ping",), lost=1), "", ""),
+        (faults("/lib/libc.so.6", hidden=("ping",), lost=1), "", "executes 'ping', which the kernel hides from perf"),
     ],
 )
 def test_what_is_refused(watched: FaultsByFile | None, preloaded: str, said: str) -> None:
     found = objection_to(watched, {"LD_PRELOAD": preloaded})
     assert found.startswith(said) if said else not found
+
+
+MANY_FAULTS = "dd if=/dev/zero of=/dev/null bs=64M count=1"
+MUCH_TIME = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
 
 
 def report_of(tree: Path, command: list[str], **run: object) -> Report:
@@ -51,11 +55,20 @@ def report_of(tree: Path, command: list[str], **run: object) -> Report:
 
 @pytest.mark.perf
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a program that changes its user")
-def test_a_small_hidden_program_behind_a_large_one_is_refused(tmp_path: Path) -> None:
-    shutil.copy("/bin/true", tmp_path / "hidden")
+@pytest.mark.parametrize(
+    ("program", "script"),
+    [
+        ("true", f"{MANY_FAULTS}; ./hidden"),
+        ("dd", f"{MUCH_TIME}; ./hidden if=/dev/zero of=/dev/null bs=9M count=1"),
+        ("dash", f"{MANY_FAULTS}; ./hidden -c '{MUCH_TIME}'"),
+    ],
+    ids=["takes little", "takes faults and little time", "takes time and few faults"],
+)
+def test_a_hidden_program_is_refused_whatever_it_takes(program: str, script: str, tmp_path: Path) -> None:
+    shutil.copy(shutil.which(program) or "", tmp_path / "hidden")
     os.chown(tmp_path / "hidden", 1, 1)
     (tmp_path / "hidden").chmod(0o4755)
-    report = report_of(tmp_path, ["sh", "-c", "dd if=/dev/zero of=/dev/null bs=64M count=1 2>/dev/null; ./hidden"])
+    report = report_of(tmp_path, ["dash", "-c", f"exec 2>/dev/null; {script}"])
     assert report.outcome is Outcome.FAILED
     assert report.failure
     assert report.failure.stage is Stage.MEASURE

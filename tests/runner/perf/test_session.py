@@ -1,5 +1,6 @@
 """Real programs under real perf stat."""
 
+import errno
 import os
 import resource
 import subprocess
@@ -12,8 +13,9 @@ from runner.contract.report import Status
 from runner.doctor.counting import require_measurable
 from runner.errors import FaultwatchError
 from runner.perf.attach import AttachedPerf
-from runner.perf.session import Execution, ExecutionFailure, count
+from runner.perf.session import Execution, ExecutionFailure, count, count_together
 from runner.process_state import system_calls
+from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
 
 pytestmark = pytest.mark.perf
@@ -149,6 +151,52 @@ def test_a_child_that_was_killed_for_memory_is_a_failure(programs: Path) -> None
         pytest.skip("this host does not let us limit memory")
     with pytest.raises(ExecutionFailure, match=r"lost a process by SIGKILL.*memory limit 8388608 bytes"):
         count(["sh", "-c", "./touch-pages 10000; exit 0"], directory=programs, state=state, timeout=20)
+
+
+@pytest.mark.parametrize(("added_up", "status"), [(7000, Status.NOT_COUNTED), (9_000_000, Status.COUNTED)])
+def test_a_group_that_counted_fewer_faults_than_its_processes_took_has_no_count(
+    added_up: int, status: Status, programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A group as the kernel shows it for up to two seconds: with sums from before the programs.
+    (tmp_path / "memory.stat").write_text(f"pgfault {added_up}\n")
+    monkeypatch.setattr(MemoryGroup, "apply", lambda group: setattr(group, "folder", tmp_path))
+    monkeypatch.setattr(MemoryGroup, "undo", lambda group: setattr(group, "folder", None))
+    state = ProcessState(huge_pages="never")
+    # One of them takes fewer faults than the sum, both together more.
+    done = count_together(["./touch-pages", "5000"], directory=programs, state=state, timeout=20, processes=2)
+    assert done.group["cgroup:pgfault"].status is status
+
+
+def test_more_processes_than_there_are_descriptors_for_are_refused_with_what_to_do(programs: Path) -> None:
+    state = ProcessState(huge_pages="never")
+
+    def run_together(processes: int) -> None:
+        count_together(["true"], directory=programs, state=state, timeout=20, processes=processes)
+
+    run_together(1)  # what is made once needs descriptors too
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    before = {int(file.name) for file in Path("/proc/self/fd").iterdir()}
+    free = [number for number in range(1000) if number not in before]
+    for room in range(40, 56):  # it runs out at another step each time
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free[room], hard))
+        try:
+            with pytest.raises(FaultwatchError, match=r"^8 processes at once need more open files .*ulimit -n"):
+                run_together(8)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert {int(file.name) for file in Path("/proc/self/fd").iterdir()} == before, "none of them stays open"
+
+
+def test_a_control_group_for_which_there_is_no_descriptor_is_no_fault_of_the_group(
+    programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(number: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    for number, said in ((errno.EMFILE, "need more open files"), (errno.EBUSY, "control group: Device or resource")):
+        monkeypatch.setattr(MemoryGroup, "admit", lambda *_, number=number: refuse(number))
+        with pytest.raises(FaultwatchError, match=said):
+            run(programs, "true")
 
 
 def test_events_of_the_kernel_alone_are_not_zero_where_only_user_space_is_counted() -> None:

@@ -105,6 +105,21 @@ def test_stack_limit_is_fixed() -> None:
     assert f"Max stack size            {STACK_LIMIT}" in limits
 
 
+def test_the_memory_policy_of_the_caller_does_not_reach_the_program() -> None:
+    assert ProcessState().knobs()["process.numa_policy"] == "default"
+    bound = system_calls.NodePolicy(2, b"\1")  # MPOL_BIND to node 0
+    try:
+        system_calls.set_memory_policy(bound)
+    except OSError:
+        pytest.skip("this host does not let us set a memory policy")
+    try:
+        policies = first_line_of("/proc/self/numa_maps", ProcessState())
+        assert system_calls.memory_policy().mode == bound.mode
+    finally:
+        system_calls.set_memory_policy(system_calls.NodePolicy(0, b""))
+    assert {line.split()[1] for line in policies.splitlines()} == {"default"}
+
+
 def test_environment_is_the_base_and_what_is_added() -> None:
     assert ProcessState().environment == PROCESS_VARIABLES
     assert ProcessState(variables={"X": "1"}).environment == {**PROCESS_VARIABLES, "X": "1"}

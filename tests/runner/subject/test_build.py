@@ -1,5 +1,8 @@
 import dataclasses
+import os
 import shutil
+import subprocess
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +13,7 @@ from runner.contract.report import Stage
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox
 from runner.subject.build import Builder, BuildFailure
-from runner.subject.build_cache import BuildCache
+from runner.subject.build_cache import BuildCache, release_all
 from runner.subject.build_record import RECORD
 from runner.subject.built_tree import COPY
 from runner.subject.repository import open_repository
@@ -229,6 +232,30 @@ def test_a_build_happens_where_its_program_runs(builder: Builder, commit: Run, t
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     tree, _ = builder.build(repository, head, workload("sh -c 'pwd >place; echo $HOME >home'"))
     assert (tree / "place").read_text() == (tree / "home").read_text() == f"{tree}\n"
+
+
+def test_a_script_of_a_virtual_environment_runs_from_its_build(builder: Builder, commit: Run, tmp_path: Path) -> None:
+    # As of an entry point: with the absolute path of the environment's interpreter.
+    head = commit("One", make='import sys\nprint(f"#!{sys.executable}\\nimport sys\\nprint(sys.prefix)")\n')
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    script = "python3 -m venv --without-pip venv && venv/bin/python make >program && chmod +x program"
+    tree, _ = builder.build(repository, head, workload(f"sh -c '{script}'"))
+    assert (tree / "program").read_text().startswith(f"#!{tree}/venv/bin/python\n")
+    done = subprocess.run(["./program"], cwd=tree, check=True, capture_output=True, text=True)
+    assert done.stdout == f"{tree}/venv\n"
+
+
+def test_a_build_makes_room_by_removing_what_nobody_used_for_long(commit: Run, tmp_path: Path) -> None:
+    builder = Builder(BuildCache(tmp_path / "builds", most_days=7), {})
+    commits = [commit(title, source=title) for title in ("old", "recent", "new")]
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    places = [builder.build(repository, head, workload("true"))[0].parent for head in commits[:2]]
+    release_all()
+    for place, days in zip(places, (8, 6), strict=True):
+        used = time.time() - days * 86_400
+        os.utime(place.with_name(f"{place.name}.lock"), (used, used))
+    newest = builder.build(repository, commits[2], workload("true"))[0].parent
+    assert [place.exists() for place in (*places, newest)] == [False, True, True]
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"build": 1}', "\0" * 4096])

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from runner.contract import Canary, CanaryCount, Environment, Host, Reason
+import pytest
+
+from runner.contract import Canary, CanaryCount, Environment, Failure, Host, Outcome, Reason, Stage
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import GLIBC, JEMALLOC, commit, plan_request
@@ -13,6 +15,23 @@ def test_what_was_stored_is_left_out(api: Api) -> None:
     api.send(reports.report(1, 100), reports.failed_build(2))
     plan = api.plan(plan_request(1, 2, 3, 4))
     assert ([one.revision for one in plan.runs], plan.stored) == ([commit(3), commit(4)], 2)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.SKIPPED])
+def test_a_stored_failure_is_planned_again_if_its_reason_may_have_passed(outcome: Outcome, api: Api) -> None:
+    api.put_revisions(1, 2)
+    crashed, full = (
+        Failure(stage=Stage.RUN, message=message, temporary=temporary)
+        for message, temporary in (("it crashed", False), ("the disk is full", True))
+    )
+    api.send(reports.report(1, failure=crashed, outcome=outcome))
+    planned = []
+    for attempt in range(4):
+        planned.append([one.revision for one in api.plan(plan_request(1, 2)).runs])
+        api.send(reports.report(2, failure=full, outcome=outcome, at=10 + attempt))
+    assert planned == [[commit(2)], [commit(2)], [commit(2)], []]
+    again = api.plan(plan_request(1, 2).model_copy(update={"again": True}))
+    assert [one.revision for one in again.runs] == [commit(1), commit(2)]
 
 
 def test_runs_of_others_do_not_count(api: Api) -> None:

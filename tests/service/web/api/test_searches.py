@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from runner.contract import Reading, Sample
+from runner.contract import Failure, Reading, Sample, Stage
 from tests.service import reports
 from tests.service.apiclient import Api
 
@@ -57,6 +57,16 @@ def test_a_search_goes_on_from_what_is_stored(api: Api) -> None:
     assert culprit["candidates"] == [reports.commit(12), reports.commit(13)]
     assert (culprit["before"], culprit["after"]) == (7, 8)
     assert len(asked) == len(set(asked)) <= 9
+
+
+def test_a_commit_that_failed_for_what_may_have_passed_is_measured_again(api: Api) -> None:
+    full = Failure(stage=Stage.RUN, message="the disk is full", temporary=True)
+    asked = []
+    for attempt in range(4):
+        asked.append(ask(api)["answer"].get("commits"))
+        api.send(reports.report(1, failure=full, at=10 + attempt))
+    assert asked[:3] == [[reports.commit(1)]] * 3
+    assert asked[3] != [reports.commit(1)], "three attempts are enough"
 
 
 def test_runs_of_other_environments_and_cases_say_nothing(api: Api) -> None:

@@ -1,0 +1,28 @@
+"""Finds all that some processes have started."""
+
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+
+def descendants(roots: Sequence[int]) -> set[int]:
+    """Return the live processes that some processes have started, and what those have started, without themselves."""
+    children: dict[int, list[int]] = defaultdict(list)
+    for entry in os.scandir("/proc"):
+        if entry.name.isdecimal() and (parent := _parent(entry.name)) is not None:
+            children[parent].append(int(entry.name))
+    found: set[int] = set()
+    waiting = list(roots)
+    while waiting:
+        below = children[waiting.pop()]
+        found.update(below)
+        waiting += below
+    return found
+
+
+def _parent(process: str) -> int | None:
+    with suppress(OSError, ValueError, IndexError), Path("/proc", process, "stat").open("rb") as file:
+        return int(file.read().rpartition(b")")[2].split()[1])
+    return None
