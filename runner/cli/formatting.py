@@ -37,11 +37,17 @@ def format_value(name: str, value: float, *, sign: bool = False) -> str:
     return number_text.with_plain_spaces(shown).rstrip()
 
 
-def format_quantity(name: str, value: float | None) -> str:
-    """Format a value of a metric with its unit; ``no value`` where there is none."""
-    return (
-        "no value" if value is None else number_text.with_plain_spaces(number_text.quantity(value, metric(name).unit))
-    )
+def format_quantity(name: str, value: float | None, beside: float | None = None) -> str:
+    """Format a value of a metric with its unit; ``no value`` where there is none.
+
+    Parameters
+    ----------
+    beside
+        Another value that a reader compares it with: the digits tell them apart.
+    """
+    if value is None:
+        return "no value"
+    return number_text.with_plain_spaces(number_text.quantity(value, metric(name).unit, beside))
 
 
 def format_span(name: str, low: float, high: float) -> str:

@@ -151,7 +151,7 @@ def _command(sides: Sequence[compared_runs.Side], matched: Matched) -> str:
         return ""
     runs_of_both = [*(run for pair in matched.pairs for run in pair.head), *matched.only_base, *matched.only_head]
     workloads = dict.fromkeys(run.case.partition("[")[0] for run in runs_of_both)
-    return commands.compare(base.key, head.key, head.subject, list(workloads)[:_COMMANDS])
+    return commands.compare(base.key, head.key, list(workloads)[:_COMMANDS])
 
 
 def _none() -> tuple[list[ComparedMetric], list[KnobDifference], Matched]:
