@@ -70,9 +70,10 @@ def test_without_a_measured_cost_nothing_is_said(api: Api) -> None:
 
 def test_the_price_of_a_count_that_varies_has_an_uncertainty(api: Api) -> None:
     noise = random.Random(1)
-    for number in range(1, 81):
-        counts = [round(noise.gauss(2_000 + 400 * (number > 40), 10)) for _ in range(5)]
-        api.send(reports.report(number, *counts, others=SECOND, canary=CANARY))
+    counts = {n: [round(noise.gauss(2_000 + 400 * (n > 40), 10)) for _ in range(5)] for n in range(1, 81)}
+    runs = [reports.report(n, *samples, others=SECOND, canary=CANARY) for n, samples in counts.items()]
+    body = {"reports": [run.model_dump(mode="json") for run in runs]}
+    assert api.client.post("/api/v1/runs", json=body).status_code == 200
     (drift,) = [one for one in api.drifts() if one["metric"] == "minor-faults"]
     assert drift["rule"] == "step"
     assert drift["price"]["uncertainty"] == pytest.approx(drift["evidence"]["spread"] * 0.5e-6)
