@@ -54,7 +54,9 @@ def format_span(name: str, low: float, high: float) -> str:
     """Format the lowest and the highest value of a metric, with enough digits to differ."""
     unit = metric(name).unit
     shown = number_text.span(low, high, unit)
-    return number_text.with_plain_spaces(shown if has_own_unit(name) else shown.removesuffix(unit)).rstrip()
+    if not has_own_unit(name):
+        shown = shown.removesuffix(number_text.unit_of(high, unit))
+    return number_text.with_plain_spaces(shown).rstrip()
 
 
 def has_own_unit(name: str) -> bool:
