@@ -67,6 +67,8 @@ class HistorySummary:
     """Why the service has not received them."""
     refused: list[str] = field(default_factory=list)
     """Why the service rejected reports of this history for good; they are set aside on disk."""
+    left_out: int = 0
+    """Commits of the range that are not measured, because they are of merged branches."""
 
     def __add__(self, other: "HistorySummary") -> "HistorySummary":
         return HistorySummary(
@@ -80,6 +82,7 @@ class HistorySummary:
             other.waiting_before,
             other.error,
             self.refused + other.refused,
+            self.left_out + other.left_out,
         )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from runner.cli.terminal import say, terminal
 
-_EVERY = 30.0
+EVERY = 30.0
 """Seconds between the lines in a log."""
 
 
@@ -95,7 +95,7 @@ def activity(text: str) -> Iterator[Activity]:
     if terminal().quiet:
         yield shown
         return
-    with _bar(shown) if sys.stderr.isatty() else _lines(shown, _EVERY, say):
+    with _bar(shown) if sys.stderr.isatty() else lines(shown, EVERY, say):
         yield shown
 
 
@@ -129,7 +129,7 @@ def _bar(shown: Activity) -> Iterator[None]:
 
 
 @contextmanager
-def _lines(shown: Activity, every: float, write: Callable[[str], None]) -> Iterator[None]:
+def lines(shown: Activity, every: float, write: Callable[[str], None]) -> Iterator[None]:
     """Write a line each time that some seconds have passed."""
     ended = threading.Event()
 

@@ -1,6 +1,6 @@
 """``faultwatch bisect``: find the commits of a range, or the settings, that moved a metric."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from runner.cli.options import (
     sandbox_option,
 )
 from runner.cli.result import give_result
+from runner.cli.suggestion import TypedTarget
 from runner.cli.terminal import say, terminal, warn
 from runner.cli.workbench import find_target, host_turn, parse_variables, prepare_workbench
 from runner.contract.knob_search import FoundKnobs, KnobSearch
@@ -113,7 +114,8 @@ def command(
     not differ or a culprit could not be proven.
     """
     for_knobs = knobs is not None or bool(changes)
-    if for_knobs and span is None and workload_name and not is_workload(workload_name):
+    # With --revision, the word is the name of a workload of the repository.
+    if for_knobs and span is None and workload_name and revision == "HEAD" and not is_workload(workload_name):
         say(f"the revision is an option now: --revision {workload_name}")
         revision = workload_name
         workload_name = None
@@ -137,6 +139,7 @@ def command(
         least=least,
         as_json=as_json,
         output_file=output_file,
+        target=TypedTarget(workload.name, workload_name, repo, variables),
     )
     if not for_knobs:
         settled = _search_commits(request, span or "", prove=prove, pool=_checked_pool(pool, settings))
@@ -163,6 +166,11 @@ class _SearchRequest:
     least: float
     as_json: bool
     output_file: Path | None
+    target: TypedTarget
+
+    def prove(self, span: str) -> str:
+        """Return the command that compares both ends of a range."""
+        return self.target.suggest("compare", span, self.case.name)
 
 
 def _checked_pool(pool: Sequence[str], settings: Settings) -> tuple[str, ...]:
@@ -236,7 +244,7 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool, pool: tu
         searches[0].model_dump(mode="json"),
         as_json=request.as_json,
         output_file=request.output_file,
-        show=lambda: click.echo("\n".join(_result(searches[0], by_commit, request.metric))),
+        show=lambda: click.echo("\n".join(describe_result(searches[0], by_commit, request.metric, request.prove))),
     )
     return _is_settled(searches[0])
 
@@ -369,23 +377,35 @@ def _line(report: Report, name: str) -> str:
     return f"{report.revision.commit[:10]}  {what}"
 
 
-def _result(search: Search, by_commit: dict[str, Revision], name: str) -> list[str]:
-    from runner.cli.formatting import escape_text
+def describe_result(
+    search: Search, by_commit: Mapping[str, Revision], name: str, prove: Callable[[str], str]
+) -> list[str]:
+    """Return the lines that a terminal shows of a search: only a commit whose proof stands is shown without doubt.
+
+    Parameters
+    ----------
+    prove
+        Returns the command that compares both ends of a range.
+    """
+    from runner.cli.formatting import escape_text, format_quantity
 
     if isinstance(search.answer, NothingToFind):
-        return [search.answer.sentence]
+        return [escape_text(search.answer.sentence)]
     lines = []
     for culprit in search.answer.culprits if isinstance(search.answer, Found) else ():
+        doubt = "" if culprit.proof and culprit.proof.state is ProofState.STANDS else "suspect, not proven: "
         if len(culprit.candidates) == 1:
-            lines.append(f"{culprit.commit[:10]} {by_commit[culprit.commit].title!r}")
+            lines.append(f"{doubt}{culprit.commit[:10]} {by_commit[culprit.commit].title!r}")
         else:
             count = len(culprit.candidates)
-            lines.append(f"one of {count} commits, which measurements of the range cannot tell apart:")
+            lines.append(f"{doubt}one of {count} commits, which measurements of the range cannot tell apart:")
             lines += [f"  {commit[:10]} {by_commit[commit].title!r}" for commit in culprit.candidates[:_LISTED]]
             lines += [f"  and {count - _LISTED} more"] if count > _LISTED else []
-        lines.append(f"  {name}: {culprit.before} at {culprit.parent[:10]} → {culprit.after} at {culprit.commit[:10]}")
+        before = format_quantity(name, culprit.before, culprit.after)
+        after = format_quantity(name, culprit.after, culprit.before)
+        lines.append(f"  {name}: {before} at {culprit.parent[:10]} → {after} at {culprit.commit[:10]}")
         if culprit.proof is None:
-            lines.append(f"  to prove it: faultwatch compare {culprit.parent[:10]}..{culprit.commit[:10]}")
+            lines.append(f"  to prove it: {prove(f'{culprit.parent[:10]}..{culprit.commit[:10]}')}")
         else:
             lines.append(f"  {_SHOWN[culprit.proof.state]}: {culprit.proof.sentence}")
     return [escape_text(line) for line in lines]

@@ -11,6 +11,7 @@ import click
 from runner.cli.activity import Activity, activity
 from runner.cli.arguments import ends_of, workload_and_range
 from runner.cli.options import (
+    again_option,
     choice_options,
     env_option,
     options,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     env_option,
     samples_option,
     sandbox_option(),
+    again_option,
     result_options,
 )
 def command(
@@ -57,6 +59,7 @@ def command(
     variables: tuple[str, ...],
     samples: int | None,
     confined: bool | None,
+    again: bool,
     as_json: bool,
     output_file: Path | None,
 ) -> None:
@@ -74,7 +77,7 @@ def command(
     confinement = wants_sandbox(confined, repository, settings)
     with connect(settings) as service, host_turn(settings) as turn:
         service.check()
-        workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement)
+        workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
         patient = service.patient(say)
         results = compare_cases(patient, repository, workload, workbench, ends, chosen, samples)
     give_result(

@@ -13,6 +13,7 @@ import click
 from runner.campaigns.history_measurement import HistorySummary
 from runner.cli.history import give_history, prepare
 from runner.cli.options import options, result_options
+from runner.cli.suggestion import TypedTarget
 from runner.cli.terminal import terminal
 from runner.cli.workbench import host_turn
 from runner.errors import FaultwatchError
@@ -48,7 +49,8 @@ def command(serve: bool, port: int, as_json: bool, output_file: Path | None) -> 
     repository = settings.home / "demo" / "copy-service"
     _make_history(repository)
     summary, drifts = _measure(settings, repository)
-    give_history(summary, drifts, as_json=as_json, output_file=output_file)
+    target = TypedTarget(WORKLOAD.name, WORKLOAD.name, str(repository))
+    give_history(summary, drifts, target, as_json=as_json, output_file=output_file)
     if serve:
         _serve(settings, port)
 

@@ -37,18 +37,26 @@ def format_value(name: str, value: float, *, sign: bool = False) -> str:
     return number_text.with_plain_spaces(shown).rstrip()
 
 
-def format_quantity(name: str, value: float | None) -> str:
-    """Format a value of a metric with its unit; ``no value`` where there is none."""
-    return (
-        "no value" if value is None else number_text.with_plain_spaces(number_text.quantity(value, metric(name).unit))
-    )
+def format_quantity(name: str, value: float | None, beside: float | None = None) -> str:
+    """Format a value of a metric with its unit; ``no value`` where there is none.
+
+    Parameters
+    ----------
+    beside
+        Another value that a reader compares it with: the digits tell them apart.
+    """
+    if value is None:
+        return "no value"
+    return number_text.with_plain_spaces(number_text.quantity(value, metric(name).unit, beside))
 
 
 def format_span(name: str, low: float, high: float) -> str:
     """Format the lowest and the highest value of a metric, with enough digits to differ."""
     unit = metric(name).unit
     shown = number_text.span(low, high, unit)
-    return number_text.with_plain_spaces(shown if has_own_unit(name) else shown.removesuffix(unit)).rstrip()
+    if not has_own_unit(name):
+        shown = shown.removesuffix(number_text.unit_of(high, unit))
+    return number_text.with_plain_spaces(shown).rstrip()
 
 
 def has_own_unit(name: str) -> bool:

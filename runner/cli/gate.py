@@ -7,6 +7,7 @@ import click
 from runner.cli.arguments import ends_of, workload_and_range
 from runner.cli.gate_output import output_options, write_outputs
 from runner.cli.options import (
+    again_option,
     choice_options,
     env_option,
     options,
@@ -33,6 +34,7 @@ from runner.workload.lookup import chosen_cases
     env_option,
     samples_option,
     sandbox_option("always"),
+    again_option,
     click.option(
         "--fresh", is_flag=True, help="Measure base even if the service has a run of it in the same environment."
     ),
@@ -49,6 +51,7 @@ def command(
     variables: tuple[str, ...],
     samples: int | None,
     confined: bool | None,
+    again: bool,
     fresh: bool,
     as_json: bool,
     output_file: Path | None,
@@ -76,7 +79,7 @@ def command(
     confinement = needs_sandbox(code, confined)
     with connect(settings) as service, host_turn(settings) as turn:
         service.check()
-        workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, origin=code)
+        workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, origin=code, again=again)
         patient = service.patient(say)
         results = compare_cases(
             patient, repository, workload, workbench, (origin, tip), chosen, samples, from_store=stored

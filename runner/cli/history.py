@@ -1,6 +1,6 @@
 """``faultwatch history``: measure a range of a repository's history."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ from runner.cli.options import (
     sandbox_option,
 )
 from runner.cli.result import give_result
-from runner.cli.terminal import terminal
+from runner.cli.suggestion import TypedTarget
+from runner.cli.terminal import say, terminal
 from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.report import Case, Revision
 from runner.host.lock import HostTurn
@@ -120,7 +121,8 @@ def command(
             turn.end()
             # While reports wait, the service cannot know all drifts.
             drifts = [] if summary.waiting else service.drifts(subject=prepared.repository.name)
-    give_history(summary, drifts, as_json=as_json, output_file=output_file)
+    target = TypedTarget(prepared.workload.name, workload_name, repo, variables)
+    give_history(summary, drifts, target, as_json=as_json, output_file=output_file)
     if summary.waiting or summary.refused or summary.contradicted or (summary.failed and not summary.measured):
         raise click.exceptions.Exit(1)
 
@@ -145,7 +147,11 @@ class PreparedHistory:
 
     def measure(self, service: Service) -> HistorySummary:
         """Measure what is not stored yet, with a progress bar."""
+        from runner.cli.history_tables import describe_left_out
         from runner.cli.progress_bar import ProgressBar
+
+        if self.beside:
+            say(describe_left_out(len(self.beside)))
 
         measurement = HistoryMeasurement(
             repository=self.repository,
@@ -162,7 +168,8 @@ class PreparedHistory:
             measure_all=self.measure_all,
         )
         with ProgressBar(terminal(), f"{self.repository.name} {self.span}") as watcher:
-            return measurement.measure(self.revisions, watcher)
+            summary = measurement.measure(self.revisions, watcher)
+        return replace(summary, left_out=len(self.beside))
 
 
 def prepare(
@@ -216,7 +223,12 @@ def prepare(
 
 
 def give_history(
-    summary: HistorySummary, drifts: list[dict[str, Any]], *, as_json: bool, output_file: Path | None
+    summary: HistorySummary,
+    drifts: list[dict[str, Any]],
+    target: TypedTarget,
+    *,
+    as_json: bool,
+    output_file: Path | None,
 ) -> None:
     """Print the result of a history, and write it to the file of --output."""
     from runner.cli.history_tables import show_history
@@ -225,7 +237,7 @@ def give_history(
         document(summary, drifts),
         as_json=as_json,
         output_file=output_file,
-        show=lambda: show_history(summary, drifts),
+        show=lambda: show_history(summary, drifts, target),
     )
 
 
@@ -243,6 +255,7 @@ def document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dict[str,
     ]
     return {
         "revisions": summary.revisions,
+        "left_out": summary.left_out,
         "stored": summary.stored,
         "measured": summary.measured,
         "taken_over": summary.taken_over,

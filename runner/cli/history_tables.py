@@ -7,11 +7,14 @@ from rich.console import Console
 
 from runner.campaigns.history_measurement import HistorySummary
 from runner.cli.formatting import count_of, escape_text, format_percent, format_value
+from runner.cli.suggestion import TypedTarget
 
+_DEFAULT = "minor-faults"
+"""What a bisect searches if no metric is named."""
 _SIGNS = {"regression": "▲ regression", "improvement": "▼ improvement"}
 
 
-def show_history(summary: HistorySummary, drifts: Sequence[dict[str, Any]]) -> None:
+def show_history(summary: HistorySummary, drifts: Sequence[dict[str, Any]], target: TypedTarget) -> None:
     """Print the result of a history, and the drifts that the service has found."""
     console = Console()
     same = f"{summary.taken_over} taken over from a run of the same bytes, " if summary.taken_over else ""
@@ -20,6 +23,8 @@ def show_history(summary: HistorySummary, drifts: Sequence[dict[str, Any]]) -> N
         f"before, {len(summary.failed)} failed.",
         soft_wrap=True,
     )
+    if summary.left_out:
+        console.print(describe_left_out(summary.left_out), soft_wrap=True)
     for report in summary.contradicted:
         check = report.same_bytes_check
         sentence = f"{report.revision.commit[:10]} {report.case.name}: {check.sentence if check else ''}"
@@ -46,10 +51,19 @@ def show_history(summary: HistorySummary, drifts: Sequence[dict[str, Any]]) -> N
             "them, or `faultwatch spool --flush`."
         )
         return
-    show_drifts(console, drifts)
+    show_drifts(console, drifts, target)
 
 
-def show_drifts(console: Console, drifts: Sequence[dict[str, Any]]) -> None:
+def describe_left_out(commits: int) -> str:
+    """Return that the commits of merged branches are not measured, and how they are."""
+    are = "is" if commits == 1 else "are"
+    return (
+        f"{count_of(commits, 'commit')} of merged branches {are} left out, because a history follows the "
+        "first parents. --all-parents measures them, too."
+    )
+
+
+def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: TypedTarget) -> None:
     """Print drifts, newest first."""
     if not drifts:
         console.print("No drift.")
@@ -68,14 +82,14 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]]) -> None:
             highlight=False,
             soft_wrap=True,
         )
-        for line in _blamed(drift):
+        for line in _blamed(drift, target):
             console.print(escape_text(line), highlight=False, soft_wrap=True)
         for knob in drift["knobs"]:
             change = f"{knob['before'] or 'not set'} → {knob['after'] or 'not set'}"
             console.print(f"    {escape_text(knob['name'])}: {escape_text(change)}", highlight=False, soft_wrap=True)
 
 
-def _blamed(drift: dict[str, Any]) -> list[str]:
+def _blamed(drift: dict[str, Any], target: TypedTarget) -> list[str]:
     """Return the cause of a drift in words: a single commit only if no other one can have caused it."""
     cause, commits = drift["cause"], [candidate["commit"][:10] for candidate in drift.get("candidates", ())]
     before, after = drift["previous_revision"][:10], drift["revision"][:10]
@@ -87,4 +101,6 @@ def _blamed(drift: dict[str, Any]) -> list[str]:
     if len(commits) < 2 and known:
         return [f"  {cause}  {commits[0] if commits else after} {drift['title']}".rstrip()]
     who = f"one of {len(commits)} commits, {commits[0]}…{commits[-1]}" if known else f"one of the commits up to {bad}"
-    return [f"  {cause}  {who}", f"    `faultwatch bisect {good}..{bad}` says which"]
+    options = () if drift["metric"] == _DEFAULT else ("--metric", drift["metric"])
+    command = target.suggest("bisect", f"{good}..{bad}", drift["case"], options)
+    return [f"  {cause}  {who}", f"    `{command}` says which"]

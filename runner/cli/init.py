@@ -75,6 +75,7 @@ def command(
     from runner.subject.repository import Repository, open_repository
     from runner.workload import load_workload
 
+    _refuse_own_folder(build_command, run_command)
     settings = load_settings()
     questions = Questions(silent=yes)
     found = open_repository(repo, settings.clones)
@@ -116,6 +117,23 @@ def command(
     )
     if not measured:
         raise click.exceptions.Exit(1)
+
+
+def _refuse_own_folder(*commands: str | None) -> None:
+    """Refuse ``{workload}``: the folder of the workload file is the whole repository here.
+
+    Raises
+    ------
+    FaultwatchError
+        A command names it.
+    """
+    from runner.workload.definition import OWN_FOLDER
+
+    if any(OWN_FOLDER in command for command in commands if command):
+        raise FaultwatchError(
+            f"{OWN_FOLDER} is the folder of the workload file, and init writes that file to the top of the repository",
+            "name files by their paths in the repository, or write a workload.toml in a folder of its own",
+        )
 
 
 def _measured(first: "FirstMeasurement", workload: "Workload") -> "list[Report]":

@@ -27,8 +27,8 @@ def choose(
 ) -> tuple["BuildProposal", "RunProposal", float]:
     """Return how to build, what to measure, and how many seconds that takes.
 
-    If no program of a build works, the next build may install what the programs need. If they only say what they are,
-    another build may make benchmarks.
+    If no program of a build works, the next build may install what the programs need, and another build system may make
+    other programs. If they only say what they are, another build may make benchmarks.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ def choose(
         if working and (run or any(not one.run.describes_only for one in working)):
             chosen = (proposal, tree, tried)
             break
-        # Another variant that makes the same programs would only take time.
-        proposals = [other for other in proposals if other.runs]
+        # Another variant that makes the same programs would only take time. Another build system may make others.
+        proposals = [other for other in proposals if other.runs or (not working and other.system != proposal.system)]
         if working:
             proposals = [other for other in proposals if other.runs != proposal.runs and not other.runs[0].idle]
     if chosen is None:

@@ -12,6 +12,7 @@ from runner.jobs.heartbeat import Heartbeat
 from runner.measuring.preflight import wants_sandbox
 from runner.reporting.client import Service
 from runner.settings import Settings
+from runner.subject.lookup import workload_of_name
 from runner.subject.registry import SubjectEntry, find_subject
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload
@@ -74,11 +75,10 @@ class JobPreparer:
             return find_workload(self.workload)
         if job.question.workload:
             return _inside(repository, job.question.workload)
-        own = repository.path / "workload.toml"
-        for file in (entry.workloads.get(name), own):
-            if file and Path(file).exists() and (workload := find_workload(str(file))).name == name:
-                return workload
-        return find_workload(name)
+        registered = entry.workloads.get(name, "")
+        if Path(registered).is_file() and (workload := find_workload(registered)).name == name:
+            return workload
+        return workload_of_name(name, repository, self.settings) or find_workload(name)
 
 
 def _inside(repository: Repository, path: str) -> Workload:

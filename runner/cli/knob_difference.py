@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from runner.campaigns.knob_search import PARAMETER, PER_RUN, VARIABLE, can_be_set
+from runner.cli.formatting import format_quantity
 from runner.contract.base import Parameter, parameter_text
 from runner.contract.knob_search import FoundKnobs, KnobChange, KnobSearch, MeasureKnobs
 from runner.contract.level import median
-from runner.contract.metrics import metric
 from runner.contract.report import Case, Environment, Outcome, Report
 from runner.contract.search import NothingToFind
 from runner.errors import FaultwatchError
@@ -115,7 +115,7 @@ def describe_run(state: KnobSearch, report: Report, name: str) -> str:
     chosen = state.answer.changed if isinstance(state.answer, MeasureKnobs) else ()
     what = "could not be measured"
     if report.outcome is Outcome.MEASURED:
-        what = f"{median(report.values(name))} {metric(name).unit}"
+        what = format_quantity(name, median(report.values(name)))
     return f"{what}  with {', '.join(chosen) or 'nothing'} changed"
 
 
@@ -127,10 +127,15 @@ def describe_result(search: KnobSearch, difference: Difference, name: str) -> li
     if not isinstance(search.answer, FoundKnobs):
         return []
     changes = {knob.name: knob for knob in difference.knobs}
-    lines = [f"{name}: {search.answer.before} → {search.answer.after}, caused by"]
+    before, after = search.answer.before, search.answer.after
+    lines = [f"{name}: {format_quantity(name, before, after)} → {format_quantity(name, after, before)}, caused by"]
     for knob in search.answer.knobs:
         without = search.answer.without.get(knob)
-        alone = f"; without it {without}" if without is not None and len(search.answer.knobs) > 1 else ""
+        alone = (
+            f"; without it {format_quantity(name, without)}"
+            if without is not None and len(search.answer.knobs) > 1
+            else ""
+        )
         lines.append(f"  {knob}: {_shown(changes[knob].before)} → {_shown(changes[knob].after)}{alone}")
     return lines
 

@@ -17,6 +17,7 @@ from runner.cli.options import (
     sandbox_option,
 )
 from runner.cli.result import give_result
+from runner.cli.suggestion import TypedTarget
 from runner.cli.terminal import say
 from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.errors import FaultwatchError
@@ -121,7 +122,10 @@ def command(
         show_profile(profile)
         if earlier:
             show_difference(earlier, profile)
-        show_diagnosis(diagnosis)
+        target = TypedTarget(workload.name, workload_name, repo, variables)
+        show_diagnosis(
+            diagnosis, lambda settings: target.suggest("try", "", case.name, ("--revision", newest, *settings))
+        )
 
     give_result(
         {name: part.model_dump(mode="json") for name, part in parts.items() if part},

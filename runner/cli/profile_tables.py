@@ -1,7 +1,7 @@
 """A profile and its diagnosis as tables on a terminal."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from rich.console import Console
@@ -13,6 +13,7 @@ from runner.contract.diagnosis import Diagnosis, Finding
 from runner.contract.profile import Access, Anatomy, Frame, Memory, Profile, StackKind, StackProfile, Touch
 
 Label = TypeVar("Label", Memory, Touch, Access)
+Suggest = Callable[[Sequence[str]], str]
 _STACKS = 5
 _SITES = 8
 _DEEP = 5
@@ -39,12 +40,18 @@ def show_profile(profile: Profile) -> None:
         console.print(escape_text(remark), style="yellow", highlight=False)
 
 
-def show_diagnosis(diagnosis: Diagnosis) -> None:
-    """Print the diagnosis, or the evidence if no rule matches."""
+def show_diagnosis(diagnosis: Diagnosis, suggest: Suggest) -> None:
+    """Print the diagnosis, or the evidence if no rule matches.
+
+    Parameters
+    ----------
+    suggest
+        Returns the command that tries a remedy, given its options.
+    """
     console = Console()
     console.print()
     for number, finding in enumerate(diagnosis.findings):
-        _show_finding(console, finding, first=number == 0)
+        _show_finding(console, finding, suggest, first=number == 0)
     if not diagnosis.findings:
         console.print("[bold]No known pattern matched.[/] The evidence:")
         for line in diagnosis.evidence:
@@ -88,7 +95,7 @@ def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> No
         console.print(f"  {100 * weight / max(1, stacks.total):5.1f} %  {escape_text(chain)}", highlight=False)
 
 
-def _show_finding(console: Console, finding: Finding, *, first: bool) -> None:
+def _show_finding(console: Console, finding: Finding, suggest: Suggest, *, first: bool) -> None:
     console.print(
         f"[bold]{'Diagnosis' if first else 'Also'}: {escape_text(finding.title)}[/] ({finding.rule}, up to "
         f"{number_text.number(100 * finding.price)} % of the time can be won)",
@@ -97,9 +104,10 @@ def _show_finding(console: Console, finding: Finding, *, first: bool) -> None:
     for line in finding.evidence:
         console.print(f"  • {escape_text(line)}", highlight=False)
     for remedy in finding.remedies:
-        settings = " ".join(f"--with {name}={value}" for name, value in remedy.settings.items())
-        shown = f"  [dim]faultwatch try {escape_text(settings)}[/]" if settings else ""
-        console.print(f"  → {escape_text(remedy.text)}{shown}", highlight=False)
+        console.print(f"  → {escape_text(remedy.text)}", highlight=False)
+        if remedy.settings:
+            settings = [word for name, value in remedy.settings.items() for word in ("--with", f"{name}={value}")]
+            console.print(f"    [dim]{escape_text(suggest(settings))}[/]", highlight=False, soft_wrap=True)
     console.print(f"  [dim]as in {escape_text(finding.report)}[/]", highlight=False)
 
 

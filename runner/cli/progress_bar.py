@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from runner.cli.activity import time_left
+from runner.cli.activity import EVERY, Activity, lines, time_left
 from runner.cli.formatting import count_of, escape_text, format_value
 from runner.contract.level import median
 from runner.contract.plan import PlannedRun, Reason
@@ -26,8 +27,20 @@ _WHOLE: dict[str, Any] = {"soft_wrap": True}
 class ProgressBar:
     """A :class:`runner.campaigns.history_measurement.Watcher` that draws on a console."""
 
-    def __init__(self, console: Console, title: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, console: Console, title: str, clock: Callable[[], float] = time.monotonic, every: float = EVERY
+    ) -> None:
+        """Prepare to draw.
+
+        Parameters
+        ----------
+        every
+            Seconds between the lines that say in a log that the command is alive, as in the middle of a long build.
+        """
         self._console = console
+        self._log = Activity(title, clock)
+        self._every = every
+        self._shown = ExitStack()
         self._title = title
         self._clock = clock
         self._began = 0.0
@@ -50,11 +63,14 @@ class ProgressBar:
 
     def __enter__(self) -> Self:
         self._progress.start()
+        if not (self._console.is_terminal or self._console.quiet):
+            self._shown.enter_context(lines(self._log, self._every, self._print_alive))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._shown.close()
         self._print_reruns()
         self._progress.stop()
 
@@ -62,6 +78,7 @@ class ProgressBar:
         """Print the plan."""
         self._began, self._runs, self._done = self._clock(), len(planned), 0
         self._progress.update(self._task, total=self._progress.tasks[0].completed + executions)
+        self._log.remain(executions)
         self._rerunning = bool(planned) and all(run.reason is Reason.RERUN for run in planned)
         if self._rerunning:
             return
@@ -81,14 +98,17 @@ class ProgressBar:
     def started(self, revision: Revision, case: Case) -> None:
         """Show what is being measured."""
         self._progress.update(self._task, what=escape_text(f"{revision.commit[:10]} {revision.title[:50]}"))
+        self._log(f"{self._title}: {revision.commit[:10]} {case.name}")
 
     def executed(self) -> None:
         """Advance by one execution."""
         self._progress.advance(self._task)
+        self._log.advance()
 
     def reported(self, report: Report, skipped_executions: int) -> None:
         """Print the count of a run, or why there is none."""
         self._progress.advance(self._task, skipped_executions)
+        self._log.advance(skipped_executions)
         self._done += 1
         left = time_left(self._clock() - self._began, self._done, self._runs)
         self._progress.update(self._task, left=left)
@@ -108,6 +128,9 @@ class ProgressBar:
         # Two revisions show how long one takes, and half of them how right that was.
         if left and not self._console.is_terminal and self._done in {2, self._runs // 2}:
             self._console.print(f"  {left}", highlight=False, soft_wrap=True)
+
+    def _print_alive(self, line: str) -> None:
+        self._console.print(f"  [dim]{escape_text(line)}[/]", highlight=False, soft_wrap=True)
 
     def _print_reruns(self) -> None:
         """Print one line for all reruns of a case."""

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
@@ -160,6 +161,10 @@ class Stage(StrEnum):
     MEASURE = "measure"
 
 
+_USAGE = re.compile(r"usage\b", re.IGNORECASE)
+_ERROR = re.compile(r"\berror\b", re.IGNORECASE)
+
+
 class Failure(Strict):
     """Why there is no measurement: one line for people, and the end of the log."""
 
@@ -171,9 +176,18 @@ class Failure(Strict):
 
     @property
     def explained(self) -> str:
-        """The message and, if a program failed, the last line that it wrote itself."""
+        """The message and, if a program failed, the line in which it says why."""
         lines = [line.strip() for line in self.log.splitlines() if line.strip()] if self.stage is Stage.RUN else []
-        return f"{self.message}: {lines[-1][:200]}" if lines else self.message
+        return f"{self.message}: {_telling_line(lines)[:200]}" if lines else self.message
+
+
+def _telling_line(lines: Sequence[str]) -> str:
+    """Return the line of a failed program's output that says why: the last one, unless that is the end of its usage."""
+    usage = next((place for place, line in enumerate(lines) if _USAGE.match(line)), None)
+    if usage is None or _ERROR.search(lines[-1]):
+        return lines[-1]
+    # What is wrong with the arguments stands before the usage.
+    return lines[usage - 1] if usage else lines[usage]
 
 
 class Build(Strict):

@@ -128,7 +128,7 @@ class Found(Strict):
 
 
 class NothingToFind(Strict):
-    """There is nothing to search for, and why."""
+    """The search names no commit, and why: the ends do not differ, or nothing could be proven."""
 
     kind: Literal["refused"] = "refused"
     sentence: str

@@ -7,6 +7,7 @@ from runner.campaigns.culprit_search import CulpritSearcher, SearchObserver, res
 from runner.contract.job import BisectQuestion
 from runner.contract.level import median
 from runner.contract.metrics import metric
+from runner.contract.number_text import quantity
 from runner.contract.report import Outcome, Report
 from runner.contract.search import Culprit, Found, Measure, NothingToFind, ProofState, Prove, Search, Wait
 from runner.jobs.claimed_job import ClaimedJob, JobResult
@@ -53,10 +54,10 @@ def describe_wait(wait: Wait) -> str:
 def _sentence(search: Search) -> str:
     match search.answer:
         case Found(culprits=culprits):
-            refuted = [one for one in culprits if one.proof and one.proof.state is not ProofState.STANDS]
-            movers = [one for one in culprits if one not in refuted]
+            movers = [one for one in culprits if one.proof and one.proof.state is ProofState.STANDS]
+            suspects = [one for one in culprits if one not in movers]
             sentences = [f"{_names(movers)} {'moves' if len(movers) == 1 else 'move'} the metric."] if movers else []
-            sentences += [f"{_names(refuted)} may move it: no proof stands."] if refuted else []
+            sentences += [f"{_names(suspects)} may move the metric: no proof stands."] if suspects else []
             return " ".join(sentences) or "No commit of the range moves the metric."
         case NothingToFind(sentence=text):
             return text
@@ -78,8 +79,9 @@ def _name(culprit: Culprit) -> str:
 def _line(report: Report, name: str) -> str:
     """Describe a run in one line."""
     what = "could not be measured"
-    if report.outcome is Outcome.MEASURED:
-        what = f"{median(report.values(name))} {metric(name).unit}"
+    level = median(report.values(name))
+    if report.outcome is Outcome.MEASURED and level is not None:
+        what = quantity(level, metric(name).unit)
     return f"{report.revision.commit[:10]}: {what}"
 
 

@@ -1,19 +1,27 @@
-"""Finds the repository that a workload measures."""
+"""Finds the repository that a workload measures, and the workload of a name in it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from runner.errors import FaultwatchError
 from runner.settings import Settings
+from runner.subject.registry import find_subject
 from runner.subject.repository import Repository, open_repository
 from runner.subject.shipped_workloads import shipped_repository
-from runner.workload import Workload
-from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload
+from runner.workload import Workload, load_workload
+from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload, is_path
+
+_MOST_FILES = 100
+"""Workload files of a repository among which a name is looked for."""
 
 
 def workload_and_repository(
     settings: Settings, workload_name: str | None, repo: str | None
 ) -> tuple[Workload, Repository]:
     """Find the workload and the repository of a command; if only one is named, look for the other in it.
+
+    A workload is named by its path, or as its file names it: then it is looked for in the repository, or in the current
+    folder, and among the shipped ones.
 
     Raises
     ------
@@ -23,8 +31,50 @@ def workload_and_repository(
     if repo and not workload_name:
         repository = open_repository(repo, settings.clones)
         return find_workload(_own_workload(repository.path)), repository
+    if workload_name and not is_path(workload_name):
+        named = open_repository(repo, settings.clones) if repo else _current_repository(settings)
+        own = workload_of_name(workload_name, named, settings) if named else None
+        if own:
+            return own, named if repo and named else repository_of(own, None, settings)
     workload = find_workload(workload_name or _own_workload(Path.cwd()))
     return workload, repository_of(workload, repo, settings)
+
+
+def workload_of_name(name: str, repository: Repository, settings: Settings) -> Workload | None:
+    """Return the workload that a file of a repository, or one that this host measured it with, gives this name.
+
+    None if there is none. A file that cannot be read has no name.
+    """
+    for file in _workload_files(name, repository, settings):
+        try:
+            workload = load_workload(file)
+        except FaultwatchError:
+            continue
+        if workload.name == name:
+            return workload
+    return None
+
+
+def _workload_files(name: str, repository: Repository, settings: Settings) -> Iterator[Path]:
+    """Yield the files to look at: that at the top first, then where this host measured it, then other folders."""
+    top = repository.path / "workload.toml"
+    if top.is_file():
+        yield top
+    registered = find_subject(settings, repository.name).workloads.get(name)
+    if registered and Path(registered).is_file():
+        yield Path(registered)
+    try:
+        tracked = repository.git("ls-files", "-z", "--", "*/workload.toml").split("\0")
+    except FaultwatchError:  # A clone of an address has no files beside its history.
+        return
+    yield from (repository.path / file for file in tracked[:_MOST_FILES] if file)
+
+
+def _current_repository(settings: Settings) -> Repository | None:
+    try:
+        return open_repository(str(Path.cwd()), settings.clones, named=False)
+    except FaultwatchError:
+        return None
 
 
 def _own_workload(folder: Path) -> str:

@@ -18,19 +18,30 @@ _LISTED = 8
 
 def find_workload(name: str) -> Workload:
     """Load a workload by the path of its file or folder, or by the name of a shipped one."""
-    shipped = SHIPPED_WORKLOADS / name
-    if not Path(name).exists() and "/" not in name:
+    if not is_path(name):
+        shipped = SHIPPED_WORKLOADS / name
         if (shipped / "workload.toml").exists():
             return load_workload(shipped)
-        raise FaultwatchError(
-            f"{name}: no such file or folder, and no shipped workload of that name",
-            f"shipped workloads: {', '.join(shipped_names())}",
-        )
+        if not Path(name).exists():
+            raise FaultwatchError(
+                f"{name}: no such file or folder, and no workload of that name here or shipped",
+                "write the path of its workload.toml, or name its repository with --repo; shipped workloads: "
+                f"{', '.join(shipped_names())}",
+            )
     return load_workload(Path(name))
 
 
+def is_path(name: str) -> bool:
+    """Return whether a word is the path of a workload file or of its folder, and not a name.
+
+    A folder or a program that happens to be called like a workload is none.
+    """
+    path = Path(name)
+    return "/" in name or (path / "workload.toml").exists() or (path.is_file() and path.suffix == ".toml")
+
+
 def is_workload(name: str) -> bool:
-    """Return whether a name is that of a shipped workload, or a path at which something exists."""
+    """Return whether a word is the name of a shipped workload, or a path at which something exists."""
     return Path(name).exists() or name in shipped_names()
 
 

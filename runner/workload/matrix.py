@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Iterable
 
-from runner.contract.base import Parameter
+from runner.contract.base import Parameter, parameter_text
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.workload.definition import Workload
@@ -39,11 +39,14 @@ def cases(workload: Workload, choices: Iterable[str] = ()) -> tuple[Case, ...]:
 
 def _chosen(workload: Workload, points: list[dict[str, Parameter]], choice: str) -> list[dict[str, Parameter]]:
     name, _, wanted = choice.partition("=")
-    values = list(dict.fromkeys(str(point[name]) for point in points if name in point))
+    values = list(dict.fromkeys(parameter_text(point[name]) for point in points if name in point))
     if not values:
         known = ", ".join(workload.matrix) or "none"
         raise FaultwatchError(f"{workload.name} has no parameter {name!r}", f"its parameters: {known}")
-    unknown = [value for value in wanted.split(",") if value not in values]
+    # A value may contain a comma itself. Truth values were once written as Python writes them.
+    words = [wanted] if wanted in values else wanted.split(",")
+    chosen = [word if word in values else word.lower() if word in {"True", "False"} else word for word in words]
+    unknown = [value for value in chosen if value not in values]
     if unknown:
         raise FaultwatchError(f"{name} has no value {unknown[0]!r}", f"its values: {', '.join(values)}")
-    return [point for point in points if str(point[name]) in wanted.split(",")]
+    return [point for point in points if parameter_text(point[name]) in chosen]

@@ -218,7 +218,8 @@ def _commands(outcome: GateOutcome) -> str:
     commands = [case.command for case in cases if len(case.command) <= _LONGEST_COMMAND and case.command.isprintable()]
     if not commands:
         return ""
-    return f"To measure it again:\n\n{block(chr(10).join(commands[:_COMMANDS]), _COMMANDS * _LONGEST_COMMAND + 2)}\n\n"
+    text = block(chr(10).join(commands[:_COMMANDS]), _COMMANDS * _LONGEST_COMMAND + 2)
+    return f"To measure it again, in a clone:\n\n{text}\n\n"
 
 
 def _next_step(outcome: GateOutcome, links: Links) -> str:

@@ -14,6 +14,7 @@ from runner.contract import metric
 from runner.contract.job import BisectQuestion, Job, State
 from runner.contract.search import Culprit, Found, NothingToFind, ProofState, Search
 from service.text.markdown import code
+from service.text.numbers import quantity
 
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LONGEST = 500
@@ -46,7 +47,7 @@ def _result(job: Job) -> list[str]:
     except ValidationError:
         return []
     if isinstance(answer, NothingToFind):
-        return [f"There is nothing to search for: {code(answer.sentence, _LONGEST)}"]
+        return [f"No commit is named: {code(answer.sentence, _LONGEST)}"]
     culprits = answer.culprits if isinstance(answer, Found) else ()
     listed = [_culprit(culprit, job.question.metric) for culprit in culprits[:_MOST_CULPRITS]]
     return [*listed, f"And {len(culprits) - _MOST_CULPRITS} more."] if len(culprits) > _MOST_CULPRITS else listed
@@ -54,12 +55,15 @@ def _result(job: Job) -> list[str]:
 
 def _culprit(culprit: Culprit, name: str) -> str:
     unit = metric(name).unit
-    moved = f"{_commit(culprit.commit)} moves {code(name)} from {culprit.before:,} to {culprit.after:,} {unit}."
+    before, after = quantity(culprit.before, unit, culprit.after), quantity(culprit.after, unit, culprit.before)
+    stands = culprit.proof is not None and culprit.proof.state is ProofState.STANDS
+    verb = "moves" if stands else "may move"
+    moved = f"{_commit(culprit.commit)} {verb} {code(name)} from {before} to {after}."
     others = len(culprit.candidates) - 1
     before = "the commit" if others == 1 else f"one of the {others} commits"
     doubt = f" Or {before} before it, which measurements of the range cannot tell apart from it." if others > 0 else ""
     if culprit.proof is None:
-        return f"{moved}{doubt}"
+        return f"{moved}{doubt} It is not proven."
     proof = f"{_PROOF[culprit.proof.state]}, measured interleaved with its parent {_commit(culprit.parent)}"
     return f"{moved}{doubt} {proof}: {code(culprit.proof.sentence, _LONGEST)}"
 

@@ -141,4 +141,4 @@ def _next_step(step: NextStep) -> tuple[str, ...]:
         return (f"Next: the service bisects the commits{runs}",)
     # A command that a line cannot hold as it is would do something else.
     whole = step.command if plain(step.command, _LONGEST_COMMAND) == step.command else ""
-    return (f"Next: bisect the commits{runs}{': ' if whole else ''}{whole}",)
+    return (f"Next: bisect the commits{runs}{', in a clone: ' if whole else ''}{whole}",)

@@ -11,7 +11,7 @@ from runner.contract import ComparisonRequest, Search, SearchRequest, metric
 from runner.contract.knob_search import KnobSearch, KnobSearchRequest
 from runner.contract.search import Asked, Culprit, Found, Proof, ProofState
 from service.rules import same_bytes
-from service.rules.bisect import exact_search, knob_search, noisy_search, pool, proof
+from service.rules.bisect import exact_search, knob_search, noisy_search, pool, proof, variation
 from service.rules.bisect.knob_search import KnobQuestion
 from service.rules.bisect.pace import commits_at_once
 from service.rules.bisect.question import Answer, Observation, Question, Refused
@@ -66,6 +66,7 @@ def state(
     sharing = sharing or Sharing((request.host.name,), commits_at_once(request.pace))
     seen = bisect_inputs.observations(session, request, sharing.pool) if seen is None else seen
     inside = {question.good, *(node.commit for node in question.commits)}
+    question = variation.fitted(question, seen)
     answer = _answer(session, request, question, seen, sharing)
     return Search(
         commits=len(question.commits),
@@ -88,14 +89,30 @@ def knob_state(session: Session, request: KnobSearchRequest) -> KnobSearch:
     """Return the state of a search for knobs."""
     seen = bisect_inputs.mixtures(session, request)
     question = KnobQuestion(
-        knobs=tuple(knob.name for knob in request.knobs), exact=metric(request.metric).exact, least=request.least
+        knobs=tuple(knob.name for knob in request.knobs),
+        exact=metric(request.metric).exact,
+        least=request.least,
+        unit=metric(request.metric).unit,
     )
     return KnobSearch(known=len(seen), answer=knob_search.search(question, seen))
 
 
 def _answer(
-    session: Session, request: SearchRequest, question: Question, seen: Sequence[Observation], sharing: Sharing
+    session: Session,
+    request: SearchRequest,
+    question: Question,
+    seen: Sequence[Observation],
+    sharing: Sharing,
+    *,
+    gone: frozenset[str] = frozenset(),
 ) -> Answer:
+    """Return the next step.
+
+    Parameters
+    ----------
+    gone
+        The culprits of a noisy metric that a proof has refuted.
+    """
     refused = _refuse_pool(question, seen, sharing)
     if refused is not None:
         return refused
@@ -116,8 +133,11 @@ def _answer(
     }
     if refuted and not question.exact:
         # An exact search uses the levels of a failed proof itself; a noisy one needs to know what they refute.
+        gone |= refuted
+        others = [culprit for culprit in culprits if culprit.commit not in gone]
         cleared = question.model_copy(update={"cleared": question.cleared | refuted})
-        return _answer(session, request, cleared, seen, sharing)
+        given_up = proof.give_up(question, others, len(gone), seen)
+        return given_up or _answer(session, request, cleared, seen, sharing, gone=gone)
     found = Found(culprits=culprits)
     return proof.next_proof(question, found, seen, sharing.proofs) if request.prove else found
 
@@ -131,7 +151,7 @@ def _refuse_pool(question: Question, seen: Sequence[Observation], sharing: Shari
             sentence="Hosts can share a search only if the metric repeats: the level and the noise of a noisy one "
             "differ between hosts. Search with one of them."
         )
-    why = pool.disagreement(seen, question.least)
+    why = pool.disagreement(seen, question.least, question.unit)
     return Refused(sentence=why) if why else None
 
 

@@ -42,11 +42,17 @@ class Side:
     knobs: Mapping[str, str]
 
 
-def price_change(metric: str, before: Side, after: Side, costs: FaultCosts) -> FaultPrice | None:
+def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spread: Number = 0) -> FaultPrice | None:
     """Return the price of a change of a fault count; None where no cost was measured, or none holds for both sides.
 
     The price is ``after.faults · cost after - before.faults · cost before``. With one cost only, the faults of both
     sides must be of one kind: a fault that brings a huge page costs a hundred times as much as another one.
+
+    Parameters
+    ----------
+    spread
+        By how many faults executions on one side differ, where the count varies. Each side may then lie off its level
+        by half of that, so the change may be off by all of it.
     """
     if metric not in PRICED:
         return None
@@ -60,13 +66,15 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts) -> F
     seconds = after.faults * each[1] - before.faults * each[0]
     cpu = before.levels.get("region:task-clock" if metric.startswith("region:") else "task-clock")
     share = seconds / cpu if cpu else None
+    uncertainty = float(spread * max(each))
     return FaultPrice(
         seconds=seconds,
         share=share,
+        uncertainty=uncertainty,
         fault_before=each[0],
         fault_after=each[1],
         source=source,
-        sentence=_sentence(seconds, share, each, source),
+        sentence=_sentence(seconds, share, uncertainty, each, source),
     )
 
 
@@ -77,13 +85,15 @@ def _other_pages(before: Side, after: Side) -> bool:
     )
 
 
-def _sentence(seconds: float, share: float | None, each: tuple[float, float], source: str) -> str:
+def _sentence(seconds: float, share: float | None, uncertainty: float, each: tuple[float, float], source: str) -> str:
     costs = " and ".join(dict.fromkeys(quantity(cost, "s") for cost in each))
     change = difference(seconds, "s")
+    if uncertainty:
+        change += f" ± {quantity(uncertainty, 's')}, because the count varies,"
     if share is None:
         worth = f"{change} of CPU time"
     elif abs(share) < _NOTICEABLE:
-        worth = f"hardly any CPU time: {change} ({percent(100 * share)})"
+        worth = f"hardly any CPU time: {change.rstrip(',')} ({percent(100 * share)})"
     else:
         worth = f"{change} of CPU time ({percent(100 * share)})"
     return f"{worth}, at {costs} a fault by {source}"

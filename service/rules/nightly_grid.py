@@ -11,6 +11,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from runner.contract import Status
+from runner.contract.taken_over import TAKEN_OVER
 from service.rules.relative_change import percent_change
 from service.schemas.history import Number
 
@@ -275,7 +276,7 @@ def _order(point: RecentPoint) -> tuple[int, datetime]:
 
 
 def _levels(points: Sequence[RecentPoint]) -> list[RecentPoint]:
-    return [point for point in points if point.value is not None and point.quarantine is None]
+    return [point for point in points if point.value is not None and point.quarantine in {None, TAKEN_OVER}]
 
 
 def _cell(

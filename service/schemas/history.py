@@ -237,6 +237,8 @@ class FaultPrice(View):
     """Seconds of CPU time; negative where the change saves time."""
     share: float | None
     """Share of the CPU time before the change; None where that was not measured."""
+    uncertainty: float = 0.0
+    """By how many seconds the change may be off, because executions of one commit differ; 0 where the count repeats."""
     fault_before: float
     """Seconds of CPU time of one fault before the change."""
     fault_after: float

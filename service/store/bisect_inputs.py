@@ -19,9 +19,11 @@ from service.rules.bisect.question import Observation, Question
 from service.rules.run_plan import ATTEMPTS
 from service.store import shared_rows
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
-from service.store.points import BYTES_COLUMNS, bytes_of
+from service.store.points import BYTES_COLUMNS, bytes_of, decode_samples
 from service.store.runs import joined
 from service.store.stored_reports import unpack
+
+_NO_POINT: tuple[Number | None, int, str | None] = (None, 0, None)
 
 
 def question(session: Session, request: SearchRequest) -> Question | None:
@@ -44,6 +46,7 @@ def question(session: Session, request: SearchRequest) -> Question | None:
         ),
         exact=metric(request.metric).exact,
         least=request.least,
+        unit=metric(request.metric).unit,
     )
 
 
@@ -68,7 +71,7 @@ def observations(session: Session, request: SearchRequest, hosts: Collection[str
         .order_by(Run.number)
     ).all()
     points = (
-        select(Point.run_number, Point.value)
+        select(Point.run_number, Point.value, Point.n, Point.samples)
         .join(Series, Point.series_id == Series.id)
         .join(Series.subject)
         .join(Series.case)
@@ -80,20 +83,25 @@ def observations(session: Session, request: SearchRequest, hosts: Collection[str
             Series.metric == request.metric,
         )
     )
-    values: dict[int, Number | None] = dict(session.execute(points).all())
+    values = {number: (value, n, samples) for number, value, n, samples in session.execute(points)}
     attempts = Counter(commit for _, _, _, commit, _, temporary, *_ in runs if temporary)
-    return [
-        Observation(
-            commit=commit,
-            value=values.get(number) if outcome is Outcome.MEASURED else None,
-            host=host,
-            session=turns,
-            run=run_id,
-            bytes_key=bytes_of(*bytes_values).key,
+    seen = []
+    for number, run_id, turns, commit, host, outcome, temporary, *bytes_values in runs:
+        if temporary and attempts[commit] < ATTEMPTS:
+            continue
+        value, n, samples = values.get(number, _NO_POINT) if outcome is Outcome.MEASURED else _NO_POINT
+        seen.append(
+            Observation(
+                commit=commit,
+                value=value,
+                host=host,
+                session=turns,
+                run=run_id,
+                bytes_key=bytes_of(*bytes_values).key,
+                samples=decode_samples(value, n, samples) if samples else (),
+            )
         )
-        for number, run_id, turns, commit, host, outcome, temporary, *bytes_values in runs
-        if not temporary or attempts[commit] >= ATTEMPTS
-    ]
+    return seen
 
 
 def mixtures(session: Session, request: KnobSearchRequest) -> list[Mixture]:

@@ -46,7 +46,8 @@ def _entry(session: Session, host: Host) -> HostEntry | None:
         name=host.name,
         labels=list(report.host.labels),
         runs=session.scalar(select(func.sum(RunCount.runs)).where(RunCount.host_id == host.id)) or 0,
-        last_seen=newest.finished_at,
+        # A bisect, a proof or a lab shows that the host is there, too.
+        last_seen=last_seen(session, host.name) or newest.finished_at,
         last_run=newest.id,
         outcome=newest.outcome,
         environment=newest.hash,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from runner.contract import Outcome
+from runner.contract.report import OUTSIDE
 from service.rules.nightly_grid import RecentPoint, UnmeasuredRun
 from service.store import points as stored
 from service.store import runs
@@ -13,14 +14,17 @@ from service.store.models import Case, Environment, Host, Point, Revision, Run, 
 
 _POINTS_PER_SERIES = 16
 _FAILURES = 300
+_OF_HISTORY = or_(Run.quarantine.is_(None), Run.quarantine.not_in(OUTSIDE))
+"""Selects the runs of the history: those of bisects, proofs and labs are no points of any series."""
 
 
 def points(session: Session, metric: str, subject: str | None = None, workload: str | None = None) -> list[RecentPoint]:
     """Return the newest points of every series of a metric, of workloads whose name contains a text."""
-    other = aliased(Point)
+    other, of_other = aliased(Point), aliased(Run)
     oldest = (
         select(other.run_number)
-        .where(other.series_id == Series.id)
+        .join(of_other, other.run_number == of_other.number)
+        .where(other.series_id == Series.id, or_(of_other.quarantine.is_(None), of_other.quarantine.not_in(OUTSIDE)))
         .order_by(other.run_number.desc())
         .limit(1)
         .offset(_POINTS_PER_SERIES - 1)
@@ -52,7 +56,7 @@ def points(session: Session, metric: str, subject: str | None = None, workload: 
         .join(Series, Point.series_id == Series.id)
         .join(Series.subject)
         .join(Series.case)
-        .where(Point.run_number >= func.coalesce(oldest, 0), *conditions)
+        .where(Point.run_number >= func.coalesce(oldest, 0), _OF_HISTORY, *conditions)
     )
     return [
         RecentPoint(
@@ -86,7 +90,8 @@ def failures(session: Session) -> list[UnmeasuredRun]:
             Run.failure_message,
             Run.outcome,
         )
-        .where(Run.outcome != Outcome.MEASURED)  # the condition of the index of unmeasured runs
+        # The first condition is that of the index of unmeasured runs.
+        .where(Run.outcome != Outcome.MEASURED, _OF_HISTORY)
         .order_by(Run.started_at.desc())
         .limit(_FAILURES)
     )

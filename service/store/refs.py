@@ -58,6 +58,21 @@ def listed(session: Session, subject: str | None = None, limit: int = 500) -> li
     return list(session.scalars(query))
 
 
+class NamedRef(NamedTuple):
+    """A tag or a branch of a subject."""
+
+    subject: str
+    kind: str
+    name: str
+    commit: str
+
+
+def listed_by_subject(session: Session, subject: str | None = None, limit: int = 500) -> list[NamedRef]:
+    """Return the tags and branches of a subject or of all with their subjects, in the order of :func:`listed`."""
+    names = {row.id: row.name for row in session.execute(select(Subject.id, Subject.name))}
+    return [NamedRef(names[row.subject_id], row.kind, row.name, row.commit) for row in listed(session, subject, limit)]
+
+
 def find(session: Session, text: str, subject: str | None = None) -> list[NamedCommit]:
     """Return the known commits that a text can name: by a tag or a branch, a part of a hash, or a date.
 

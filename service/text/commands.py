@@ -1,6 +1,7 @@
 """Writes the commands that repeat the measurements a page shows. Pure.
 
-The service does not know where the reader's clone is: each command names a folder called like the subject.
+The service does not know where the reader's clone is, so each command is for the folder of the clone: the repository is
+the current folder, and the workload is named as its file names it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from runner.contract import Case, Report, SearchRequest
 from runner.contract.base import Parameter, parameter_text
 from runner.contract.job import BisectQuestion
 
+HERE = "."
+"""The repository: the current folder."""
 _VARIABLE = "variable."
 
 
@@ -25,11 +28,11 @@ def profile_each(before: Report, after: Report) -> str:
     return "\n".join(_repeat("profile", report) for report in (before, after))
 
 
-def compare(base: str, head: str, subject: str, workloads: Iterable[str]) -> str:
+def compare(base: str, head: str, workloads: Iterable[str]) -> str:
     """Return the commands that measure two commits interleaved, one line for each workload."""
     return "\n".join(
         shlex.join(
-            ["faultwatch", "compare", workload, f"{base[:12]}..{head[:12]}", "--repo", f"./{subject}"],
+            ["faultwatch", "compare", workload, f"{base[:12]}..{head[:12]}", "--repo", HERE],
         )
         for workload in workloads
     )
@@ -38,7 +41,7 @@ def compare(base: str, head: str, subject: str, workloads: Iterable[str]) -> str
 def compare_case(base: Report, head: Report) -> str:
     """Return the command that measures a case of two commits interleaved."""
     span = f"{base.revision.commit[:12]}..{head.revision.commit[:12]}"
-    words = ["faultwatch", "compare", head.case.workload, span, "--repo", f"./{head.subject}"]
+    words = ["faultwatch", "compare", head.case.workload, span, "--repo", HERE]
     return shlex.join([*words, *parameter_options(head.case.parameters)])
 
 
@@ -46,7 +49,7 @@ def bisect(question: BisectQuestion, search: SearchRequest | None) -> str:
     """Return the command that repeats a bisect, with the full commits and the case where the search has begun."""
     good, bad = (search.good[:12], search.bad[:12]) if search else (question.good, question.bad)
     workload = question.workload or (search.case.workload if search else question.case.partition("[")[0])
-    words = ["faultwatch", "bisect", workload, f"{good}..{bad}", "--repo", f"./{question.subject}"]
+    words = ["faultwatch", "bisect", workload, f"{good}..{bad}", "--repo", HERE]
     words += ["--case", question.case, "--metric", question.metric]
     if question.least:
         words += ["--least", f"{question.least:g}"]
@@ -59,24 +62,24 @@ def bisect(question: BisectQuestion, search: SearchRequest | None) -> str:
 
 def knobs(before: Report, after: Report) -> str:
     """Return the command that finds which of the knobs that differ between two runs move the metrics."""
-    words = ["faultwatch", "bisect", after.case.workload, "--repo", f"./{after.subject}"]
+    words = ["faultwatch", "bisect", after.case.workload, "--repo", HERE]
     words += ["--revision", after.revision.commit[:12], "--knobs", f"{before.run_id}..{after.run_id}"]
     return shlex.join([*words, *parameter_options(after.case.parameters)])
 
 
-def profile(case: Case, subject: str, parent: str, commit: str) -> str:
+def profile(case: Case, parent: str, commit: str) -> str:
     """Return the command that profiles a commit and its parent."""
-    words = ["faultwatch", "profile", case.workload, f"{parent[:12]}..{commit[:12]}", "--repo", f"./{subject}"]
+    words = ["faultwatch", "profile", case.workload, f"{parent[:12]}..{commit[:12]}", "--repo", HERE]
     return shlex.join([*words, *parameter_options(case.parameters)])
 
 
-def parameter_options(parameters: Mapping[str, Parameter], option: str = "--set") -> list[str]:
+def parameter_options(parameters: Mapping[str, Parameter]) -> list[str]:
     """Return the options that select a point of a parameter matrix."""
-    return [word for name, value in sorted(parameters.items()) for word in (option, f"{name}={parameter_text(value)}")]
+    return [word for name, value in sorted(parameters.items()) for word in ("--set", f"{name}={parameter_text(value)}")]
 
 
 def _repeat(command: str, report: Report, commit: str = "") -> str:
-    words = ["faultwatch", command, report.case.workload, "--repo", f"./{report.subject}"]
+    words = ["faultwatch", command, report.case.workload, "--repo", HERE]
     words += ["--revision", (commit or report.revision.commit)[:12]]
     words += parameter_options(report.case.parameters)
     for name, value in sorted(report.environment.knobs.items()):

@@ -80,7 +80,8 @@ def test_open_ranges_are_narrowed_down_on_an_idle_host_the_most_important_first(
         assert (third["asked_by"], third["question"]["drift"]) == ("service", last["drifts"][0]["drift_id"])
         for culprit, name in ((LARGE, "large"), (SMALL, "small"), (LAST, "last")):
             found = event(service, commits, culprit)
-            assert [entry["commit"] for entry in found["culprits"]] == [commits[culprit]], name
+            ended = [job["sentence"] for job in (first, second, third)]
+            assert [entry["commit"] for entry in found["culprits"]] == [commits[culprit]], (name, ended)
             assert found["certainty"] == "proven"
             assert found["blamed"] == found["culprits"][0]["title"]
         # Nothing is open any more, so nothing is ordered any more.

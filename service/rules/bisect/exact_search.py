@@ -65,11 +65,12 @@ def search(
         good, bad = values[question.good], values[question.bad]
         if not state.differ(good, bad):
             least = f", and differences of less than {number(question.least)} do not matter" if question.least else ""
-            return Refused(sentence=f"The ends do not differ: good {good}, bad {bad}{least}.")
+            both = f"good {question.quantity(good, bad)}, bad {question.quantity(bad, good)}"
+            return Refused(sentence=f"The ends do not differ: {both}{least}.")
         if state.explain(question.good, question.bad):
             return Found(culprits=tuple(_in_order(state.culprits.values(), graph)))
         if len(state.gaps) + len(state.culprits) > MOST_PLACES:
-            return Refused(sentence=_no_steps_sentence(inside))
+            return Refused(sentence=_no_steps_sentence(question, inside))
     commits = [commit for commit in dict.fromkeys(state.required) if commit not in pending][:slots]
     # Required commits come first; commits inside the gaps are only guesses that keep idle hosts busy.
     # Until both ends are measured, their gap contains everything that was measured meanwhile.
@@ -93,12 +94,12 @@ def refuse_unfit_ends(question: Question, failed: Collection[str]) -> Refused | 
     return None
 
 
-def _no_steps_sentence(values: Mapping[str, Number]) -> str:
-    levels = sorted(values.values())
+def _no_steps_sentence(question: Question, values: Mapping[str, Number]) -> str:
+    low, high = min(values.values()), max(values.values())
     return (
-        f"Cannot tell, because the metric moves at more than {MOST_PLACES} places of the range: {len(values)} commits "
-        f"measured between {levels[0]} and {levels[-1]}. State the smallest difference that matters (--least), or "
-        "search a shorter range."
+        f"Not proven: the metric moves at more than {MOST_PLACES} places of the range: {len(values)} commits measured "
+        f"between {question.quantity(low, high)} and {question.quantity(high, low)}. State the smallest difference "
+        "that matters (--least), or search a shorter range."
     )
 
 

@@ -29,7 +29,7 @@ from runner.contract.level import Number, median
 from service.rules.bisect.base import Frozen
 from service.rules.bisect.belief import Bools, Data, believe
 from service.rules.bisect.question import Refused
-from service.text.numbers import number
+from service.text.numbers import number, quantity
 
 TOGETHER = 3
 """How many knobs can be necessary together, for a noisy metric."""
@@ -62,6 +62,7 @@ class KnobQuestion(Frozen):
     least: float = Field(default=0, ge=0, allow_inf_nan=False)
     confidence: float = Field(default=0.99, gt=0.5, lt=1)
     patience: int = Field(default=30, ge=2)
+    unit: str = ""
 
 
 def search(question: KnobQuestion, observations: Iterable[Mixture]) -> KnobAnswer:
@@ -107,7 +108,10 @@ def _exact(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
             which = "before" if before is None else "after"
             return Refused(sentence=f"The environment {which} could not be measured.")
         if before == after or abs(after - before) < question.least:
-            return Refused(sentence=f"The environments do not differ: before {before}, after {after}.")
+            both = [
+                quantity(*sides).strip() for sides in ((before, question.unit, after), (after, question.unit, before))
+            ]
+            return Refused(sentence=f"The environments do not differ: before {both[0]}, after {both[1]}.")
 
         def carries(changed: frozenset[str]) -> bool | None:
             """Return whether a mixture is within half of the smallest difference that matters of the level after.

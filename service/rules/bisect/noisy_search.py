@@ -25,7 +25,8 @@ from service.rules.bisect.belief import Belief, Bools, Data, Floats, believe
 from service.rules.bisect.exact_search import refuse_unfit_ends
 from service.rules.bisect.graph import Graph
 from service.rules.bisect.next_places import measurable_chances
-from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question, Refused
+from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question
+from service.rules.bisect.variation import not_proven
 from service.text.numbers import number
 
 FIRST = 2
@@ -152,6 +153,7 @@ class _Measurements:
 
 def search(question: Question, observations: Iterable[Observation]) -> Answer:
     """Return what to run next, or the culprits; see :func:`service.rules.bisect.exact_search.search`."""
+    observations = list(observations)
     measurements = _Measurements.of(question, observations)
     refused = refuse_unfit_ends(question, {measurements.names[test] for test in measurements.failed})
     if refused is not None:
@@ -167,9 +169,9 @@ def search(question: Question, observations: Iterable[Observation]) -> Answer:
     many = len(measurements.data.values)
     if belief is None or (culprits and many >= MOST_RUNS):
         return Found(culprits=tuple(_culprit(measurements, alike, place, culprits) for place in sorted(culprits)))
-    refused = _refuse_endless(question, measurements, belief) if not culprits else None
-    if refused is not None:
-        return refused
+    why = _why_endless(question, measurements, belief) if not culprits else ""
+    if why:
+        return not_proven(question, observations, why)
     if not culprits and belief.none > DOUBT:
         end = min((good, bad), key=lambda end: measurements.data.n[end])
         return Measure(commits=(measurements.names[end],), left=_left(belief, measurements) + 2)
@@ -200,20 +202,20 @@ def _settle(
     return culprits, None
 
 
-def _refuse_endless(question: Question, measurements: _Measurements, belief: Belief) -> Refused | None:
-    """Return why no commit can be named after as many runs as a search may take; None while there are fewer."""
+def _why_endless(question: Question, measurements: _Measurements, belief: Belief) -> str:
+    """Return why no commit can be named after as many runs as a search may take; empty while there are fewer."""
     good, bad, many = 0, question.graph.place[question.bad], len(measurements.data.values)
     # Ends that were stored one after the other differ, or the host has drifted: measured interleaved, they show which.
     steady = measurements.believe([])
     patience = question.patience * (1 if steady.none > DOUBT else IN_TURNS)
     if belief.none > DOUBT and min(measurements.data.n[good], measurements.data.n[bad]) >= patience:
-        return Refused(sentence=_doubt_sentence(measurements, good, bad, belief.none))
+        return _doubt(question, measurements, good, bad, belief.none)
     if many < MOST_RUNS:
-        return None
+        return ""
     likely = int(belief.each.argmax())
-    return Refused(
-        sentence=f"Cannot tell, because no commit is certain after {many} runs: the most probable one is "
-        f"{measurements.names[likely + 1][:10]}, with a probability of {number(float(belief.each[likely]))}."
+    return (
+        f"no commit is certain after {many} runs, and the most probable one is "
+        f"{measurements.names[likely + 1][:10]}, with a probability of {number(float(belief.each[likely]))}"
     )
 
 
@@ -276,11 +278,12 @@ def _level(measurements: _Measurements, sides: Bools, test: int) -> Number:
     return 0 if level is None else level
 
 
-def _doubt_sentence(measurements: _Measurements, good: int, bad: int, none: float) -> str:
+def _doubt(question: Question, measurements: _Measurements, good: int, bad: int, none: float) -> str:
     ends = [measurements.values[measurements.names[end]] for end in (good, bad)]
+    means = [fmean(values) for values in ends]
     levels = " and ".join(
-        f"{name} {number(fmean(values))} ± {number(stdev(values) / sqrt(len(values)))} (n = {len(values)})"
-        for name, values in zip(("good", "bad"), ends, strict=True)
+        f"{name} {question.quantity(mean, other)} ± {question.quantity(stdev(values) / sqrt(len(values)))} "
+        f"(n = {len(values)})"
+        for name, values, mean, other in zip(("good", "bad"), ends, means, reversed(means), strict=True)
     )
-    chance = f"there is no difference with a probability of {number(none)}"
-    return f"It is not certain that the ends differ: {levels}; {chance}."
+    return f"it is not certain that the ends differ: {levels}, which are the same with a probability of {number(none)}"

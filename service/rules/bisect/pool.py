@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 
 from runner.contract.level import Number, median
 from service.rules.bisect.question import Observation
+from service.text.numbers import quantity
 
 LONGEST_RESERVATION = timedelta(hours=1)
 """How long a host may keep the others from measuring what it measures."""
@@ -97,7 +98,7 @@ def pause(last: LastMeasurement | None) -> float:
     return min(MOST_PAUSE, max(LEAST_PAUSE, last.seconds / _PAUSES)) if last else LEAST_PAUSE
 
 
-def disagreement(observations: Iterable[Observation], least: float) -> str:
+def disagreement(observations: Iterable[Observation], least: float, unit: str = "") -> str:
     """Return why the hosts are not identical, although their environments are; empty where nothing shows that.
 
     The commits that several hosts have measured show it, where most of them have another level on another host.
@@ -119,7 +120,7 @@ def disagreement(observations: Iterable[Observation], least: float) -> str:
     if len(differing) * 2 <= len(levels):
         return ""
     commit, by_host = next(iter(differing.items()))
-    counts = ", ".join(f"{level} on {host}" for host, level in sorted(by_host.items()))
+    counts = ", ".join(f"{quantity(level, unit).strip()} on {host}" for host, level in sorted(by_host.items()))
     return (
         f"The hosts are not identical, although their environments are: {commit[:10]} measures {counts}. "
         "Search with one of them."

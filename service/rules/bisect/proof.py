@@ -10,27 +10,31 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from uuid import UUID
 
-from runner.contract import Comparison, MetricVerdict, Verdict
+from runner.contract import Comparison, MetricVerdict, Verdict, metric
 from runner.contract.search import ProofState
-from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Prove, Question, Refused
+from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Prove, Question
+from service.rules.bisect.variation import not_proven
 from service.rules.relative_change import symmetric_percent_change
+from service.text.numbers import quantity
 
 DOUBTED = 3
-"""The number of failed proofs after which a metric is considered not to repeat although it should."""
+"""The number of proofs without a result after which a metric is considered not to repeat although it should."""
 
 
-def judge(culprit: Culprit, metric: str, comparison: Comparison) -> tuple[ProofState, str]:
+def judge(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofState, str]:
     """Return what a comparison of the culprit (head) with its parent (base) proves, and the reason."""
-    verdict = next((verdict for verdict in comparison.metrics if verdict.metric == metric), None)
+    verdict = next((verdict for verdict in comparison.metrics if verdict.metric == name), None)
     if verdict is None:
-        return ProofState.OPEN, f"{metric} was not measured."
+        return ProofState.OPEN, f"{name} was not measured."
     if verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.change is None:
         return ProofState.OPEN, verdict.sentence
     own_change = verdict.change - culprit.brought
     if _differs(verdict, culprit) and own_change and (own_change > 0) == (culprit.after > culprit.before):
         return ProofState.STANDS, verdict.sentence
     result = "the change has the opposite sign" if _differs(verdict, culprit) and own_change else "there is no change"
-    sentence = f"The search measured {culprit.before} before and {culprit.after} after, but interleaved {result}."
+    unit = metric(name).unit
+    before, after = quantity(culprit.before, unit, culprit.after), quantity(culprit.after, unit, culprit.before)
+    sentence = f"The search measured {before} before and {after} after, but interleaved {result}."
     return ProofState.FAILS, f"{sentence} {verdict.sentence}"
 
 
@@ -69,24 +73,26 @@ def precision(culprit: Culprit, *, exact: bool) -> float | None:
 def next_proof(
     question: Question, answer: Answer, observations: Sequence[Observation], pending: Collection[str] = ()
 ) -> Answer:
-    """Return the next proof of the culprits found; the answer itself where nothing is left to prove.
+    """Return the next proof of the culprits found; where nothing is left to prove, the culprits, if a proof stands.
 
     Parameters
     ----------
+    answer
+        The culprits with the proofs that were measured.
     pending
         Culprits that are being proven. Where no other one is left, nothing is to be measured now.
     """
     if not isinstance(answer, Found):
         return answer
-    doubted = _doubted(question, observations) if question.exact else 0
-    if doubted > DOUBTED:
-        return Refused(
-            sentence=f"The metric does not repeat: {doubted} differences between single runs disappeared when measured "
-            "interleaved. Declare the metric noisy, and it is searched by the rules for noise."
-        )
+    gone = _doubted(question, observations) if question.exact else 0
+    given_up = give_up(question, answer.culprits, gone, observations)
+    if given_up is not None:
+        return given_up
     unproven = [culprit for culprit in answer.culprits if runs_in_turns(culprit, observations) is None]
     if not unproven:
-        return answer
+        tried = [culprit for culprit in answer.culprits if culprit.proof]
+        stands = any(culprit.proof.state is ProofState.STANDS for culprit in tried if culprit.proof)
+        return answer if stands or not tried else not_proven(question, observations, _why_unproven(tried))
     free = [culprit for culprit in unproven if culprit.commit not in pending]
     if not free:
         return Measure(commits=(), left=2 * len(unproven))
@@ -97,6 +103,38 @@ def next_proof(
         left=len(unproven),
         culprits=answer.culprits,
     )
+
+
+def give_up(
+    question: Question, culprits: Iterable[Culprit], gone: int, observations: Sequence[Observation]
+) -> Answer | None:
+    """Return the end of a search of which too many proofs show nothing; None where it goes on.
+
+    Differences between single runs then say nothing about this metric: what is proven is named, and nothing else.
+
+    Parameters
+    ----------
+    gone
+        How many culprits a proof has refuted so that they are not among the culprits any more.
+    """
+    tried = [culprit.proof for culprit in culprits if culprit.proof is not None]
+    standing = [culprit for culprit in culprits if culprit.proof and culprit.proof.state is ProofState.STANDS]
+    failed = gone + len(tried) - len(standing)
+    if failed <= DOUBTED:
+        return None
+    if standing:
+        return Found(culprits=tuple(standing))
+    why = f"it does not repeat: {failed} differences between single runs did not show when measured interleaved"
+    return not_proven(question, observations, why)
+
+
+def _why_unproven(tried: Sequence[Culprit]) -> str:
+    """Return what the proofs of suspects showed, of which none stands."""
+    commits = ", ".join(culprit.commit[:10] for culprit in tried[:DOUBTED])
+    more = f" and {len(tried) - DOUBTED} more" if len(tried) > DOUBTED else ""
+    sentence = tried[-1].proof.sentence if tried[-1].proof else ""
+    why = f"{commits}{more} may move it, but no proof stands: {sentence}"
+    return why.rstrip(".")
 
 
 def _doubted(question: Question, observations: Iterable[Observation]) -> int:

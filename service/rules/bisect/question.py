@@ -16,6 +16,7 @@ from runner.contract.search import Answer, Culprit, Found, Measure, Prove, Wait
 from runner.contract.search import NothingToFind as Refused
 from service.rules.bisect.base import Frozen
 from service.rules.bisect.graph import Graph, Node
+from service.text import numbers
 
 __all__ = ["Answer", "Culprit", "Found", "Measure", "Observation", "Prove", "Question", "Refused", "Wait"]
 
@@ -31,6 +32,8 @@ class Observation(Frozen):
     run: UUID | None = None
     bytes_key: str = ""
     """The key of its program's bytes; empty if some of them are unknown."""
+    samples: tuple[Number, ...] = ()
+    """Its samples where they differ; empty where each of them equals the value."""
 
 
 class Question(Frozen):
@@ -50,6 +53,8 @@ class Question(Frozen):
         For a noisy metric: runs of each end after which the search gives up on a difference that is still in doubt.
     cleared
         For a noisy metric: commits that a proof has shown not to move it.
+    unit
+        The metric's unit.
     """
 
     good: str
@@ -60,8 +65,13 @@ class Question(Frozen):
     confidence: float = Field(default=0.997, gt=0.5, lt=1)
     patience: int = Field(default=30, ge=2)
     cleared: frozenset[str] = frozenset()
+    unit: str = ""
 
     @cached_property
     def graph(self) -> Graph:
         """The commits as a graph."""
         return Graph(self.good, self.bad, self.commits)
+
+    def quantity(self, value: Number, beside: Number | None = None) -> str:
+        """Write a value of the metric with its unit, and with enough digits to tell it from another one."""
+        return numbers.quantity(value, self.unit, beside).strip()

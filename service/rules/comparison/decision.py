@@ -44,7 +44,7 @@ class MetricDecision(NamedTuple):
     direction
         1 where head is surely above base, -1 where it is below, 0 where neither is sure.
     change
-        Head minus base; None for the difference of the levels.
+        Head minus base; None for the difference of the levels, so that what is shown beside them fits.
     times
         For an intermittent change: in how many pairs it shows. None for a change of the level.
     interval
@@ -110,14 +110,20 @@ def _changed(pairs: Pairs, signs: Signs, direction: int, rule: Rule, error: floa
     base, head = ([pair[side] for pair in pairs] for side in (0, 1))
     n, times = len(pairs), signs.above if direction > 0 else signs.below
     if more_than_half(times, n, error):
-        sentence = (
-            f"Each side repeats its count, in {_agreeing(base)} of {n} and {_agreeing(head)} of {n} samples: the "
-            "difference is a fact."
-            if rule == "exact"
-            else f"The count varies, and its level moved: {_split(signs)}."
-        )
-        change = None if rule == "exact" else median([right - left for left, right in pairs])
-        return MetricDecision(Verdict.CHANGED, rule, sentence, direction, change)
+        if rule == "exact":
+            sentence = (
+                f"Each side repeats its count, in {_agreeing(base)} of {n} and {_agreeing(head)} of {n} samples: the "
+                "difference is a fact."
+            )
+            return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
+        sentence = f"The count varies, and its level moved: {_split(signs)}."
+        moved = (median(head) or 0) - (median(base) or 0)
+        if moved * direction > 0:
+            return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
+        # The levels of counts with several modes may hide what the pairs show.
+        size = median([right - left for left, right in pairs]) or 0
+        sentence = f"{sentence.rstrip('.')}, by {abs(size):,} in the median of the pairs."
+        return MetricDecision(Verdict.CHANGED, rule, sentence, direction, size)
     size = median([right - left for left, right in pairs if (right - left) * direction > 0]) or 0
     sentence = f"Intermittent: {_split(signs)}, by {abs(size):,} in the median."
     return MetricDecision(Verdict.CHANGED, "counts", sentence, direction, size, times)

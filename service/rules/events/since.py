@@ -8,6 +8,7 @@ from datetime import UTC, datetime, time, timedelta
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _AGO = re.compile(r"([0-9]{1,4})([hdw])")
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24}
+_UNITS = {"h": "hour", "d": "day", "w": "week"}
 
 
 def since(text: str, now: datetime) -> datetime:
@@ -33,3 +34,21 @@ def since(text: str, now: datetime) -> datetime:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         raise ValueError(f"{text!r} is no date: write 2026-11-20, friday, 7d or all") from None
+
+
+def phrase(text: str) -> str:
+    """Return how a sentence says since when: ``in the last 7 days``, ``since Friday``, ``since your last visit``.
+
+    Parameters
+    ----------
+    text
+        As :func:`since` takes it, or ``visit`` for the reader's last visit.
+    """
+    word = text.strip().lower()
+    if word == "visit":
+        return "since your last visit"
+    if ago := _AGO.fullmatch(word):
+        number = int(ago[1])
+        unit = _UNITS[ago[2]]
+        return f"in the last {unit}" if number == 1 else f"in the last {number} {unit}s"
+    return f"since {word.capitalize() if word in DAYS else text.strip()}"

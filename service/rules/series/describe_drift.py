@@ -59,6 +59,10 @@ class DriftContext:
     floor: Number | None = None
 
 
+_REPEATING = frozenset({"exact", "repeat"})
+"""The rules of series whose runs repeat a count: samples off it are strays, not noise."""
+
+
 def drift_ids(series_id: int, drifts: Sequence[SeriesDrift]) -> list[str]:
     """Return an id for each drift, made from where it lies, so that it stays the same as the series grows."""
     seen: Counter[tuple[object, ...]] = Counter()
@@ -118,6 +122,7 @@ def describe_drift(identity: str, head: SeriesHead, drift: SeriesDrift, context:
             fault_price.Side(before, _medians(context.levels_before), context.knobs_before),
             fault_price.Side(after, _medians(context.levels_after), context.knobs_after),
             context.costs,
+            0 if drift.change.rule in _REPEATING else drift.spread,
         ),
         floor=context.floor,
     )

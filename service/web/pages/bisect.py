@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from runner.contract import metric
 from runner.contract.job import BisectQuestion, Job, JobList, JobOrder, ProfileQuestion, Where
 from runner.contract.level import Number, median
-from runner.contract.search import Culprit, Found, Prove
+from runner.contract.search import Culprit, Found, ProofState, Prove
 from service.pipeline import bisect_progress, check_bisect, preview_bisect
 from service.pipeline.bisect_progress import BisectProgress
 from service.pipeline.check_bisect import CheckedBisect
@@ -52,7 +52,7 @@ _NEXT = {
     "prove": "proves what it found",
     "wait": "waits for other hosts",
     "found": "found",
-    "refused": "nothing to search for",
+    "refused": "ended without a commit",
 }
 
 
@@ -194,7 +194,7 @@ def _evidence(progress: BisectProgress | None, culprits: Sequence[Culprit]) -> d
     return {
         "evidence": view,
         "evidence_scripts": profile.scripts() if view else [],
-        "evidence_command": commands.profile(request_.case, request_.subject, culprit.parent, culprit.commit),
+        "evidence_command": commands.profile(request_.case, culprit.parent, culprit.commit),
     }
 
 
@@ -216,6 +216,18 @@ def _is_about(job: Job, drift: Drift) -> bool:
     answer = search.answer if search else None
     culprits = answer.culprits if isinstance(answer, Found) else ()
     return question.drift == drift.id or drift.revision in {culprit.commit for culprit in culprits}
+
+
+def proof_of(bisects: Iterable[Job], drift: Drift) -> Job | None:
+    """Return the bisect that has proven a candidate of a drift; None where none has."""
+    candidates = {candidate.commit for candidate in drift.candidates}
+    for job in bisects:
+        search = bisect_results.result(job)
+        answer = search.answer if search else None
+        culprits = answer.culprits if isinstance(answer, Found) else ()
+        if any(_stands(culprit) and culprit.commit in candidates for culprit in culprits):
+            return job
+    return None
 
 
 @bp.post("/bisects")
@@ -321,11 +333,21 @@ def _picture(progress: BisectProgress, rows: Iterable[Measurement], culprits: It
     ]
     named = [
         NamedCulprit(
-            culprit.commit, culprit.parent, _short(f"{culprit.commit[:10]} {progress.titles.get(culprit.commit, '')}")
+            culprit.commit,
+            culprit.parent,
+            _short(f"{_prefix(culprit)}{culprit.commit[:10]} {progress.titles.get(culprit.commit, '')}"),
         )
         for culprit in culprits
     ]
     return picture(progress.question.graph, marks, named)
+
+
+def _prefix(culprit: Culprit) -> str:
+    return "" if _stands(culprit) else "not proven: "
+
+
+def _stands(culprit: Culprit) -> bool:
+    return culprit.proof is not None and culprit.proof.state is ProofState.STANDS
 
 
 def _short(text: str) -> str:

@@ -21,7 +21,7 @@ from service.web.access import guard
 from service.web.access.public_view import published
 from service.web.current import database
 from service.web.pages import evidence
-from service.web.pages.bisect import bisects_about
+from service.web.pages.bisect import bisects_about, proof_of
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.formats import Page, page
@@ -53,6 +53,7 @@ def show(drift_id: str) -> Page:
         doubt = FurtherRuns(session, datetime.now(UTC)).end_of_doubt(drift)
     if guard.is_anonymous():
         return _public_page(published(drift), published(event), sparkline, doubt)
+    bisects = bisects_about(drift)
     return Page(
         "drift.html",
         {
@@ -68,7 +69,8 @@ def show(drift_id: str) -> Page:
             "commands": [commands.measure(report) for report in (before, after) if report and not imported],
             "knob_command": commands.knobs(before, after) if drift.knobs and before and after and not imported else "",
             **evidence.of_drift(drift, before, after),
-            "bisects": bisects_about(drift),
+            "bisects": bisects,
+            "proof": proof_of(bisects, drift),
         },
         document=lambda: drift,
         table=lambda: drift_table([drift]),

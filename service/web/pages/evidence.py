@@ -159,4 +159,4 @@ def _command(drift: Drift, before: Report | None, after: Report | None) -> str:
     report = after or before
     if report is None:
         return ""
-    return commands.profile(report.case, drift.subject, drift.previous_revision, drift.revision)
+    return commands.profile(report.case, drift.previous_revision, drift.revision)

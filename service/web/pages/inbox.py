@@ -180,7 +180,7 @@ def read(args: Mapping[str, str], *, path: str, since: str, limit: int) -> Inbox
         query=query,
         since=start,
         chosen=chosen,
-        since_words=_SINCE_WORDS.get(chosen, ""),
+        since_words=since_rule.phrase(chosen),
         counts=counts,
         older=0 if nothing_new else everything.total - counts.total,
         nothing_new=nothing_new,

@@ -13,7 +13,7 @@ from service.pipeline.name_commit import HOW, named_commit
 from service.rules.release_text import markdown
 from service.schemas.releases import ReleaseChange
 from service.store import refs, releases
-from service.store.refs import NamedCommit
+from service.store.refs import NamedCommit, NamedRef
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
@@ -28,13 +28,12 @@ _ROWS = 200
 def listed() -> Page:
     """List tags and branches, to choose two of them."""
     with database().reading() as session:
-        known = refs.listed(session, request.args.get("subject"), _REFS)
-        names = [{"kind": row.kind, "name": row.name, "commit": row.commit} for row in known]
+        names = [row._asdict() for row in refs.listed_by_subject(session, request.args.get("subject"), _REFS)]
     return Page(
         "releases.html",
         {"refs": names, "form": {}, "wrong": {}},
         document=lambda: names,
-        table=lambda: Table(("kind", "name", "commit"), (tuple(row.values()) for row in names)),
+        table=lambda: Table(NamedRef._fields, (tuple(row.values()) for row in names)),
     )
 
 
@@ -45,7 +44,7 @@ def choose() -> ResponseReturnValue:
     with database().reading() as session:
         head, wrong_head = _asked(session, form["head"], form["subject"])
         base, wrong_base = _asked(session, form["base"], form["subject"] or (head.subject if head else ""))
-        known = refs.listed(session, form["subject"] or None, _REFS)
+        known = refs.listed_by_subject(session, form["subject"] or None, _REFS)
     if base is None or head is None:
         wrong = {"base": wrong_base, "head": wrong_head}
         answer = render_template("releases.html", refs=known, form=form, wrong=wrong)

@@ -14,7 +14,7 @@ from runner.contract.profile_difference import Change, Place, StackChange, by_pl
 from service.rules.diagnose.diagnosis import diagnose
 from service.rules.profile_without_stacks import summarise_profile
 from service.schemas.profile_summaries import ProfileGist
-from service.text.commands import parameter_options
+from service.text.commands import HERE, parameter_options
 
 _PLACES = 12
 _STACKS = 15
@@ -96,7 +96,7 @@ class ProfileView:
 
     def attempt(self, remedy: Remedy) -> str:
         """Return the command that tries a remedy."""
-        return attempt(self.after.subject, self.after.revision.commit, self.after.case, remedy)
+        return attempt(self.after.revision.commit, self.after.case, remedy)
 
 
 def alone(summary: ProfileGist) -> ProfileView:
@@ -115,10 +115,10 @@ def beside(before: Profile, after: Profile) -> ProfileView:
     )
 
 
-def attempt(subject: str, commit: str, case: Case, remedy: Remedy) -> str:
+def attempt(commit: str, case: Case, remedy: Remedy) -> str:
     """Return the command that measures a case without and with a remedy."""
-    words = ["faultwatch", "try", case.workload, "--repo", f"./{subject}", "--revision", commit[:12]]
-    words += parameter_options(case.parameters, "--case")
+    words = ["faultwatch", "try", case.workload, "--repo", HERE, "--revision", commit[:12]]
+    words += parameter_options(case.parameters)
     for name, text in sorted(remedy.settings.items()):
         words += ["--with", f"{name}={text}"]
     return shlex.join(words)

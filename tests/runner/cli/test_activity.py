@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.cli.activity import Activity, _lines, activity, time_left, time_spent
+from runner.cli.activity import Activity, activity, lines, time_left, time_spent
 
 
 class Clock:
@@ -81,7 +81,7 @@ def test_a_log_gets_lines_that_end_with_the_activity() -> None:
         said.append(line)
         enough.set()
 
-    with _lines(Activity("building"), 0.001, write):
+    with lines(Activity("building"), 0.001, write):
         assert enough.wait(60)
     number = len(said)
     assert said[0].startswith("building, ")

@@ -5,9 +5,14 @@ import os
 import re
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
+
+from runner.cli.bisect import describe_result
+from runner.contract.report import Revision
+from runner.contract.search import Culprit, Found, Proof, ProofState, Search
 
 ROOT = Path(__file__).parents[3]
 HISTORY = ROOT / "workloads" / "copy_service" / "make_history.py"
@@ -51,6 +56,29 @@ def test_two_culprits_are_found_although_the_search_is_killed_on_the_way(tmp_pat
     assert same.returncode == 1, said
     assert "to go" not in said
     assert "The ends do not differ" in json.loads(out)["answer"]["sentence"]
+
+
+def described(state: ProofState | None) -> list[str]:
+    commit, parent = "c" * 40, "b" * 40
+    proof = state and Proof(state=state, sentence="In 5 of 5.", parent_run=uuid.uuid4(), run=uuid.uuid4())
+    culprit = Culprit(commit=commit, parent=parent, before=2662, after=2713.25, candidates=(commit,), proof=proof)
+    revision = Revision.model_construct(commit=commit, title="Note")
+    search = Search(commits=3, known=3, answer=Found(culprits=(culprit,)))
+    return describe_result(search, {commit: revision}, "minor-faults", lambda span: f"compare {span}")
+
+
+def test_only_a_commit_whose_proof_stands_is_shown_without_doubt() -> None:
+    assert described(ProofState.STANDS)[0] == "cccccccccc 'Note'"
+    for state in (ProofState.OPEN, ProofState.FAILS, None):
+        assert described(state)[0] == "suspect, not proven: cccccccccc 'Note'"
+
+
+def test_the_proof_that_is_suggested_works_where_the_search_was_typed() -> None:
+    assert described(None)[2] == "  to prove it: compare bbbbbbbbbb..cccccccccc"
+
+
+def test_the_levels_of_a_culprit_are_written_as_everywhere() -> None:
+    assert described(None)[1] == "  minor-faults: 2,662 faults at bbbbbbbbbb → 2,713 faults at cccccccccc"
 
 
 @pytest.mark.parametrize(("span", "said"), [("HEAD", "is not a range of commits"), ("HEAD..HEAD~1", "has no commits")])

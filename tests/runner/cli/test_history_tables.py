@@ -3,12 +3,17 @@
 import io
 from typing import Any
 
+import pytest
 from rich.console import Console
 
-from runner.cli.history_tables import show_drifts
+from runner.campaigns.history_measurement import HistorySummary
+from runner.cli.history_tables import show_drifts, show_history
+from runner.cli.suggestion import TypedTarget
+
+TARGET = TypedTarget("plant", "bench/plant.toml", "./seeds", ("LANG=de DE",))
 
 
-def shown(**changes: Any) -> str:
+def shown(target: TypedTarget = TARGET, **changes: Any) -> str:
     drift = {
         "metric": "minor-faults",
         "before": 176,
@@ -23,7 +28,7 @@ def shown(**changes: Any) -> str:
         "knobs": [],
     }
     out = io.StringIO()
-    show_drifts(Console(file=out, width=200), [drift | changes])
+    show_drifts(Console(file=out, width=400), [drift | changes], target)
     return out.getvalue()
 
 
@@ -34,7 +39,8 @@ def test_a_drift_names_its_only_candidate() -> None:
 def test_a_drift_with_several_candidates_names_none_and_says_how_to_find_it() -> None:
     text = shown(candidates=[{"commit": "b" * 40}, {"commit": "c" * 40}])
     assert "one of 2 commits, bbbbbbbbbb…cccccccccc" in text
-    assert "`faultwatch bisect aaaaaaaaaa..cccccccccc` says which" in text
+    said = "`faultwatch bisect bench/plant.toml aaaaaaaaaa..cccccccccc --repo ./seeds --case plant --env 'LANG=de DE'`"
+    assert f"{said} says which" in text
     assert "Merge a branch" not in text
 
 
@@ -42,7 +48,23 @@ def test_where_the_position_is_uncertain_the_bisect_contains_all_candidates() ->
     commits = [{"commit": digit * 40} for digit in "bcd"]
     text = shown(candidates=commits, last_good="0" * 40, first_bad="d" * 40)
     assert "one of 3 commits, bbbbbbbbbb…dddddddddd" in text
-    assert "`faultwatch bisect 0000000000..dddddddddd` says which" in text
+    assert "bisect bench/plant.toml 0000000000..dddddddddd --repo" in text
+
+
+def test_the_bisect_that_is_suggested_is_of_the_case_and_the_metric_that_drifted() -> None:
+    here = TypedTarget("plant")
+    candidates = [{"commit": "b" * 40}, {"commit": "c" * 40}]
+    text = shown(here, candidates=candidates, case="plant[rows=2]", metric="major-faults")
+    assert "`faultwatch bisect aaaaaaaaaa..cccccccccc --case 'plant[rows=2]' --metric major-faults` says" in text
+    assert "bisect weed aaaaaaaaaa..cccccccccc --case weed`" in shown(here, candidates=candidates, case="weed")
+
+
+def test_commits_of_merged_branches_are_said_to_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    show_history(HistorySummary(revisions=3, left_out=2), [], TARGET)
+    assert "2 commits of merged branches are left out" in (text := capsys.readouterr().out)
+    assert "--all-parents measures them, too" in text
+    show_history(HistorySummary(revisions=3), [], TARGET)
+    assert "left out" not in capsys.readouterr().out
 
 
 def test_a_drift_between_unknown_commits_names_none() -> None:

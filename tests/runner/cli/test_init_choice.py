@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from click.testing import CliRunner
 
 from runner.adoption.first_measurement import FirstMeasurement, Tried
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.cli import init_choice
+from runner.cli.init import command
 from runner.cli.questions import Questions
 from runner.contract.report import Build
 from runner.errors import FaultwatchError
@@ -69,6 +71,29 @@ def test_variants_of_a_build_are_not_built_for_a_program_that_works(monkeypatch:
     host = Host({("first", ALONE.command): (5, 5)})
     choose(host, monkeypatch, *builds)
     assert host.built == ["first"]
+
+
+def test_another_build_system_is_tried_where_no_program_of_the_first_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    test, tool = RunProposal("build/broken_test"), RunProposal("./tool")
+
+    class Found(Host):
+        """A project whose sources name no program: programs are found in the built tree."""
+
+        def runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
+            return [tool] if proposal.system == "Make" else [test]
+
+    cmake = [BuildProposal("CMake", name) for name in ("with tests", "without")]
+    host = Found({("make", tool.command): (7, 7)})
+    assert choose(host, monkeypatch, *cmake, BuildProposal("Make", "make")) == "make: ./tool"
+    assert host.built == ["with tests", "make"], "another variant of the first would make the same programs"
+
+
+@pytest.mark.parametrize("option", ["--build", "--run"])
+def test_the_folder_of_the_workload_file_is_refused_by_its_name(option: str) -> None:
+    done = CliRunner().invoke(command, ["--yes", option, "sh {workload}/make.sh"])
+    assert isinstance(done.exception, FaultwatchError)
+    assert "{workload} is the folder of the workload file" in done.exception.what
+    assert "in a folder of its own" in (done.exception.remedy or "")
 
 
 def test_the_reason_names_the_module_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 import uuid
 from datetime import UTC, datetime
 from typing import Any
@@ -63,6 +64,41 @@ def test_a_count_that_varies_shows_its_level_and_between_what_it_varies() -> Non
         bar.planned([PlannedRun(revision=commit(1), case=CASE)], 0, 1)
         bar.reported(report(1, 0).model_copy(update={"samples": samples}), 0)
     assert "  606 minor faults (594 – 1,650)  " in stream.getvalue()
+
+
+class Log(io.StringIO):
+    """A log, of which one waits for lines."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.alive = threading.Event()
+
+    def write(self, text: str) -> int:
+        if "of 9" in text:
+            self.alive.set()
+        return super().write(text)
+
+
+def test_a_log_says_that_a_long_build_goes_on() -> None:
+    log = Log()
+    with ProgressBar(Console(file=log, width=200), "demo", lambda: 100.0, every=0.001) as bar:
+        bar.planned([PlannedRun(revision=commit(1), case=CASE)], 0, 9)
+        bar.started(report(1, 0).revision, CASE)
+        bar.executed()
+        assert log.alive.wait(60)
+    assert f"  demo: {commit(1)[:10]} {CASE.name}, 1 of 9, 0 s" in log.getvalue()
+    assert "activity" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_a_program_that_prints_its_usage_is_quoted_with_what_is_wrong() -> None:
+    usage = "usage: copy [-n N] FILE\n  -n N  how often\n  --help  show this help\n"
+    for log, said in (
+        (usage, "usage: copy [-n N] FILE"),
+        (f"copy: FILE is missing\n{usage}", "copy: FILE is missing"),
+        (f"{usage}copy: error: FILE is missing\n", "copy: error: FILE is missing"),
+    ):
+        failure = Failure(stage=Stage.RUN, message="it ended with exit code 2", log=log)
+        assert failure.explained == f"it ended with exit code 2: {said}"
 
 
 def test_a_program_that_failed_is_quoted() -> None:

@@ -18,18 +18,16 @@ def culprit(number: int, state: ProofState | None) -> Culprit:
     ("states", "said"),
     [
         ([], "No commit of the range moves the metric."),
-        ([None], "0000000000 moves the metric."),
+        ([None], "0000000000 may move the metric: no proof stands."),
         ([ProofState.STANDS], "0000000000 moves the metric."),
-        ([ProofState.OPEN], "0000000000 may move it: no proof stands."),
+        ([ProofState.OPEN], "0000000000 may move the metric: no proof stands."),
         (
             [ProofState.STANDS, ProofState.FAILS, ProofState.OPEN],
-            "0000000000 moves the metric. 0000000000, 0000000000 may move it: no proof stands.",
+            "0000000000 moves the metric. 0000000000, 0000000000 may move the metric: no proof stands.",
         ),
     ],
 )
-def test_a_commit_moves_the_metric_only_if_nothing_speaks_against_its_proof(
-    states: list[ProofState | None], said: str
-) -> None:
+def test_a_commit_moves_the_metric_only_if_its_proof_stands(states: list[ProofState | None], said: str) -> None:
     found = Found.model_construct(culprits=tuple(culprit(number, state) for number, state in enumerate(states)))
     search = Search.model_construct(answer=found)
     assert result_of(search).sentence == said

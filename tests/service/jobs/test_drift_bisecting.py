@@ -127,7 +127,7 @@ def test_a_notification_offers_it_too(app: APIFlask, client: FlaskClient) -> Non
         steps = next_bisect.next_steps(session, summaries, datetime.now(UTC))
     message = write("key", summaries, "https://faults.example.org", steps)
     (offer,) = [line for line in message.lines if line.startswith("Next: ")]
-    assert offer.startswith("Next: bisect the commits, with about 4 measurements: faultwatch bisect ")
+    assert offer.startswith("Next: bisect the commits, with about 4 measurements, in a clone: faultwatch bisect ")
 
 
 def test_the_event_names_both_ends_of_its_range(client: FlaskClient) -> None:

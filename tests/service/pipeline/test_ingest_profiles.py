@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from datetime import UTC, datetime
 
 import pytest
@@ -49,6 +50,7 @@ def test_fewer_faults_that_win_no_time_read_as_that_everywhere(api: Api, databas
     assert drift["percent"] == -86.0
     assert drift["price"]["seconds"] == -4_300 * 0.5e-6
     assert drift["price"]["source"] == "the host's canary"
+    assert drift["price"]["uncertainty"] == 0
     assert drift["price"]["sentence"].startswith("hardly any CPU time")
     (event,) = api.get("/events")["items"]
     assert event["price"] == drift["price"]["sentence"]
@@ -64,6 +66,18 @@ def test_without_a_measured_cost_nothing_is_said(api: Api) -> None:
     (drift,) = api.drifts()
     assert drift["price"] is None
     assert api.get("/events")["items"][0]["price"] == ""
+
+
+def test_the_price_of_a_count_that_varies_has_an_uncertainty(api: Api) -> None:
+    noise = random.Random(1)
+    counts = {n: [round(noise.gauss(2_000 + 400 * (n > 40), 10)) for _ in range(5)] for n in range(1, 81)}
+    runs = [reports.report(n, *samples, others=SECOND, canary=CANARY) for n, samples in counts.items()]
+    body = {"reports": [run.model_dump(mode="json") for run in runs]}
+    assert api.client.post("/api/v1/runs", json=body).status_code == 200
+    (drift,) = [one for one in api.drifts() if one["metric"] == "minor-faults"]
+    assert drift["rule"] == "step"
+    assert drift["price"]["uncertainty"] == pytest.approx(drift["evidence"]["spread"] * 0.5e-6)
+    assert "because the count varies" in drift["price"]["sentence"]
 
 
 def test_profiles_replace_the_cost_of_the_canary_and_the_event_follows(api: Api) -> None:

@@ -34,6 +34,19 @@ def test_more_faults_that_cost_time_say_how_much() -> None:
     assert price.source == "a profile of the case"
 
 
+def test_the_price_of_a_count_that_varies_has_an_uncertainty() -> None:
+    price = price_change("minor-faults", side(2_000), side(502_000), FaultCosts(host=2 * MICRO), spread=100_000)
+    assert price is not None
+    assert price.uncertainty == pytest.approx(0.2)
+    said = price.sentence.replace("\N{NO-BREAK SPACE}", " ")
+    assert said.startswith("+1 s ± 200 ms, because the count varies, of CPU time (+100")
+    # What is smaller than the noise reads as that.
+    hardly = price_change("minor-faults", side(10), side(20), FaultCosts(host=MICRO), spread=14)
+    assert hardly is not None
+    said = hardly.sentence.replace("\N{NO-BREAK SPACE}", " ")
+    assert said.startswith("hardly any CPU time: +10 µs ± 14 µs, because the count varies (+0.001")
+
+
 def test_each_side_has_its_own_cost_where_both_were_profiled() -> None:
     # Huge pages: a hundredth of the faults, each a hundred times as expensive.
     costs = FaultCosts(before=1 * MICRO, after=100 * MICRO)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from runner.contract import Status
+from runner.contract.taken_over import TAKEN_OVER
 from service.rules.nightly_grid import LastNight, RecentPoint, UnmeasuredRun, build_grid
 
 AT = datetime(2025, 1, 10, 2, tzinfo=UTC)
@@ -49,6 +50,11 @@ def test_a_change_is_told_from_the_night_before() -> None:
     (row,) = build_grid([point(110), point(105, 1), point(100, 24), point(50, 48)], []).rows
     (cell,) = row.cells
     assert (cell.value, cell.before, cell.change, cell.percent) == (110, 100, 10, 10)
+
+
+def test_a_count_that_was_taken_over_is_the_level_of_its_commit() -> None:
+    (row,) = build_grid([point(100, 24), point(100, revision="newer", quarantine=TAKEN_OVER)], []).rows
+    assert (row.cells[0].value, row.cells[0].revision, row.cells[0].why) == (100, "newer", "")
 
 
 def test_where_all_was_measured_at_once_it_is_told_from_the_run_before() -> None:

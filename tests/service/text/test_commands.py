@@ -1,7 +1,20 @@
 import shlex
+import subprocess
+from importlib import import_module
+from pathlib import Path
 
+import click
+import pytest
+
+from runner.cli.arguments import is_range
 from runner.contract import Environment
+from runner.contract.diagnosis import Remedy
+from runner.contract.job import BisectQuestion
+from runner.settings import Settings
+from runner.subject.lookup import workload_and_repository
+from runner.workload.lookup import one_case
 from service.text import commands
+from service.web.rendering.profile_view import attempt
 from tests.service.web import extreme_reports
 
 REPORT = extreme_reports.report(extreme_reports.MAIN, 4, extreme_reports.count(18623))
@@ -11,7 +24,7 @@ def test_a_run_is_measured_again_at_its_revision_with_its_parameters_and_variabl
     environment = Environment(knobs={"variable.MALLOC_CONF": "a:1; rm -rf /", "thp": "never"})
     report = REPORT.model_copy(update={"environment": environment})
     assert shlex.split(commands.measure(report)) == [
-        *("faultwatch", "measure", "copy_service", "--repo", "./copyd", "--revision", REPORT.revision.commit[:12]),
+        *("faultwatch", "measure", "copy_service", "--repo", ".", "--revision", REPORT.revision.commit[:12]),
         *("--set", "operations=64", "--set", "threads=1", "--env", "MALLOC_CONF=a:1; rm -rf /"),
     ]
 
@@ -23,7 +36,7 @@ def test_one_commit_is_profiled_in_the_environments_of_both_runs() -> None:
     )
     told = commands.profile_each(before, after).splitlines()
     assert told[0].startswith(
-        f"faultwatch profile copy_service --repo ./copyd --revision {REPORT.revision.commit[:12]} --set"
+        f"faultwatch profile copy_service --repo . --revision {REPORT.revision.commit[:12]} --set"
     )
     assert told[1] == f"{told[0]} --env LD_PRELOAD=x.so"
 
@@ -34,14 +47,73 @@ def test_a_truth_value_is_written_as_the_matrix_has_it() -> None:
 
 
 def test_two_commits_are_measured_in_turns_by_a_command_for_each_workload() -> None:
-    told = commands.compare("a" * 40, "b" * 40, "a subject", ["copy", "scan"]).splitlines()
-    assert told[0] == "faultwatch compare copy aaaaaaaaaaaa..bbbbbbbbbbbb --repo './a subject'"
+    told = commands.compare("a" * 40, "b" * 40, ["copy", "scan"]).splitlines()
+    assert told[0] == "faultwatch compare copy aaaaaaaaaaaa..bbbbbbbbbbbb --repo ."
     assert told[1].startswith("faultwatch compare scan ")
 
 
 def test_the_knobs_between_two_runs_are_searched_where_the_newer_one_was_measured() -> None:
     before, after = REPORT, REPORT.model_copy(update={"run_id": extreme_reports.run_id(extreme_reports.MAIN, 9)})
     assert shlex.split(commands.knobs(before, after)) == [
-        *("faultwatch", "bisect", "copy_service", "--repo", "./copyd", "--revision", REPORT.revision.commit[:12]),
+        *("faultwatch", "bisect", "copy_service", "--repo", ".", "--revision", REPORT.revision.commit[:12]),
         *("--knobs", f"{before.run_id}..{after.run_id}", "--set", "operations=64", "--set", "threads=1"),
     ]
+
+
+WORKLOAD = """
+[workload]
+name = "parse_lines"
+[run]
+command = ["./parse"]
+[matrix]
+threads = [1, 2]
+pinned = [true, false]
+cpus = ["0,1", "2"]
+"""
+PARAMETERS = {"threads": 2, "pinned": True, "cpus": "0,1"}
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A clone with a workload file in a folder, in which somebody pastes commands."""
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "workload.toml").write_text(WORKLOAD, encoding="utf-8")
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@localhost")
+    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "Parse lines")):
+        subprocess.run([*git, *words], cwd=tmp_path, check=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def pasted() -> list[str]:
+    """Return every kind of command that a page shows of a run of that workload."""
+    case = REPORT.case.model_copy(update={"workload": "parse_lines", "parameters": PARAMETERS})
+    report = REPORT.model_copy(update={"case": case, "subject": "parser"})
+    question = BisectQuestion(subject="parser", case=case.name, good="a" * 40, bad="b" * 40, variables={"A": "x y"})
+    remedy = Remedy(text="Another allocator", settings={"allocator": "jemalloc"})
+    return [
+        commands.measure(report),
+        *commands.profile_each(report, report).splitlines(),
+        *commands.compare("a" * 40, "b" * 40, ["parse_lines"]).splitlines(),
+        commands.compare_case(report, report),
+        commands.bisect(question, None),
+        commands.knobs(report, report),
+        commands.profile(case, "a" * 40, "b" * 40),
+        attempt("a" * 40, case, remedy),
+    ]
+
+
+@pytest.mark.parametrize("number", range(len(pasted())))
+def test_a_command_works_as_pasted_in_a_clone(number: int, clone: Path) -> None:
+    name, *words = shlex.split(pasted()[number])[1:]
+    command = import_module(f"runner.cli.{'try_' if name == 'try' else name}").command
+    assert isinstance(command, click.Command)
+    with command.make_context(name, words) as context:  # refuses options that it does not have
+        given = context.params
+    named = given.get("workload_name")
+    assert named
+    assert not is_range(named)
+    workload, repository = workload_and_repository(Settings(clone / "home", None, "box"), named, given["repo"])
+    assert (workload.path, repository.path) == (clone / "bench" / "workload.toml", clone)
+    if given["choices"] or given["case_names"]:
+        assert one_case(workload, given["choices"], given["case_names"]).parameters == PARAMETERS

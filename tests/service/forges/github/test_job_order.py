@@ -83,7 +83,7 @@ def test_a_bisect_is_ordered_with_what_was_measured_and_answered_once(
     for _ in range(2):
         worker.work()
     (reply,) = replies(hub)
-    assert f"{made_gates.HEAD} moves <code>minor-faults</code> from 100 to 101 faults." in reply
+    assert f"{made_gates.HEAD} may move <code>minor-faults</code> from 100\xa0faults to 101\xa0faults." in reply
     ran(service, job.id, "success")
     assert only(worker).state is State.DONE
 

@@ -225,5 +225,5 @@ def test_a_metric_that_moves_everywhere_is_refused_within_the_budget():
     truth = {f"c{place}": place * 7919 % 101 for place in range(1001)}
     answer, seen = lead(search, ask(nodes), truth)
     assert isinstance(answer, Refused)
-    assert answer.sentence.startswith("Cannot tell, because the metric moves at more than 16 places")
+    assert answer.sentence.startswith("Not proven: the metric moves at more than 16 places")
     assert len(seen) <= 16 * (2 * log2(1000) + 4)

@@ -5,10 +5,10 @@ import uuid
 import pytest
 
 from runner.contract import ComparisonRequest, Reading, Sample
-from runner.contract.search import ProofState
+from runner.contract.search import Proof, ProofState
 from service.rules.bisect import exact_search
 from service.rules.bisect.proof import DOUBTED, judge, next_proof, precision
-from service.rules.bisect.question import Culprit, Observation, Question, Refused
+from service.rules.bisect.question import Culprit, Found, Observation, Prove, Question, Refused
 from service.rules.comparison.in_turns import decide
 from tests.service import reports
 from tests.service.rules.bisect import histories
@@ -37,7 +37,7 @@ def test_a_culprit_fails_where_nothing_changes_or_the_sign_is_another():
     for head in (100, 90):
         proof, why = judge(CULPRIT, "minor-faults", compared([100] * 30, [head] * 30))
         assert proof is ProofState.FAILS
-        assert "100 before and 107 after" in why
+        assert "100 faults before and 107 faults after" in why.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_it_is_open_while_runs_are_missing():
@@ -59,7 +59,48 @@ def test_a_metric_whose_proofs_keep_failing_is_said_not_to_repeat():
         seen += [Observation(commit=f"c{one}", value=100, session=session) for one in (2 * place, 2 * place + 1)]
     answer = next_proof(question, exact_search.search(question, seen), seen)
     assert isinstance(answer, Refused)
-    assert "does not repeat" in answer.sentence
+    assert answer.sentence.startswith("Not proven: this metric varies by ±0.5 between executions of one commit")
+    assert "does not repeat: 4 differences" in answer.sentence
+
+
+def proven(commit: str, state: ProofState) -> Culprit:
+    own = Proof(state=state, sentence="The count varies.", parent_run=uuid.uuid4(), run=uuid.uuid4())
+    return CULPRIT.model_copy(update={"commit": commit, "parent": f"before-{commit}", "proof": own})
+
+
+def measured(culprits):
+    """Return observations of each culprit and its parent, interleaved."""
+    seen = []
+    for culprit in culprits:
+        session = uuid.uuid4()
+        seen += [
+            Observation(commit=commit, value=100, session=session, samples=(97, 103))
+            for commit in (culprit.parent, culprit.commit)
+        ]
+    return seen
+
+
+QUESTION = Question(good="before-c1", bad="c9", commits=histories.line(9), unit="faults")
+
+
+@pytest.mark.parametrize("state", [ProofState.OPEN, ProofState.FAILS])
+def test_a_search_of_which_no_proof_stands_names_no_culprit(state):
+    culprits = (proven("c1", state),)
+    answer = next_proof(QUESTION, Found(culprits=culprits), measured(culprits))
+    assert isinstance(answer, Refused)
+    assert answer.sentence.startswith("Not proven: this metric varies by ±3")
+    assert "c1 may move it, but no proof stands: The count varies." in answer.sentence
+    assert "one thread" in answer.sentence, "what helps"
+
+
+def test_after_too_many_proofs_without_a_result_only_what_is_proven_is_named():
+    doubtful = [proven(f"c{place}", ProofState.OPEN) for place in range(1, DOUBTED + 2)]
+    stands, untried = proven("c8", ProofState.STANDS), CULPRIT.model_copy(update={"commit": "c9", "parent": "c8"})
+    seen = measured([*doubtful, stands])
+    assert next_proof(QUESTION, Found(culprits=(*doubtful, stands, untried)), seen) == Found(culprits=(stands,))
+    assert isinstance(next_proof(QUESTION, Found(culprits=(*doubtful, untried)), seen), Refused)
+    # One proof without a result is no reason to leave the next one out.
+    assert isinstance(next_proof(QUESTION, Found(culprits=(doubtful[0], untried)), seen), Prove)
 
 
 def test_a_proof_of_a_noisy_metric_has_to_tell_a_step_of_the_size_that_was_seen():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 import uuid
 from collections.abc import Sequence
 
@@ -270,3 +271,23 @@ def test_what_is_no_budget_is_refused(budget: float | str) -> None:
 def test_a_larger_change_is_never_better_kept(base: int, more: int, budget: int | str) -> None:
     near, far = within(budget, base, base + more), within(budget, base, base + 2 * more)
     assert far.over or not near.over
+
+
+def test_the_change_of_a_count_that_varies_fits_the_levels_beside_it() -> None:
+    noise = random.Random(4)
+    base, head = ([round(noise.gauss(level, 20)) for _ in range(60)] for level in (607, 813))
+    verdict = faults(base, head)
+    assert (verdict.rule, verdict.verdict, verdict.times) == ("counts", CHANGED, None)
+    assert verdict.change == (verdict.head.level or 0) - (verdict.base.level or 0)
+    assert verdict.change != statistics.median(right - left for left, right in zip(base, head, strict=True))
+
+
+def test_where_the_levels_hide_what_the_pairs_show_the_sentence_says_by_how_much() -> None:
+    # Head is one fault above base in every pair, and the levels of both sides are the same.
+    base = [7, 7, 7, 8, 8] * 12
+    head = [8, 8, 8, 9, 9] * 12
+    assert faults(base, head).change == 1
+    shuffled = [7] * 31 + [9] * 29
+    moved = faults(shuffled, [value + 1 if value == 9 else 7 + 2 * (place > 5) for place, value in enumerate(shuffled)])
+    assert moved.direction == "regression"
+    assert (moved.change or 0) > 0

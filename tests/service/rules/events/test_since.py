@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.since import DAYS, since
+from service.rules.events.since import DAYS, phrase, since
 
 MONDAY = datetime(2026, 11, 23, 9, 30, tzinfo=UTC)
 
@@ -44,3 +44,18 @@ def test_a_day_of_the_week_is_the_last_one_before_today(day: str, now: datetime)
 def test_any_text_is_a_time_or_refused(text: str) -> None:
     with suppress(ValueError):
         assert since(text, MONDAY).tzinfo is UTC
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("visit", "since your last visit"),
+        ("7d", "in the last 7 days"),
+        ("24h", "in the last 24 hours"),
+        ("1w", "in the last week"),
+        ("friday", "since Friday"),
+        ("2026-11-20", "since 2026-11-20"),
+    ],
+)
+def test_a_sentence_says_since_when(text: str, said: str) -> None:
+    assert phrase(text) == said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import uuid
 from typing import Any
 
@@ -79,7 +80,52 @@ def test_runs_of_other_environments_and_cases_say_nothing(api: Api) -> None:
 
 def test_ends_that_do_not_differ_are_refused_with_the_numbers(api: Api) -> None:
     api.send(reports.report(1, 7, 7), reports.report(COMMITS, 7, 7))
-    assert ask(api)["answer"] == {"kind": "refused", "sentence": "The ends do not differ: good 7, bad 7."}
+    refused = ask(api)["answer"]
+    assert refused["kind"] == "refused"
+    assert plain(refused["sentence"]) == "The ends do not differ: good 7 faults, bad 7 faults."
+
+
+def plain(text: str) -> str:
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def lead_a_varying_count(api: Api, step: int) -> tuple[dict[str, Any], int]:
+    """Lead the search for a count that scatters by 6 faults, as that of a program with a garbage collector does.
+
+    Commit 13 adds the step. Return the answer, and how many runs it took.
+    """
+    noise = random.Random(1)
+    taken = 0
+
+    def drawn(number: int, many: int) -> list[int]:
+        return [round(noise.gauss(610, 6)) + step * (number >= 13) for _ in range(many)]
+
+    while (answer := ask(api)["answer"])["kind"] in {"measure", "prove"}:
+        taken += 1
+        assert taken < 200, "it gives up"
+        if answer["kind"] == "measure":
+            number = int(answer["commits"][0], 16)
+            api.send(reports.report(number, *drawn(number, 10), at=taken))
+        else:
+            sides, session = (int(answer[side], 16) for side in ("parent", "commit")), uuid.uuid4()
+            api.send(*(reports.report(side, *drawn(side, 60), session=session, purpose="proof") for side in sides))
+    return answer, taken
+
+
+def test_a_search_that_can_prove_nothing_about_a_varying_count_says_so_and_gives_up(api: Api) -> None:
+    answer, taken = lead_a_varying_count(api, 0)
+    said = plain(answer["sentence"])
+    assert re.match(r"Not proven: this metric varies by ±\d+(\.5)? faults between executions of one commit; ", said)
+    assert "it is not certain that the ends differ" in said
+    assert "Make the program do the same work in each execution" in said
+    assert taken <= 100
+
+
+def test_a_step_of_a_varying_count_is_found_and_proven(api: Api) -> None:
+    answer, taken = lead_a_varying_count(api, 30)
+    (culprit,) = answer["culprits"]
+    assert (culprit["commit"], culprit["proof"]["state"]) == (reports.commit(13), "stands")
+    assert taken <= 30
 
 
 def test_a_commit_that_is_not_known_is_a_problem(api: Api) -> None:

@@ -110,7 +110,7 @@ def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
     assert "proven Measured again interleaved with its parent" in text
     assert f"6 commits, {2 + len(runner.measured)} runs, 2 of them stored before" in text
     assert "build failed: make ended with status 2" in text, "a commit that does not build is told with the reason"
-    assert f"faultwatch bisect copy_service {history.commit(3)[:12]}..{history.commit(9)[:12]} --repo ./copyd" in text
+    assert f"faultwatch bisect copy_service {history.commit(3)[:12]}..{history.commit(9)[:12]} --repo ." in text
 
     source = page(client, address)
     rows = source.count("<g><title>")
@@ -129,7 +129,7 @@ def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
     assert "Bisect 1 done It was found." in read(client, f"/drifts/{moved}")
 
     # Why it moves: the command that finds out, and once both sides are profiled what those show.
-    told = f"faultwatch profile copy_service {history.commit(3)[:12]}..{history.commit(4)[:12]} --repo ./copyd"
+    told = f"faultwatch profile copy_service {history.commit(3)[:12]}..{history.commit(4)[:12]} --repo ."
     assert told in text
     for number, touched in ((3, 100), (4, 9000)):
         about = {"subject": history.SUBJECT, "revision": history.revision(number), "case": history.CASE}
@@ -140,6 +140,43 @@ def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
     text = read(client, address)
     assert "Why it drifted Both profiles in full" in text
     assert told not in text
+
+
+@pytest.mark.parametrize("proof", ["open", "fails", None])
+def test_no_commit_without_a_standing_proof_is_headed_as_a_culprit(client: FlaskClient, proof: str | None) -> None:
+    job = ordered(client)
+    runner = Runner(client, job)
+    state = runner.lead()
+    for culprit in state["answer"]["culprits"]:
+        culprit["proof"] = culprit["proof"] | {"state": proof} if proof else None
+    job = int(client.post("/bisects", data=FORM, headers=HERE).location.rpartition("/")[2])
+    runner = Runner(client, job)
+    runner.post("finish", lease=runner.lease, outcome="done", sentence="It may be these.", result=state)
+    text = read(client, f"/bisects/{job}")
+    assert "Suspect 1, not proven" in text
+    assert "ulprit" not in text
+    assert page(client, f"/bisects/{job}").count(">not proven: ") == 2, "in the picture, too"
+
+
+def test_a_search_that_proves_nothing_says_so_in_the_head_of_its_page(client: FlaskClient) -> None:
+    job = ordered(client)
+    runner = Runner(client, job)
+    said = "Not proven: this metric varies by ±14 faults between executions of one commit; the ends may be the same."
+    state = runner.ask() | {"answer": {"kind": "refused", "sentence": said}}
+    runner.post("finish", lease=runner.lease, outcome="done", sentence=said, result=state)
+    text = read(client, f"/bisects/{job}")
+    assert f"No commit is named. {said}" in text
+    assert "ulprit" not in text
+
+
+def test_a_drift_that_is_proven_is_not_to_be_proven_again(client: FlaskClient) -> None:
+    Runner(client, ordered(client)).lead()
+    items = client.get("/api/v1/drifts?metric=minor-faults").json["items"]
+    proven = next(one["id"] for one in items if one["revision"] == history.commit(history.REGRESSION))
+    text = read(client, f"/drifts/{proven}")
+    assert "Proven by bisect 1" in text
+    assert "Prove this" not in text
+    assert "Bisect this" not in text
 
 
 def test_profiles_of_the_culprit_and_its_parent_are_ordered(client: FlaskClient) -> None:

@@ -26,7 +26,7 @@ def test_a_commits_drift(client: FlaskClient) -> None:
     assert "Candidate" in text
     assert "Identical on both sides" in text
     assert "System share 4.5 % 40.8 % +36.2 points" in text
-    assert f"faultwatch measure copy_service --repo ./copyd --revision {history.commit(3)[:12]}" in text
+    assert f"faultwatch measure copy_service --repo . --revision {history.commit(3)[:12]}" in text
     assert f"--revision {history.commit(4)[:12]} --set mib=8 --set operations=25" in text
 
 

@@ -274,7 +274,19 @@ def test_a_command_is_copied(service: str, opened: Opener) -> None:
     watched = opened(service, **MODES["desktop"], permissions=["clipboard-read", "clipboard-write"])
     page = watched.open(f"/runs/{history.run_id(0)}")
     page.get_by_role("button", name="Copy the command that measures it again").click()
-    assert page.evaluate("navigator.clipboard.readText()").startswith("faultwatch measure copy_service --repo ./copyd")
+    assert page.evaluate("navigator.clipboard.readText()").startswith("faultwatch measure copy_service --repo .")
+
+
+def test_no_link_of_the_menu_is_cut_off_whatever_the_font(service: str, opened: Opener) -> None:
+    watched = opened(service, **MODES["desktop"])
+    page = watched.open("/releases")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    for spacing in ("0", "0.1em"):
+        page.evaluate("spacing => { document.body.style.letterSpacing = spacing }", spacing)
+        menu, links = page.locator(".top nav"), page.locator(".top nav a")
+        assert menu.evaluate("menu => menu.scrollWidth <= menu.clientWidth"), spacing
+        edge = menu.evaluate("menu => menu.getBoundingClientRect().right")
+        assert links.evaluate_all("all => Math.max(...all.map(one => one.getBoundingClientRect().right))") <= edge
 
 
 def test_everything_is_reached_by_the_keyboard(measured: Watched) -> None:

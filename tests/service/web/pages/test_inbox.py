@@ -49,7 +49,7 @@ def looked_last(client: FlaskClient, ago: timedelta) -> None:
 
 
 def test_a_visit_lists_what_was_found_since_the_last_one_or_else_all(own: FlaskClient) -> None:
-    assert "3 open events since 7 days ago" in read(own, "/")
+    assert "3 open events in the last 7 days" in read(own, "/")
     looked_last(own, timedelta(hours=1))
     assert "3 open events since your last visit" in read(own, "/")
     assert "3 open events since your last visit" in read(own, "/"), "loading the page again empties nothing"
@@ -205,7 +205,7 @@ def test_changes_below_the_floor_are_one_line_that_opens(tmp_path: Path) -> None
         body = {"reports": [run.model_dump(mode="json") for run in sent]}
         assert client.post("/api/v1/runs", json=body).status_code == 200
         text = read(client, "/")
-        assert "1 open event since" in text
+        assert "1 open event in the last 7 days" in text
         assert "1 below the floor" in text
         assert "+1 minor fault" not in text.replace("\xa0", " ")
         assert "+1 minor fault" in read(client, "/?folded=1").replace("\xa0", " ")

@@ -1,7 +1,13 @@
+import uuid
+from datetime import datetime, timedelta
+from pathlib import Path
+
 import pytest
 from flask.testing import FlaskClient
 
+from runner.contract.report import Purpose
 from tests.service.web import history
+from tests.service.web.application import application
 from tests.service.web.text import page, read
 
 LISTS = ["/compare", "/workloads", "/runs", "/hosts", "/environments", "/search"]
@@ -80,3 +86,15 @@ def test_a_search_is_text_and_finds_no_pattern(client: FlaskClient) -> None:
     assert client.get("/search.json?q=%25").json == []
     assert "1 result for “<script>”" in read(client, "/search?q=%3Cscript%3E")
     assert "<script>alert" not in page(client, "/search?q=%3Cscript%3E")
+
+
+def test_a_host_is_seen_by_what_it_measures_for_a_bisect(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        first = history.report(0, history.OLD)
+        later = first.started_at + timedelta(days=3)
+        changes = {"run_id": uuid.uuid4(), "purpose": Purpose.BISECT, "started_at": later, "finished_at": later}
+        history.send(client, [first, first.model_copy(update=changes)])
+        (host,) = client.get("/hosts.json").json
+        assert datetime.fromisoformat(host["last_seen"]) == later
+        assert host["last_run"] == str(first.run_id), "the state of the host is that of its last run in the history"

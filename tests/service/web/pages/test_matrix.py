@@ -1,7 +1,9 @@
+import uuid
 from pathlib import Path
 
 from flask.testing import FlaskClient
 
+from runner.contract.report import Purpose
 from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.text import page, read
@@ -12,6 +14,23 @@ def test_cases_stand_against_hosts_in_their_configurations(client: FlaskClient) 
     assert f"Case lab-1 {history.NEW.hash[:8]} MALLOC_CONF dirty_decay_ms:0 lab-1 {history.OLD.hash[:8]}" in text
     assert "5,240 faults unchanged" in text
     assert 'href="/series/1"' in page(client, "/matrix")
+
+
+def test_runs_of_proofs_hide_no_level(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        history.send(client)
+        before = read(client, "/matrix")
+        measured = history.report(13, history.NEW)
+        proofs = [
+            measured.model_copy(update={"run_id": uuid.uuid4(), "purpose": Purpose.PROOF, "session": uuid.uuid4()})
+            for _ in range(17)  # more than the grid reads of a series
+        ]
+        broken = history.report(history.BROKEN, history.NEW)
+        proofs.append(broken.model_copy(update={"run_id": uuid.uuid4(), "purpose": Purpose.BISECT}))
+        history.send(client, proofs)
+        assert read(client, "/matrix") == before
+        assert "quarantine" not in before
 
 
 def test_another_metric_and_only_one_workload(client: FlaskClient) -> None:

@@ -9,14 +9,14 @@ def test_an_empty_service_says_what_to_do_next(empty: FlaskClient) -> None:
     text = read(empty, "/")
     assert "Nothing is measured yet" in text
     assert "faultwatch doctor" in text
-    assert "faultwatch history workloads/NAME" in text
+    assert "faultwatch history HEAD~20..HEAD" in text
 
 
 def test_the_most_important_event_is_first_with_size_cause_and_what_to_do(
     client: FlaskClient, extremes: FlaskClient
 ) -> None:
     text = read(client, "/")
-    assert "3 open events since" in text
+    assert "3 open events in the last" in text
     assert "2 worse" in text
     assert "1 better" in text
     places = [text.index(title) for title in ("variable.MALLOC_CONF changed", "one of 2 commits", "Keep a page of")]

@@ -19,9 +19,9 @@ REFS = (("tag", "v1.0", 2), ("tag", "v1.1", 8), ("branch", "origin/main", 9))
 
 
 @pytest.fixture
-def released(api: Api, app: APIFlask) -> FlaskClient:
+def released(app: APIFlask) -> FlaskClient:
     """Nine commits: v1.0 is the second, v1.1 the eighth. Commit 4 adds 50 faults, 6 takes 20, the allocator adds 7."""
-    del app
+    api = Api(app.test_client())
     named = tuple(Ref(kind=kind, name=name, commit=commit(number)) for kind, name, number in REFS)  # type: ignore[arg-type]
     commits = tuple(reports.revision(number) for number in range(1, 10))
     sent = RevisionList(revisions=commits, refs=named).model_dump(mode="json")
@@ -71,3 +71,12 @@ def test_a_tag_that_moves_names_its_new_commit(released: FlaskClient) -> None:
     moved = RevisionList(revisions=(), refs=(Ref(kind="tag", name="v1.1", commit=commit(5)),))
     released.put("/api/v1/subjects/demo/revisions", json=moved.model_dump(mode="json"))
     assert released.get("/releases/v1.0...v1.1.json").json["head"]["commit"] == commit(5)
+
+
+def test_each_tag_and_branch_has_its_subject(released: FlaskClient) -> None:
+    assert "v1.1 demo tag" in read(released, "/releases")
+    assert {"subject": "demo", "kind": "tag", "name": "v1.0", "commit": commit(2)} in released.get(
+        "/releases.json"
+    ).json
+    assert released.get("/releases.csv").text.splitlines()[0] == "subject,kind,name,commit"
+    assert "v1.1 demo tag" in read(released, "/releases/between?base=v1.0&head=nothing", 422)

@@ -32,7 +32,7 @@ def test_the_nearest_measured_commits_are_offered(client: FlaskClient, address: 
     assert f"{history.commit(5)[:10]} {history.TITLES[5]} has no measurement." in text
     assert f"3 commits before {history.commit(2)[:10]} {history.TITLES[2]}" in text
     assert f"3 commits after {history.commit(8)[:10]} {history.TITLES[8]}" in text
-    assert f"faultwatch measure copy_service --repo ./copyd --revision {history.commit(5)[:12]}" in text
+    assert f"faultwatch measure copy_service --repo . --revision {history.commit(5)[:12]}" in text
     source = page(client, address)
     assert history.commit(2)[:12] in source, "a link to the same page with the nearest commit"
 

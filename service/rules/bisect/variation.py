@@ -1,0 +1,69 @@
+"""Decides by which rules a search judges a count, from how far the count varies. Pure.
+
+A count that repeats is searched by single runs. The count of a program with threads, a garbage collector or random
+sizes differs between executions of one commit: there, a difference between two runs shows nothing by itself, and the
+search judges it by the rules for noise.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from runner.contract.level import Number
+from service.rules.bisect.question import Observation, Question, Refused
+from service.rules.comparison.decision import repeats
+
+VARYING = 0.25
+"""Share of the runs of a range whose samples do not repeat, from which the count varies. Less are strays."""
+_LEAST_RUNS = 2
+"""Runs whose samples do not repeat, before the count varies: a single one may have been disturbed."""
+PATIENCE = 10
+"""Runs of each end of the range after which a search for a varying count gives up. Each run has several samples."""
+_REMEDY = (
+    "Make the program do the same work in each execution (one thread, fixed sizes and seeds), or search between "
+    "commits that differ by more."
+)
+
+
+def fitted(question: Question, observations: Iterable[Observation]) -> Question:
+    """Return the question with the rules that fit: those for noise where an exact count varies in its range."""
+    if not question.exact:
+        return question
+    runs = [run for run in observations if run.value is not None and run.commit in question.graph.place]
+    varying = sum(_varies(run, question.least) for run in runs)
+    if varying < max(_LEAST_RUNS, VARYING * len(runs)):
+        return question
+    return question.model_copy(update={"exact": False, "patience": PATIENCE})
+
+
+def _varies(run: Observation, least: float) -> bool:
+    """Return whether the samples of a run differ by as much as matters."""
+    return bool(run.samples) and not repeats(run.samples) and max(run.samples) - min(run.samples) >= least
+
+
+def half_range(observations: Iterable[Observation]) -> Number:
+    """Return half of the largest difference between executions of one commit; 0 where none was seen."""
+    values: dict[tuple[str, str], list[Number]] = defaultdict(list)
+    for run in observations:
+        if run.value is not None:
+            values[run.commit, run.host] += run.samples or (run.value,)
+    widest = max((max(of_commit) - min(of_commit) for of_commit in values.values()), default=0)
+    return widest // 2 if isinstance(widest, int) and widest % 2 == 0 else widest / 2
+
+
+def not_proven(question: Question, observations: Sequence[Observation], why: str) -> Refused:
+    """Return that a search proves nothing: how far the metric varies, why that is too much, and what helps.
+
+    Parameters
+    ----------
+    why
+        A clause, without a full stop.
+    """
+    half = half_range(run for run in observations if run.commit in question.graph.place)
+    if not half:
+        return Refused(sentence=f"Not proven: {why}.")
+    size = question.quantity(half)
+    return Refused(
+        sentence=f"Not proven: this metric varies by ±{size} between executions of one commit; {why}. {_REMEDY}"
+    )
