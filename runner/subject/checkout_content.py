@@ -103,7 +103,7 @@ def _set_times(tree: Path, seconds: float) -> None:
 
 
 def _write(repository: Repository, commit: str, tree: Path, rules: _Rules, level: int = 0) -> None:
-    listing = repository.git(*LIST_FILES, commit)
+    listing = repository.git(*LIST_FILES, commit, paths=True)
     if rules.bounded and (objection := objection_to(listing)):
         raise TooLargeCheckout(objection)
     repository.export(commit, tree)
@@ -135,7 +135,7 @@ def _submodule_names(repository: Repository, commit: str) -> dict[str, str]:
     """Return the name of each submodule by its path, as the commit's ``.gitmodules`` says."""
     query = ("config", "--blob", f"{commit}:.gitmodules", "--null", "--get-regexp", r"^submodule\..*\.path$")
     try:
-        text = repository.git(*query)
+        text = repository.git(*query, paths=True)
     except FaultwatchError:
         return {}
     pairs = (entry.partition("\n") for entry in text.split("\0") if entry)
@@ -160,7 +160,7 @@ def _submodule(store: Path, name: str, link: _Entry) -> Repository:
         except FaultwatchError:
             pass
     raise IncompleteCheckout(
-        f"this clone lacks the submodule {link.path} at {link.name[:12]}: run `git submodule update --init "
+        f"this clone lacks the submodule {_shown(link.path)} at {link.name[:12]}: run `git submodule update --init "
         "--recursive` in a clone of your own, fetch the submodule's old commits, and name that clone; or, if the build "
         "does without it, write `incomplete = true` into [build]"
     )
@@ -169,9 +169,9 @@ def _submodule(store: Path, name: str, link: _Entry) -> Repository:
 def _clear(place: Path, tree: Path) -> None:
     """Remove the empty folder that git makes for a submodule."""
     if place.parent.resolve() != tree.resolve() and not place.parent.resolve().is_relative_to(tree.resolve()):
-        raise IncompleteCheckout(f"the submodule {place.name} lies outside of the project")
+        raise IncompleteCheckout(f"the submodule {_shown(place.name)} lies outside of the project")
     if place.is_symlink() or (place.exists() and not place.is_dir()):
-        raise IncompleteCheckout(f"the submodule {place.name} is no folder")
+        raise IncompleteCheckout(f"the submodule {_shown(place.name)} is no folder")
     if place.exists():
         place.rmdir()
 
@@ -188,8 +188,8 @@ def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path
         source = store / "lfs" / "objects" / name[:2] / name[2:4] / name
         if not _is_intact(source, name, size):
             raise IncompleteCheckout(
-                f"this clone lacks the content of {path}, which Git LFS keeps: run `git lfs fetch --all` in a clone of "
-                "your own, and name that clone"
+                f"this clone lacks the content of {_shown(path)}, which Git LFS keeps: run `git lfs fetch --all` in a "
+                "clone of your own, and name that clone"
             )
         target = tree / path
         mode = stat.S_IMODE(target.lstat().st_mode)
@@ -216,7 +216,9 @@ def _managed(repository: Repository, paths: list[str], tree: Path) -> list[str]:
     for start in range(0, len(paths), _AT_ONCE):
         some = paths[start : start + _AT_ONCE]
         text = repository.git(
-            *("check-attr", "-z", "filter", "--", *some), checkout=Checkout(tree.absolute(), tree.parent / "no-index")
+            *("check-attr", "-z", "filter", "--", *some),
+            checkout=Checkout(tree.absolute(), tree.parent / "no-index"),
+            paths=True,
         )
         fields = text.split("\0")
         found += [path for path, value in zip(fields[::3], fields[2::3], strict=False) if value == "lfs"]
@@ -234,6 +236,11 @@ def _is_intact(file: Path, name: str, size: int) -> bool:
 def _digest(stream: BufferedReader) -> str:
     stream.seek(0)
     return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _shown(path: str) -> str:
+    """Return a path as text that can be stored and printed."""
+    return os.fsencode(path).decode(errors="replace")
 
 
 def _text(file: Path, limit: int) -> bytes:

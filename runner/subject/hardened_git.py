@@ -77,6 +77,7 @@ def run_git(
     git_dir: str | None = None,
     checkout: Checkout | None = None,
     variables: Mapping[str, str] = MappingProxyType({}),
+    paths: bool = False,
 ) -> str:
     """Run git and return what it printed.
 
@@ -88,6 +89,8 @@ def run_git(
         The work tree and the index to use instead of the repository's own.
     variables
         More variables, such as the author of a commit.
+    paths
+        Whether paths are read from what git prints. They can be any bytes, and are decoded as :func:`os.fsdecode` does.
 
     Raises
     ------
@@ -107,7 +110,7 @@ def run_git(
         said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
         line = next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1])
         raise GitError(f"git {verb}: {without_password(line.removeprefix('fatal: '))}")
-    return done.stdout.decode(errors="replace")
+    return done.stdout.decode(errors="surrogateescape" if paths else "replace")
 
 
 def hardened_environment(

@@ -41,13 +41,15 @@ class Repository:
     name: str
     bare: bool = False
 
-    def git(self, *arguments: str, checkout: Checkout | None = None) -> str:
+    def git(self, *arguments: str, checkout: Checkout | None = None, paths: bool = False) -> str:
         """Run git here and return what it printed.
 
         Parameters
         ----------
         checkout
             The work tree and the index to use instead of the repository's own.
+        paths
+            Whether paths are read from what git prints, as in :func:`run_git`.
 
         Raises
         ------
@@ -55,8 +57,8 @@ class Repository:
             git fails; the message contains its error.
         """
         if self.bare:
-            return run_git(*arguments, git_dir=str(self.path), checkout=checkout)
-        return run_git("-C", str(self.path), *arguments, checkout=checkout)
+            return run_git(*arguments, git_dir=str(self.path), checkout=checkout, paths=paths)
+        return run_git("-C", str(self.path), *arguments, checkout=checkout, paths=paths)
 
     def resolve(self, revision: str) -> str:
         """Return the full hash of a revision."""

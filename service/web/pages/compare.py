@@ -20,7 +20,7 @@ from service.rules.comparison.stored import ComparedMetric
 from service.rules.comparison.stored import compare as compare_all
 from service.rules.series.blame import knob_changes
 from service.schemas.history import KnobChange, View
-from service.store import compared_runs, points, refs, runs
+from service.store import cases, compared_runs, hosts, points, refs, runs
 from service.text import commands
 from service.web.access import guard
 from service.web.current import database
@@ -107,6 +107,7 @@ def show() -> Page:
         )
         profiled = evidence.of_comparison(session, matched.pairs)
         known = refs.listed(session, query.subject or None, _REFS)
+        completed = {"workloads": cases.workloads(session), "hosts": hosts.names(session)}
         missing = {
             side: unmeasured.of_side(session, choices[0], query.host, query.workload)
             for side, choices in sides.items()
@@ -123,6 +124,7 @@ def show() -> Page:
             "query": query,
             "sides": sides,
             "refs": known,
+            **completed,
             "unmeasured": {side: found for side, found in missing.items() if found},
             "may_measure": guard.caller().may(Scope.ORDER),
             "author": forms.author(),

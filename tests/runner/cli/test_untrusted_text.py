@@ -40,14 +40,11 @@ def test_a_message_of_a_job_is_harmless(capsys: pytest.CaptureFixture[str]) -> N
     assert "\n::" not in shown
 
 
-@pytest.mark.parametrize(
-    ("words", "status"), [(("jobs",), 403), (("job", "run", "7"), 410)], ids=["an error", "a message"]
-)
-def test_the_reason_that_a_service_gives_is_harmless(words: tuple[str, ...], status: int, tmp_path: Path) -> None:
+def test_the_reason_that_a_service_gives_is_harmless(tmp_path: Path) -> None:
     problem = {"title": "x", "detail": "\x1b]0;pwned\x07 \x9b31m\u202e\n::error::pwned\r##[error]pwned"}
     with http_stub() as stub:
-        stub.always = Answer(status, json.dumps(problem))
-        code, output, messages = faultwatch(tmp_path / "home", *words, url=stub.url)
+        stub.always = Answer(403, json.dumps(problem))
+        code, output, messages = faultwatch(tmp_path / "home", "jobs", url=stub.url)
     assert (code, output) == (2, "")
     assert "pwned" in messages
     assert not [letter for letter in messages if not letter.isprintable() and letter not in "\n\u2060"]

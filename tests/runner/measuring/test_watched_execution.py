@@ -42,8 +42,8 @@ def test_what_is_refused(watched: FaultsByFile | None, preloaded: str, said: str
     assert found.startswith(said) if said else not found
 
 
-MANY_FAULTS = "dd if=/dev/zero of=/dev/null bs=64M count=1"
-MUCH_TIME = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
+MANY_FAULTS = "dd if=/dev/zero of=/dev/null bs=16M count=1"
+MUCH_TIME = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"
 
 
 def report_of(tree: Path, command: list[str], **run: object) -> Report:

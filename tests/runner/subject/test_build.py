@@ -14,11 +14,12 @@ from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_cache import BuildCache, release_all
-from runner.subject.build_record import RECORD
+from runner.subject.build_record import RECORD, read_record
 from runner.subject.built_tree import COPY
 from runner.subject.repository import open_repository
 from runner.workload import Workload
 from runner.workload.definition import load_workload
+from tests.power_cut import disk
 
 Run = Callable[..., str]
 
@@ -273,6 +274,26 @@ def test_a_damaged_record_is_one_line_and_a_new_build(
     assert not build.cached
     assert (again / "program").exists()
     assert lines == [f"the build in {tree.parent} is made again: its build.json is empty or damaged"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")
+@pytest.mark.parametrize("journal", [True, False], ids=["journal", "nothing"])
+def test_a_power_cut_right_after_a_build_costs_at_most_that_build(journal: bool, commit: Run, tmp_path: Path) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    try:
+        with disk(tmp_path / "disk", tmp_path / "storage", "32m") as storage:
+            builder = Builder(BuildCache(storage.folder / "builds"), {})
+            place = builder.build(repository, head, workload("cp source program"))[0].parent
+            release_all()
+            storage.cut(journal=journal)
+            storage.restart()
+            assert read_record(place) is not None, "it was written when the build had ended"
+            tree, _ = builder.build(repository, head, workload("cp source program"))
+            assert (tree / "program").read_text() == "1"
+            release_all()
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"no file system can be mounted: {error}")
 
 
 @pytest.mark.parametrize("left", ["no record", "a record that is being written", "no tree and no copy"])

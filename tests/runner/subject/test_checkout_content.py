@@ -1,6 +1,7 @@
 """Submodules and files of Git LFS are there, or the revision is refused."""
 
 import hashlib
+import os
 import stat
 import subprocess
 from collections.abc import Callable
@@ -115,6 +116,20 @@ def test_a_file_of_git_lfs_is_there_with_its_mode(repository: Repository, commit
     assert (tree / "tool.bin").read_bytes() == b"content"
     assert (tree / "tool.bin").stat().st_mode & stat.S_IXUSR
     assert (tree / "pointer.txt").read_text() == pointer, "the attributes do not name it"
+
+
+def test_a_file_of_git_lfs_may_have_any_name(repository: Repository, commit: Run, tmp_path: Path) -> None:
+    names = [os.fsdecode(name) for name in (b"\xff.bin", b"na\xc3\xafve \xe2\x80\xa8.bin", b"line\nbreak.bin")]
+    for name in names:
+        (tmp_path / "subject" / name).write_text(kept(repository, name.encode(errors="surrogateescape")))
+    (tmp_path / "subject" / ".gitattributes").write_text(LFS)
+    commit("Add data")
+    tree = whole(repository, tmp_path / "tree")
+    assert [(tree / name).read_bytes() for name in names] == [os.fsencode(name) for name in names]
+    (tmp_path / "subject" / names[0]).write_text(POINTER.format("0" * 64, 7))
+    commit("Lose data")
+    with pytest.raises(IncompleteCheckout, match=r"lacks the content of .\.bin, which"):
+        whole(repository, tmp_path / "other")
 
 
 @pytest.mark.parametrize("damage", ["none", "content", "size"])

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from flask.testing import FlaskClient
 
@@ -78,3 +80,12 @@ def test_what_is_not_there_is_said_with_what_to_write(client: FlaskClient) -> No
 def test_without_two_sides_it_offers_what_was_measured_last(client: FlaskClient, empty: FlaskClient) -> None:
     assert f"/compare?base={history.commit(len(history.TITLES) - 1)[:12]}" in page(client, "/compare")
     assert "Nothing is measured yet." in read(empty, "/compare")
+
+
+def test_the_filters_complete_what_is_stored(client: FlaskClient) -> None:
+    html = client.get("/compare").text
+    for name, stored in (("workload", "workloads"), ("host", "hosts")):
+        (box,) = re.findall(rf'<input name="{name}"[^>]*>', html)
+        assert f'list="{stored}"' in box
+        (options,) = re.findall(rf'<datalist id="{stored}">(.*?)</datalist>', html)
+        assert "<option value=" in options, stored
