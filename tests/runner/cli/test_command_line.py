@@ -20,6 +20,8 @@ REFERENCE = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="ut
 
 MEASURING = {"measure", "compare", "history", "gate", "profile", "try", "bisect"}
 """Commands that measure a WORKLOAD which is named on the command line."""
+AGAIN = {"measure", "compare", "history", "gate"}
+"""Commands that keep a failure until they are told to try again. Searches and profiles keep none."""
 RANGES = {"compare", "history", "gate", "profile", "bisect"}
 RESULTS = MEASURING | {"demo", "init", "nightly", "job run"}
 """Commands that measure: their result is given as JSON and in a file, too."""
@@ -154,6 +156,11 @@ def inherited(name: str) -> dict[str, list[str]]:
 @pytest.mark.parametrize("name", sorted(RESULTS))
 def test_what_measures_gives_its_result_as_json_and_in_a_file(name: str) -> None:
     assert {"--json", "--output"} <= set(shown(RUNNER[name]))
+
+
+@pytest.mark.parametrize("name", sorted(AGAIN))
+def test_what_failed_before_can_be_tried_again(name: str) -> None:
+    assert "--again" in shown(RUNNER[name])
 
 
 @pytest.mark.parametrize("name", sorted(MEASURING))

@@ -142,20 +142,20 @@ def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
     assert told not in text
 
 
-@pytest.mark.parametrize("proof", ["open", "fails", None])
-def test_no_commit_without_a_standing_proof_is_headed_as_a_culprit(client: FlaskClient, proof: str | None) -> None:
-    job = ordered(client)
-    runner = Runner(client, job)
-    state = runner.lead()
-    for culprit in state["answer"]["culprits"]:
-        culprit["proof"] = culprit["proof"] | {"state": proof} if proof else None
-    job = int(client.post("/bisects", data=FORM, headers=HERE).location.rpartition("/")[2])
-    runner = Runner(client, job)
-    runner.post("finish", lease=runner.lease, outcome="done", sentence="It may be these.", result=state)
-    text = read(client, f"/bisects/{job}")
-    assert "Suspect 1, not proven" in text
-    assert "ulprit" not in text
-    assert page(client, f"/bisects/{job}").count(">not proven: ") == 2, "in the picture, too"
+def test_no_commit_without_a_standing_proof_is_headed_as_a_culprit(client: FlaskClient) -> None:
+    state = Runner(client, ordered(client)).lead()
+    proofs = [culprit["proof"] for culprit in state["answer"]["culprits"]]
+    for number, verdict in enumerate(("open", "fails", None), 1):
+        for culprit, proof in zip(state["answer"]["culprits"], proofs, strict=True):
+            culprit["proof"] = proof | {"state": verdict} if verdict else None
+        form = FORM | {"least": str(number)}
+        job = int(client.post("/bisects", data=form, headers=HERE).location.rpartition("/")[2])
+        runner = Runner(client, job)
+        runner.post("finish", lease=runner.lease, outcome="done", sentence="It may be these.", result=state)
+        text = read(client, f"/bisects/{job}")
+        assert "Suspect 1, not proven" in text
+        assert "ulprit" not in text
+        assert page(client, f"/bisects/{job}").count(">not proven: ") == 2, "in the picture, too"
 
 
 def test_a_search_that_proves_nothing_says_so_in_the_head_of_its_page(client: FlaskClient) -> None:

@@ -1,14 +1,19 @@
 """A gate whose builds failed for a reason that has passed since."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.runner.commands import WORKLOAD, faultwatch, make_history, served
 
+pytestmark = [
+    pytest.mark.perf,
+    pytest.mark.skipif("FAULTWATCH_TEST_PROJECTS" not in os.environ, reason="only runs in make test-projects"),
+]
 
-@pytest.mark.perf
+
 def test_again_builds_and_measures_what_failed_before(tmp_path: Path) -> None:
     mirror, log = tmp_path / "mirror", tmp_path / "log"
     build = f"sh -c 'echo built >> {log}; test -e {mirror} && cc -O0 -o pages pages.c'"
