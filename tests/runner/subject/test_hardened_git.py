@@ -286,16 +286,14 @@ def silent_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.getsockname()[1]}/subject.git"
 
 
-def processes_with(word: str) -> list[Path]:
-    """Return the processes whose command line has a word."""
+def processes_of(address: str, program: str = "") -> list[int]:
+    """Return the processes whose command line has an address and names a program."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = file.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if word.encode() in words and file.parent.name != str(os.getpid()):
-            found.append(file.parent)
+        with suppress(OSError):  # it has just ended
+            words = file.read_bytes().decode(errors="replace")
+            if f"{address}\0" in words and f"{program}\0" in words and file.parent.name != str(os.getpid()):
+                found.append(int(file.parent.name))
     return found
 
 
@@ -313,19 +311,19 @@ def test_a_signal_ends_a_transfer_with_its_helpers(silent_server: str, tmp_path:
     command = subprocess.Popen(
         command_line("history", "--repo", silent_server), env=variables(tmp_path), stderr=subprocess.PIPE, text=True
     )
-    while not any(b"git-remote-http\0" in (place / "cmdline").read_bytes() for place in processes_with(silent_server)):
+    while not processes_of(silent_server, "git-remote-http"):
         assert command.poll() is None, command.communicate()[1]
     command.send_signal(signal.SIGTERM)
     assert "stopped" in command.communicate(timeout=60)[1]
     wait_until_ended(silent_server)
 
 
-def wait_until_ended(word: str) -> None:
-    """Wait until no process has a word in its command line any more; git itself gives up after two minutes."""
-    for place in processes_with(word):
+def wait_until_ended(address: str) -> None:
+    """Wait until no process transfers from an address any more; git itself gives up after two minutes."""
+    for process in processes_of(address):
         with suppress(ProcessLookupError):
-            descriptor = os.pidfd_open(int(place.name))
+            descriptor = os.pidfd_open(process)
             try:
-                assert select.select([descriptor], [], [], 20)[0], f"{word} is still being transferred"
+                assert select.select([descriptor], [], [], 20)[0], f"{address} is still being transferred"
             finally:
                 os.close(descriptor)
