@@ -175,6 +175,7 @@ def test_a_drift_that_is_proven_is_not_to_be_proven_again(client: FlaskClient) -
     proven = next(one["id"] for one in items if one["revision"] == history.commit(history.REGRESSION))
     text = read(client, f"/drifts/{proven}")
     assert "Proven by bisect 1" in text
+    assert "only candidate" not in text
     assert "Prove this" not in text
     assert "Bisect this" not in text
 
