@@ -24,7 +24,7 @@ CASES = {
     "go": "bin/program",
     "in_tree": "./program",
     "meson": "build/program",
-    "python_extension": "venv/bin/python -m package",
+    "python_extension": "venv/bin/run",
 }
 """By project: the command that init chooses."""
 FAST = ("in_tree",)
