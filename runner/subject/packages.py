@@ -56,10 +56,10 @@ OFFLINE: Mapping[str, str] = {"CARGO_NET_OFFLINE": "true", "GOPROXY": "off", "PI
 _WORD = re.compile(r"""(?:^|[\s/"'(;&|])([a-z]+3?)(?=\s)""")
 _NO_NETWORK = re.compile(
     r"could not resolve host|couldn't resolve host|temporary failure in name resolution|name or service not known|"
-    r"network is unreachable|failed to lookup address|could not resolve hostname|dial (?:tcp|udp)\b|no such host\b|"
-    r"disabled by GOPROXY=off|could not fetch url|TLS CA certificate bundle|no matching distribution found|"
-    r"--offline was specified|offline was set|spurious network error|unable to access 'https?://|"
-    r"newconnectionerror|getaddrinfo (?:ENOTFOUND|EAI_AGAIN)|download failed|error: downloading",
+    r"network is unreachable|failed to connect to|failed to lookup address|could not resolve hostname|no such host\b|"
+    r"dial (?:tcp|udp)\b|disabled by GOPROXY=off|could not fetch url|TLS CA certificate bundle|newconnectionerror|"
+    r"no matching distribution found|--offline was specified|offline was set|spurious network error|"
+    r"unable to access 'https?://|getaddrinfo (?:ENOTFOUND|EAI_AGAIN)|download failed|error: downloading",
     re.IGNORECASE,
 )
 
