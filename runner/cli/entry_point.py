@@ -141,7 +141,7 @@ _CANNOT_WRITE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQ
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _LOG_COLUMNS = "160"
 _SELDOM = 50_000
-"""New objects after which Python looks for garbage. After 700, its default, that is a twentieth of the time of a start."""
+"""New objects after which Python looks for garbage; with its default, 700, that is a twentieth of a short command."""
 
 
 def main() -> None:
