@@ -1,6 +1,7 @@
 """Where the newest points left the previous level."""
 
 import random
+from statistics import median_low
 
 from service.rules.detect.detector import find_level_changes
 
@@ -28,3 +29,15 @@ def test_however_many_runs_follow_a_step_it_stays_where_it_was() -> None:
                 elsewhere += [(before, after, change)] if change.index != before else []
     assert seen > 700
     assert len(elsewhere) <= 4, elsewhere
+
+
+def test_a_step_far_beyond_the_modes_of_a_young_series_is_sure() -> None:
+    # A Go program's threads start when they like: its counts, of which three to eight make a run, have six modes.
+    modes, weights = [334, 335, 338, 339, 343, 344], [10, 25, 25, 35, 3, 2]
+    chance, sure = random.Random(1), 0
+    for _ in range(50):
+        runs = [chance.choices(modes, weights, k=chance.choice([3, 5, 8])) for _ in range(22)]
+        runs[11:] = [[count + 3000 for count in run] for run in runs[11:]]
+        changes = find_level_changes([median_low(run) for run in runs], samples=runs)
+        sure += [(change.index, change.wants_rerun) for change in changes] == [(11, False)]
+    assert sure >= 49
