@@ -11,6 +11,7 @@ that only a group may open. All runners on a host have to name the same.
 import fcntl
 import os
 import pwd
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_step
 from runner.system.processes import started_at
 
+_JOB = re.compile(r"\bjob run (\d+)\b")
 _LONGEST = 200
 """Characters of a command that are shown."""
 
@@ -158,4 +160,7 @@ def _command(process: int) -> str:
     except OSError:
         words = []
     text = " ".join(without_password(word) for word in words if word)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    # The service starts its jobs as commands, which nobody has typed.
+    job = _JOB.search(text)
+    return f"{shown} (`faultwatch job show {job[1]}` says what for)" if job else shown

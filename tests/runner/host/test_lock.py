@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import FaultwatchError
-from runner.host.lock import HostTurn, holder
+from runner.host.lock import Holder, HostTurn, holder
 from runner.settings import HOST_LOCK, load_settings
 
 ROOT = Path(__file__).parents[3]
@@ -107,3 +107,11 @@ def test_the_lock_can_be_named(monkeypatch: pytest.MonkeyPatch, lock: Path) -> N
     assert load_settings().lock == lock
     monkeypatch.delenv("FAULTWATCH_HOST_LOCK")
     assert load_settings().lock == HOST_LOCK
+
+
+def test_a_job_of_the_service_is_named_with_what_tells_its_purpose() -> None:
+    command = [sys.executable, "-c", "import time; time.sleep(60)", "job", "run", "12"]
+    with subprocess.Popen(command) as process:
+        said = Holder(process.pid).describe()
+        process.kill()
+    assert said.endswith("job run 12 (`faultwatch job show 12` says what for)")
