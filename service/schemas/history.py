@@ -299,7 +299,7 @@ class Drift(View):
     within_budget: bool = False
     """Whether it is for the worse, but within the budget of the workload."""
     price: FaultPrice | None = None
-    """What the change is worth in CPU time; None where the cost of a fault was not measured, or it is within its noise."""
+    """What the change is worth in CPU time; None where the cost of a fault was not measured, or within its noise."""
     floor: Number | None = None
     """By how much measured runs of the same bytes differ in this series; None where no two were measured."""
 

@@ -397,7 +397,7 @@ class EventSummary(View):
 
     @property
     def told(self) -> str:
-        """The headline as one sentence that can stand alone, as in mail and titles: with its certainty if it lacks any."""
+        """The headline as a sentence that stands alone, as in mail and titles: that it is provisional is said."""
         return provisionally(self.headline) if self.certainty is Certainty.PROVISIONAL else self.headline
 
     @property

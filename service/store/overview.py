@@ -84,8 +84,8 @@ def leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -> di
     """Return the leading drifts of each of some events, by the id of the event.
 
     The first one is the drift that the headline of the event speaks of: what is a fact comes first, then regressions
-    before improvements, then the largest change in percent of the level before. Drifts with which an event came back are
-    last.
+    before improvements, then the largest change in percent of the level before. Drifts with which an event came back
+    are last.
     """
     rows = session.execute(_LEADING, {"events": event_ids, "limit": limit}).all() if event_ids else []
     of_suites = [drift_id for _, drift_id, document in rows if document is None]
