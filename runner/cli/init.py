@@ -292,7 +292,7 @@ def _show(reports: "list[Report]", written: list[str], remarks: list[str], file:
     for report in reports:
         if counts := report.values(FAULTS):
             prefix = f"{report.case.name}: " if len(reports) > 1 else ""
-            click.echo(f"{prefix}{exactness(counts).sentence}")
+            click.echo(f"{prefix}{exactness(counts, report.environment.knobs).sentence}")
     for remark in remarks if WORKLOAD_FILE in written else ():
         click.echo(f"  → {harmless(remark)}")
     if written:
