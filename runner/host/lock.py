@@ -11,6 +11,7 @@ that only a group may open. All runners on a host have to name the same.
 import fcntl
 import os
 import pwd
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_step
 from runner.system.processes import started_at
 
+_JOB = re.compile(r"\bjob run\b.* (\d+)$")
+"""The end of the command with which the service starts a job, and the job's number."""
 _LONGEST = 200
 """Characters of a command that are shown."""
 
@@ -36,7 +39,14 @@ class Holder:
         """Return who it is, what it does, and since when it runs."""
         since = started_at(self.process)
         time = f", running since {since.astimezone():%Y-%m-%d %H:%M:%S}" if since else ""
-        return f"process {self.process} ({_user(self.process)}{time}): {_command(self.process)}"
+        command = _command(self.process)
+        job = _JOB.search(command)
+        hint = (
+            f" (`faultwatch job show {job[1]}` says what it is, `faultwatch job pause {job[1]}` lets you go first)"
+            if job
+            else ""
+        )
+        return f"process {self.process} ({_user(self.process)}{time}): {command}{hint}"
 
 
 class HostTurn:

@@ -3,12 +3,13 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from runner.errors import FaultwatchError
-from runner.host.lock import HostTurn, holder
+from runner.host.lock import Holder, HostTurn, holder
 from runner.settings import HOST_LOCK, load_settings
 
 ROOT = Path(__file__).parents[3]
@@ -50,6 +51,19 @@ def test_a_second_measurement_waits_and_says_for_whom(lock: Path) -> None:
         assert "running since 2" in line
         assert Path(sys.executable).name in line
     assert second.communicate(timeout=60)[0] == "mine\n"
+
+
+def test_who_waits_for_a_job_of_the_service_learns_how_to_go_first() -> None:
+    words = [sys.executable, "-c", "import time; time.sleep(60)", "job", "run", "--no-sandbox", "7"]
+    job = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    try:
+        while f"{Path(sys.executable).name} -c" not in Holder(job.pid).describe():
+            time.sleep(0.01)
+        assert "`faultwatch job pause 7` lets you go first" in Holder(job.pid).describe()
+    finally:
+        job.kill()
+        job.wait()
+    assert "faultwatch job" not in Holder(os.getpid()).describe()
 
 
 def test_a_turn_that_has_not_begun_or_has_ended_holds_up_nobody(lock: Path) -> None:
