@@ -56,7 +56,7 @@ TABLE = (
     ),
     Variable(
         "FAULTWATCH_SANDBOX_READ",
-        "More folders that are visible in the sandbox.",
+        "More folders that are visible in the sandbox, as far as they exist; `~` is the home.",
         "none",
         "paths, separated by colons",
     ),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
 from dataclasses import replace
 from pathlib import Path
 
@@ -96,6 +98,12 @@ def main() -> None:
         # Faultwatch was installed without the packages of the service, or an update of the clone needs a new one.
         click.echo(f"faultwatch-service: the package {error.name} is not installed. {_INSTALL}", err=True)
         sys.exit(_WRONG)
+    except Exception as error:
+        # Python's own exit code, 1, has a meaning: see docs/reference/commands.md.
+        traceback.print_exception(error)
+        click.echo("faultwatch-service: this is an error of Faultwatch", err=True)
+        click.echo("  → please report it, with the lines above", err=True)
+        sys.exit(os.EX_SOFTWARE)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Writes the file that runs the gate in a project's CI. Pure."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import resources
@@ -57,7 +58,9 @@ def detect_ci(sources: Sources, remote: str = "") -> Ci:
     return Ci.SHELL
 
 
-def ci_file(ci: Ci, sources: Sources, *, workload: str = "workload.toml", branch: str = "main") -> CiFile | None:
+def ci_file(
+    ci: Ci, sources: Sources, *, workload: str = "workload.toml", branch: str = "main", readable: Sequence[str] = ()
+) -> CiFile | None:
     """Return the file for a CI system; None for :attr:`Ci.NONE`.
 
     Parameters
@@ -66,12 +69,16 @@ def ci_file(ci: Ci, sources: Sources, *, workload: str = "workload.toml", branch
         Path of the workload file in the repository.
     branch
         The branch into which changes are merged.
+    readable
+        Folders that the gate's sandbox has to show, beside those of the system.
     """
     if ci is Ci.NONE:
         return None
     place, template, remark = _place(ci, sources)
     text = resources.files(__package__).joinpath("ci_templates", template).read_text(encoding="utf-8")
-    values = {"WORKLOAD": workload, "BRANCH": branch}
+    if not readable:
+        text = _READ.sub("", text)
+    values = {"WORKLOAD": workload, "BRANCH": branch, "READ": ":".join(readable)}
     return CiFile(place, _filled(text, values), executable=ci is Ci.SHELL, remark=remark)
 
 
@@ -107,10 +114,15 @@ def _place(ci: Ci, sources: Sources) -> tuple[str, str, str]:
     }[ci]
 
 
+_READ = re.compile(r"^ *# Folders outside of /usr .*\n.*@READ@\n", re.MULTILINE)
+
+
 def _filled(template: str, values: dict[str, str]) -> str:
     for name, value in values.items():
         # These characters mean something to none of the formats and to no shell.
-        if not re.fullmatch(r"[A-Za-z0-9._/+-]+", value):
+        if f"@{name}@" not in template:
+            continue
+        if not re.fullmatch(r"[A-Za-z0-9._/+~:-]+", value):
             raise ValueError(f"{value!r} cannot be written into a CI file")
         template = template.replace(f"@{name}@", value)
     return template

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from runner.adoption.built_programs import built_programs, runs_of
-from runner.adoption.proposal import BuildProposal, RunProposal
+from runner.adoption.proposal import BuildProposal, RunProposal, shell
 from runner.adoption.sources import Sources
 from runner.adoption.workload_text import workload_text
 from runner.contract.report import Build, Outcome, Report, Revision
@@ -121,6 +121,11 @@ class FirstMeasurement:
             tried = self._try(proposal, run, tree)
             programs[program] = programs.get(program, False) or bool(tried.faults)
             yield tried
+            if not tried.faults and run.stand_in and not (tree / run.stand_in).is_file():
+                say(f"trying {program} with {run.stand_in} as its standard input, because it removes the file")
+                tried = self._try(proposal, from_standard_input(run), tree)
+                programs[program] = programs[program] or bool(tried.faults)
+                yield tried
 
     def steadied(self, proposal: BuildProposal, tried: Tried, tree: Path) -> Tried:
         """Return a command with a single thread instead, if its count varies, and repeats with that.
@@ -196,6 +201,12 @@ class FirstMeasurement:
         return self.workload_of(workload_text(self.sources.name, proposal, run, timeout=timeout, schema=""))
 
 
+def from_standard_input(run: RunProposal) -> RunProposal:
+    """Return a command that reads its file from standard input, so that it cannot remove it."""
+    program, *_ = run.command.split()
+    return replace(run, command=shell(f"exec {program} < {run.stand_in}"))
+
+
 def inputs_of(sources: Sources) -> list[str]:
     """Return files of a project that a program can read: its license, which hardly ever changes, and its README."""
     names = ([f"{name}{suffix}" for name in kind for suffix in _SUFFIXES] for kind in _INPUTS)
@@ -212,9 +223,14 @@ def best(tried: Sequence[Tried]) -> Tried | None:
     if not working:
         return None
     first = working[0]
-    program = first.run.command.split()[0]
-    others = (one for one in working[1:] if one.run.command.split()[0] == program)
+    program = _program(first.run)
+    others = (one for one in working[1:] if _program(one.run) == program)
     return next((one for one in others if _differ(first.faults, one.faults)), first)
+
+
+def _program(run: RunProposal) -> str:
+    words = run.command.replace("'", " ").split()
+    return words[3] if words[:3] == ["sh", "-c", "exec"] else words[0]
 
 
 def _differ(some: Sequence[int], others: Sequence[int]) -> bool:

@@ -46,14 +46,14 @@ class BuildProposal:
         A command line; empty if nothing is built.
     tools
         Programs that the build needs.
+    least
+        By program: the oldest version with which the project builds.
     environment
         Variables of the build.
     git
         The build derives a version from the history.
     incomplete
         The clone lacks submodules, and the build has to do without them.
-    downloads
-        The build needs a network.
     runs
         What the sources say can be run, the most telling first. Programs that appear in the built tree are added.
     """
@@ -63,9 +63,9 @@ class BuildProposal:
     tools: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     runs: tuple[RunProposal, ...] = ()
+    least: Mapping[str, str] = field(default_factory=dict)
     git: bool = False
     incomplete: bool = False
-    downloads: bool = False
 
 
 def shell(*steps: str) -> str:

@@ -6,36 +6,62 @@ import shutil
 from pathlib import Path
 
 from runner.adoption.proposal import BuildProposal
+from runner.adoption.toolchains import VERSION_WORD, Toolchain, chosen, toolchains
 from runner.execution.start_block import BASE_VARIABLES
 from runner.subject.tool_search import whereabouts
-
-_OWN_TOOLCHAINS = ("cargo", "go")
-"""Tools that users install beside an older one of the system: theirs is the one that they build with."""
 
 
 def with_tools(build: BuildProposal, home: Path | None = None) -> BuildProposal:
     """Return a build whose ``PATH`` has the folders of its tools, as far as this host has them."""
     home = home or Path.home()
-    path = build.environment.get("PATH", BASE_VARIABLES["PATH"])
+    path = _path(build)
     more = dict(build.environment)
     for tool in build.tools:
-        file = _better(tool, path.replace("{home}", str(home)))
+        file = _better(build, tool, path.replace("{home}", str(home)))
         if file is None:
             continue
         path = f"{_portable(file.parent, home)}:{path}"
         more["PATH"] = path
-        if toolchains := _rustup_home(file, home):
+        if rustup := _rustup_home(file, home):
             # Without it, rustup looks in HOME, which is the folder of the build.
-            more["RUSTUP_HOME"] = _portable(toolchains, home)
+            more["RUSTUP_HOME"] = _portable(rustup, home)
     return dataclasses.replace(build, environment=more)
 
 
-def _better(tool: str, path: str) -> Path | None:
-    """Return a tool that the ``PATH`` of a build lacks, or that the user prefers to the one there."""
-    own = shutil.which(tool) if tool in _OWN_TOOLCHAINS else None
-    if own and own != shutil.which(tool, path=path):
-        return Path(own)
-    return whereabouts(tool, path)
+def described(build: BuildProposal) -> tuple[str, str]:
+    """Return which of several versions of a tool builds a project, and why that one does not suffice; empty if known.
+
+    Of a tool that the host has once, and that suffices, there is nothing to say.
+    """
+    path = _path(build).replace("{home}", str(Path.home()))
+    for tool in build.tools:
+        found = toolchains(tool, path) if tool in VERSION_WORD else []
+        used = chosen(found, build.least.get(tool, ""))
+        if used is None:
+            continue
+        others = [other for other in found if other is not used]
+        said = f"{used}" + (f"; also {', '.join(map(_version_and_place, others))}" if others else "")
+        least = build.least.get(tool, "")
+        lacks = "" if used.suffices(least) else f"the project asks for {tool} {least}, and this host has {used}"
+        return (said if others or lacks else ""), lacks
+    return "", ""
+
+
+def _version_and_place(other: Toolchain) -> str:
+    return f"{other.version or '(unknown version)'} at {other.file}"
+
+
+def _path(build: BuildProposal) -> str:
+    return build.environment.get("PATH", BASE_VARIABLES["PATH"])
+
+
+def _better(build: BuildProposal, tool: str, path: str) -> Path | None:
+    """Return a tool that the ``PATH`` of a build lacks, or a better one than that there."""
+    if tool not in VERSION_WORD:
+        return whereabouts(tool, path)
+    used = chosen(toolchains(tool, path), build.least.get(tool, ""))
+    there = shutil.which(tool, path=path)
+    return None if used is None or (there and used.file.samefile(there)) else used.file
 
 
 def _rustup_home(tool: Path, home: Path) -> Path | None:

@@ -92,9 +92,6 @@ class Activity:
 def activity(text: str) -> Iterator[Activity]:
     """Show an activity for as long as the context lasts."""
     shown = Activity(text)
-    if terminal().quiet:
-        yield shown
-        return
     with _bar(shown) if sys.stderr.isatty() else lines(shown, EVERY, say):
         yield shown
 
@@ -112,7 +109,7 @@ def _bar(shown: Activity) -> Iterator[None]:
         TextColumn("{task.description}"),
         TextColumn("{task.fields[left]}"),
     ]
-    with Progress(*columns, console=terminal(), transient=True) as progress:
+    with Progress(*columns, console=terminal(), transient=True, disable=terminal().quiet) as progress:
         task = progress.add_task(escape_text(shown.text), total=None, left="")
 
         def update() -> None:

@@ -140,17 +140,20 @@ _CANNOT_WRITE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQ
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _LOG_COLUMNS = "160"
+_SELDOM = 50_000
+"""New objects after which Python looks for garbage; with its default, 700, that is a twentieth of a short command."""
 
 
 def main() -> None:
     """Run the command. An error that the user can fix is one line on standard error and exit code 2."""
+    gc.set_threshold(_SELDOM)
     try:
         _run()
-    except Exception:
-        if not _signals:
-            raise
+    except Exception as error:
         # Python turns what a signal raises into another error while it makes a class, as in an import.
-        _stopped()
+        if _signals:
+            _stopped()
+        _own_error(error)
     finally:
         gc.freeze()  # Otherwise the interpreter scans all of its memory on exit: 30 ms.
 
@@ -181,6 +184,19 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
 def _stopped() -> NoReturn:
     click.echo("faultwatch: stopped; completed measurements are kept", err=True)
     sys.exit(128 + (_signals[0] if _signals else signal.SIGINT))
+
+
+def _own_error(error: Exception) -> NoReturn:
+    """End with an exit code of its own: 1, as Python has it, would say that a metric got worse."""
+    import traceback
+
+    from runner.environment.secrets import without_secrets
+
+    text = "".join(traceback.format_exception(error))
+    click.echo(harmless(without_secrets(text, os.environ)), err=True, nl=False)
+    click.echo("faultwatch: this is an error of Faultwatch; nothing was decided", err=True)
+    click.echo("  → please report it, with the lines above", err=True)
+    sys.exit(os.EX_SOFTWARE)
 
 
 def _run() -> None:

@@ -1,5 +1,6 @@
 """``faultwatch history``: measure a range of a repository's history."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,9 @@ from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.lookup import chosen_cases
+
+_MOST_CHARTS = 3
+"""Addresses at the end, so that a matrix does not fill the screen."""
 
 
 @click.command(name="history")
@@ -121,10 +125,21 @@ def command(
             turn.end()
             # While reports wait, the service cannot know all drifts.
             drifts = [] if summary.waiting else service.drifts(subject=prepared.repository.name)
+            charts = [] if summary.waiting else _charts(service, prepared)
     target = TypedTarget(prepared.workload.name, workload_name, repo, variables)
-    give_history(summary, drifts, target, as_json=as_json, output_file=output_file)
+    give_history(summary, drifts, target, charts, as_json=as_json, output_file=output_file)
     if summary.waiting or summary.refused or summary.contradicted or (summary.failed and not summary.measured):
         raise click.exceptions.Exit(1)
+
+
+def _charts(service: "Service", prepared: "PreparedHistory") -> list[str]:
+    """Return the addresses of the charts of the first cases' faults on this host."""
+    from runner.cli.page_address import page_address
+
+    shown = prepared.cases[:_MOST_CHARTS]
+    where = {"subject": prepared.repository.name, "host": prepared.settings.host, "metric": "minor-faults"}
+    found = [one for case in shown for one in service.series(**where, case=case.name)[:1]]
+    return [page_address(prepared.settings, f"/series/{one['id']}") for one in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +241,7 @@ def give_history(
     summary: HistorySummary,
     drifts: list[dict[str, Any]],
     target: TypedTarget,
+    charts: Sequence[str] = (),
     *,
     as_json: bool,
     output_file: Path | None,
@@ -237,7 +253,7 @@ def give_history(
         document(summary, drifts),
         as_json=as_json,
         output_file=output_file,
-        show=lambda: show_history(summary, drifts, target),
+        show=lambda: show_history(summary, drifts, target, charts),
     )
 
 

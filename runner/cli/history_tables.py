@@ -14,8 +14,10 @@ _DEFAULT = "minor-faults"
 _SIGNS = {"regression": "▲ regression", "improvement": "▼ improvement"}
 
 
-def show_history(summary: HistorySummary, drifts: Sequence[dict[str, Any]], target: TypedTarget) -> None:
-    """Print the result of a history, and the drifts that the service has found."""
+def show_history(
+    summary: HistorySummary, drifts: Sequence[dict[str, Any]], target: TypedTarget, charts: Sequence[str] = ()
+) -> None:
+    """Print the result of a history, the drifts that the service has found, and the addresses of its charts."""
     console = Console()
     same = f"{summary.taken_over} taken over from a run of the same bytes, " if summary.taken_over else ""
     console.print(
@@ -52,6 +54,8 @@ def show_history(summary: HistorySummary, drifts: Sequence[dict[str, Any]], targ
         )
         return
     show_drifts(console, drifts, target)
+    for address in charts:
+        console.print(f"Chart: {escape_text(address)}", highlight=False, soft_wrap=True)
 
 
 def describe_left_out(commits: int) -> str:

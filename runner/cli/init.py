@@ -18,8 +18,10 @@ from runner.settings import load_settings
 if TYPE_CHECKING:
     from runner.adoption.ci_files import Ci, CiFile
     from runner.adoption.first_measurement import FirstMeasurement
-    from runner.adoption.proposal import BuildProposal
-    from runner.contract.report import Report
+    from runner.adoption.gate_trial import GateTrial
+    from runner.contract.report import Report, Revision
+    from runner.settings import Settings
+    from runner.subject.repository import Repository
     from runner.workload import Workload
 
 WORKLOAD_FILE = "workload.toml"
@@ -30,14 +32,11 @@ _WORK = (
 _IDLE = "`{}` has no input, so it may only start. " + _WORK
 _STAND_IN = "The program reads {}, which may not be an input for it. " + _WORK
 
-_CACHED = (
-    "The build takes packages from {}. The gate builds in a sandbox without a network, which hides that folder: fill "
-    "it on the gate's runner, as by a first `faultwatch measure`, and set FAULTWATCH_SANDBOX_READ={} there"
+_GATE_READS = (
+    "The gate builds in a sandbox without a network, which has to show {0}: {1}. On the gate's host these folders have "
+    "to hold the same tools and packages; a first `faultwatch measure` there downloads the packages"
 )
-_DOWNLOADS = (
-    "The build downloads packages, and the gate builds without a network: install them on its runner first, or let "
-    "pip take them from a folder (--no-index --find-links) that FAULTWATCH_SANDBOX_READ names"
-)
+_GATE_FAILS = "The gate builds in a sandbox without a network, and there this does not build: {}"
 
 
 @click.command(name="init")
@@ -71,6 +70,7 @@ def command(
     """
     from runner.adoption.ci_files import Ci, ci_file, detect_ci
     from runner.adoption.first_measurement import FirstMeasurement
+    from runner.adoption.gate_trial import GateTrial
     from runner.adoption.sources import sources_of
     from runner.subject.repository import Repository, open_repository
     from runner.workload import load_workload
@@ -103,16 +103,21 @@ def command(
     if text:
         written += _write_workload(top, text, questions, replace=rejected)
     chosen = Ci(ci) if ci else _ask_ci(questions, detect_ci(sources, _remote(repository)))
-    file = ci_file(chosen, sources, workload=WORKLOAD_FILE, branch=_branch(repository))
+    gate = GateTrial() if chosen is Ci.NONE or confined else _gate_tried(repository, revision, workload, settings)
+    file = ci_file(chosen, sources, workload=WORKLOAD_FILE, branch=_branch(repository), readable=gate.readable)
     if file:
         written += _write(top, file, questions)
     measured = any(report.samples for report in reports)
     give_result(
-        _document(top, written, reports),
+        _document(top, written, reports, gate),
         as_json=as_json,
         output_file=output_file,
         show=lambda: _show(
-            reports, written, remarks, file, f"{_last_commits(repository)} --repo {shlex.quote(repo)}".strip()
+            reports,
+            written,
+            [*remarks, *_gate_remarks(gate, file)],
+            file,
+            f"{_last_commits(repository)} --repo {shlex.quote(repo)}".strip(),
         ),
     )
     if not measured:
@@ -145,7 +150,8 @@ def _measured(first: "FirstMeasurement", workload: "Workload") -> "list[Report]"
             return first.measure(workload, progress=shown)
     except BuildFailure as failure:
         what = f"{workload.path} does not build at {first.revision.commit[:10]}: {describe(failure)}"
-        raise FaultwatchError(what, "correct the file, or name the commands with --build and --run") from None
+        remedy = "correct the file, or name the commands with --build and --run"
+        raise FaultwatchError(what, remedy if workload.path.exists() else "correct the commands") from None
 
 
 def _submodules_missing(top: Path, questions: Questions, kept: "Workload | None") -> tuple[str, ...]:
@@ -195,15 +201,38 @@ def _proposed(
     remarks = [_IDLE.format(chosen.command)] if chosen.idle else []
     if chosen.stand_in:
         remarks.append(_STAND_IN.format(chosen.stand_in))
-    if proposal.downloads:
-        remarks.append(_downloads(proposal))
     return text, first.workload_of(text), remarks
 
 
-def _downloads(proposal: "BuildProposal") -> str:
-    """Return what the gate needs for a build that downloads packages."""
-    folders = [text.replace("{home}", "$HOME") for text in proposal.environment.values() if text.startswith("{home}/")]
-    return _CACHED.format(", ".join(folders), ":".join(folders)) if folders else _DOWNLOADS
+def _gate_tried(
+    repository: "Repository", revision: "Revision", workload: "Workload", settings: "Settings"
+) -> "GateTrial":
+    """Build as the gate will, and say how that went."""
+    from runner.adoption.gate_trial import try_gate
+    from runner.measuring.preflight import prepare
+
+    with activity("building in the gate's sandbox"):
+        trial = try_gate(
+            repository, revision, workload, lambda: prepare(settings, examined=False, confined=True).builder
+        )
+    if trial.problem:
+        say(f"this does not build in the gate's sandbox: {trial.problem}")
+        for line in trial.log.splitlines()[-3:]:
+            say(f"    {line[:200]}")
+    elif trial.seconds:
+        say(f"built in the gate's sandbox too, in {trial.seconds:.1f} s")
+    return trial
+
+
+def _gate_remarks(gate: "GateTrial", file: "CiFile | None") -> list[str]:
+    """Return what the gate's host needs."""
+    if gate.problem:
+        return [_GATE_FAILS.format(gate.problem)]
+    if not gate.readable:
+        return []
+    setting = f"FAULTWATCH_SANDBOX_READ={':'.join(gate.readable)}"
+    where = f"{file.path} sets {setting}" if file and "FAULTWATCH_SANDBOX_READ" in file.text else f"set {setting}"
+    return [_GATE_READS.format(", ".join(gate.readable), where)]
 
 
 def _ask_ci(questions: Questions, detected: "Ci") -> "Ci":
@@ -261,7 +290,7 @@ def _branch(repository: Any) -> str:
     return "main"
 
 
-def _document(top: Path, written: list[str], reports: "list[Report]") -> dict[str, Any]:
+def _document(top: Path, written: list[str], reports: "list[Report]", gate: "GateTrial") -> dict[str, Any]:
     from runner.adoption.exactness import exactness
     from runner.adoption.first_measurement import FAULTS
 
@@ -270,6 +299,7 @@ def _document(top: Path, written: list[str], reports: "list[Report]") -> dict[st
         "repository": str(top),
         "workload": str(top / WORKLOAD_FILE),
         "written": written,
+        "gate": {"readable": list(gate.readable), "problem": gate.problem},
         "exact": [exactness(values).exact if values else None for values in counts],
         "reports": [report.model_dump(mode="json") for report in reports],
     }
@@ -285,6 +315,7 @@ def _last_commits(repository: Any) -> str:
 def _show(reports: "list[Report]", written: list[str], remarks: list[str], file: "CiFile | None", history: str) -> None:
     from runner.adoption.exactness import exactness
     from runner.adoption.first_measurement import FAULTS
+    from runner.adoption.slowness import slowness
     from runner.cli.report_tables import show_reports
     from runner.cli.untrusted_text import harmless
 
@@ -293,7 +324,8 @@ def _show(reports: "list[Report]", written: list[str], remarks: list[str], file:
         if counts := report.values(FAULTS):
             prefix = f"{report.case.name}: " if len(reports) > 1 else ""
             click.echo(f"{prefix}{exactness(counts, report.environment.knobs).sentence}")
-    for remark in remarks if WORKLOAD_FILE in written else ():
+    longest = max((max(report.values("elapsed"), default=0.0) for report in reports), default=0.0)
+    for remark in filter(None, [slowness(longest, len(reports)), *remarks]):
         click.echo(f"  → {harmless(remark)}")
     if written:
         click.echo(f"\nWritten: {', '.join(written)}")

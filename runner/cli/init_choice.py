@@ -1,6 +1,7 @@
 """Builds a project in the ways that its files suggest, tries its programs, and lets the user choose one."""
 
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,8 +80,17 @@ def _proposals(first: "FirstMeasurement", build: str | None, missing: tuple[str,
     from runner.adoption.detection import KNOWN, detect
     from runner.adoption.proposal import BuildProposal
     from runner.adoption.tools_found import with_tools
+    from runner.subject.packages import GO, GO_OBJECTS, managers_of
 
-    proposals = [BuildProposal("your command", build)] if build is not None else detect(first.sources)
+    if build is not None:
+        used = managers_of([build])
+        tools = tuple(word for manager in used for word in manager.programs[:1] if word != "pip")
+        variables = {manager.variable: manager.folder for manager in used}
+        objects = GO_OBJECTS if GO in used else {}
+        least = next((proposal.least for proposal in detect(first.sources) if proposal.least), {})
+        proposals = [BuildProposal("your command", build, tools, {**variables, **objects}, least=least)]
+    else:
+        proposals = detect(first.sources)
     if not proposals:
         raise FaultwatchError(
             f"{first.repository.path} has no build system that init knows ({KNOWN})",
@@ -98,10 +108,11 @@ def _built(
 ) -> tuple["BuildProposal", Path]:
     """Build the project in the first way that works; the ways that were tried are removed."""
     from runner.adoption.first_measurement import describe
+    from runner.adoption.tools_found import described
     from runner.contract.report import Stage
     from runner.subject.build import BuildFailure
 
-    said = ""
+    said, named = "", ""
     while proposals:
         number = 0
         if build is None:
@@ -109,6 +120,10 @@ def _built(
             labels = [proposal.command or f"nothing ({proposal.system})" for proposal in proposals]
             number = questions.choose("How is it built?", labels)
         proposal = proposals.pop(number)
+        tool, lacks = described(proposal)
+        if tool and tool != named:
+            say(f"uses {tool}")
+            named = tool
         try:
             with activity(f"building {first.revision.commit[:10]}"):
                 tree, seconds = first.build(proposal)
@@ -117,7 +132,7 @@ def _built(
                 raise FaultwatchError(
                     f"{first.revision.commit[:10]} cannot be checked out: {failure.message}"
                 ) from None
-            said = describe(failure)
+            said = f"{lacks}; " * bool(lacks) + describe(failure)
             say(f"this does not build: {said}")
             continue
         if first.runs(proposal, tree) or build is not None:
@@ -125,7 +140,7 @@ def _built(
             return proposal, tree
         said = "the build makes no program that could be run"
         say(said)
-    remedy = "name the commands with --build and --run"
+    remedy = "name the commands with --build and --run" if build is None else f"correct --build {shlex.quote(build)}"
     if missing:
         remedy = f"fetch the submodules ({', '.join(missing)}), or {remedy}"
     raise FaultwatchError(f"{first.repository.name} was not built: {said.splitlines()[0]}", remedy)

@@ -99,6 +99,7 @@ def listed(everything: bool, limit: int, as_json: bool) -> None:
 @options(_ID, json_option)
 def show_one(job_id: int, as_json: bool) -> None:
     """Show a job and the history of its states."""
+    from runner.cli.page_address import page_address
     from runner.reporting.embedded import connect
 
     with connect(load_settings()) as service:
@@ -110,7 +111,8 @@ def show_one(job_id: int, as_json: bool) -> None:
     for step in job.course:
         _print(f"  {step.at:%Y-%m-%d %H:%M:%S}  {step.state:10}  {step.by}  {step.sentence}")
     if job.log_url:
-        _print(f"  log: {job.log_url}")
+        settings = load_settings()
+        _print(f"  log: {page_address(settings, job.log_url) if job.log_url.startswith('/') else job.log_url}")
 
 
 @command.command(name="pause")

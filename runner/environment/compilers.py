@@ -14,8 +14,11 @@ TOOLS: Mapping[str, str] = {"cc": "cc", "c++": "c++", "fortran": "gfortran", "li
 
 def knobs(tools: Mapping[str, str] | None = None) -> Knobs:
     """Return the first line of each tool's ``--version``; a missing tool is left out."""
-    tools = TOOLS if tools is None else tools
-    return {f"compiler.{role}": version(command) for role, command in tools.items()}
+    programs = {role: _program(command) for role, command in (TOOLS if tools is None else tools).items()}
+    for program in programs.values():
+        if program:
+            _asked(program)  # All at once, because each takes some milliseconds.
+    return {f"compiler.{role}": program and _version(program) for role, program in programs.items()}
 
 
 def version(command: str) -> str | None:
@@ -24,22 +27,37 @@ def version(command: str) -> str | None:
     The command is executed outside of any sandbox, so it is looked up on the runner's own ``PATH`` alone: a workload
     may name another one, and a stranger's workload one that leads to the stranger's programs.
     """
-    program = shutil.which(command, path=BASE_VARIABLES["PATH"])
+    program = _program(command)
     return _version(program) if program else None
 
 
+def _program(command: str) -> str | None:
+    return shutil.which(command, path=BASE_VARIABLES["PATH"])
+
+
 @lru_cache(maxsize=32)
-def _version(program: str) -> str | None:
+def _asked(program: str) -> subprocess.Popen[bytes] | None:
     try:
-        output = subprocess.run(
+        return subprocess.Popen(
             [program, "--version"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=10,
-            check=False,
             env=dict(BASE_VARIABLES),
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
+        )
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=32)
+def _version(program: str) -> str | None:
+    process = _asked(program)
+    if not process:
+        return None
+    try:
+        output, _ = process.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
         return None
     return output.decode(errors="replace").strip().partition("\n")[0] or None

@@ -53,7 +53,9 @@ class Sandbox:
     user, group
         The user and group of the program if the runner is root; -1 for the runner's own.
     readable
-        More readable folders, such as that of a compiler outside of ``/usr``.
+        More readable folders, such as that of a compiler outside of ``/usr``. Those that do not exist are left out.
+    empty
+        Folders that are empty and can be written, such as one for a cache that the program expects.
     sharing
         How many sandboxes share the limits. Where no control group bounds all sandboxes of a case together, each gets
         an equal share.
@@ -62,6 +64,7 @@ class Sandbox:
     user: int = -1
     group: int = -1
     readable: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
     sharing: int = 1
 
     @property
@@ -136,10 +139,11 @@ class Sandbox:
 
     def _view(self, tree: Path, launcher: Path) -> Iterator[str]:
         yield from _system()
-        for folder in ("/tmp", "/dev/shm"):  # noqa: S108 - the sandbox's own
-            yield from ("--perms", "1777", "--size", str(TMP_BYTES // self.sharing), "--tmpfs", folder)
+        for folder in ("/tmp", "/dev/shm", *self.empty):  # noqa: S108 - the sandbox's own
+            size = ("--perms", "1777", "--size", str(TMP_BYTES // self.sharing))
+            yield from (*_parents(Path(folder)), *size, "--tmpfs", folder)
         for folder in self.readable:
-            yield from (*_parents(Path(folder)), "--ro-bind", folder, folder)
+            yield from (*_parents(Path(folder)), "--ro-bind-try", folder, folder)
         yield from (*_parents(launcher), "--ro-bind", str(launcher), str(launcher))
         yield from (*_parents(tree), "--bind", str(tree), str(tree))
         # Hides the kernel's addresses. Last, bubblewrap's own folders, which a program could fill without limit.
@@ -159,7 +163,7 @@ def read_only_prefix(sandbox: Sandbox | None, *folders: Path) -> list[str]:
         return [*words, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--"]
     words += [*_system(), "--tmpfs", "/tmp"]  # noqa: S108 - the sandbox's own
     for folder in (*map(Path, sandbox.readable), *(folder.absolute() for folder in folders)):
-        words += [*_parents(folder), "--ro-bind", str(folder), str(folder)]
+        words += [*_parents(folder), "--ro-bind-try", str(folder), str(folder)]
     return [*words, "--"]
 
 
@@ -200,7 +204,8 @@ def sandbox() -> Sandbox:
     FaultwatchError
         If bubblewrap or user namespaces are missing; the message says what to do.
     """
-    readable = tuple(folder for folder in value_of("FAULTWATCH_SANDBOX_READ").split(":") if folder)
+    named = filter(None, value_of("FAULTWATCH_SANDBOX_READ").split(":"))
+    readable = tuple(str(Path(folder).expanduser()) for folder in named)
     if os.geteuid() != 0:
         confined = Sandbox(readable=readable)
     else:

@@ -23,8 +23,7 @@ from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_step
 from runner.system.processes import started_at
 
-_JOB = re.compile(r"\bjob run\b.* (\d+)$")
-"""The end of the command with which the service starts a job, and the job's number."""
+_JOB = re.compile(r"\bjob run (?:--\S+ )*(\d+)\b")
 _LONGEST = 200
 """Characters of a command that are shown."""
 
@@ -39,14 +38,7 @@ class Holder:
         """Return who it is, what it does, and since when it runs."""
         since = started_at(self.process)
         time = f", running since {since.astimezone():%Y-%m-%d %H:%M:%S}" if since else ""
-        command = _command(self.process)
-        job = _JOB.search(command)
-        hint = (
-            f" (`faultwatch job show {job[1]}` says what it is, `faultwatch job pause {job[1]}` lets you go first)"
-            if job
-            else ""
-        )
-        return f"process {self.process} ({_user(self.process)}{time}): {command}{hint}"
+        return f"process {self.process} ({_user(self.process)}{time}): {_command(self.process)}"
 
 
 class HostTurn:
@@ -168,4 +160,9 @@ def _command(process: int) -> str:
     except OSError:
         words = []
     text = " ".join(without_password(word) for word in words if word)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    # The service starts its jobs as commands, which nobody has typed.
+    job = _JOB.search(text)
+    if not job:
+        return shown
+    return f"{shown} (`faultwatch job show {job[1]}` says what for, `faultwatch job pause {job[1]}` lets you go first)"

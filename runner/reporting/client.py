@@ -233,7 +233,14 @@ class Service:
 
     def drifts(self, **filters: str) -> list[dict[str, Any]]:
         """Return the drifts that the service has found, as in its API."""
-        answer = self._call("GET", "/drifts", params=filters)
+        return self._items("/drifts", filters)
+
+    def series(self, **filters: str) -> list[dict[str, Any]]:
+        """Return series without their points, as in its API."""
+        return self._items("/series", filters)
+
+    def _items(self, path: str, filters: dict[str, str]) -> list[dict[str, Any]]:
+        answer = self._call("GET", path, params=filters)
         items = answer.get("items") if isinstance(answer, dict) else None
         if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
             self._not_a_service()

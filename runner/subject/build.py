@@ -5,7 +5,7 @@ import resource
 import shlex
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.contract.report import Build, Stage, hash_of
@@ -22,8 +22,10 @@ from runner.subject.built_tree import TREE, UnreadableTree, begin_own_session, k
 from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
 from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
+from runner.subject.packages import OFFLINE
 from runner.subject.repository import Repository
-from runner.subject.tool_search import advice, hidden_folders, missing_tool
+from runner.subject.sandbox_needs import empty_folders, lacking
+from runner.subject.tool_search import advice, missing_tool
 from runner.subject.unread_files import changed_files, note_unread, unread_files, unread_states
 from runner.subject.version_repository import tags_before, write_git_directory
 from runner.system.tree import Tree
@@ -264,8 +266,11 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
         return "", Build()
     environment = build_variables(workload, str(tree))
     log_command(command, tree, "in a sandbox" if sandbox else "")
-    if sandbox and workload.build_uses_own_folder:
-        sandbox = sandbox.showing(own_folder(workload))
+    if sandbox:
+        environment = {**OFFLINE, **environment}
+        sandbox = replace(sandbox, empty=empty_folders(environment, sandbox))
+        if workload.build_uses_own_folder:
+            sandbox = sandbox.showing(own_folder(workload))
     before = _cpu_seconds_of_children()
     try:
         timeout = workload.build.timeout
@@ -292,7 +297,7 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
         return "", build
     tool = missing_tool(done.output) or command[0]
     hint = advice(tool, environment["PATH"])
-    hint = hint or (hidden_folders(tool, environment, sandbox, tree, done.output) if sandbox else "")
+    hint = hint or (lacking(command, tool, environment, sandbox, tree, done.output) if sandbox else "")
     failure = f"`{shlex.join(command)}` {done.problem}{f': {hint}' if hint else ''}"
     if hint or is_temporary(done):  # what the hint says to change is no part of the revision, so the failure may pass
         raise BuildFailure(failure, build, temporary=True)

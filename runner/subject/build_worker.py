@@ -40,7 +40,8 @@ def decode_order(line: str) -> tuple[Builder, Repository, Workload]:
     order: dict[str, Any] = json.loads(line)
     cache = order["cache"] | {"folder": Path(order["cache"]["folder"]), "store": BuildStore(order["cache"]["store"])}
     confined = order["sandbox"]
-    box = Sandbox(**confined | {"readable": tuple(confined["readable"])}) if confined else None
+    folders = {name: tuple(confined[name]) for name in ("readable", "empty")} if confined else {}
+    box = Sandbox(**confined | folders) if confined else None
     builder = Builder(BuildCache(**cache), order["machine"], box, again=order["again"])
     repository = Repository(**order["repository"] | {"path": Path(order["repository"]["path"])})
     return builder, repository, find_workload(order["workload"])

@@ -28,16 +28,20 @@ def workload_and_repository(
     FaultwatchError
         One of them does not exist, or none is named and the current folder has no workload.
     """
-    if repo and not workload_name:
-        repository = open_repository(repo, settings.clones)
-        return find_workload(_own_workload(repository.path)), repository
-    if workload_name and not is_path(workload_name):
-        named = open_repository(repo, settings.clones) if repo else _current_repository(settings)
-        own = workload_of_name(workload_name, named, settings) if named else None
-        if own:
-            return own, named if repo and named else repository_of(own, None, settings)
-    workload = find_workload(workload_name or _own_workload(Path.cwd()))
-    return workload, repository_of(workload, repo, settings)
+    repository = open_repository(repo, settings.clones) if repo else None
+    if not workload_name:
+        workload = find_workload(_own_workload(repository.path if repository else Path.cwd()))
+    else:
+        workload = _own_of_name(workload_name, repository, settings) or find_workload(workload_name)
+    return workload, repository or _repository_of(workload, settings)
+
+
+def _own_of_name(name: str, repository: Repository | None, settings: Settings) -> Workload | None:
+    """Return the workload that a repository, or that of the current folder, calls by a name; None for a path."""
+    if is_path(name):
+        return None
+    repository = repository or _current_repository(settings)
+    return workload_of_name(name, repository, settings) if repository else None
 
 
 def workload_of_name(name: str, repository: Repository, settings: Settings) -> Workload | None:
@@ -84,15 +88,15 @@ def _own_workload(folder: Path) -> str:
     return str(file)
 
 
-def repository_of(workload: Workload, repo: str | None, settings: Settings) -> Repository:
-    """Open the repository to measure: the named one, else the one that contains the workload.
+def _repository_of(workload: Workload, settings: Settings) -> Repository:
+    """Open the repository that contains a workload.
 
     Raises
     ------
     FaultwatchError
-        There is no repository, or none is named for a shipped workload that builds another repository.
+        There is none, or it is a shipped workload that builds another repository.
     """
-    if not repo and workload.path.is_relative_to(SHIPPED_WORKLOADS):
+    if workload.path.is_relative_to(SHIPPED_WORKLOADS):
         if workload.build.directory == "subject":
             raise FaultwatchError(
                 f"{workload.name} does not build the repository that contains it",
@@ -100,7 +104,7 @@ def repository_of(workload: Workload, repo: str | None, settings: Settings) -> R
             )
         if shipped := shipped_repository(SHIPPED_WORKLOADS, settings.home):
             return shipped
-    return open_repository(repo or str(workload.path.parent), settings.clones, named=bool(repo))
+    return open_repository(str(workload.path.parent), settings.clones, named=False)
 
 
 def refuse_dirty(repository: Repository, *, allow: bool) -> None:

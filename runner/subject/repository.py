@@ -261,6 +261,10 @@ def _date(text: str) -> datetime:
         return _EPOCH
 
 
+_NAMELESS = ("repo", "repository", "mirror", "clone", "source", "src")
+"""Names of folders that do not say which project they hold."""
+
+
 def _open_local(path: Path, *, named: bool) -> Repository:
     bare = named and is_git_directory(path)
     try:
@@ -279,8 +283,11 @@ def _open_local(path: Path, *, named: bool) -> Repository:
     # The clones of a project are one subject, in whichever folders people, worktrees and CI systems keep them.
     origin = ""
     with suppress(GitError):  # It has no remote of this name.
-        origin = _last_part(run_git("config", "--get", "remote.origin.url", git_dir=top).strip())
-    return Repository(path.resolve(), safe_name(origin.strip(".") or _last_part(top)), bare=bare)
+        origin = run_git("config", "--get", "remote.origin.url", git_dir=top).strip()
+    name = _last_part(origin).strip(".")
+    # The folder of a mirror on this host may say nothing, but its clone has the name of the project.
+    nameless = name in _NAMELESS and origin.startswith(("/", "file://"))
+    return Repository(path.resolve(), safe_name(_last_part(top) if nameless or not name else name), bare=bare)
 
 
 def _last_part(address: str) -> str:

@@ -1,11 +1,13 @@
 """`faultwatch init --yes` adopts each small project without a workload file: it builds, measures and writes."""
 
+import http.server
 import importlib
 import json
 import os
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,7 +26,7 @@ CASES = {
     "go": "bin/program",
     "in_tree": "./program",
     "meson": "build/program",
-    "python_extension": "venv/bin/python -m package",
+    "python_extension": "venv/bin/run",
 }
 """By project: the command that init chooses."""
 FAST = ("in_tree",)
@@ -77,6 +79,7 @@ def test_a_project_is_adopted_without_a_question(name: str, folder: Path) -> Non
     assert len(counts) >= 3
     assert min(counts) >= FEW + MOVED, "the program that touches the pages was chosen"
     assert load_workload(project.folder).run.command == tuple(CASES[name].split())
+    assert result["gate"]["problem"] == "", "it builds in the gate's sandbox too"
     assert result["written"] == ["workload.toml", ".faultwatch/workload.schema.json", "faultwatch-gate.sh"]
     assert not project.git("status", "--porcelain", "--untracked-files=no"), "nothing of the user's has changed"
     untracked = project.git("ls-files", "--others").splitlines()
@@ -132,6 +135,50 @@ def test_submodules_that_cannot_be_fetched_are_done_without(folder: Path) -> Non
     assert done.returncode == 2
     assert "unable to access" in done.stderr
     assert "incomplete = true" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="needs curl")
+def test_a_build_that_downloads_is_told_what_the_gate_lacks_though_it_was_named(folder: Path) -> None:
+    project = Project(folder / "project")
+    project.commit("Start", {"main.c": "int main(void) { return 0; }\n"})
+    with http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        build = f"sh -c 'curl -fsSo page http://127.0.0.1:{server.server_port}/ && cc -o program main.c'"
+        done = init(folder, "--yes", "--json", "--build", build, "--run", "./program")
+        server.shutdown()
+    assert done.returncode == 0, done.stderr
+    assert (
+        "a build in the sandbox has no network: commit what it downloads" in json.loads(done.stdout)["gate"]["problem"]
+    )
+    assert "this does not build in the gate's sandbox: " in done.stderr
+
+
+def test_what_failed_of_a_named_build_is_said_rather_than_to_name_one(folder: Path) -> None:
+    project = Project(folder / "project")
+    project.commit("Start", {"main.c": "int main(void) { return 0; }\n"})
+    done = init(folder, "--yes", "--build", "cc -o program nothing.c", "--run", "./program")
+    assert done.returncode == 2
+    assert "`cc -o program nothing.c` ended with exit code 1" in done.stderr
+    assert "nothing.c" in done.stderr
+    assert done.stderr.rstrip().endswith("→ correct --build 'cc -o program nothing.c'")
+
+
+def test_a_program_that_removes_its_input_reads_it_from_standard_input(folder: Path) -> None:
+    source = """#include <stdio.h>
+int main(int n, char **words) {
+    char text[64];
+    if (n > 1)
+        return fopen(words[1], "r") ? remove(words[1]) : 1;
+    return fread(text, 1, sizeof text, stdin) ? 0 : 1;
+}
+"""
+    project = Project(folder / "project")
+    files = {"Makefile": "project: main.c\n\tcc -o $@ main.c\n", "main.c": source, "LICENSE": "Any.\n"}
+    project.commit("Start", files)
+    done = init(folder, "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "./project LICENSE: `./project LICENSE` ended with exit code 1: an execution before removed" in done.stderr
+    assert load_workload(project.folder).run.command == ("sh", "-c", "exec ./project < LICENSE")
 
 
 def test_an_existing_workload_file_that_does_not_build_says_why(folder: Path) -> None:

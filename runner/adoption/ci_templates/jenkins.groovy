@@ -12,6 +12,8 @@ pipeline {
                     if [ "$(git rev-parse --is-shallow-repository)" = true ]; then git fetch --unshallow origin; fi
                     git fetch --no-tags origin "+refs/heads/$CHANGE_TARGET:refs/remotes/origin/$CHANGE_TARGET"
                     git submodule update --init --recursive
+                    # Folders outside of /usr that the build reads. `faultwatch measure` on the agent fills them.
+                    export FAULTWATCH_SANDBOX_READ=@READ@
                     faultwatch gate --repo . --output faultwatch-gate.json \
                         --junit faultwatch-junit.xml -- @WORKLOAD@ "origin/$CHANGE_TARGET..HEAD"
                 '''

@@ -6,4 +6,6 @@
 set -eu
 
 cd "$(git rev-parse --show-toplevel)"
+# Folders outside of /usr that the build reads, beside its own. `faultwatch measure` on this host fills them.
+export FAULTWATCH_SANDBOX_READ=@READ@
 exec faultwatch gate --repo . --output faultwatch-gate.json -- @WORKLOAD@ "${1:-origin/@BRANCH@}..HEAD"

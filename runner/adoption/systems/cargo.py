@@ -7,10 +7,11 @@ from typing import Any
 
 from runner.adoption.proposal import BuildProposal, RunProposal, shell
 from runner.adoption.sources import Sources
+from runner.subject.packages import CARGO
 
 _HARNESSES = ("criterion", "divan", "codspeed-criterion-compat", "codspeed-divan-compat")
 """Benchmark libraries whose programs execute each benchmark once with ``--test``."""
-CARGO_HOME = {"CARGO_HOME": "{home}/.cargo"}
+CARGO_HOME = {CARGO.variable: CARGO.folder}
 """Packages are downloaded once, not once for each revision."""
 
 
@@ -18,12 +19,14 @@ def propose(sources: Sources) -> list[BuildProposal]:
     """Propose a release build of the package, or of the workspace."""
     if not sources.has("Cargo.toml"):
         return []
-    downloads = not sources.has("Cargo.lock") or "\nsource = " in sources.text("Cargo.lock")
-    return [replace(proposal, downloads=downloads) for proposal in _proposals(sources)]
-
-
-def _proposals(sources: Sources) -> list[BuildProposal]:
     manifest = _manifest(sources)
+    package = manifest.get("package")
+    oldest = package.get("rust-version") if isinstance(package, dict) else None
+    least = {"cargo": oldest} if isinstance(oldest, str) else {}
+    return [replace(proposal, least=least) for proposal in _proposals(sources, manifest)]
+
+
+def _proposals(sources: Sources, manifest: dict[str, Any]) -> list[BuildProposal]:
     locked = " --locked" if sources.has("Cargo.lock") else ""
     tools = ("cargo",)
     programs = BuildProposal("Cargo", f"cargo build --release{locked}", tools, CARGO_HOME)

@@ -1,58 +1,79 @@
-"""Go: programs, else the benchmarks of the package that has most of them, with a fixed number of rounds."""
+"""Go: programs, else the benchmarks of a package, with a fixed number of rounds; the root module first, then others."""
 
 import re
+from collections import Counter
 from pathlib import PurePosixPath
 
 from runner.adoption.proposal import BuildProposal, RunProposal, shell
-from runner.adoption.sources import Sources
+from runner.adoption.sources import Sources, is_foreign
+from runner.subject.packages import GO, GO_OBJECTS
 
 ROUNDS = 10
 _MOST = 8
 _MAIN = re.compile(r"^package main\b.*^func main\(\)", re.MULTILINE | re.DOTALL)
 _IGNORED = re.compile(r"^//go:build ignore|^// \+build ignore", re.MULTILINE)
 _BENCHMARK = re.compile(r"^func Benchmark\w*\(", re.MULTILINE)
+_LEAST = re.compile(r"^go (\d+(?:\.\d+)+)", re.MULTILINE)
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
-    """Propose to build all programs of the module, and its benchmarks."""
-    if not sources.has("go.mod"):
-        return []
-    # The module cache in the tree would be downloaded again for each revision.
-    environment = {"GOMODCACHE": "{home}/go/pkg/mod"} if sources.has("go.sum") else {}
-    target = "bin" if not sources.has_folder("bin") else "bin-faultwatch"
+    """Propose to build all programs of a module, and its benchmarks; modules in folders come last."""
+    modules = [str(PurePosixPath(file).parent) for file in sources.files if PurePosixPath(file).name == "go.mod"]
     files = [file for file in sources.with_suffix(".go") if "testdata/" not in file and "/vendor/" not in f"/{file}"]
-    programs = _folders(sources, [file for file in files if not file.endswith("_test.go")], _MAIN)
-    tests = _folders(sources, [file for file in files if file.endswith("_test.go")], _BENCHMARK)
+    owners = {file: _module_of(file, modules) for file in files}
     proposals = []
-    if programs:
-        packages = " ".join(f"./{folder}" for folder in sorted(programs, key=lambda path: path.count("/"))[:_MOST])
-        proposals.append(
-            BuildProposal("Go", f"go build -o {target}/ {packages}", ("go",), environment, downloads=bool(environment))
-        )
-    if tests:
-        folder = max(tests, key=lambda path: tests[path])
-        proposals.append(_benchmarks(folder, target, environment))
+    for module in sorted(modules, key=lambda path: (path != ".", path.count("/"), path)):
+        if not is_foreign(f"{module}/x"):
+            proposals += _of_module(sources, module, [file for file in files if owners[file] == module])
     return proposals
 
 
-def _folders(sources: Sources, files: list[str], pattern: re.Pattern[str]) -> dict[str, int]:
-    """Return how often a pattern occurs in the files of each folder."""
-    counts: dict[str, int] = {}
+def _module_of(file: str, modules: list[str]) -> str | None:
+    """Return the folder of the module that a file belongs to: the nearest one above it."""
+    return next((str(folder) for folder in PurePosixPath(file).parents if str(folder) in modules), None)
+
+
+def _of_module(sources: Sources, module: str, files: list[str]) -> list[BuildProposal]:
+    own = PurePosixPath(module)
+    # The module cache in the tree would be downloaded again for each revision.
+    packages = {GO.variable: GO.folder} if sources.has(str(own / "go.sum")) else {}
+    oldest = _LEAST.search(sources.text(str(own / "go.mod")))
+    least = {"go": oldest[1]} if oldest else {}
+    target = "bin" if not sources.has_folder("bin") else "bin-faultwatch"
+    programs = _folders(sources, own, [file for file in files if not file.endswith("_test.go")], _MAIN)
+    tests = _folders(sources, own, [file for file in files if file.endswith("_test.go")], _BENCHMARK)
+    environment = {**packages, **GO_OBJECTS}
+    # A test reads its data relative to the folder of its package.
+    top = "/".join([".."] * len(own.parts)) or "."
+    enter = [] if module == "." else [f"cd {module}"]
+    where = target if module == "." else f"{top}/{target}"
+    proposals = []
+    if programs:
+        folders = " ".join(f"./{folder}" for folder in sorted(programs, key=lambda path: path.count("/"))[:_MOST])
+        build = shell(*enter, f"go build -o {where}/ {folders}")
+        proposals.append(BuildProposal("Go", build, ("go",), environment, least=least))
+    if tests:
+        # The package that users import is at the top of its module.
+        folder = "." if "." in tests else max(tests, key=lambda path: tests[path])
+        build = shell(*enter, f"go test -c -o {where}/benchmarks ./{folder}")
+        run = _benchmarks(str(own / folder), f"{target}/benchmarks")
+        proposals.append(BuildProposal("Go", build, ("go",), environment, (run,), least=least))
+    return proposals
+
+
+def _folders(sources: Sources, module: PurePosixPath, files: list[str], pattern: re.Pattern[str]) -> Counter[str]:
+    """Return how often a pattern occurs in the files of each folder of a module."""
+    counts: Counter[str] = Counter()
     for file in files:
         text = sources.text(file)
         if (number := len(pattern.findall(text))) and not _IGNORED.search(text):
-            folder = str(PurePosixPath(file).parent)
-            counts[folder] = counts.get(folder, 0) + number
+            counts[str(PurePosixPath(file).parent.relative_to(module))] += number
     return counts
 
 
-def _benchmarks(folder: str, target: str, environment: dict[str, str]) -> BuildProposal:
+def _benchmarks(folder: str, program: str) -> RunProposal:
     arguments = f"-test.run=NONE -test.bench=. -test.benchtime={ROUNDS}x"
-    program = f"{target}/benchmarks"
     if folder == ".":
-        run = f"{program} {arguments}"
-    else:  # A test reads its data relative to the folder of its package.
-        up = "/".join([".."] * (folder.count("/") + 1))
-        run = shell(f"cd {folder}", f"exec {up}/{program} {arguments}")
-    build = f"go test -c -o {program} ./{folder}"
-    return BuildProposal("Go", build, ("go",), environment, (RunProposal(run),), downloads=bool(environment))
+        return RunProposal(f"{program} {arguments}")
+    up = "/".join([".."] * (folder.count("/") + 1))
+    return RunProposal(shell(f"cd {folder}", f"exec {up}/{program} {arguments}"))

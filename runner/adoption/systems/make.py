@@ -1,22 +1,71 @@
 """Make."""
 
 import re
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from runner.adoption.proposal import JOBS, BuildProposal, shell
 from runner.adoption.sources import Sources
 
-_TARGET = re.compile(r"^([A-Za-z0-9_.-]+)\s*:(?!=)", re.MULTILINE)
+_RULE = re.compile(r"([\w./ -]+):(?![:=])(.*)")
+_VARIABLE = re.compile(r"^[ \t]*(?:export[ \t]+)?(\w+)[ \t]*[:?+]?=[ \t]*(.*)$", re.MULTILINE)
+_USE = re.compile(r"\$[({](\w+)[)}]")
 _USUAL = ("all", "benchmark", "benchmarks", "bench", "examples", "test", "tests")
+_OUTSIDE = re.compile(r"(?<![\w./-])(?:docker(?:-compose)?|podman|nerdctl|buildah|sudo|doas|vagrant)(?![\w./-])")
+"""Programs that do something to the host, or on another one, and build nothing in the tree."""
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
-    """Propose the default target, then the usual targets that the file has."""
+    """Propose the default target, then the usual targets that the file has, except those that leave the tree."""
     file = sources.place_of("GNUmakefile", "makefile", "Makefile")
     if file is None:
         return []
     folder = PurePosixPath(file).parent
     where = "" if str(folder) == "." else f" -C {folder}"
-    targets = set(_TARGET.findall(sources.text(file)))
-    wanted = ["", *(f" {name}" for name in _USUAL if name in targets)]
+    rules, outside = _rules(sources.text(file)), leaving(sources.text(file))
+    default = next((name for name in rules if not name.startswith(".")), "")
+    usual = [name for name in _USUAL if name in rules and name not in outside]
+    wanted = [*([""] if default not in outside else []), *(f" {name}" for name in usual)]
     return [BuildProposal("Make", shell(f"make{where} {JOBS}{target}"), ("make",)) for target in wanted]
+
+
+def leaving(text: str) -> set[str]:
+    """Return the targets that start a container or become another user, themselves or through what they need."""
+    rules = _rules(text)
+    outside = {name for name, rule in rules.items() if _OUTSIDE.search(rule.recipe)}
+    while more := {name for name, rule in rules.items() if name not in outside and not outside.isdisjoint(rule.needs)}:
+        outside |= more
+    return outside
+
+
+@dataclass
+class _Rule:
+    """What a target needs, and how it is made, with the values of variables."""
+
+    needs: set[str] = field(default_factory=set)
+    recipe: str = ""
+
+
+def _rules(text: str) -> dict[str, _Rule]:
+    """Return the rules of a file by target, in its order."""
+    variables = dict(_VARIABLE.findall(text))
+    rules: dict[str, _Rule] = {}
+    current: list[_Rule] = []
+    for line in text.replace("\\\n", " ").splitlines():
+        if line.startswith("\t"):
+            for rule in current:
+                rule.recipe += f"{_expanded(line, variables)}\n"
+        elif match := _RULE.fullmatch(line):
+            needs, _, recipe = match[2].partition(";")
+            current = [rules.setdefault(name, _Rule()) for name in match[1].split()]
+            for rule in current:
+                rule.needs.update(_expanded(needs, variables).split())
+                rule.recipe += f"{_expanded(recipe, variables)}\n"
+    return rules
+
+
+def _expanded(text: str, variables: dict[str, str]) -> str:
+    """Return a line with the values of its variables, some levels deep."""
+    for _ in range(3):
+        text = _USE.sub(lambda match: variables.get(match[1], "")[:1000], text)[:10_000]
+    return text

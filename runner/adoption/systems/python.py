@@ -1,5 +1,6 @@
 """Python: packages with or without extensions, and plain scripts."""
 
+import json
 import re
 import tomllib
 from pathlib import PurePosixPath
@@ -7,6 +8,7 @@ from typing import Any
 
 from runner.adoption.proposal import BuildProposal, RunProposal, shell
 from runner.adoption.sources import Sources, is_foreign
+from runner.subject.packages import PIP
 
 NATIVE = ("mesonpy", "scikit_build_core", "maturin", "skbuild")
 """Back ends that run another build system."""
@@ -15,6 +17,7 @@ _MOST = 5
 _REQUIREMENTS = "requirements.txt"
 _PYTHON = "venv/bin/python"
 _SHARED = "python3 -m venv --system-site-packages"
+_SCRIPTS = re.compile(r"\bscripts\s*=\s*\[([^\]]*)\]")
 _SIDE = re.compile(r"^(bench(mark)?s?|scripts?|tools?|testing|doc|examples?|tasks?|ci)$")
 """Packages that only help to develop the project."""
 
@@ -27,7 +30,8 @@ def propose(sources: Sources) -> list[BuildProposal]:
         return _scripts(sources, scripts)
     runs = (*(RunProposal(f"{_PYTHON} {file}") for file in scripts), *_entries(sources, project, _PYTHON))
     editable = "" if _backend(project) in NATIVE else "-e "
-    builds = _environments(f"--no-build-isolation --no-deps {editable}.", f"{editable}.", runs)
+    required = _build_requirements(project)
+    builds = _environments(f"--no-build-isolation --no-deps {editable}.", f"{editable}.", runs, [".", *required])
     if sources.has("setup.py"):
         in_place = shell(f"{_SHARED} --without-pip venv", f"{_PYTHON} setup.py --quiet build_ext --inplace")
         builds.insert(1, BuildProposal("Python", in_place, ("python3",), runs=runs))
@@ -43,18 +47,37 @@ def _scripts(sources: Sources, benchmarks: list[str]) -> list[BuildProposal]:
     if not sources.has(_REQUIREMENTS):
         return [BuildProposal("Python", "", ("python3",), runs=tuple(RunProposal(f"python3 {file}") for file in files))]
     runs = tuple(RunProposal(f"{_PYTHON} {file}") for file in files)
-    return _environments(f"-r {_REQUIREMENTS}", f"-r {_REQUIREMENTS}", runs)
+    return _environments(f"-r {_REQUIREMENTS}", f"-r {_REQUIREMENTS}", runs, [f"-r {_REQUIREMENTS}"])
 
 
-def _environments(offline: str, online: str, runs: tuple[RunProposal, ...]) -> list[BuildProposal]:
-    """Return the builds that let pip install something: with what this host has, and with downloads."""
-    install = f"{_PYTHON} -m pip install --quiet --disable-pip-version-check"
+def _environments(offline: str, online: str, runs: tuple[RunProposal, ...], needed: list[str]) -> list[BuildProposal]:
+    """Return the builds that let pip install something: with what this host has, and with downloads.
+
+    Parameters
+    ----------
+    needed
+        What the second one keeps for later builds and for the gate, which has no network.
+    """
+    pip, quiet = f"{_PYTHON} -m pip", "--quiet --disable-pip-version-check"
+    install = f"{pip} install {quiet}"
+    download = f"{pip} download {quiet} --dest ${PIP.variable} {' '.join(needed)}"
+    kept = f"{{ {install} --no-index {online} || {{ {download}; {install} {online}; }}; }}"
+    shared = shell(f"{_SHARED} venv", f"{install} --no-index {offline}")
+    own = shell("python3 -m venv venv", kept)
     return [
-        BuildProposal("Python", shell(f"{_SHARED} venv", f"{install} --no-index {offline}"), ("python3",), runs=runs),
-        BuildProposal(
-            "Python", shell("python3 -m venv venv", f"{install} {online}"), ("python3",), runs=runs, downloads=True
-        ),
+        BuildProposal("Python", shared, ("python3",), runs=runs),
+        BuildProposal("Python", own, ("python3",), {PIP.variable: PIP.folder}, runs=runs),
     ]
+
+
+def _build_requirements(project: dict[str, Any]) -> list[str]:
+    """Return what builds the package, as words of a shell in double quotes."""
+    system = project.get("build-system")
+    required = system.get("requires") if isinstance(system, dict) else None
+    names = required if isinstance(required, list) else ["setuptools", "wheel"]
+    # A marker can be written with either kind of quotes; single ones surround the whole command.
+    plain = [str(name).replace("'", '"') for name in names]
+    return [json.dumps(name) for name in plain if name.isprintable() and not any(sign in name for sign in "$`\\{}")]
 
 
 def leads(sources: Sources) -> bool:
@@ -93,7 +116,9 @@ def _entries(sources: Sources, project: dict[str, Any], python: str) -> list[Run
         if sources.has(f"{path}/__main__.py"):
             runs.append(RunProposal(f"{python} -m {path.name}"))
     commands = table.get("scripts", {}) if isinstance(table, dict) else {}
-    for name in commands if isinstance(commands, dict) else ():
+    scripts = _SCRIPTS.search(sources.text("setup.py"))
+    files = [PurePosixPath(file).name for file in re.findall(r"[\"']([\w./-]+)[\"']", scripts[1])] if scripts else []
+    for name in [*(commands if isinstance(commands, dict) else ()), *files]:
         runs += [RunProposal(f"venv/bin/{name}", idle=True), RunProposal(f"venv/bin/{name} --help", idle=True)]
     for path in tops:
         if path.name.isidentifier():

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from service.rules.detect.exchangeability import normal_scores, shifts
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
+from service.rules.detect.strays import HALF
 
 NEAR = 32  # points on each side that a level is taken from
 REACH = 48  # points on each side among which its position lies
@@ -48,6 +49,16 @@ def _medians(x: Floats, start: Ints, stop: Ints) -> Floats:
     row = np.arange(len(start))
     median: Floats = (values[row, (count - 1) // 2] + values[row, count // 2]) / 2
     return median
+
+
+def _split(x: Floats, at: int, low: int, high: int) -> int:
+    """Return the position in ``low … high`` from which values are nearer to the level after ``at`` than before it.
+
+    It has the least sum of absolute residuals. Where a series begins, the running median that strays are clipped around
+    takes the first points for strays of the level after them.
+    """
+    nearer = np.abs(x - np.median(x[:at])) - np.abs(x - np.median(x[at : at + NEAR]))
+    return low + int(nearer.cumsum()[low - 1 : high].argmin())
 
 
 def measure_changes(
@@ -99,6 +110,8 @@ def measure_changes(
     last = position[rows, (mass >= 0.975 * mass[:, -1:]).argmax(axis=1)]
     if not noise.has_modes:
         index = np.where((first <= at) & (at <= last), at, index)
+        if begin_old[0] == 0 and at[0] <= 2 * HALF:
+            index[0] = _split(x[: end_new[0]], int(index[0]), int(low[0]), int(high[0]))
     exact = np.concatenate([[begin], index, edges[-1:]])
     m = len(at)
     starts = np.concatenate([np.maximum(exact[:-2], index - NEAR), index])

@@ -73,6 +73,10 @@ def judge_newest(
     earlier = recent[-2 : -longest - 1 : -1]
     length = _left(offsets, earlier, level=level, scale=direction / unit, noise=noise, reference=len(before))
     if length:
+        if length == longest < LONGEST:
+            length = _with_older(recent, length, level)
+            before = recent[max(0, n - length - REFERENCE) : n - length]
+            level = median_of(before)
         runs = [*recent[n - length : n - 1], *(reruns or recent[-1:])]
         values = np.array([*recent[max(0, n - length - WINDOW) : n - length], *runs])
         split = len(values) - len(runs)
@@ -118,6 +122,19 @@ def _left(
         count += 1
         points += 1
     return length if best >= TOGETHER * TOGETHER * noise.inflation else 0
+
+
+def _with_older(recent: Sequence[float], length: int, level: float) -> int:
+    """Return how many of the newest points are at the new level, if that may be more than half of a short series.
+
+    The level before was then taken from points of both levels: those just before the newest ones that lie nearer to
+    the new level belong to it. Otherwise the reruns of the newest revision make it the one that the level begins with.
+    """
+    begin = len(recent) - length
+    after = median_of(recent[begin:])
+    while begin > 1 and abs(recent[begin - 1] - after) < abs(recent[begin - 1] - level):
+        begin -= 1
+    return len(recent) - begin
 
 
 def _agree(offsets: Sequence[float], inflation: float, reference: int) -> bool:

@@ -193,7 +193,7 @@ def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequ
         runs += sizes[i] * parts[i]
     runs, shapes = _thinned(runs), np.array([_thinned(parts[i]) for i in together])
     own = together.index(own)
-    return Explanations(normal_scores(runs) if noise.has_modes else runs, shapes).margin(own)
+    return Explanations(normal_scores(runs) if noise.has_modes and not large else runs, shapes).margin(own)
 
 
 def _median(values: Floats) -> float:

@@ -17,6 +17,7 @@ setup(name="package", version="1.0", packages=["package"], scripts=["bin/run"],
       ext_modules=[Extension("package.touching", ["package/module.c", "package/touch.c"])])
 """,
     "package/__init__.py": "from package.touching import run\n",
+    "package/__main__.py": "from package import run\nraise SystemExit(run())\n",
     # The first line becomes that of the interpreter which builds the package.
     "bin/run": "#!python\nimport sys\nsys.path[0] = '.'\nfrom package import run\nraise SystemExit(run())\n",
     "package/module.c": EXTENSION,

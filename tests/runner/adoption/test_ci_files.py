@@ -99,6 +99,19 @@ def test_the_shell_script_is_one_that_shellcheck_accepts(tmp_path: Path) -> None
         pytest.skip("shellcheck is not installed")
 
 
+@pytest.mark.parametrize("ci", [ci for ci in Ci if ci is not Ci.NONE])
+def test_what_the_gates_sandbox_has_to_show_is_set_only_where_there_is_something(ci: Ci) -> None:
+    with_folders = ci_file(ci, listing({}), readable=("~/.cargo/registry", "/opt/x"))
+    assert with_folders
+    assert re.search(r"FAULTWATCH_SANDBOX_READ(: |=)~/.cargo/registry:/opt/x\n", with_folders.text)
+    without = ci_file(ci, listing({}))
+    assert without
+    assert "SANDBOX_READ" not in without.text
+    assert "Folders outside" not in without.text
+    with pytest.raises(ValueError, match="cannot be written"):
+        ci_file(ci, listing({}), readable=("/opt/x; rm",))
+
+
 def test_no_name_of_a_branch_becomes_a_command() -> None:
     with pytest.raises(ValueError, match="cannot be written"):
         ci_file(Ci.SHELL, listing({}), branch="a;b")

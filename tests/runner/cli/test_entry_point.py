@@ -159,6 +159,21 @@ def test_a_folder_that_cannot_be_written_is_told(subject: str, tmp_path: Path) -
     assert "FAULTWATCH_HOME" in done.stderr
 
 
+@pytest.mark.parametrize("command", [("runner", "workloads"), ("service", "config")])
+def test_an_error_of_faultwatch_is_not_the_answer_no(command: tuple[str, str], tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import json\njson.dumps = lambda *_, **__: 1 / 0\n")
+    done = subprocess.run(
+        [sys.executable, "-m", *command, "--json"],
+        env=os.environ | {"FAULTWATCH_HOME": str(tmp_path / "data"), "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == os.EX_SOFTWARE, done.stderr
+    assert "ZeroDivisionError: division by zero" in done.stderr
+    assert done.stderr.endswith("please report it, with the lines above\n")
+
+
 def test_uncommitted_changes_are_refused(subject: str, tmp_path: Path) -> None:
     Path(subject, "file").write_text("changed")
     done = faultwatch("history", "--repo", subject, workload(tmp_path), home=tmp_path)

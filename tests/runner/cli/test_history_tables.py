@@ -67,6 +67,11 @@ def test_commits_of_merged_branches_are_said_to_be_left_out(capsys: pytest.Captu
     assert "left out" not in capsys.readouterr().out
 
 
+def test_the_addresses_of_the_charts_come_last(capsys: pytest.CaptureFixture[str]) -> None:
+    show_history(HistorySummary(revisions=3), [], TARGET, ["http://127.0.0.1:8080/series/1"])
+    assert capsys.readouterr().out.endswith("No drift.\nChart: http://127.0.0.1:8080/series/1\n")
+
+
 def test_a_drift_between_unknown_commits_names_none() -> None:
     text = shown(candidates_known=False)
     assert "one of the commits up to cccccccccc" in text

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -51,19 +50,6 @@ def test_a_second_measurement_waits_and_says_for_whom(lock: Path) -> None:
         assert "running since 2" in line
         assert Path(sys.executable).name in line
     assert second.communicate(timeout=60)[0] == "mine\n"
-
-
-def test_who_waits_for_a_job_of_the_service_learns_how_to_go_first() -> None:
-    words = [sys.executable, "-c", "import time; time.sleep(60)", "job", "run", "--no-sandbox", "7"]
-    job = subprocess.Popen(words, stdout=subprocess.DEVNULL)
-    try:
-        while f"{Path(sys.executable).name} -c" not in Holder(job.pid).describe():
-            time.sleep(0.01)
-        assert "`faultwatch job pause 7` lets you go first" in Holder(job.pid).describe()
-    finally:
-        job.kill()
-        job.wait()
-    assert "faultwatch job" not in Holder(os.getpid()).describe()
 
 
 def test_a_turn_that_has_not_begun_or_has_ended_holds_up_nobody(lock: Path) -> None:
@@ -121,3 +107,11 @@ def test_the_lock_can_be_named(monkeypatch: pytest.MonkeyPatch, lock: Path) -> N
     assert load_settings().lock == lock
     monkeypatch.delenv("FAULTWATCH_HOST_LOCK")
     assert load_settings().lock == HOST_LOCK
+
+
+def test_a_job_of_the_service_is_named_with_what_tells_its_purpose() -> None:
+    command = [sys.executable, "-c", "import time; time.sleep(60)", "job", "run", "--no-sandbox", "12"]
+    with subprocess.Popen(command) as process:
+        said = Holder(process.pid).describe()
+        process.kill()
+    assert said.endswith("12 (`faultwatch job show 12` says what for, `faultwatch job pause 12` lets you go first)")

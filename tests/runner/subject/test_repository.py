@@ -94,6 +94,8 @@ def test_clones_an_address_once_and_brings_it_up_to_date(history: list[str], com
         ("https://someone:word@forge.example/group/project/", "project"),
         ("git@forge.example:project.git", "project"),
         ("/srv/git/project/.git", "project"),
+        ("/srv/mirrors/group+project/repo", "job-2"),
+        ("https://forge.example/group/repo", "repo"),
         ("https://forge.example/group/pro ject;x", "pro-ject-x"),
         ("..", "job-2"),
         ("", "job-2"),

@@ -57,6 +57,16 @@ def test_make_builds_the_default_target_first_then_the_usual_ones() -> None:
     assert commands == [f"sh -c 'make -C src -j$(nproc){target}'" for target in ("", " bench", " tests")]
 
 
+def test_make_targets_that_start_containers_or_become_root_are_never_proposed() -> None:
+    text = (
+        "DRUN = docker run -i box\nbuild:\n\tdocker build .\nbench:\n\t$(DRUN) go test\nimage: build\n"
+        "test: image\n\tgo test\nexamples:\n\tcc -o x docker.c # no docker-machine\ntests:\n\t@sudo make install\n"
+        "all: ; podman build .\n"
+    )
+    commands = [proposal.command for proposal in make.propose(listing({"Makefile": text}))]
+    assert commands == ["sh -c 'make -j$(nproc) examples'"]
+
+
 def test_cargo_prefers_programs_then_benchmarks_that_run_once() -> None:
     manifest = (
         '[package]\nname = "p"\n[dev-dependencies]\ncriterion = "0.5"\n[[bench]]\nname = "scan"\nharness = false\n'
@@ -83,7 +93,19 @@ def test_go_runs_the_benchmarks_of_a_library_a_fixed_number_of_times() -> None:
     (run,) = proposal.runs
     assert run.command.startswith("sh -c 'cd a/deep && exec ../../bin/benchmarks ")
     assert "-test.benchtime=10x" in run.command
-    assert proposal.environment == {"GOMODCACHE": "{home}/go/pkg/mod"}
+    assert proposal.environment == {"GOMODCACHE": "{home}/go/pkg/mod", "GOCACHE": "{home}/.cache/go-build"}
+
+
+def test_go_begins_with_the_package_at_the_top_and_enters_the_folders_of_other_modules() -> None:
+    test = "package x\n\nfunc BenchmarkScan(b *testing.B) {}\n"
+    files = {"go.mod": "module m\n\ngo 1.13\n", "x_test.go": test, "deep/y_test.go": test * 3}
+    nested = {"bench/go.mod": "module bench\n\ngo 1.26.3\n", "bench/a/b_test.go": test, "examples/go.mod": "module e"}
+    root, other = go.propose(listing(files | nested | {"bench/go.sum": "y v1"}))
+    assert root.command == "go test -c -o bin/benchmarks ./."
+    assert (root.least, other.least) == ({"go": "1.13"}, {"go": "1.26.3"})
+    assert other.command == "sh -c 'cd bench && go test -c -o ../bin/benchmarks ./a'"
+    assert other.runs[0].command.startswith("sh -c 'cd bench/a && exec ../../bin/benchmarks ")
+    assert ["GOMODCACHE" in proposal.environment for proposal in (root, other)] == [False, True]
 
 
 def test_python_scripts_need_no_build() -> None:
@@ -98,7 +120,11 @@ def test_python_scripts_get_what_the_requirements_name() -> None:
     assert "--system-site-packages venv" in offline.command
     assert "pip install --quiet --disable-pip-version-check --no-index -r requirements.txt" in offline.command
     assert "-r requirements.txt" in online.command
-    assert (offline.downloads, online.downloads) == (False, True)
+    assert offline.environment == {}
+    assert online.environment == {"PIP_FIND_LINKS": "{home}/.cache/faultwatch/pip"}
+    assert (
+        "pip download --quiet --disable-pip-version-check --dest $PIP_FIND_LINKS -r requirements.txt" in online.command
+    )
     assert [run.command for run in online.runs] == ["venv/bin/python heat.py"]
 
 
@@ -114,7 +140,7 @@ def test_python_packages_are_built_offline_first() -> None:
     files = {"pyproject.toml": '[project]\nname = "p"\n[project.scripts]\nptool = "p:main"\n', "src/p/__init__.py": ""}
     first, second = python.propose(listing(files | {"benchmarks/bench_a.py": ""}))
     assert "--no-index" in first.command
-    assert "--no-index" not in second.command
+    assert second.command.index("--no-index") < second.command.index("pip download"), "with what was kept first"
     commands = [run.command for run in first.runs]
     assert commands[0] == "venv/bin/python benchmarks/bench_a.py"
     assert "venv/bin/ptool" in commands
@@ -135,12 +161,17 @@ def test_fortran_files_are_compiled_after_the_modules_that_they_use() -> None:
     assert sorted(fortran.in_order(circle)) == ["a.f90", "b.f90"]
 
 
-def test_builds_that_take_packages_from_outside_of_the_tree_say_so() -> None:
-    manifest = "[package]\nname = 'x'\n"
-    alone, with_packages = '[[package]]\nname = "x"\n', '[[package]]\nname = "y"\nsource = "registry+y"\n'
-    for lock, downloads in ((alone, False), (with_packages, True)):
-        sources = listing({"Cargo.toml": manifest, "Cargo.lock": lock, "src/main.rs": ""})
-        assert [proposal.downloads for proposal in cargo.propose(sources)] == [downloads]
-    main = {"go.mod": "module x", "main.go": "package main\nfunc main() {}"}
-    assert [proposal.downloads for proposal in go.propose(listing(main))] == [False]
-    assert [proposal.downloads for proposal in go.propose(listing({**main, "go.sum": "y v1"}))] == [True]
+def test_scripts_that_a_setup_file_installs_are_tried() -> None:
+    files = {"setup.py": 'setup(name="p", scripts=["bin/run", "bin/walk"])', "p/__init__.py": ""}
+    commands = [run.command for run in python.propose(listing(files))[0].runs]
+    assert commands[0] == "venv/bin/run"
+    assert "venv/bin/walk" in commands
+
+
+def test_what_builds_a_python_package_is_kept_for_the_gate() -> None:
+    project = (
+        """[build-system]\nrequires = ["setuptools>=80", "tomli; python_version < '3.11'"]\n[project]\nname = "p"\n"""
+    )
+    *_, online = python.propose(listing({"pyproject.toml": project, "p/__init__.py": ""}))
+    assert '. "setuptools>=80" "tomli; python_version < \\"3.11\\""; ' in online.command
+    assert online.command.index("--no-index") < online.command.index("pip download")

@@ -1,0 +1,69 @@
+"""Builds a revision as the gate will, in a sandbox without a network, so that what it lacks is known before."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from runner.contract.report import Revision
+from runner.errors import FaultwatchError
+from runner.subject.build import Builder, BuildFailure
+from runner.subject.repository import Repository
+from runner.subject.sandbox_needs import hidden, needs
+from runner.workload import Workload
+from runner.workload.own_places import build_variables
+
+
+@dataclass(frozen=True, slots=True)
+class GateTrial:
+    """How a build in the gate's sandbox ended.
+
+    Attributes
+    ----------
+    readable
+        The folders beside those of the system that the sandbox has to show, as ``FAULTWATCH_SANDBOX_READ`` names them.
+    seconds
+        How long the build took; 0 if there was none.
+    problem
+        Why it failed, a line; empty if it did not.
+    log
+        The end of what it printed.
+    """
+
+    readable: tuple[str, ...] = ()
+    seconds: float = 0.0
+    problem: str = ""
+    log: str = ""
+
+
+def try_gate(
+    repository: Repository, revision: Revision, workload: Workload, prepared: Callable[[], Builder]
+) -> GateTrial:
+    """Build a revision in the sandbox, with the folders shown that hold the build's tools and packages on this host.
+
+    Parameters
+    ----------
+    prepared
+        Returns what builds in a sandbox.
+    """
+    if workload.build.command is None:
+        return GateTrial()
+    try:
+        builder = prepared()
+        assert builder.sandbox
+        environment = build_variables(workload)
+        unseen = hidden(needs(workload.build.needs, environment), builder.sandbox)
+        folders = tuple(dict.fromkeys(str(need.folder) for need in unseen))
+        shown = replace(builder.sandbox, readable=(*builder.sandbox.readable, *folders))
+        readable = tuple(_portable(Path(folder)) for folder in shown.readable)
+        _, build = replace(builder, sandbox=shown).build(repository, revision.commit, workload)
+    except BuildFailure as failure:
+        return GateTrial(readable, failure.build.seconds, failure.message, failure.build.log)
+    except FaultwatchError as error:
+        return GateTrial(problem=f"{error.what}" + (f" ({error.remedy})" if error.remedy else ""))
+    return GateTrial(readable, build.seconds)
+
+
+def _portable(folder: Path) -> str:
+    """Return a path that holds for other users too."""
+    home = Path.home()
+    return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) and folder != home else str(folder)

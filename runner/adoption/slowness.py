@@ -1,0 +1,32 @@
+"""Says how long a session and a gate take with a program that runs for long. Pure."""
+
+from runner.contract.level import Number
+
+_SLOW = 2.0
+"""Seconds of an execution from which it is worth a word."""
+_SESSION = 3
+"""Executions of a session whose counts repeat: the first, which warms the page cache, and two samples."""
+_GATE = 42
+"""Executions of a gate whose counts repeat: 20 pairs, and the first one of each side."""
+
+
+def slowness(seconds: Number, cases: int = 1) -> str:
+    """Return what the time of an execution means, and what to do about it; empty if it is short.
+
+    Parameters
+    ----------
+    cases
+        How many cases are measured, each in executions of its own.
+    """
+    if seconds < _SLOW:
+        return ""
+    session, gate = (_span(seconds * executions * cases) for executions in (_SESSION, _GATE))
+    return (
+        f"An execution takes {seconds:.0f} s, so a commit of a history takes {session} or more beside its build, and a "
+        f"gate about {gate}. Give `command` in [run] less work, such as a smaller input or a single benchmark: a "
+        "second shows the same faults. `max_samples` in [workload] limits the executions"
+    )
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

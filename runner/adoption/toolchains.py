@@ -1,0 +1,84 @@
+"""Finds which of several versions of a tool builds a project: users install their own beside that of the system.
+
+The one on the user's ``PATH`` comes first, unless the project asks for a newer version than that is.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from runner.subject.tool_search import usual_path
+
+VERSION_WORD = {"cargo": "--version", "go": "version"}
+"""The tools of which there may be several, and the word that asks each for its version."""
+_VERSION = re.compile(r"(\d+(?:\.\d+)+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """A tool on this host.
+
+    Attributes
+    ----------
+    version
+        As it says itself; empty if it does not answer.
+    """
+
+    tool: str
+    file: Path
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.tool} {self.version or '(unknown version)'} at {self.file}"
+
+    def suffices(self, least: str) -> bool:
+        """Return whether the version is not older than another one."""
+        return numbers(self.version) >= numbers(least)
+
+
+def toolchains(tool: str, build_path: str) -> list[Toolchain]:
+    """Return the versions of a tool on this host: those on the user's ``PATH``, then the build's, then others."""
+    files: list[str] = []
+    for folder in (*os.environ.get("PATH", "").split(os.pathsep), *build_path.split(os.pathsep), *usual_path()):
+        file = shutil.which(tool, path=folder) if folder else None
+        if file and not any(Path(file).samefile(other) for other in files):
+            files.append(file)
+    return [Toolchain(tool, Path(file), _version(tool, file)) for file in files]
+
+
+def chosen(found: Iterable[Toolchain], least: str = "") -> Toolchain | None:
+    """Return the first that suffices, else the newest; None if there is none."""
+    ordered = list(found)
+    sufficient = next((one for one in ordered if one.suffices(least)), None)
+    return sufficient or max(ordered, key=lambda one: numbers(one.version), default=None)
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """Return a version as numbers that can be compared."""
+    return tuple(int(part) for part in version.split(".") if part.isdecimal())
+
+
+@lru_cache
+def _version(tool: str, file: str) -> str:
+    try:
+        done = subprocess.run(
+            [file, VERSION_WORD[tool]],
+            check=False,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            cwd="/",
+            # Do not have it look for, or download, what some project asks for.
+            env={**os.environ, "GOTOOLCHAIN": "local", "RUSTUP_AUTO_INSTALL": "0"},
+            timeout=20,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    match = _VERSION.search(done.stdout) if done.returncode == 0 else None
+    return match[1] if match else ""

@@ -1,0 +1,75 @@
+"""Package managers: where they keep what they have downloaded, and how to tell that a build wanted to download more."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class PackageManager:
+    """A program that downloads what a build needs.
+
+    Attributes
+    ----------
+    name
+        As people call it.
+    programs
+        The words that start it.
+    variable
+        Names the folder with what was downloaded.
+    folder
+        Where that folder is, as a workload file says it.
+    parts
+        What of the folder holds packages; everything if empty. Beside them may lie what nobody else should read, such
+        as Cargo's credentials.
+    filling
+        What fills the folder.
+    """
+
+    name: str
+    programs: tuple[str, ...]
+    variable: str
+    folder: str
+    parts: tuple[str, ...] = ()
+    filling: str = "`faultwatch measure`, which builds with a network,"
+
+    def places(self, folder: Path) -> list[Path]:
+        """Return what to show of the folder."""
+        return [folder / part for part in self.parts if (folder / part).exists()] if self.parts else [folder]
+
+
+CARGO = PackageManager("Cargo", ("cargo",), "CARGO_HOME", "{home}/.cargo", ("registry", "git", "config.toml"))
+GO = PackageManager("Go", ("go",), "GOMODCACHE", "{home}/go/pkg/mod")
+PIP = PackageManager(
+    "pip",
+    ("pip", "pip3"),
+    "PIP_FIND_LINKS",
+    "{home}/.cache/faultwatch/pip",
+    filling="`pip download --dest FOLDER PACKAGE...`",
+)
+MANAGERS = (CARGO, GO, PIP)
+GO_OBJECTS = {"GOCACHE": "{home}/.cache/go-build"}
+"""What Go has compiled, its standard library above all: without this folder, once for each revision."""
+OFFLINE: Mapping[str, str] = {"CARGO_NET_OFFLINE": "true", "GOPROXY": "off", "PIP_NO_INDEX": "1"}
+"""Tell the managers that there is no network: they use what they have, or fail at once instead of trying again."""
+_WORD = re.compile(r"""(?:^|[\s/"'(;&|])([a-z]+3?)(?=\s)""")
+_NO_NETWORK = re.compile(
+    r"could not resolve host|couldn't resolve host|temporary failure in name resolution|name or service not known|"
+    r"network is unreachable|failed to connect to|failed to lookup address|could not resolve hostname|no such host\b|"
+    r"dial (?:tcp|udp)\b|disabled by GOPROXY=off|could not fetch url|TLS CA certificate bundle|newconnectionerror|"
+    r"no matching distribution found|--offline was specified|offline was set|spurious network error|"
+    r"unable to access 'https?://|getaddrinfo (?:ENOTFOUND|EAI_AGAIN)|download failed|error: downloading",
+    re.IGNORECASE,
+)
+
+
+def managers_of(command: Iterable[str]) -> list[PackageManager]:
+    """Return the package managers that the words of a command name, also those of a shell's command line."""
+    found = {word for part in command for word in _WORD.findall(f"{part} ")}
+    return [manager for manager in MANAGERS if not found.isdisjoint(manager.programs)]
+
+
+def wanted_network(log: str) -> bool:
+    """Return whether a build that failed had tried to reach a network that was not there, by what it printed."""
+    return bool(_NO_NETWORK.search(log))

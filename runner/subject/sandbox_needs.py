@@ -1,0 +1,157 @@
+"""Finds what a build needs and its sandbox does not give: folders of tools and packages, and a network."""
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.execution.sandbox import Sandbox
+from runner.subject.packages import GO_OBJECTS, MANAGERS, PackageManager, managers_of, wanted_network
+
+_VARIABLES = {manager.variable: manager for manager in MANAGERS}
+NO_NETWORK = "a build in the sandbox has no network"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A folder outside of the tree.
+
+    Attributes
+    ----------
+    why
+        The tool or the variable that leads to it.
+    """
+
+    folder: Path
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.folder} ({self.why})"
+
+
+def needs(tools: Iterable[str], environment: Mapping[str, str], tree: Path | None = None) -> list[Need]:
+    """Return the folders that a build reads: those of its tools, and those that its variables name.
+
+    Parameters
+    ----------
+    tools
+        Programs that the build uses.
+    environment
+        The variables of the build.
+    tree
+        Its own folder, which needs nothing.
+    """
+    found = []
+    for tool in tools:
+        if "/" not in tool and (file := shutil.which(tool, path=environment["PATH"])):
+            found.append(Need(_installation(Path(file).parent), tool))
+    for name, text in environment.items():
+        if not text.startswith("/") or ":" in text or name in {*GO_OBJECTS, "HOME", "PATH"}:
+            continue
+        manager = _VARIABLES.get(name)
+        places = manager.places(Path(text)) if manager else [Path(text)]
+        found += [Need(place, name) for place in places]
+    return [need for need in found if tree is None or not need.folder.is_relative_to(tree)]
+
+
+def hidden(needed: Iterable[Need], sandbox: Sandbox) -> list[Need]:
+    """Return those of some folders that exist and that a sandbox does not show."""
+    return [need for need in needed if need.folder.exists() and not sandbox.shows(need.folder)]
+
+
+def empty_folders(environment: Mapping[str, str], sandbox: Sandbox) -> tuple[str, ...]:
+    """Return the folders of package managers that a sandbox hides: they are empty ones there, which can be written.
+
+    Nothing else than these variables counts, and only folders in the home of this user.
+    """
+    named = (environment.get(name, "") for name in (*_VARIABLES, *GO_OBJECTS))
+    inside = f"{Path.home()}{os.sep}"
+    return tuple(
+        text
+        for text in dict.fromkeys(named)
+        if text.startswith(inside) and os.path.normpath(text) == text and not _is_shown(text, sandbox)
+    )
+
+
+def _is_shown(folder: str, sandbox: Sandbox) -> bool:
+    return any(Path(folder).is_relative_to(shown) for shown in sandbox.readable)
+
+
+def lacking(  # noqa: PLR0917 - what a build consists of
+    command: Sequence[str], tool: str, environment: Mapping[str, str], sandbox: Sandbox, tree: Path, log: str = ""
+) -> str:
+    """Return why a build failed in its sandbox and what to do, as a sentence; empty if the sandbox is not the reason.
+
+    Parameters
+    ----------
+    tool
+        The program that could not be started, or that was.
+    log
+        What the build printed. It lacks a folder that does not exist only if it says so.
+    """
+    needed = needs([tool], environment, tree)
+    unseen = hidden(needed, sandbox)
+    offline = wanted_network(log)
+    if offline:
+        return f"{NO_NETWORK}{_without_network(command, environment, sandbox, unseen)}"
+    if unseen:
+        return f"the sandbox does not show {_named(unseen)}: {_setting(sandbox, unseen)}"
+    missing = [need for need in needed if any(str(one) in log for one in _absent(need.folder))]
+    return f"this host lacks {_named(missing)}, which a build in the sandbox cannot make" if missing else ""
+
+
+def _without_network(
+    command: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox, unseen: list[Need]
+) -> str:
+    """Return where the packages are that the build would download, and how the sandbox gets them."""
+    used = [manager for manager in MANAGERS if manager.variable in environment]
+    for manager in [manager for manager in managers_of(command) if manager not in used]:
+        place = Need(Path(manager.folder.replace("{home}", str(Path.home()))), manager.name)
+        return (
+            f': write {manager.variable} = "{manager.folder}" under [build.environment], have {manager.filling} fill '
+            f"it, and {_setting(sandbox, [*unseen, *_packages([manager], place.folder)])}"
+        )
+    empty = [need for manager in used for need in _unfilled(manager, Path(environment[manager.variable]))]
+    if unseen or empty:
+        fill = f" {_named(empty)} is empty: have {used[0].filling} fill it" if empty else ""
+        show = f" it does not show {_named(unseen)}" if unseen else ""
+        unseen = [*unseen, *(need for need in empty if not _is_shown(str(need.folder), sandbox))]
+        setting = f": {_setting(sandbox, unseen)}" if unseen else ""
+        return f", and{' and'.join(part for part in (show, fill) if part)}{setting}"
+    if used:
+        places = ", ".join(f"{environment[manager.variable]} ({manager.variable})" for manager in used)
+        return f", and {places} lacks a package: have {used[0].filling} fill it"
+    return ": commit what it downloads, or install that on this host and name its folder in FAULTWATCH_SANDBOX_READ"
+
+
+def _packages(managers: Iterable[PackageManager], folder: Path) -> list[Need]:
+    return [Need(place, manager.variable) for manager in managers for place in manager.places(folder) or [folder]]
+
+
+def _unfilled(manager: PackageManager, folder: Path) -> list[Need]:
+    """Return the folder of a manager if it holds no packages."""
+    places = [place for place in manager.places(folder) if place.is_dir() and any(place.iterdir())]
+    return [] if places else [Need(folder, manager.variable)]
+
+
+def _installation(folder: Path) -> Path:
+    """Return what a tool needs beside its own folder: ``/opt/x`` for ``/opt/x/bin``, but nobody's whole home."""
+    home = Path.home()
+    shared = {home, home / ".local", home / ".cargo"}
+    alone = folder.name != "bin" or folder.parent in shared or (folder / "rustup").exists()
+    return folder if alone else folder.parent
+
+
+def _named(found: Iterable[Need]) -> str:
+    return ", ".join(map(str, found))
+
+
+def _setting(sandbox: Sandbox, unseen: Iterable[Need]) -> str:
+    value = ":".join(dict.fromkeys([*sandbox.readable, *(str(need.folder) for need in unseen)]))
+    return f"set FAULTWATCH_SANDBOX_READ={value} on this host"
+
+
+def _absent(folder: Path) -> list[Path]:
+    """Return a folder and those above it, as far as they do not exist."""
+    return [one for one in (folder, *folder.parents) if not one.exists()]

@@ -1,0 +1,53 @@
+"""Which of several versions of a tool builds a project."""
+
+from pathlib import Path
+
+import pytest
+
+from runner.adoption.proposal import BuildProposal
+from runner.adoption.toolchains import Toolchain, chosen
+from runner.adoption.tools_found import described, with_tools
+
+
+@pytest.fixture
+def versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Go 1.19 on the build's PATH, 1.22 on the user's."""
+    for folder, version in (("old", "1.19.8"), ("new", "1.22.1")):
+        file = tmp_path / folder / "go"
+        file.parent.mkdir()
+        file.write_text(f"#!/bin/sh\necho go version go{version} linux/amd64\n")
+        file.chmod(0o755)
+    monkeypatch.setattr("runner.adoption.toolchains.usual_path", list)
+    monkeypatch.setenv("PATH", f"{tmp_path}/new:{tmp_path}/old")
+    return tmp_path
+
+
+def go(least: str, path: Path) -> BuildProposal:
+    return BuildProposal("Go", "go build", ("go",), {"PATH": str(path)}, least={"go": least} if least else {})
+
+
+def test_the_users_own_version_comes_before_that_of_the_system(versions: Path) -> None:
+    build = with_tools(go("", versions / "old"))
+    assert build.environment["PATH"] == f"{versions}/new:{versions}/old"
+    said, lacks = described(build)
+    assert said == f"go 1.22.1 at {versions}/new/go; also 1.19.8 at {versions}/old/go"
+    assert not lacks
+
+
+def test_a_newer_version_is_used_where_the_project_asks_for_it(versions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{versions}/old:{versions}/new")
+    assert with_tools(go("1.19", versions / "old")).environment["PATH"] == f"{versions}/old"
+    assert with_tools(go("1.21.5", versions / "old")).environment["PATH"].startswith(f"{versions}/new:")
+
+
+def test_what_no_version_suffices_for_is_named(versions: Path) -> None:
+    build = with_tools(go("1.26.3", versions / "old"))
+    _, lacks = described(build)
+    assert lacks == f"the project asks for go 1.26.3, and this host has go 1.22.1 at {versions}/new/go"
+
+
+def test_versions_are_compared_as_numbers() -> None:
+    found = [Toolchain("go", Path(version), version) for version in ("1.9", "1.10", "")]
+    assert [str(one.file) for one in [chosen(found), chosen(found, "1.10"), chosen(found, "2")] if one] == [
+        *("1.9", "1.10", "1.10")
+    ]

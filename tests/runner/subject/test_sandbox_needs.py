@@ -1,0 +1,131 @@
+"""What a build needs and its sandbox does not give, in words that say what to do."""
+
+from pathlib import Path
+
+import pytest
+
+from runner.execution.sandbox import Sandbox
+from runner.subject.packages import managers_of, wanted_network
+from runner.subject.sandbox_needs import empty_folders, lacking, needs
+
+SYSTEM = "/usr/local/bin:/usr/bin:/bin"
+LOGS = {
+    "pip": "ERROR: Could not install packages due to an OSError: Could not find a suitable TLS CA certificate bundle",
+    "pip without an index": "ERROR: No matching distribution found for setuptools>=80",
+    "Go": 'x.go:3:8: github.com/y/z@v1.0.0: Get "https://p.example": dial tcp: lookup p.example: connection refused',
+    "Go without a proxy": "x.go:3:8: github.com/y/z@v1.0.0: module lookup disabled by GOPROXY=off",
+    "Cargo": "error: failed to download from `https://i.example`: Could not resolve host: i.example",
+    "Cargo offline": "error: attempting to make an HTTP request, but --offline was specified",
+    "FetchContent": "fatal: unable to access 'https://g.example/z/': Could not resolve host: g.example",
+    "submodules": "ssh: Could not resolve hostname g.example: Temporary failure in name resolution",
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+def program(folder: Path, name: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("#!/bin/sh\n")
+    (folder / name).chmod(0o755)
+
+
+@pytest.mark.parametrize("log", LOGS.values(), ids=LOGS)
+def test_a_build_that_wanted_a_network_is_recognised(log: str) -> None:
+    assert wanted_network(f"building\n{log}\nfailed\n")
+    assert lacking(("make",), "make", {"PATH": SYSTEM}, Sandbox(), Path("/tree"), log).startswith(
+        "a build in the sandbox has no network: commit what it downloads"
+    )
+
+
+@pytest.mark.parametrize("log", ["x.c:1: error: expected ';'", "error[E0432]: unresolved import `y`", "undefined: x"])
+def test_other_errors_are_not_blamed_on_the_network(log: str) -> None:
+    assert not wanted_network(log)
+
+
+def test_hidden_packages_are_named_with_the_setting_that_shows_them(home: Path) -> None:
+    (home / "go" / "pkg" / "mod" / "cache").mkdir(parents=True)
+    variables = {"PATH": SYSTEM, "GOMODCACHE": f"{home}/go/pkg/mod", "GOCACHE": f"{home}/.cache/go-build"}
+    said = lacking(("go", "build"), "go", variables, Sandbox(), home / "tree", LOGS["Go"])
+    assert said == (
+        f"a build in the sandbox has no network, and it does not show {home}/go/pkg/mod (GOMODCACHE): "
+        f"set FAULTWATCH_SANDBOX_READ={home}/go/pkg/mod on this host"
+    )
+    shown = Sandbox(readable=(f"{home}/go/pkg/mod",))
+    said = lacking(("go", "build"), "go", variables, shown, home / "tree", LOGS["Go"])
+    assert "/go/pkg/mod (GOMODCACHE) lacks a package: have `faultwatch measure`" in said
+
+
+def test_packages_that_nobody_has_fetched_yet_are_fetched_first(home: Path) -> None:
+    variables = {"PATH": SYSTEM, "GOMODCACHE": f"{home}/go/pkg/mod"}
+    said = lacking(("go", "build"), "go", variables, Sandbox(), home / "tree", LOGS["Go"])
+    assert f"{home}/go/pkg/mod (GOMODCACHE) is empty: have `faultwatch measure`" in said
+    assert said.endswith(f"set FAULTWATCH_SANDBOX_READ={home}/go/pkg/mod on this host")
+
+
+def test_a_command_without_a_folder_for_packages_is_told_which_variable_names_one(home: Path) -> None:
+    command = ("sh", "-c", "python3 -m venv venv && venv/bin/pip install -e .")
+    said = lacking(command, "sh", {"PATH": SYSTEM}, Sandbox(), home / "tree", LOGS["pip"])
+    assert 'write PIP_FIND_LINKS = "{home}/.cache/faultwatch/pip" under [build.environment]' in said
+    assert said.endswith(f"set FAULTWATCH_SANDBOX_READ={home}/.cache/faultwatch/pip on this host")
+
+
+def test_of_cargos_folder_only_the_packages_are_shown_not_its_credentials(home: Path) -> None:
+    program(home / ".cargo" / "bin", "cargo")
+    program(home / ".cargo" / "bin", "rustup")
+    (home / ".cargo" / "registry").mkdir()
+    (home / ".cargo" / "credentials.toml").write_text("[registry]\ntoken = 'x'\n")
+    (home / ".rustup").mkdir()
+    variables = {
+        "PATH": f"{home}/.cargo/bin:{SYSTEM}",
+        "CARGO_HOME": f"{home}/.cargo",
+        "RUSTUP_HOME": f"{home}/.rustup",
+    }
+    folders = [str(need.folder.relative_to(home)) for need in needs(["cargo"], variables)]
+    assert folders == [".cargo/bin", ".cargo/registry", ".rustup"]
+
+
+def test_a_tool_in_the_home_does_not_show_the_whole_home(home: Path) -> None:
+    for folder in ("bin", ".local/bin", "opt/x/bin"):
+        program(home / folder, "crago")
+        (need,) = needs(["crago"], {"PATH": f"{home}/{folder}"})
+        assert need.folder == (home / "opt/x" if folder == "opt/x/bin" else home / folder)
+
+
+def test_only_folders_of_package_managers_in_the_home_are_made(home: Path) -> None:
+    variables = {"CARGO_HOME": f"{home}/.cargo", "GOCACHE": "/etc", "X": f"{home}/x", "GOMODCACHE": f"{home}/../y"}
+    assert empty_folders(variables, Sandbox()) == (f"{home}/.cargo",)
+    assert empty_folders(variables, Sandbox(readable=(f"{home}/.cargo/registry",))) == (f"{home}/.cargo",)
+    assert empty_folders(variables, Sandbox(readable=(str(home),))) == ()
+
+
+def test_package_managers_are_found_in_the_commands_of_a_shell() -> None:
+    named = {"go build -o x ./...": ["Go"], "cd x && cargo build": ["Cargo"], "python3 -m pip install .": ["pip"]}
+    named |= {"venv/bin/pip3 install x": ["pip"], "make cargo-cult": [], "./go.sh": [], "cmake --build go": []}
+    found = {command: [manager.name for manager in managers_of(("sh", "-c", command))] for command in named}
+    assert found["cmake --build go"] in ([], ["Go"])  # A folder may be called so too.
+    del found["cmake --build go"], named["cmake --build go"]
+    assert found == named
+
+
+def test_what_the_sandbox_hides_is_named_with_the_setting_that_shows_it(tmp_path: Path) -> None:
+    tool = tmp_path / "bin" / "crago"
+    program(tool.parent, "crago")
+    (tmp_path / "cache").mkdir()
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    variables = {"CACHE": f"{tmp_path}/cache", "HOME": str(tree), "NONE": "/no/such", "LC_ALL": "C"}
+    variables["PATH"] = f"{tool.parent}:{SYSTEM}"
+    assert lacking(("x",), "crago", variables, Sandbox(readable=("/opt",)), tree) == (
+        f"the sandbox does not show {tmp_path} (crago), {tmp_path}/cache (CACHE): "
+        f"set FAULTWATCH_SANDBOX_READ=/opt:{tmp_path}:{tmp_path}/cache on this host"
+    )
+    assert lacking(("x",), "crago", variables, Sandbox(readable=(str(tmp_path),)), tree) == ""
+    assert lacking(("x",), "sh", {"PATH": SYSTEM}, Sandbox(), tree) == ""
+    store = {"PATH": SYSTEM, "STORE": f"{tmp_path}/store", "OUT": f"{tree}/out"}
+    lacks = f"this host lacks {tmp_path}/store (STORE), which a build in the sandbox cannot make"
+    assert lacking(("x",), "sh", store, Sandbox(), tree, f"mkdir {tmp_path}/store: permission denied") == lacks
+    assert lacking(("x",), "sh", store, Sandbox(), tree, "x.c:1: error: expected ';'") == ""
