@@ -1,9 +1,10 @@
 """Describes how exact the first counts of a program are. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from runner.contract.level import majority
+from runner.contract.variation import remedy
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +23,13 @@ class Exactness:
     sentence: str
 
 
-def exactness(counts: Sequence[float]) -> Exactness:
+def exactness(counts: Sequence[float], settings: Collection[str] = ()) -> Exactness:
     """Judge the minor faults of several executions of one program.
+
+    Parameters
+    ----------
+    settings
+        The names of the settings of the run, which tell what the program is built with.
 
     Raises
     ------
@@ -38,11 +44,12 @@ def exactness(counts: Sequence[float]) -> Exactness:
         return Exactness(
             True,
             f"{int(agreed[0]):,} minor faults in {agreed[1]} of {len(counts)} executions, {low:,} to {high:,} in all: "
-            "too few to say whether others are strays, or whether the count varies by itself, as threads make it. "
-            "`faultwatch measure --samples 10` shows it, and with `--env OMP_NUM_THREADS=1` whether it is they.",
+            "too few to say whether others are strays, or whether the count varies by itself: "
+            f"`faultwatch measure --samples 10` shows it, and with `--env` what moves it. {remedy(settings)}",
         )
     return Exactness(
         False,
-        f"{low:,} to {high:,} minor faults in {len(counts)} executions: the count varies by itself. Threads, random "
-        "sizes and work that depends on the time are the usual reasons; a comparison then needs more executions.",
+        f"{low:,} to {high:,} minor faults in {len(counts)} executions: the count varies by itself. "
+        f"{remedy(settings)} `faultwatch measure --env NAME=VALUE` tries it, and `[run.environment]` keeps it. "
+        "Otherwise a comparison needs more executions.",
     )

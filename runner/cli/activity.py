@@ -83,7 +83,7 @@ class Activity:
 
     def line(self) -> str:
         """Return the state as a line of text."""
-        counted = f"{self.done} of {self.total}" if self.total else ""
+        counted = f"{self.done} of {self.total} steps" if self.total else ""
         parts = (self.text, counted, time_spent(self._clock() - self._began), self.left)
         return ", ".join(part for part in parts if part)
 
@@ -106,8 +106,8 @@ def _bar(shown: Activity) -> Iterator[None]:
         SpinnerColumn(),
         TimeElapsedColumn(),
         BarColumn(bar_width=16),
-        TextColumn("{task.fields[left]}"),
         TextColumn("{task.description}"),
+        TextColumn("{task.fields[left]}"),
     ]
     with Progress(*columns, console=terminal(), transient=True, disable=terminal().quiet) as progress:
         task = progress.add_task(escape_text(shown.text), total=None, left="")

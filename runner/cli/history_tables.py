@@ -94,16 +94,23 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: Type
 
 
 def _blamed(drift: dict[str, Any], target: TypedTarget) -> list[str]:
-    """Return the cause of a drift in words: a single commit only if no other one can have caused it."""
+    """Return the cause of a drift in words: a single commit only if no other one can have caused it.
+
+    While the drift waits for further runs, that stands before whatever is said of its cause.
+    """
     cause, commits = drift["cause"], [candidate["commit"][:10] for candidate in drift.get("candidates", ())]
     before, after = drift["previous_revision"][:10], drift["revision"][:10]
     # Where the position of the change is uncertain, the candidates lie between other runs than these two.
     good, bad = (drift.get("last_good") or before)[:10], (drift.get("first_bad") or after)[:10]
     known = drift.get("candidates_known", True)
-    if cause not in {"commit", "both"}:
+    provisional = bool(drift.get("evidence", {}).get("wants_rerun"))
+    if provisional:
+        cause = f"provisional: {cause}"
+    if drift["cause"] not in {"commit", "both"}:
         return [f"  {cause}  {f'between {before} and {after}' if before != after else f'at {after}'}"]
     if len(commits) < 2 and known:
-        return [f"  {cause}  {commits[0] if commits else after} {drift['title']}".rstrip()]
+        only = "the only candidate is " if provisional and commits else ""
+        return [f"  {cause}  {only}{commits[0] if commits else after} {drift['title']}".rstrip()]
     who = f"one of {len(commits)} commits, {commits[0]}…{commits[-1]}" if known else f"one of the commits up to {bad}"
     options = () if drift["metric"] == _DEFAULT else ("--metric", drift["metric"])
     command = target.suggest("bisect", f"{good}..{bad}", drift["case"], options)

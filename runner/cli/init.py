@@ -333,7 +333,7 @@ def _show(reports: "list[Report]", written: list[str], remarks: list[str], file:
     for report in reports:
         if counts := report.values(FAULTS):
             prefix = f"{report.case.name}: " if len(reports) > 1 else ""
-            click.echo(f"{prefix}{exactness(counts).sentence}")
+            click.echo(f"{prefix}{exactness(counts, report.environment.knobs).sentence}")
     longest = max((max(report.values("elapsed"), default=0.0) for report in reports), default=0.0)
     for remark in filter(None, [slowness(longest, len(reports)), *remarks]):
         click.echo(f"  → {harmless(remark)}")

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, TextColumn
 
 from runner.cli.activity import EVERY, Activity, lines, time_left
 from runner.cli.formatting import count_of, escape_text, format_value
@@ -49,14 +49,14 @@ class ProgressBar:
         self._progress = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(),
-            MofNCompleteColumn(),
+            TextColumn("{task.completed:,.0f} of {task.fields[runs]} executions"),
             TextColumn("{task.fields[left]}"),
             TextColumn("{task.fields[what]}"),
             console=console,
             transient=True,
             disable=not console.is_terminal,
         )
-        self._task = self._progress.add_task(title, total=None, what="", left="")
+        self._task = self._progress.add_task(title, total=None, what="", left="", runs="?")
         self._rerunning = False
         self._reruns: dict[str, list[str]] = {}
         """The counts of reruns, by commit and case: a rerun is planned alone, and its plan says nothing new."""
@@ -77,7 +77,8 @@ class ProgressBar:
     def planned(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
         """Print the plan."""
         self._began, self._runs, self._done = self._clock(), len(planned), 0
-        self._progress.update(self._task, total=self._progress.tasks[0].completed + executions)
+        total = self._progress.tasks[0].completed + executions
+        self._progress.update(self._task, total=total, runs=f"{total:,.0f}")
         self._log.remain(executions)
         self._rerunning = bool(planned) and all(run.reason is Reason.RERUN for run in planned)
         if self._rerunning:

@@ -23,7 +23,7 @@ from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_step
 from runner.system.processes import started_at
 
-_JOB = re.compile(r"\bjob run (\d+)\b")
+_JOB = re.compile(r"\bjob run (?:--\S+ )*(\d+)\b")
 _LONGEST = 200
 """Characters of a command that are shown."""
 
@@ -163,4 +163,6 @@ def _command(process: int) -> str:
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
     # The service starts its jobs as commands, which nobody has typed.
     job = _JOB.search(text)
-    return f"{shown} (`faultwatch job show {job[1]}` says what for)" if job else shown
+    if not job:
+        return shown
+    return f"{shown} (`faultwatch job show {job[1]}` says what for, `faultwatch job pause {job[1]}` lets you go first)"

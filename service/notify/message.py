@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from service.schemas.history import Cause, Certainty, Direction
 from service.schemas.triage import BisectPolicy, EventSummary, NextStep, State
+from service.text.candidates import provisionally
 
 MOST_EVENTS = 25
 """Most events that a message lists; it counts the others."""
@@ -82,7 +83,7 @@ def write(
 
 def subject(event: EventSummary) -> str:
     """Return what happened in one line."""
-    return f"[{plain(event.subject, 60)}] {_PREFIXES.get(event.state, '')}{plain(event.headline)}"
+    return f"[{plain(event.subject, 60)}] {_PREFIXES.get(event.state, '')}{plain(event.told)}"
 
 
 def link(base: str, event: EventSummary | None = None) -> str:
@@ -106,13 +107,14 @@ def for_slack(message: Message) -> dict[str, str]:
 
 
 def cause(event: EventSummary) -> str:
-    """Return what caused an event. A commit and its author are named only if it is the only candidate, or proven."""
+    """Return what caused an event. A commit and its author are named only if it surely is the cause, or proven."""
     if event.cause is not Cause.COMMIT:
-        return _CAUSES[event.cause]
+        words = _CAUSES[event.cause]
+        return provisionally(words) if event.certainty is Certainty.PROVISIONAL else words
     if len(event.culprits) == 1:
         culprit = event.culprits[0]
         named = f"commit {culprit.commit[:12]} “{plain(culprit.title)}” by {plain(culprit.author, 80)}"
-    elif event.n_candidates == 1 and event.candidates_known:
+    elif event.certainty is Certainty.SINGLE:
         named = f"commit {event.revision[:12]} “{plain(event.title)}” by {plain(event.author, 80)}"
     else:
         named = plain(event.blamed)
@@ -127,7 +129,6 @@ def _lines(event: EventSummary, base: str, steps: Mapping[str, NextStep]) -> tup
         *([f"Withdrawn: {plain(reason, 500)}"] if reason else []),
         *([f"Price: {plain(event.price)}"] if event.price else []),
         f"Cause: {cause(event)}",
-        *(["Provisional: the next runs decide"] if event.certainty is Certainty.PROVISIONAL else []),
         f"Where: {event.n_series} series of {plain(event.subject, 60)}",
         *(_next_step(steps[event.id]) if event.id in steps else ()),
         link(base, event),

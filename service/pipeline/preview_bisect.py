@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from runner.contract import metric
+from runner.contract import Report, metric
+from runner.contract.variation import remedy
 from service.pipeline.check_bisect import CheckedBisect
 from service.rules.bisect import cost
 from service.rules.bisect.cost import BisectCost
+from service.rules.bisect.question import Observation
+from service.rules.bisect.variation import PATIENCE, half_range, varies
 from service.schemas.history import Candidate, Number
 from service.store import range_runs, revisions
 from service.store.models import Subject
@@ -33,6 +36,8 @@ class BisectPreview:
         How many of them were measured on the host before. Runs in its present environment are not measured again.
     host
         The host that the form names, else the one that measured the case last.
+    half_range, remedy
+        By how much a count varies in the newest runs there, and what makes it repeat; None where it repeats.
     """
 
     good: Candidate
@@ -44,6 +49,11 @@ class BisectPreview:
     unit: str
     durations: Durations
     cost: BisectCost
+    half_range: Number | None = None
+    remedy: str = ""
+
+    patience: int = PATIENCE
+    """Runs of each end after which a search for a varying count gives up."""
 
     @property
     def is_futile(self) -> bool:
@@ -59,14 +69,19 @@ def preview(session: Session, checked: CheckedBisect) -> BisectPreview | None:
     values = checked.values
     subject, name = values["subject"], values["metric"]
     of = CaseOnHost(subject, values["case"], values.get("host", ""))
-    newest = range_runs.newest_report(session, of)
-    if newest is None:
+    reports = range_runs.newest_reports(session, of)
+    if not reports:
         return None
+    host = reports[0].host.name
+    reports = [report for report in reports if report.host.name == host]
     subject_id = session.scalars(select(Subject.id).where(Subject.name == subject)).one()
     good, bad = (revisions.candidates(session, subject_id, [values[end]])[0] for end in ("good", "bad"))
-    of = of._replace(host=newest.host.name)
+    of = of._replace(host=host)
     levels = range_runs.levels(session, of, name, [good.commit, bad.commit])
-    durations = range_runs.durations(session, of)
+    durations = range_runs.durations(reports)
+    runs = [_observation(report, name) for report in reports]
+    # As the search will find them: a case that varies now does so at other commits too.
+    unsteady = metric(name).exact and varies(runs, float(values.get("least") or 0))
     return BisectPreview(
         good=good,
         bad=bad,
@@ -76,10 +91,17 @@ def preview(session: Session, checked: CheckedBisect) -> BisectPreview | None:
         host=of.host,
         unit=metric(name).unit,
         durations=durations,
+        half_range=half_range(runs) if unsteady else None,
+        remedy=remedy(reports[0].environment.knobs) if unsteady else "",
         cost=cost.expected_cost(
             len(checked.range),
-            exact=metric(name).exact,
+            exact=metric(name).exact and not unsteady,
             build_seconds=durations.build,
             measure_seconds=durations.measure,
         ),
     )
+
+
+def _observation(report: Report, name: str) -> Observation:
+    values = tuple(report.values(name))
+    return Observation(commit=report.revision.commit, value=values[0] if values else None, samples=values)

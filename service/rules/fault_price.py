@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import hypot
 
 from service.schemas.history import FaultPrice, Number
 from service.text.numbers import difference, percent, quantity
@@ -14,6 +15,10 @@ _HUGE_PAGES = ("cgroup:thp_fault_alloc",)
 _HUGE_PAGE_KNOBS = ("process.huge_pages", "thp.enabled")
 _NOTICEABLE = 0.01
 """The share of the CPU time from which a change is worth anybody's time."""
+_COST_REPEATS = 0.25
+"""How far the cost of a fault by two profiles of the same program differs, relatively: two standard deviations.
+
+Eight profiles of a program with 260 recorded stacks of CPU time deviated by 12 %, of one with 1,600 stacks by 4 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +48,12 @@ class Side:
 
 
 def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spread: Number = 0) -> FaultPrice | None:
-    """Return the price of a change of a fault count; None where no cost was measured, or none holds for both sides.
+    """Return the price of a change of a fault count; None where no cost was measured, or the price is within its noise.
 
-    The price is ``after.faults · cost after - before.faults · cost before``. With one cost only, the faults of both
-    sides must be of one kind: a fault that brings a huge page costs a hundred times as much as another one.
+    Faults of one kind have one cost, so that their price has the sign of the change: the difference between two
+    profiles of one cost is noise, and times all faults it would be larger than a small change. A fault that brings a
+    huge page costs a hundred times as much as another one. Where the sides differ in that, each must have a cost of its
+    own, and the price is ``after.faults · cost after - before.faults · cost before``.
 
     Parameters
     ----------
@@ -56,17 +63,30 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
     """
     if metric not in PRICED:
         return None
+    uncertainty = 0.0
     if costs.before and costs.after:
         each, source = (costs.before, costs.after), "profiles of both sides"
+        if not _other_pages(before, after):
+            mean = (costs.before + costs.after) / 2
+            each = (mean, mean)
+        else:
+            uncertainty = _COST_REPEATS * hypot(after.faults * costs.after, before.faults * costs.before)
     else:
         one = costs.after or costs.before or costs.host
         if not one or _other_pages(before, after):
             return None
         each, source = (one, one), "a profile of the case" if costs.after or costs.before else "the host's canary"
-    seconds = after.faults * each[1] - before.faults * each[0]
+    # With one cost the difference of the counts is exact, however large they are.
+    seconds = float(
+        (after.faults - before.faults) * each[0]
+        if each[0] == each[1]
+        else after.faults * each[1] - before.faults * each[0]
+    )
+    uncertainty += float(spread * max(each))
+    if uncertainty and abs(seconds) <= uncertainty:
+        return None
     cpu = before.levels.get("region:task-clock" if metric.startswith("region:") else "task-clock")
     share = seconds / cpu if cpu else None
-    uncertainty = float(spread * max(each))
     return FaultPrice(
         seconds=seconds,
         share=share,
@@ -74,7 +94,7 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
         fault_before=each[0],
         fault_after=each[1],
         source=source,
-        sentence=_sentence(seconds, share, uncertainty, each, source),
+        sentence=_sentence(seconds, share, uncertainty, each, source, varies=bool(spread)),
     )
 
 
@@ -85,11 +105,20 @@ def _other_pages(before: Side, after: Side) -> bool:
     )
 
 
-def _sentence(seconds: float, share: float | None, uncertainty: float, each: tuple[float, float], source: str) -> str:
+def _sentence(
+    seconds: float,
+    share: float | None,
+    uncertainty: float,
+    each: tuple[float, float],
+    source: str,
+    *,
+    varies: bool,
+) -> str:
     costs = " and ".join(dict.fromkeys(quantity(cost, "s") for cost in each))
     change = difference(seconds, "s")
     if uncertainty:
-        change += f" ± {quantity(uncertainty, 's')}, because the count varies,"
+        why = "the count varies" if varies else "profiles of one program differ"
+        change += f" ± {quantity(uncertainty, 's')}, because {why},"
     if share is None:
         worth = f"{change} of CPU time"
     elif abs(share) < _NOTICEABLE:

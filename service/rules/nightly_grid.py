@@ -104,6 +104,11 @@ class GridCell:
     efficiency: Number | None = None
 
     @property
+    def is_run(self) -> bool:
+        """Whether there was a run, or a night planned one."""
+        return self.series_id is not None or self.run_id is not None or bool(self.missed)
+
+    @property
     def change(self) -> Number | None:
         """The level minus the previous one."""
         return None if self.value is None or self.before is None else self.value - self.before
@@ -131,6 +136,22 @@ class NightlyGrid:
 
     columns: tuple[GridColumn, ...]
     rows: tuple[GridRow, ...]
+
+
+def by_subject(grid: NightlyGrid, rows: Sequence[GridRow]) -> list[NightlyGrid]:
+    """Return a grid for each subject of some rows, in their order, with the columns in which it was ever run.
+
+    What one subject's hosts were set to is no empty column of another one.
+    """
+    of_subject: dict[str, list[GridRow]] = {}
+    for row in rows:
+        of_subject.setdefault(row.subject, []).append(row)
+    parts = []
+    for of_one in of_subject.values():
+        used = [place for place in range(len(grid.columns)) if any(row.cells[place].is_run for row in of_one)]
+        cut = (replace(row, cells=tuple(row.cells[place] for place in used)) for row in of_one)
+        parts.append(NightlyGrid(tuple(grid.columns[place] for place in used), tuple(cut)))
+    return parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ _MOST = 100
 _CERTAIN = {
     Certainty.PROVEN: "proven",
     Certainty.SINGLE: "only candidate",
-    Certainty.PROVISIONAL: "provisional",
     Certainty.RANGE: "not narrowed down",
     Certainty.CONFIRMED: "configuration",
 }
@@ -56,4 +55,6 @@ def _parts(parts: list[ReleasePart], unit: str) -> str:
 
 def _part(part: ReleasePart, unit: str) -> str:
     commit = f"{part.commits[0][:12]} " if len(part.commits) == 1 else ""
-    return f"{difference(part.change, unit)}: {commit}{code(part.name)}, {_CERTAIN[part.certainty]}"
+    # A provisional name says so itself.
+    certain = f", {_CERTAIN[part.certainty]}" if part.certainty is not Certainty.PROVISIONAL else ""
+    return f"{difference(part.change, unit)}: {commit}{code(part.name)}{certain}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from service.rules.relative_change import percent_change
 from service.schemas.history import Cause, Certainty, Drift, Number, certainty
 from service.schemas.releases import ReleaseChange, ReleasePart
+from service.text.candidates import provisionally
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,8 @@ def _part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
     elif drift.cause in {Cause.COMMIT, Cause.BOTH}:
         name, commits = drift.blamed, [candidate.commit for candidate in drift.candidates] if named else []
     else:
-        names = [knob.name for knob in drift.knobs]
-        name, commits = ", ".join(names) if names else "cause unknown", []
+        names = ", ".join(knob.name for knob in drift.knobs) or "cause unknown"
+        name, commits = provisionally(names) if how is Certainty.PROVISIONAL else names, []
     return ReleasePart(
         drift_id=drift.id,
         event_id=event.id if event else None,

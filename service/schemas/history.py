@@ -12,7 +12,10 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from runner.contract import Kind, Outcome, Stage, Status
 from runner.contract.base import Parameter
 from runner.contract.budget import Budget
-from service.text.candidates import name_candidates
+from service.text.candidates import name_candidates, provisionally
+
+_NAMED_KNOBS = 2
+"""Knobs that a headline names; more are counted."""
 
 Number = int | float
 """A level or a sample; an exact count stays an integer, however large."""
@@ -238,7 +241,8 @@ class FaultPrice(View):
     share: float | None
     """Share of the CPU time before the change; None where that was not measured."""
     uncertainty: float = 0.0
-    """By how many seconds the change may be off, because executions of one commit differ; 0 where the count repeats."""
+    """By how many seconds the change may be off, because executions of one commit or profiles of huge pages differ; 0
+    where the count repeats. There is no price that is not larger than this."""
     fault_before: float
     """Seconds of CPU time of one fault before the change."""
     fault_after: float
@@ -266,9 +270,9 @@ class Drift(View):
     revision: str
     """Revision of the first point on the new level: the newest commit that can have caused it."""
     title: str = ""
-    """Title of the commit that caused it; empty unless only one can have."""
+    """Title of the commit that caused it; empty unless only one can have and the change is a fact."""
     author: str = ""
-    """Author of the commit that caused it; empty unless only one can have."""
+    """Author of the commit that caused it; empty unless only one can have and the change is a fact."""
     committed_at: datetime
     previous_revision: str
     last_good: str | None = None
@@ -295,14 +299,14 @@ class Drift(View):
     within_budget: bool = False
     """Whether it is for the worse, but within the budget of the workload."""
     price: FaultPrice | None = None
-    """What the change is worth in CPU time; None where the cost of a fault was not measured."""
+    """What the change is worth in CPU time; None where the cost of a fault was not measured, or within its noise."""
     floor: Number | None = None
     """By how much measured runs of the same bytes differ in this series; None where no two were measured."""
 
     @model_validator(mode="before")
     @classmethod
     def _names_only_the_cause(cls, values: Any) -> Any:
-        """Name a commit and its author only if no other can have caused it, whatever an older version stored."""
+        """Name a commit and its author only if it surely is the only candidate, whatever an older version stored."""
         if not isinstance(values, dict):
             return values
         candidates = values.get("candidates", ())
@@ -312,8 +316,7 @@ class Drift(View):
             sure=not _of(values["evidence"], "wants_rerun"),
             all_known=values.get("candidates_known", True),
         )
-        only = Cause(values["cause"]) is Cause.COMMIT and len(candidates) == 1 and values.get("candidates_known", True)
-        named = {name: _of(candidates[0], name) if only else "" for name in ("title", "author")}
+        named = {name: _of(candidates[0], name) if how is Certainty.SINGLE else "" for name in ("title", "author")}
         return {**values, **named, "certainty": how}
 
     @property
@@ -328,10 +331,29 @@ class Drift(View):
 
     @property
     def blamed(self) -> str:
-        """The only commit that can have caused the drift, by its title; else how many there are; empty for none."""
+        """The only commit that can have caused the drift, by its title; else how many there are; empty for none.
+
+        While further runs have to confirm the drift, that stands before it.
+        """
         commits = [candidate.commit for candidate in self.candidates]
         title = self.candidates[-1].title if self.candidates else ""
-        return name_candidates(commits, title, all_known=self.candidates_known)
+        confirmed = not self.evidence.wants_rerun
+        return name_candidates(commits, title, all_known=self.candidates_known, confirmed=confirmed)
+
+    @property
+    def cause_words(self) -> str:
+        """What changed, in one line: the commits that can have caused the drift, or the knobs."""
+        if self.cause is Cause.COMMIT:
+            return self.blamed
+        provisional = self.certainty is Certainty.PROVISIONAL
+        names = ", ".join(knob.name for knob in self.knobs[:_NAMED_KNOBS]) or "the environment"
+        more = f" and {len(self.knobs) - _NAMED_KNOBS} more" if len(self.knobs) > _NAMED_KNOBS else ""
+        words = {
+            Cause.CONFIG: f"{names}{more} changed",
+            Cause.BOTH: f"{self.blamed}, or {names}{more}",
+            Cause.UNKNOWN: f"{'n' if provisional else 'N'}othing recorded changed",
+        }[self.cause]
+        return provisionally(words) if provisional else words
 
 
 def _of(value: Any, name: str) -> Any:

@@ -20,6 +20,7 @@ from service.schemas.history import (
     View,
     certainty,
 )
+from service.text.candidates import provisionally
 
 Author = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")
@@ -355,20 +356,22 @@ class EventSummary(View):
     first_bad: str | None = None
     """The oldest revision that is surely on the new level, up to which the candidates go; None for ``revision``."""
     title: str = ""
-    """Title of the commit that caused it; empty unless only one can have, or a bisect has proven one."""
+    """Title of the commit that caused it; empty unless a bisect has proven one, or only one can have and the change is
+    a fact."""
     n_candidates: int = 0
     """How many commits can have caused it."""
     candidates_known: bool = True
     """False where the service does not know all commits that can have."""
     blamed: str = ""
     """The only commit that can have caused it, by its title, or those that a bisect has proven; else how many there
-    are."""
+    are. While further runs have to confirm the change, that stands before it."""
     culprits: list[Candidate] = Field(default_factory=list)
     """The commits that a bisect has proven to have caused it; empty where none has."""
     bisect: int | None = None
     """The job that proved them."""
     author: str = ""
-    """Author of the commit that caused it; empty unless only one can have, or a bisect has proven one."""
+    """Author of the commit that caused it; empty unless a bisect has proven one, or only one can have and the change is
+    a fact."""
     committed_at: datetime
     """Commit time of its newest drift."""
     first_seen_at: datetime
@@ -393,6 +396,11 @@ class EventSummary(View):
     last_decision: Decision | None
 
     @property
+    def told(self) -> str:
+        """The headline as a sentence that stands alone, as in mail and titles: that it is provisional is said."""
+        return provisionally(self.headline) if self.certainty is Certainty.PROVISIONAL else self.headline
+
+    @property
     def last_candidate(self) -> str:
         """The revision up to which the candidates go."""
         return self.first_bad or self.revision
@@ -409,8 +417,10 @@ class EventSummary(View):
         named: dict[str, str] = {"title": "", "author": ""}
         if len(culprits) == 1:
             named = {"title": culprits[0].title, "author": culprits[0].author}
-        elif not culprits and cause is Cause.COMMIT and n == 1 and known:
+        elif how is Certainty.SINGLE:
             named = {}
+        elif how is Certainty.PROVISIONAL and not culprits:
+            named["blamed"] = provisionally(values.get("blamed", ""))
         return {**values, **named, "certainty": how}
 
 

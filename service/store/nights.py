@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract.night import NightCell, NightDigest, NightDrift, NightPart
 from service.rules.nightly_digest import CaseRun, make_digest, merge_cells
+from service.schemas.history import Cause, Drift
 from service.store import shared_rows
 from service.store.models import Case, DriftRow, Host, Night, Revision, Run, Series, Subject
 
@@ -80,7 +82,13 @@ def _drifts(session: Session, cells: tuple[NightCell, ...]) -> list[NightDrift]:
         )
         for key, document in rows:
             if key in keys and document["revision"] == cell.revision:
-                drifts[document["id"]] = NightDrift.model_validate_json(
-                    json.dumps({name: document[name] for name in NightDrift.model_fields})
-                )
+                drifts[document["id"]] = _told(document)
     return list(drifts.values())
+
+
+def _told(document: dict[str, Any]) -> NightDrift:
+    """Return a drift as the digest of a night tells it: an only candidate that is not confirmed yet says so."""
+    drift = Drift.model_validate(document)
+    only = drift.cause is Cause.COMMIT and drift.candidates_known and len(drift.candidates) == 1
+    told = {name: document[name] for name in NightDrift.model_fields}
+    return NightDrift.model_validate_json(json.dumps(told | {"title": drift.blamed if only else ""}))

@@ -60,7 +60,10 @@ _SIZE = case(
 )
 _PLACE = func.row_number().over(
     partition_by=EventDriftRow.event_id,
-    order_by=(EventDriftRow.returned, EventDriftRow.worse.desc(), _SIZE.desc(), Case.name, EventDriftRow.drift_id),
+    order_by=(
+        *(EventDriftRow.returned, EventDriftRow.unsure, EventDriftRow.worse.desc()),
+        *(_SIZE.desc(), Case.name, EventDriftRow.drift_id),
+    ),
 )
 _RANKED = (
     select(EventDriftRow.event_id, EventDriftRow.drift_id, _PLACE.label("place"))
@@ -80,8 +83,9 @@ _LEADING = (
 def leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -> dict[str, list[DriftView]]:
     """Return the leading drifts of each of some events, by the id of the event.
 
-    The first one is the drift that the headline of the event speaks of: regressions come before improvements, then the
-    largest change in percent of the level before. Drifts with which an event came back are last.
+    The first one is the drift that the headline of the event speaks of: what is a fact comes first, then regressions
+    before improvements, then the largest change in percent of the level before. Drifts with which an event came back
+    are last.
     """
     rows = session.execute(_LEADING, {"events": event_ids, "limit": limit}).all() if event_ids else []
     of_suites = [drift_id for _, drift_id, document in rows if document is None]

@@ -71,19 +71,19 @@ def _measured(session: Session, of: CaseOnHost, metric: str, *columns: Any) -> S
 
 
 def newest_report(session: Session, of: CaseOnHost) -> Report | None:
-    """Return the newest measured run of a case that was not imported, with everything that repeats it."""
-    return next(iter(_newest_reports(session, of)), None)
+    """Return the newest of :func:`newest_reports`."""
+    return next(iter(newest_reports(session, of)), None)
 
 
-def durations(session: Session, of: CaseOnHost) -> Durations:
-    """Return how long a build and a measurement of a case took lately."""
-    reports = _newest_reports(session, of)
+def durations(reports: Collection[Report]) -> Durations:
+    """Return how long a build and a measurement of a case took in its newest runs."""
     builds = [report.build.seconds for report in reports if report.build and report.build.seconds]
     measured = [(report.finished_at - report.started_at).total_seconds() for report in reports]
     return Durations(median(builds) if builds else None, median(measured) if measured else None)
 
 
-def _newest_reports(session: Session, of: CaseOnHost) -> list[Report]:
+def newest_reports(session: Session, of: CaseOnHost) -> list[Report]:
+    """Return the newest measured runs of a case that were not imported, with everything that repeats them."""
     conditions = [Subject.name == of.subject, Case.name == of.case, Run.outcome == Outcome.MEASURED]
     if of.host:
         conditions.append(Host.name == of.host)

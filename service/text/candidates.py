@@ -6,12 +6,16 @@ from collections.abc import Sequence
 
 SHORT = 10
 """Digits of a commit's hash in a sentence."""
+PROVISIONAL = "provisional: "
+"""Begins whatever is said of a cause while further runs still have to confirm the change itself."""
 _NAMED = 3
 """Commits that a headline lists."""
 
 
-def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = True) -> str:
+def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = True, confirmed: bool = True) -> str:
     """Return whom a headline blames: the only candidate by its title, else no single commit.
+
+    While the change waits for further runs, the sentence says so before it names anything, so that no list cuts it off.
 
     Parameters
     ----------
@@ -21,13 +25,24 @@ def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = Tru
         The title of the newest one.
     all_known
         Whether there are no others.
+    confirmed
+        Whether the change is a fact.
     """
+    if not confirmed:
+        single = len(commits) == 1 and all_known
+        named = name_candidates(commits, title, all_known=all_known)
+        return provisionally(f"the only candidate is {named}" if single else named)
     if not commits:
         return title
     first, last = commits[0][:SHORT], commits[-1][:SHORT]
     if not all_known:
         return f"one of the commits up to {last}"
     return (title or last) if len(commits) == 1 else f"one of {len(commits)} commits, {first}…{last}"
+
+
+def provisionally(text: str) -> str:
+    """Return what is said of a cause with its certainty in front: further runs have to confirm the change."""
+    return text if not text or text.startswith(PROVISIONAL) else PROVISIONAL + text
 
 
 def name_culprits(commits: Sequence[str]) -> str:

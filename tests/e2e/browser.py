@@ -36,6 +36,48 @@ OF_LOOKS = ("color-contrast", "link-in-text-block", "scrollable-region-focusable
 """Rules of axe-core whose answer depends on the width or the colours."""
 AXE = """(options) => axe.run(document, options).then(({ violations }) =>
   violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 200))]))"""
+OVERLAPS = """() => {
+  const boxes = [];
+  const add = (element, rects) => {
+    if (!element.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true })) return;
+    if (element.closest("details:not([open])") && !element.closest("summary")) return;
+    let left = 0, top = -Infinity, right = window.innerWidth, bottom = Infinity;
+    for (let outer = element; outer; outer = outer.parentElement) {
+      const style = getComputedStyle(outer);
+      if (style.position === "sticky" || style.position === "fixed" || style.clipPath !== "none") return;
+      if (outer !== document.documentElement && outer !== document.body && style.overflow !== "visible") {
+        const clip = outer.getBoundingClientRect();
+        [left, top] = [Math.max(left, clip.left), Math.max(top, clip.top)];
+        [right, bottom] = [Math.min(right, clip.right), Math.min(bottom, clip.bottom)];
+      }
+    }
+    for (const rect of rects) {
+      const box = { element, l: Math.max(rect.left, left), t: Math.max(rect.top, top),
+        r: Math.min(rect.right, right), b: Math.min(rect.bottom, bottom) };
+      if (box.r - box.l > 4 && box.b - box.t > 4) boxes.push(box);
+    }
+  };
+  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+    if (!node.data.trim() || node.parentElement.closest("svg, canvas, option, script, .visually-hidden")) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    add(node.parentElement, range.getClientRects());
+  }
+  for (const drawn of document.querySelectorAll("main svg.spark")) add(drawn, [drawn.getBoundingClientRect()]);
+  boxes.sort((one, other) => one.t - other.t);
+  const found = [];
+  boxes.forEach((one, at) => {
+    for (let next = at + 1; next < boxes.length && boxes[next].t < one.b - 4; next++) {
+      const other = boxes[next];
+      const meet = Math.min(one.r, other.r) - Math.max(one.l, other.l) > 4 && Math.min(one.b, other.b) - other.t > 4;
+      if (meet && one.element !== other.element)
+        found.push([one, other].map(({ element }) => (element.textContent.trim() || element.outerHTML).slice(0, 60)));
+    }
+  });
+  return found.slice(0, 10);
+}"""
+"""Texts and sparklines that are drawn over one another, as far as they can be seen."""
 FITS = "document.documentElement.scrollWidth <= window.innerWidth"
 
 
@@ -113,6 +155,11 @@ class Watched:
         if not comes_true(self.page, FITS, 3):
             widths = self.page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
             raise AssertionError(f"{self.page.url} is {widths[0]} px wide in a window of {widths[1]} px")
+
+    def assert_nothing_overlaps(self) -> None:
+        """Assert that no text is drawn over another one, or over a sparkline."""
+        found = self.page.evaluate(OVERLAPS)
+        assert not found, f"{self.page.url} at {self.page.viewport_size}: {found}"
 
     def sweep(self, path: str) -> None:
         """Look at one page on a desktop in light, then on a phone in dark: loaded once, for a load takes longest."""

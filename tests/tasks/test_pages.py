@@ -1,4 +1,4 @@
-"""Every page of both histories: no error in the console, nothing that axe-core finds, no sideways scrolling."""
+"""Every page of both histories: quiet console, nothing that axe-core finds, no sideways scrolling, no overlaps."""
 
 from __future__ import annotations
 
@@ -62,4 +62,5 @@ def test_every_page_is_quiet_accessible_and_fits(
     for address in addresses(history):
         page.open(address)
         page.assert_fits()
+        page.assert_nothing_overlaps()
         page.assert_accessible(() if whole else OF_LOOKS)

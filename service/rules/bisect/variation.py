@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from runner.contract.level import Number
+from runner.contract.variation import USUAL
 from service.rules.bisect.question import Observation, Question, Refused
 from service.rules.comparison.decision import repeats
 
@@ -20,21 +21,22 @@ _LEAST_RUNS = 2
 """Runs whose samples do not repeat, before the count varies: a single one may have been disturbed."""
 PATIENCE = 10
 """Runs of each end of the range after which a search for a varying count gives up. Each run has several samples."""
-_REMEDY = (
-    "Make the program do the same work in each execution (one thread, fixed sizes and seeds), or search between "
-    "commits that differ by more."
-)
+_REMEDY = f"{USUAL} Make it repeat, or search between commits that differ by more."
 
 
 def fitted(question: Question, observations: Iterable[Observation]) -> Question:
     """Return the question with the rules that fit: those for noise where an exact count varies in its range."""
     if not question.exact:
         return question
-    runs = [run for run in observations if run.value is not None and run.commit in question.graph.place]
-    varying = sum(_varies(run, question.least) for run in runs)
-    if varying < max(_LEAST_RUNS, VARYING * len(runs)):
+    if not varies([run for run in observations if run.commit in question.graph.place], question.least):
         return question
     return question.model_copy(update={"exact": False, "patience": PATIENCE})
+
+
+def varies(observations: Iterable[Observation], least: float) -> bool:
+    """Return whether a count differs between executions of one commit, in more runs than strays would move."""
+    runs = [run for run in observations if run.value is not None]
+    return sum(_varies(run, least) for run in runs) >= max(_LEAST_RUNS, VARYING * len(runs))
 
 
 def _varies(run: Observation, least: float) -> bool:

@@ -110,9 +110,10 @@ def drift_summary(position: int, drift: Mapping[str, Any]) -> DriftSummary:
     commits = [candidate["commit"] for candidate in drift["candidates"]]
     by_commit = name_candidates(commits, "", all_known=drift.get("candidates_known", True)) or drift["revision"][:10]
     culprit = knobs if drift["cause"] == "config" else by_commit
-    description = f"{difference(drift['change'], drift['unit'])} at {culprit}"
+    in_doubt = drift["evidence"]["wants_rerun"]
+    description = f"{difference(drift['change'], drift['unit'])} at {culprit}{' (provisional)' if in_doubt else ''}"
     environments = drift["environment_before"], drift["environment_after"]
-    return DriftSummary(position, *environments, description, drift["evidence"]["wants_rerun"])
+    return DriftSummary(position, *environments, description, in_doubt)
 
 
 def compare(

@@ -10,12 +10,15 @@ _NAMED = 2
 
 
 def who_looks(event: EventSummary) -> str:
-    """Return who should look: who was chosen, else the authors of the commits that can have caused it; else nobody."""
+    """Return who should look: who was chosen, else the authors of the commits that can have caused it; else nobody.
+
+    While further runs have to confirm that anything changed at all, nobody has to look who was not chosen.
+    """
     if event.assignee:
         return event.assignee
     if event.culprits:
         return _names(list(dict.fromkeys(culprit.author for culprit in event.culprits if culprit.author)))
-    if event.cause in {Cause.COMMIT, Cause.BOTH}:
+    if event.cause in {Cause.COMMIT, Cause.BOTH} and event.certainty is not Certainty.PROVISIONAL:
         if event.certainty is Certainty.SINGLE and event.author:
             return event.author
         if event.n_candidates and len(event.authors) <= _NAMED:
@@ -34,7 +37,7 @@ def what_to_do(event: EventSummary, *, can_be_confirmed: bool = True) -> str:
     if not event.open:
         return ""
     if event.certainty is Certainty.PROVISIONAL:
-        return "Wait: the next runs confirm it" if can_be_confirmed else "In doubt for good: decide, or dismiss it"
+        return "Wait: further runs decide" if can_be_confirmed else "In doubt for good: decide, or dismiss it"
     if event.cause is Cause.UNKNOWN:
         return "Check the host"
     in_doubt = event.certainty is Certainty.RANGE and (event.n_candidates > 1 or not event.candidates_known)

@@ -27,21 +27,27 @@ def size(drift: Drift) -> float:
 
 
 def leading_drift(drifts: Sequence[Drift]) -> Drift:
-    """Return the drift that represents an event: a regression before an improvement, then the largest."""
-    return min(drifts, key=lambda drift: (_is_better(drift), -size(drift), drift.case, drift.id))
+    """Return the drift that represents an event: what is a fact first, then regressions, then the largest."""
+    return min(
+        drifts,
+        key=lambda drift: (drift.evidence.wants_rerun, _is_better(drift), -size(drift), drift.case, drift.id),
+    )
 
 
 def leading_of_event(drifts: Sequence[EventDrift]) -> EventDrift | None:
     """Return the drift that represents an event, of those that are in a series; None where none is."""
     return min(
         (drift for drift in drifts if drift.drift_id is not None),
-        key=lambda drift: (_is_better(drift), -_share(drift), drift.case, drift.drift_id),
+        key=lambda drift: (drift.wants_rerun, _is_better(drift), -_share(drift), drift.case, drift.drift_id),
         default=None,
     )
 
 
 def headline(drifts: Sequence[Drift]) -> str:
-    """Describe in one line what moved, by how much, and where; and what else moved, if it moved further or back."""
+    """Describe in one line what moved, by how much, and where; and what else moved, if it moved further or back.
+
+    Where some of it is a fact, what is not yet says so. Where nothing is, the event says so: :attr:`EventSummary.told`.
+    """
     first = leading_drift(drifts)
     alike = [drift for drift in drifts if drift.direction is first.direction]
     opposite = [drift for drift in drifts if drift.direction is not first.direction]
@@ -49,7 +55,7 @@ def headline(drifts: Sequence[Drift]) -> str:
     if len(alike) > 1:
         largest = _largest(alike, first.metric)
         goes_further = largest.metric == first.metric and abs(largest.change) > abs(first.change)
-        further = f", up to {_change(largest)} in {largest.case}" if goes_further else ""
+        further = f", up to {_change(largest)} in {largest.case}{_doubt(largest, first)}" if goes_further else ""
         text += f" and {len(alike) - 1:,} more{further}"
     if opposite:
         largest = _largest(opposite, first.metric)
@@ -57,7 +63,7 @@ def headline(drifts: Sequence[Drift]) -> str:
         most = (
             f"{len(opposite):,} {how}, up to {_change(largest)}" if len(opposite) > 1 else f"{how}: {_change(largest)}"
         )
-        text += f"; {most} in {largest.case}"
+        text += f"; {most} in {largest.case}{_doubt(largest, first)}"
     return with_plain_spaces(text)
 
 
@@ -113,6 +119,10 @@ def _largest(drifts: Sequence[Drift], name: str) -> Drift:
     if not comparable:
         return leading_drift(drifts)
     return max(comparable, key=lambda drift: (abs(drift.change), size(drift), drift.case, drift.id))
+
+
+def _doubt(drift: Drift, first: Drift) -> str:
+    return " (provisional)" if drift.evidence.wants_rerun and not first.evidence.wants_rerun else ""
 
 
 def _change(drift: Drift) -> str:

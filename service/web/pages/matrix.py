@@ -51,11 +51,13 @@ def show() -> Page:
         )
         workloads = cases.workloads(session)
         knobs = environments.knobs(session, [column.environment for column in grid.columns])
+    shown = grid.rows if "all" in request.args else grid.rows[:_ROWS]
     return Page(
         "matrix.html",
         {
             "grid": grid,
-            "rows": grid.rows if "all" in request.args else grid.rows[:_ROWS],
+            "n_shown": len(shown),
+            "parts": nightly_grid.by_subject(grid, shown),
             "metric": metric(name),
             "metrics": sorted({*_METRICS, *_ALSO, name}, key=rank),
             "subject": subject,
@@ -68,7 +70,7 @@ def show() -> Page:
             "night": night,
             "missed": missed,
             "efficient": any(cell.efficiency is not None for row in grid.rows for cell in row.cells),
-            "unmeasured": sum(bool(cell.why) for row in grid.rows for cell in row.cells),
+            "unmeasured": sum(bool(cell.why) and cell.is_run for row in grid.rows for cell in row.cells),
         },
         document=lambda: {"night": night, "columns": grid.columns, "rows": grid.rows},
         table=lambda: _table(grid, metric(name).unit),

@@ -19,6 +19,13 @@ def test_what_repeats_is_exact(counts: list[float], exact: bool, words: str) -> 
     assert result.sentence.startswith(words)
 
 
+def test_a_count_that_varies_names_what_makes_it_repeat() -> None:
+    assert "`OMP_NUM_THREADS=1`" in exactness([1, 2, 3]).sentence
+    go = exactness([1, 2, 3], {"tool.go": "go1.24"}).sentence
+    assert "`GOGC=off` and then `GOMAXPROCS=1`" in go
+    assert "OMP_NUM_THREADS" not in go
+
+
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=9))
 def test_a_count_is_exact_if_most_executions_agree(counts: list[int]) -> None:
     most = max(counts.count(value) for value in counts)

@@ -44,7 +44,7 @@ def test_what_came_before_the_first_step_says_nothing_about_the_rest() -> None:
     assert shown.left == "", "nothing is known before the first step has ended"
     clock.now += 20
     shown.advance()
-    assert shown.line() == "measuring, 1 of 10, 10 min 20 s, about 3 min left"
+    assert shown.line() == "measuring, 1 of 10 steps, 10 min 20 s, about 3 min left"
 
 
 def test_a_decision_changes_how_many_steps_are_ahead() -> None:

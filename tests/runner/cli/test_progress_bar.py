@@ -86,7 +86,7 @@ def test_a_log_says_that_a_long_build_goes_on() -> None:
         bar.started(report(1, 0).revision, CASE)
         bar.executed()
         assert log.alive.wait(60)
-    assert f"  demo: {commit(1)[:10]} {CASE.name}, 1 of 9, 0 s" in log.getvalue()
+    assert f"  demo: {commit(1)[:10]} {CASE.name}, 1 of 9 steps, 0 s" in log.getvalue()
     assert "activity" not in {thread.name for thread in threading.enumerate()}
 
 

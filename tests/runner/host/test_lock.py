@@ -110,8 +110,8 @@ def test_the_lock_can_be_named(monkeypatch: pytest.MonkeyPatch, lock: Path) -> N
 
 
 def test_a_job_of_the_service_is_named_with_what_tells_its_purpose() -> None:
-    command = [sys.executable, "-c", "import time; time.sleep(60)", "job", "run", "12"]
+    command = [sys.executable, "-c", "import time; time.sleep(60)", "job", "run", "--no-sandbox", "12"]
     with subprocess.Popen(command) as process:
         said = Holder(process.pid).describe()
         process.kill()
-    assert said.endswith("job run 12 (`faultwatch job show 12` says what for)")
+    assert said.endswith("12 (`faultwatch job show 12` says what for, `faultwatch job pause 12` lets you go first)")

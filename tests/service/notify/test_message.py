@@ -12,6 +12,7 @@ from service.notify.mail import compose
 from service.notify.message import MOST_EVENTS, for_slack, plain, write
 from service.schemas.history import Cause, Direction
 from service.schemas.triage import State
+from service.text.candidates import name_candidates
 from tests.service.notify.made_events import NOW, event
 
 BASE = "https://faultwatch.example.org/"
@@ -117,5 +118,17 @@ def test_a_range_of_commits_names_nobody() -> None:
         assert "Fix a typo" not in text
 
 
-def test_what_is_not_a_fact_yet_says_so() -> None:
-    assert "Provisional: the next runs decide" in write("k", [event(confirmed=False)], BASE).lines
+def test_what_is_not_a_fact_yet_says_so_wherever_it_names_a_cause() -> None:
+    doubtful = event(confirmed=False, blamed=name_candidates(["c" * 40], "Grow the buffers", confirmed=False))
+    mail = write("k", [doubtful], BASE)
+    assert mail.subject == "[demo] provisional: +50 minor faults (+50 %) in copy[mib=4]"
+    assert "Cause: provisional: the only candidate is Grow the buffers" in mail.lines
+    atom = feed.write([doubtful], BASE, "/events.atom").decode()
+    assert "Cause: provisional: the only candidate is Grow the buffers." in atom
+    assert (doubtful.title, doubtful.author) == ("", "")
+    for text in ("\n".join(mail.lines), atom):
+        assert "Ada" not in text
+    # What an older version stored, and causes that are no commit.
+    assert "Cause: provisional: Grow the buffers" in write("k", [event(confirmed=False)], BASE).lines
+    setting = event(confirmed=False, cause=Cause.CONFIG, n_candidates=0, blamed="")
+    assert "Cause: provisional: configuration" in write("k", [setting], BASE).lines

@@ -40,19 +40,30 @@ def test_the_price_of_a_count_that_varies_has_an_uncertainty() -> None:
     assert price.uncertainty == pytest.approx(0.2)
     said = price.sentence.replace("\N{NO-BREAK SPACE}", " ")
     assert said.startswith("+1 s ± 200 ms, because the count varies, of CPU time (+100")
-    # What is smaller than the noise reads as that.
-    hardly = price_change("minor-faults", side(10), side(20), FaultCosts(host=MICRO), spread=14)
-    assert hardly is not None
-    said = hardly.sentence.replace("\N{NO-BREAK SPACE}", " ")
-    assert said.startswith("hardly any CPU time: +10 µs ± 14 µs, because the count varies (+0.001")
+    # What is smaller than the noise has no price.
+    assert price_change("minor-faults", side(10), side(20), FaultCosts(host=MICRO), spread=14) is None
 
 
-def test_each_side_has_its_own_cost_where_both_were_profiled() -> None:
-    # Huge pages: a hundredth of the faults, each a hundred times as expensive.
-    costs = FaultCosts(before=1 * MICRO, after=100 * MICRO)
+def test_two_faults_less_never_cost_time_although_two_profiles_of_one_cost_differ() -> None:
+    costs = FaultCosts(before=1.65 * MICRO, after=1.85 * MICRO)  # of the same program, as measured
+    price = price_change("page-faults", side(53_341), side(53_339), costs)
+    assert price is not None
+    assert price.seconds == pytest.approx(-2 * 1.75 * MICRO)
+    assert price.sentence.startswith("hardly any CPU time: −3.5\N{NO-BREAK SPACE}µs")
+
+
+def test_each_side_has_its_own_cost_where_their_pages_differ() -> None:
+    # Huge pages: a hundredth of the faults, each twenty times as expensive.
+    costs = FaultCosts(before=1 * MICRO, after=20 * MICRO)
     price = price_change("page-faults", side(100_000), side(1_000, policy="always"), costs)
     assert price is not None
-    assert price.seconds == pytest.approx(0.0, abs=1e-12)
+    assert price.seconds == pytest.approx(0.02 - 0.1)
+    assert 0.02 < price.uncertainty < 0.03
+    said = price.sentence.replace("\N{NO-BREAK SPACE}", " ")
+    assert said.startswith("−80 ms ± 25.5 ms, because profiles of one program differ, of CPU time")
+    # A hundred times as expensive: whether it wins or loses is not known, so nothing is said.
+    costs = FaultCosts(before=1 * MICRO, after=100 * MICRO)
+    assert price_change("page-faults", side(100_000), side(1_000, policy="always"), costs) is None
 
 
 @pytest.mark.parametrize("change", [{"policy": "always"}, {"cgroup:thp_fault_alloc": 9.0}])

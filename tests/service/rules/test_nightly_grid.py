@@ -6,7 +6,7 @@ from typing import Any
 
 from runner.contract import Status
 from runner.contract.taken_over import TAKEN_OVER
-from service.rules.nightly_grid import LastNight, RecentPoint, UnmeasuredRun, build_grid
+from service.rules.nightly_grid import LastNight, RecentPoint, UnmeasuredRun, build_grid, by_subject
 
 AT = datetime(2025, 1, 10, 2, tzinfo=UTC)
 
@@ -159,3 +159,14 @@ def test_a_row_can_show_the_commit_that_all_columns_have() -> None:
     (row,) = build_grid([*glibc, jemalloc], [], one_commit=True).rows
     assert row.revision == "old"
     assert [(cell.value, cell.other_commit) for cell in row.cells] == [(4_186, False), (4_742, False)]
+
+
+def test_a_subject_has_no_empty_columns_of_another_one() -> None:
+    grid = build_grid([point(1, environment="one"), point(2, 1, environment="two", subject="other")], [])
+    assert len(grid.columns) == 2
+    parts = by_subject(grid, grid.rows)
+    assert [(part.rows[0].subject, [column.environment for column in part.columns]) for part in parts] == [
+        ("demo", ["one"]),
+        ("other", ["two"]),
+    ]
+    assert [[cell.value for cell in part.rows[0].cells] for part in parts] == [[1], [2]]

@@ -102,6 +102,15 @@ def report(number: int, environment: Environment, *, again: bool = False) -> Rep
     )
 
 
+def with_faults(report: Report, counts: Sequence[int]) -> Report:
+    """Return a report whose samples counted other faults."""
+    samples = tuple(
+        sample.model_copy(update={"readings": {**sample.readings, "minor-faults": Reading(value=count)}})
+        for sample, count in zip(report.samples, counts, strict=True)
+    )
+    return report.model_copy(update={"samples": samples})
+
+
 def reports() -> list[Report]:
     """All runs, in the order of measuring: the configuration changes at the anchor, which is measured twice."""
     old = [report(number, OLD) for number in range(ANCHOR + 1)]

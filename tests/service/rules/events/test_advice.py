@@ -23,7 +23,14 @@ CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
         ),
         ({"n_candidates": 3, "authors": ["Bo"], "certainty": "range"}, "Bo", "Find the commit among 3"),
         ({"culprits": [CULPRIT], "n_candidates": 3, "certainty": "proven"}, "Cy", "Fix it, or accept it"),
-        ({"confirmed": False, "certainty": "provisional", "n_candidates": 3}, "", "Wait: the next runs confirm it"),
+        ({"confirmed": False, "certainty": "provisional", "n_candidates": 3}, "", "Wait: further runs decide"),
+        # A change that may be none has no author yet.
+        ({"confirmed": False, "n_candidates": 1, "authors": ["Ada"]}, "", "Wait: further runs decide"),
+        (
+            {"confirmed": False, "n_candidates": 1, "authors": ["Ada"], "assignee": "Di"},
+            "Di",
+            "Wait: further runs decide",
+        ),
         ({"cause": Cause.CONFIG, "certainty": "confirmed"}, "", "Undo the setting, or accept it"),
         ({"cause": Cause.UNKNOWN, "certainty": "confirmed"}, "", "Check the host"),
         (

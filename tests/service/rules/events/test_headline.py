@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from service.rules.events.headline import headline
+from service.rules.events.headline import headline, leading_drift
+from service.schemas.history import Cause
 from tests.service import made_series
 
 
@@ -36,3 +37,31 @@ def test_a_headline_does_not_hide_what_moved_further_or_back() -> None:
 def test_a_headline_of_one_change_in_many_cases_counts_the_others() -> None:
     drifts = [moved(name, 100, 200) for name in ("one", "two", "three")]
     assert headline(drifts) == "+100 minor faults (+100 %) in one and 2 more"
+
+
+def in_doubt(drift: made_series.Drift) -> made_series.Drift:
+    evidence = drift.evidence.model_copy(update={"wants_rerun": True})
+    return made_series.Drift.model_validate({**drift.model_dump(), "evidence": evidence.model_dump()})
+
+
+def test_what_is_a_fact_leads_and_what_is_not_says_so() -> None:
+    sure, doubtful = moved("sure", 100, 110), in_doubt(moved("doubtful", 100, 900))
+    assert leading_drift([doubtful, sure]) is sure
+    assert headline([doubtful, sure]) == (
+        "+10 minor faults (+10 %) in sure and 1 more, up to +800 minor faults (+800 %) in doubtful (provisional)"
+    )
+
+
+def test_a_drift_in_doubt_names_no_author_and_says_so_before_its_cause() -> None:
+    sure = moved("copy", 100, 110)
+    assert (sure.cause_words, sure.author) == (sure.title, "Ada Writer")
+    doubtful = in_doubt(sure)
+    assert doubtful.cause_words == f"provisional: the only candidate is {sure.title}"
+    assert (doubtful.title, doubtful.author) == ("", "")
+    before, after = made_series.point(0, 100), made_series.point(1, 110)
+    setting = made_series.drift(1, before, after, Cause.CONFIG)
+    assert setting.cause_words == "variable.MALLOC_CONF, variable.LD_PRELOAD changed"
+    assert in_doubt(setting).cause_words == "provisional: variable.MALLOC_CONF, variable.LD_PRELOAD changed"
+    unknown = made_series.drift(1, before, after, Cause.UNKNOWN)
+    assert unknown.cause_words == "Nothing recorded changed"
+    assert in_doubt(unknown).cause_words == "provisional: nothing recorded changed"

@@ -272,6 +272,16 @@ def test_the_range_and_its_cost_are_shown_before_anything_is_queued(client: Flas
     assert (question["good"], question["bad"]) == (history.commit(0), history.commit(9))
 
 
+def test_a_preview_promises_no_cost_for_a_count_that_varies(client: FlaskClient) -> None:
+    varied = [history.report(number, history.OLD) for number in (12, 13)]
+    history.send(client, [history.with_faults(report, (607, 613, 610)) for report in varied])
+    text = read(client, "/bisects?" + urlencode({name: value for name, value in FORM.items() if name != "least"}))
+    assert "This count varies by ±3 faults between executions of one commit" in text
+    assert "if 10 runs of each end cannot tell them apart" in text
+    assert "OMP_NUM_THREADS=1" in text
+    assert "At most about" not in text
+
+
 def test_a_preview_warns_of_ends_that_do_not_differ(client: FlaskClient) -> None:
     text = read(client, "/bisects?" + urlencode(FORM | {"bad": history.commit(3)}))
     assert "Both ends have the same level, 2,239 faults" in text

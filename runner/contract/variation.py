@@ -1,0 +1,25 @@
+"""What usually makes a count vary from execution to execution, and what makes it repeat. Pure."""
+
+from collections.abc import Collection
+
+GO = (
+    "Go's garbage collector and threads move it: with `GOGC=off` and then `GOMAXPROCS=1` as well, a program that "
+    "allocates much varied by a tenth of a percent instead of by half."
+)
+USUAL = (
+    "Threads move it, for they take memory in an order that nobody controls (`OMP_NUM_THREADS=1`, "
+    "`RAYON_NUM_THREADS=1`, or the program's own option for one); the garbage collector of Go (`GOGC=off`, "
+    "`GOMAXPROCS=1`); and sizes, seeds and work that depend on chance or time (fix them)."
+)
+_GO_TOOL = "tool.go"
+
+
+def remedy(settings: Collection[str] = ()) -> str:
+    """Return what moves a count that varies, and what makes it repeat.
+
+    Parameters
+    ----------
+    settings
+        The names of the settings of a run, which tell what its program is built with; empty where that is unknown.
+    """
+    return GO if _GO_TOOL in settings else USUAL
