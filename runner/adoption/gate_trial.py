@@ -8,7 +8,7 @@ from runner.contract.report import Revision
 from runner.errors import FaultwatchError
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
-from runner.subject.sandbox_needs import hidden, needs
+from runner.subject.sandbox_needs import NO_NETWORK, hidden, needs
 from runner.workload import Workload
 from runner.workload.own_places import build_variables
 
@@ -57,6 +57,9 @@ def try_gate(
         readable = tuple(_portable(Path(folder)) for folder in shown.readable)
         _, build = replace(builder, sandbox=shown).build(repository, revision.commit, workload)
     except BuildFailure as failure:
+        # What the message says to fill is shown as soon as it is there.
+        unfilled = [need.folder for need in needs((), environment) if not need.folder.exists()]
+        readable = (*readable, *map(_portable, unfilled)) if NO_NETWORK in failure.message else readable
         return GateTrial(readable, failure.build.seconds, failure.message, failure.build.log)
     except FaultwatchError as error:
         return GateTrial(problem=f"{error.what}" + (f" ({error.remedy})" if error.remedy else ""))

@@ -72,6 +72,7 @@ def command(
     from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.gate_trial import GateTrial
     from runner.adoption.sources import sources_of
+    from runner.adoption.systems.python import filling
     from runner.subject.repository import Repository, open_repository
     from runner.workload import load_workload
 
@@ -115,7 +116,7 @@ def command(
         show=lambda: _show(
             reports,
             written,
-            [*remarks, *_gate_remarks(gate, file)],
+            [*remarks, *_gate_remarks(gate, file, filling(sources, " ".join(workload.build.command or ())))],
             file,
             f"{_last_commits(repository)} --repo {shlex.quote(repo)}".strip(),
         ),
@@ -224,10 +225,19 @@ def _gate_tried(
     return trial
 
 
-def _gate_remarks(gate: "GateTrial", file: "CiFile | None") -> list[str]:
-    """Return what the gate's host needs."""
+def _gate_remarks(gate: "GateTrial", file: "CiFile | None", filling: str) -> list[str]:
+    """Return what the gate's host needs.
+
+    Parameters
+    ----------
+    filling
+        The command that downloads what pip installs; empty if it installs nothing.
+    """
+    from runner.subject.sandbox_needs import NO_NETWORK
+
     if gate.problem:
-        return [_GATE_FAILS.format(gate.problem)]
+        fill = [f"This downloads what pip installs: `{filling}`"] if filling and NO_NETWORK in gate.problem else []
+        return [_GATE_FAILS.format(gate.problem), *fill]
     if not gate.readable:
         return []
     setting = f"FAULTWATCH_SANDBOX_READ={':'.join(gate.readable)}"

@@ -82,15 +82,20 @@ def _proposals(first: "FirstMeasurement", build: str | None, missing: tuple[str,
     from runner.adoption.tools_found import with_tools
     from runner.subject.packages import GO, GO_OBJECTS, managers_of
 
+    proposals = detect(first.sources)
     if build is not None:
         used = managers_of([build])
-        tools = tuple(word for manager in used for word in manager.programs[:1] if word != "pip")
-        variables = {manager.variable: manager.folder for manager in used}
-        objects = GO_OBJECTS if GO in used else {}
-        least = next((proposal.least for proposal in detect(first.sources) if proposal.least), {})
-        proposals = [BuildProposal("your command", build, tools, {**variables, **objects}, least=least)]
-    else:
-        proposals = detect(first.sources)
+        proposals = [
+            BuildProposal(
+                "your command",
+                build,
+                tuple(word for manager in used for word in manager.programs[:1] if word != "pip"),
+                {manager.variable: manager.folder for manager in used} | (GO_OBJECTS if GO in used else {}),
+                least=next((proposal.least for proposal in proposals if proposal.least), {}),
+                # Whichever way it builds, it runs what reads the version from the history.
+                git=any(proposal.git for proposal in proposals),
+            )
+        ]
     if not proposals:
         raise FaultwatchError(
             f"{first.repository.path} has no build system that init knows ({KNOWN})",

@@ -284,10 +284,18 @@ def _open_local(path: Path, *, named: bool) -> Repository:
     origin = ""
     with suppress(GitError):  # It has no remote of this name.
         origin = run_git("config", "--get", "remote.origin.url", git_dir=top).strip()
-    name = _last_part(origin).strip(".")
-    # The folder of a mirror on this host may say nothing, but its clone has the name of the project.
-    nameless = name in _NAMELESS and origin.startswith(("/", "file://"))
-    return Repository(path.resolve(), safe_name(_last_part(top) if nameless or not name else name), bare=bare)
+    return Repository(path.resolve(), safe_name(_name_of(origin) or _name_of(top)), bare=bare)
+
+
+def _name_of(address: str) -> str:
+    """Return what people call the repository at an address or path; empty if that says nothing.
+
+    A mirror on this host may be a folder ``repo`` in one of the project's name. Its clones are named as it is.
+    """
+    name = _last_part(address).strip(".")
+    place = Path(address.removeprefix("file://"))
+    is_mirror = name in _NAMELESS and place.is_absolute() and is_git_directory(place)
+    return place.parent.name if is_mirror else name
 
 
 def _last_part(address: str) -> str:

@@ -117,7 +117,7 @@ def _without_network(
         fill = f" {_named(empty)} is empty: have {used[0].filling} fill it" if empty else ""
         show = f" it does not show {_named(unseen)}" if unseen else ""
         unseen = [*unseen, *(need for need in empty if not _is_shown(str(need.folder), sandbox))]
-        setting = f": {_setting(sandbox, unseen)}" if unseen else ""
+        setting = f"{', and' if empty else ':'} {_setting(sandbox, unseen)}" if unseen else ""
         return f", and{' and'.join(part for part in (show, fill) if part)}{setting}"
     if used:
         places = ", ".join(f"{environment[manager.variable]} ({manager.variable})" for manager in used)

@@ -60,7 +60,7 @@ KINDS = {
     "cmake": Kind("cmake", "cmake gcc libc6-dev make", "build/program"),
     "cargo": Kind("cargo", "cargo", "target/release/program"),
     "go": Kind("go", "golang-go", "bin/program"),
-    "python": Kind("python_extension", "gcc python3-dev python3-venv", "venv/bin/run"),
+    "python": Kind("python_extension", "gcc python3-dev python3-venv", "venv/bin/python -m package"),
 }
 WALKS = [
     *((suite, kind, "you") for suite in ("trixie", "noble") for kind in KINDS),

@@ -26,7 +26,7 @@ CASES = {
     "go": "bin/program",
     "in_tree": "./program",
     "meson": "build/program",
-    "python_extension": "venv/bin/run",
+    "python_extension": "venv/bin/python -m package",
 }
 """By project: the command that init chooses."""
 FAST = ("in_tree",)

@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -18,6 +19,8 @@ _REQUIREMENTS = "requirements.txt"
 _PYTHON = "venv/bin/python"
 _SHARED = "python3 -m venv --system-site-packages"
 _SCRIPTS = re.compile(r"\bscripts\s*=\s*\[([^\]]*)\]")
+_INSTALL = re.compile(r"\bpip3? install\b([^&|;]*)")
+_FILES = ("-r", "--requirement")
 _SIDE = re.compile(r"^(bench(mark)?s?|scripts?|tools?|testing|doc|examples?|tasks?|ci)$")
 """Packages that only help to develop the project."""
 
@@ -78,6 +81,23 @@ def _build_requirements(project: dict[str, Any]) -> list[str]:
     # A marker can be written with either kind of quotes; single ones surround the whole command.
     plain = [str(name).replace("'", '"') for name in names]
     return [json.dumps(name) for name in plain if name.isprintable() and not any(sign in name for sign in "$`\\{}")]
+
+
+def filling(sources: Sources, command: str) -> str:
+    """Return the command that downloads what a build installs with pip, and what builds that; empty if none does."""
+    install = _INSTALL.search(command)
+    if install is None:
+        return ""
+    words = [word.strip("\"'") for word in install[1].split()]
+    named = [f"-r {after}" if word in _FILES else word for word, after in pairwise([*words, ""]) if _is_named(word)]
+    files = {after for word, after in pairwise(words) if word in _FILES}
+    named = [word for word in named if word not in files]
+    needed = [*named, *_build_requirements(_project(sources))] if "." in named else named
+    return f"python3 -m pip download --dest {PIP.folder.replace('{home}', '~')} {' '.join(needed)}" if named else ""
+
+
+def _is_named(word: str) -> bool:
+    return word in _FILES or not word.startswith("-")
 
 
 def leads(sources: Sources) -> bool:

@@ -13,6 +13,7 @@ from runner.cli.init import command
 from runner.cli.questions import Questions
 from runner.contract.report import Build
 from runner.errors import FaultwatchError
+from tests.runner.adoption.listings import listing
 
 ALONE, BENCHMARK = RunProposal("bin/x --version", idle=True), RunProposal("bin/benchmarks")
 MISSING = "`python3 heat.py` ended with exit code 1: ModuleNotFoundError: No module named 'numpy'"
@@ -102,3 +103,16 @@ def test_the_reason_names_the_module_that_is_missing(monkeypatch: pytest.MonkeyP
     assert "python3 heat.py: " in error.value.what
     assert MISSING in error.value.what
     assert "venv/bin/pip install numpy" in (error.value.remedy or "")
+
+
+def test_a_named_build_gets_what_the_files_say_of_the_project() -> None:
+    files = {"go.mod": "module m\n\ngo 1.13\n", "main.go": "package main\n\nfunc main() {}\n"}
+    first = cast("FirstMeasurement", type("", (), {"sources": listing(files)}))
+    (named,) = init_choice._proposals(first, "sh -c 'cd x && go build'", ())
+    assert (named.tools, named.least) == (("go",), {"go": "1.13"})
+    assert {"GOMODCACHE", "GOCACHE"} <= set(named.environment)
+    files = {"pyproject.toml": '[build-system]\nrequires = ["setuptools-scm"]\n', "p/__init__.py": ""}
+    first = cast("FirstMeasurement", type("", (), {"sources": listing(files)}))
+    (named,) = init_choice._proposals(first, "venv/bin/pip install .", ())
+    assert named.git, "whichever way it builds, it reads the version from the history"
+    assert "PIP_FIND_LINKS" in named.environment

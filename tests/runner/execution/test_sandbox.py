@@ -273,3 +273,20 @@ def test_a_tool_that_reads_what_strangers_wrote_can_do_nothing_else(confined: bo
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "secret", "seen"]
     interfaces = tried("cat", "/proc/net/dev").stdout.splitlines()[2:]
     assert all(line.strip().startswith("lo:") for line in interfaces)
+
+
+def test_a_cache_that_is_hidden_is_an_empty_folder_with_only_what_is_shown_in_it(box: Sandbox, home: Path) -> None:
+    cache, tree = home / "cache", home / "tree"
+    for folder in (cache / "packages", cache / "private", tree):
+        folder.mkdir(parents=True)
+    shown = replace(box, empty=(str(cache),), readable=(str(cache / "packages"), str(home / "nothing")))
+    script = f"ls {cache}; touch {cache}/made && echo written; touch {cache}/packages/made || echo refused"
+    done = execute_confined(["sh", "-c", script], sandbox=shown, tree=tree, environment=BASE_VARIABLES, timeout=30)
+    assert [line for line in done.output.splitlines() if "touch" not in line] == ["packages", "written", "refused"]
+    assert sorted(entry.name for entry in cache.iterdir()) == ["packages", "private"]
+
+
+def test_folders_to_show_may_begin_with_the_home(box: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("FAULTWATCH_SANDBOX_READ", "~/packages:/opt/x")
+    assert sandbox().readable == (f"{home}/packages", "/opt/x")

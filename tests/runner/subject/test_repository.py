@@ -94,7 +94,6 @@ def test_clones_an_address_once_and_brings_it_up_to_date(history: list[str], com
         ("https://someone:word@forge.example/group/project/", "project"),
         ("git@forge.example:project.git", "project"),
         ("/srv/git/project/.git", "project"),
-        ("/srv/mirrors/group+project/repo", "job-2"),
         ("https://forge.example/group/repo", "repo"),
         ("https://forge.example/group/pro ject;x", "pro-ject-x"),
         ("..", "job-2"),
@@ -111,6 +110,15 @@ def test_all_clones_of_a_project_are_one_subject(
     subprocess.run(["git", "-C", str(folder), "worktree", "repair"], check=True, capture_output=True)
     assert open_repository(str(folder), tmp_path / "cache").name == name
     assert open_repository(str(tmp_path / "elsewhere"), tmp_path / "cache").name == name
+
+
+def test_a_mirror_whose_folder_has_no_name_is_called_as_the_one_above_it(history: list[str], tmp_path: Path) -> None:
+    mirror, clone = tmp_path / "group+project" / "repo", tmp_path / "clone"
+    for command in (["--bare", tmp_path / "subject", mirror], [f"file://{mirror}", clone]):
+        subprocess.run(["git", "clone", "--quiet", *command], check=True)
+    subprocess.run(["git", "-C", mirror, "remote", "remove", "origin"], check=True)
+    assert open_repository(str(mirror), tmp_path / "cache").name == "group-project"
+    assert open_repository(str(clone), tmp_path / "cache").name == "group-project"
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,17 @@ def test_scripts_that_a_setup_file_installs_are_tried() -> None:
     assert "venv/bin/walk" in commands
 
 
+def test_what_a_command_of_the_users_own_installs_can_be_downloaded_before() -> None:
+    sources = listing({"pyproject.toml": '[build-system]\nrequires = ["setuptools>=80"]\n'})
+    begin = "python3 -m pip download --dest ~/.cache/faultwatch/pip "
+    for command, needed in {
+        "sh -c python3 -m venv venv && venv/bin/pip install --quiet -e .": '. "setuptools>=80"',
+        "venv/bin/python -m pip install -r requirements.txt numpy": "-r requirements.txt numpy",
+    }.items():
+        assert python.filling(sources, command) == begin + needed
+    assert python.filling(sources, "make") == ""
+
+
 def test_what_builds_a_python_package_is_kept_for_the_gate() -> None:
     project = (
         """[build-system]\nrequires = ["setuptools>=80", "tomli; python_version < '3.11'"]\n[project]\nname = "p"\n"""

@@ -1,0 +1,16 @@
+from dataclasses import replace
+
+import pytest
+
+from runner.cli.page_address import page_address
+from runner.settings import load_settings
+
+
+def test_a_page_is_on_the_service_that_is_named_else_on_the_one_to_start_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAULTWATCH_PORT", raising=False)
+    settings = replace(load_settings(), url=None)
+    assert page_address(settings, "/series/1") == "http://127.0.0.1:8080/series/1"
+    monkeypatch.setenv("FAULTWATCH_PORT", "9000")
+    assert page_address(settings, "/series/1") == "http://127.0.0.1:9000/series/1"
+    named = replace(settings, url="https://faults.example.org/")
+    assert page_address(named, "/api/v1/jobs/3/log") == "https://faults.example.org/api/v1/jobs/3/log"
