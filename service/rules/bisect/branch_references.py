@@ -4,8 +4,9 @@ Two commits can be compared to test some suspects if one contains the other and 
 suspect. So a commit that descends from the older end of a gap is compared with that end, a commit of a branch with a
 measured earlier one of the same branch, or with the commit at which the branch started, which is its merge base with
 the line. Where branches were merged crosswise, there may be no such start, unless what is missing from the best one is
-known to have moved nothing; and there is none in the range where the branch started before it. Then only commits of the
-branch can be compared with each other, and only between two such merges.
+known to have moved nothing, or it is known how much each of the commits before the branch moved; and there is none in
+the range where the branch started before it. Then only commits of the branch can be compared with each other, and only
+between two such merges.
 """
 
 from __future__ import annotations
@@ -33,13 +34,18 @@ class BranchReferences:
     measured
         The measured commits.
     innocent
-        Commits between measured ones that agree.
+        Commits that are known to have moved nothing.
+    known
+        Commits of which it is known how much they moved: nothing, or as much as a culprit.
     """
 
-    def __init__(self, graph: Graph, old: str, suspects: int, measured: Collection[str], innocent: int) -> None:
-        self._graph, self._innocent = graph, innocent
+    def __init__(
+        self, graph: Graph, old: str, suspects: int, measured: Collection[str], *, innocent: int, known: int
+    ) -> None:
+        self._graph, self._innocent, self._known = graph, innocent, known
         self._contained = graph.ancestries(suspects)
         start, self._old = 1 << graph.place[old], old
+        self._measured_ones = measured
         self._groups: dict[int, list[str]] = defaultdict(list)
         """The suspects that do not descend from ``old``, by what they contain besides suspects."""
         self._base_of: dict[str, int] = {}
@@ -92,8 +98,14 @@ class BranchReferences:
         return best if best is not None and covers[best] else None
 
     def _fork(self, base: int) -> str | None:
-        """Return a commit that contains exactly these commits, but for innocent ones; None if the range has none."""
+        """Return a commit that contains exactly these commits, but for innocent ones; None if the range has none.
+
+        The good end serves as well where it is known how much each of these commits moved.
+        """
         for commit in islice(reversed(list(self._graph.members(base))), _FORKS):
             if not base & ~self._graph.ancestry(commit) & ~self._innocent:
                 return commit
-        return None
+        graph = self._graph
+        others = base & ~graph.older
+        known = not graph.older & ~base and not others & ~self._known and graph.good in self._measured_ones
+        return graph.good if known else None

@@ -176,6 +176,8 @@ class _ExactSearch:
     culprits: dict[str, Culprit] = field(default_factory=dict)
     _taken: dict[str, Number] = field(default_factory=dict)
     _explained: dict[tuple[str, str], bool] = field(default_factory=dict)
+    _in_explained: int = 0
+    """The commits of the gaps that the culprits so far explain."""
 
     def differ(self, one: Number, other: Number) -> bool:
         """Return whether two levels differ by as much as matters."""
@@ -196,6 +198,8 @@ class _ExactSearch:
                 results = [self.explain(low, high) for low, high in halves]  # All of them, so that all gaps open.
                 complete = all(results)
             self._explained[old, new] = complete
+            if complete:
+                self._in_explained |= suspects
         return self._explained[old, new]
 
     def first_gap(self, old: str, new: str) -> None:
@@ -261,7 +265,10 @@ class _ExactSearch:
         """Explain a gap within which no commit that descends from ``old`` is measured."""
         if suspects.bit_count() > LARGE and (tests := self._tests_on_line(old, new, suspects)):
             return self._open_gap(suspects, tests)
-        references = BranchReferences(self.graph, old, suspects, self.values.keys(), self._innocent)
+        innocent = self._innocent
+        references = BranchReferences(
+            self.graph, old, suspects, self.values.keys(), innocent=innocent, known=innocent | self._separated
+        )
         complete, cleared = self._explain_branches(new, suspects, references)
         if not complete:
             return False
@@ -326,14 +333,20 @@ class _ExactSearch:
 
     @property
     def _innocent(self) -> int:
-        """The commits between two measured ones that agree, but for the culprits so far."""
-        return self._in_agreement & ~self._suspected
+        """The commits between two measured ones that agree, or in a gap that is explained, but for the culprits so far."""
+        return (self._in_agreement | self._in_explained) & ~self._suspected
 
     @property
     def _suspected(self) -> int:
         """The candidates of the culprits so far."""
         candidates = {commit for culprit in self.culprits.values() for commit in culprit.candidates}
         return sum(1 << self.graph.place[commit] for commit in candidates)
+
+    @property
+    def _separated(self) -> int:
+        """The culprits so far that are not named together with other commits."""
+        alone = (name for name, culprit in self.culprits.items() if culprit.candidates == (name,))
+        return sum(1 << self.graph.place[name] for name in alone)
 
     @cached_property
     def _agreements(self) -> list[tuple[str, int]]:

@@ -12,7 +12,8 @@ def graph(*rows: str) -> Graph:
 
 def references(of: Graph, old: str, measured=(), innocent=()) -> BranchReferences:
     suspects = of.ancestry(of.bad) & ~of.ancestry(old)
-    return BranchReferences(of, old, suspects, measured, sum(1 << of.place[commit] for commit in innocent))
+    harmless = sum(1 << of.place[commit] for commit in innocent)
+    return BranchReferences(of, old, suspects, measured, innocent=harmless, known=harmless)
 
 
 def test_a_commit_of_the_line_is_compared_with_the_older_end_and_one_of_a_branch_with_its_start():

@@ -57,6 +57,18 @@ def test_hosts_that_end_in_any_order_find_all_culprits_and_measure_nothing_twice
     assert {culprit.commit for culprit in answer.culprits} == set(culprits)
 
 
+def test_a_culprit_that_merges_older_branches_crosswise_is_told_from_the_merge_after_it():
+    parents = {
+        **{"c1": ("c0",), "c2": ("c0",), "c3": ("c0",), "c4": ("c0", "c1"), "c5": ("c1",)},
+        **{"c6": ("c2", "c3", "c4"), "c7": ("c3", "c4", "c5"), "c8": ("c4", "c6", "c7")},
+    }
+    nodes = tuple(Node(commit=commit, parents=before) for commit, before in parents.items())
+    answer, _ = lead(search, ask(nodes), levels(nodes, {"c1": 1, "c7": 2, "c2": 4}))
+    assert {culprit.commit: culprit.candidates for culprit in answer.culprits} == {
+        name: (name,) for name in ("c1", "c2", "c7")
+    }
+
+
 def test_a_host_measures_between_what_the_others_measure():
     nodes = line(1200)
     seen = [Observation(commit="c0", value=1), Observation(commit="c1200", value=2)]
