@@ -333,7 +333,7 @@ class _ExactSearch:
 
     @property
     def _innocent(self) -> int:
-        """The commits between two measured ones that agree, or in a gap that is explained, but for the culprits so far."""
+        """The commits between two measured ones that agree, or in an explained gap, but for the culprits so far."""
         return (self._in_agreement | self._in_explained) & ~self._suspected
 
     @property
