@@ -121,13 +121,12 @@ def booted(name: str, hardware: Sequence[str], key: Key, seconds: float) -> Iter
         )
         guest = Guest(name, "127.0.0.1", port, key, lambda: process.poll() is None, monitor)
         try:
-            try:
-                guest.wait(seconds)
-            except NotUp as error:
-                if console.exists():
-                    error.add_note(console.read_text(errors="replace")[-2000:])
-                raise
+            guest.wait(seconds)
             yield guest
+        except BaseException as error:
+            if console.exists():
+                error.add_note(console.read_text(errors="replace")[-2000:])
+            raise
         finally:
             ended(process, signal.SIGTERM)
 
