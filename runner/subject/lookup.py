@@ -1,6 +1,8 @@
 """Finds the repository that a workload measures, and the workload of a name in it."""
 
 from collections.abc import Iterator
+from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 
 from runner.errors import FaultwatchError
@@ -9,7 +11,7 @@ from runner.subject.registry import find_subject
 from runner.subject.repository import Repository, open_repository
 from runner.subject.shipped_workloads import shipped_repository
 from runner.workload import Workload, load_workload
-from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload, is_path
+from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload, is_path, shipped_names
 
 _MOST_FILES = 100
 """Workload files of a repository among which a name is looked for."""
@@ -32,16 +34,25 @@ def workload_and_repository(
     if not workload_name:
         workload = find_workload(_own_workload(repository.path if repository else Path.cwd()))
     else:
-        workload = _own_of_name(workload_name, repository, settings) or find_workload(workload_name)
+        workload = _named(workload_name, repository or _current_repository(settings), settings)
     return workload, repository or _repository_of(workload, settings)
 
 
-def _own_of_name(name: str, repository: Repository | None, settings: Settings) -> Workload | None:
-    """Return the workload that a repository, or that of the current folder, calls by a name; None for a path."""
-    if is_path(name):
-        return None
-    repository = repository or _current_repository(settings)
-    return workload_of_name(name, repository, settings) if repository else None
+def _named(name: str, repository: Repository | None, settings: Settings) -> Workload:
+    """Return the workload at a path, or that a repository or Faultwatch itself calls by a name."""
+    if is_path(name) or not repository:
+        return find_workload(name)
+    own = workload_of_name(name, repository, settings)
+    if own or name in shipped_names():
+        return own or find_workload(name)
+    names = sorted({workload.name for workload in _workloads("", repository, settings)})
+    if not names:
+        return find_workload(name)
+    near = get_close_matches(name, names, n=1)
+    raise FaultwatchError(
+        f"{name}: no such file or folder, and {repository.name} has no workload of that name",
+        f"did you mean {near[0]!r}?" if near else f"its workloads: {', '.join(names)}",
+    )
 
 
 def workload_of_name(name: str, repository: Repository, settings: Settings) -> Workload | None:
@@ -49,14 +60,13 @@ def workload_of_name(name: str, repository: Repository, settings: Settings) -> W
 
     None if there is none. A file that cannot be read has no name.
     """
+    return next((workload for workload in _workloads(name, repository, settings) if workload.name == name), None)
+
+
+def _workloads(name: str, repository: Repository, settings: Settings) -> Iterator[Workload]:
     for file in _workload_files(name, repository, settings):
-        try:
-            workload = load_workload(file)
-        except FaultwatchError:
-            continue
-        if workload.name == name:
-            return workload
-    return None
+        with suppress(FaultwatchError):
+            yield load_workload(file)
 
 
 def _workload_files(name: str, repository: Repository, settings: Settings) -> Iterator[Path]:

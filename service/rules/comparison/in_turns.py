@@ -17,7 +17,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Reading, Report, Side, Status, Verdict, metric
+from runner.contract import (
+    Comparison,
+    ComparisonRequest,
+    Kind,
+    MetricVerdict,
+    Reading,
+    Report,
+    Side,
+    Status,
+    Verdict,
+    metric,
+)
 from runner.contract.comparison import differing
 from runner.contract.judging import Judging
 from runner.contract.level import Number, majority, median
@@ -89,10 +100,13 @@ def _decide(name: str, pairs: Pairs, request: ComparisonRequest, error: float) -
     if missing or not pairs:
         return _absent(name, missing, request)
     counted = all(reading.status is Status.COUNTED for reading in (*base.readings(name), *head.readings(name)))
-    if metric(name).exact and counted:
+    if metric(name).kind is Kind.COUNT and counted:
         repeating = rules.repeats(base.values(name)) and rules.repeats(head.values(name))
-        if repeating or name not in judging.precision:
+        if metric(name).exact and (repeating or name not in judging.precision):
             return rules.decide_count(pairs, error, request.most)
+        # The host moves other counts as well, so equal ones show little. But two levels that repeat are not the same.
+        if repeating and (decision := rules.decide_count(pairs, error)).verdict is Verdict.CHANGED:
+            return decision
     return rules.decide_noisy(pairs, judging.smallest_change(name), error)
 
 

@@ -159,6 +159,14 @@ def test_a_folder_that_cannot_be_written_is_told(subject: str, tmp_path: Path) -
     assert "FAULTWATCH_HOME" in done.stderr
 
 
+@pytest.mark.parametrize(("name", "said"), [("scrip", "did you mean 'script'?"), ("other", "its workloads: script")])
+def test_a_misspelt_workload_is_told_with_those_of_the_repository(
+    name: str, said: str, commit: Run, subject: str, tmp_path: Path
+) -> None:
+    commit("Describe the workload", **{"workload.toml": WORKLOAD.replace("{command}", GOOD)})
+    assert_one_clear_line(faultwatch("measure", name, "--repo", subject, home=tmp_path), said)
+
+
 @pytest.mark.parametrize("command", [("runner", "workloads"), ("service", "config")])
 def test_an_error_of_faultwatch_is_not_the_answer_no(command: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import json\njson.dumps = lambda *_, **__: 1 / 0\n")

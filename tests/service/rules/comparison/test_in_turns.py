@@ -52,6 +52,15 @@ def test_enough_samples_that_agree_on_each_side_are_the_same() -> None:
     assert of(comparison, "minor-faults").sentence == "The count is the same in 20 of 20 and 20 of 20 samples."
 
 
+def test_counts_that_are_only_shown_are_not_called_the_same_beside_one_that_changed() -> None:
+    base = {name: [379_845] * ENOUGH for name in ("minor-faults", "page-faults", "cgroup:pgfault")}
+    comparison = compared(base, {name: [379_844] * ENOUGH for name in base})
+    assert {name: of(comparison, name).verdict for name in base} == dict.fromkeys(base, CHANGED)
+    switches = [3, 7, 2, 9, 4] * 4
+    shown = of(compared({"context-switches": switches}, {"context-switches": switches}), "context-switches")
+    assert shown.verdict is not CHANGED
+
+
 @pytest.mark.parametrize("level", [0, 10_000, 1_000_000, 2**63])
 def test_one_fault_more_is_a_change_once_it_is_sure(level: int) -> None:
     assert faults([level] * 4, [level + 1] * 4).verdict is MORE
