@@ -181,10 +181,34 @@ static void end_children(int say)
         dprintf(channel, "outlived %s\n", *names ? names : "?");
 }
 
-/* Wait until nothing of the program is left. */
-static void settle(void)
+/* Return whether the program, which has ended, left processes behind that still run. */
+static int has_left_any(pid_t program)
 {
-    for (int waited = 0; waited < 4 * PATIENCE;) {
+    char children[4096], path[100];
+    int left = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
+    get(path, children, sizeof children);
+    for (char *next, *word = children; ; word = next) {
+        long pid = strtol(word, &next, 10);
+        if (next == word)
+            return left;
+        left |= pid != program && waitpid((pid_t)pid, NULL, WNOHANG) == 0;
+    }
+}
+
+/* Wait for what the program left behind, for a while; return how many milliseconds that took. */
+static int wait_for_others(pid_t program)
+{
+    int waited = 0;
+    for (; waited < PATIENCE && has_left_any(program); waited++)
+        usleep(1000);
+    return waited;
+}
+
+/* Wait until nothing of the program is left, after some milliseconds of waiting. */
+static void settle(int waited)
+{
+    while (waited < 4 * PATIENCE) {
         pid_t ended = waitpid(-1, NULL, WNOHANG);
         if (ended < 0 && errno == ECHILD)
             return;
@@ -244,11 +268,17 @@ int main(int count, char **words)
     int status;
     struct rusage used;
     struct timespec end;
-    while (wait4(program, &status, 0, &used) < 0)
+    siginfo_t ended;
+    while (waitid(P_PID, (id_t)program, &ended, WEXITED | WNOWAIT) < 0)
         if (errno != EINTR)
             refuse("waiting");
     clock_gettime(CLOCK_MONOTONIC, &end);
-    settle();
+    /* perf counts only for as long as the program is there, if only as a zombie. */
+    int waited = wait_for_others(program);
+    while (wait4(program, &status, 0, &used) < 0)
+        if (errno != EINTR)
+            refuse("waiting");
+    settle(waited);
     dprintf(channel, "ended %d %lld %lld %ld %lld %ld\n", status, microseconds(used.ru_utime),
             microseconds(used.ru_stime), used.ru_maxrss, end.tv_sec * 1000000000LL + end.tv_nsec,
             used.ru_minflt + used.ru_majflt);
