@@ -25,7 +25,7 @@ bp = page_blueprint("matrix")
 _METRICS = [name for name, entry in CATALOGUE.items() if entry.judged]
 _ALSO = ["throughput", "sys-percent", "elapsed", "max-rss", "faults-per-operation", "scaling-efficiency"]
 _EFFICIENCY = "scaling-efficiency"
-_ROWS = 200
+_ROWS = 100
 _SHADES = 4
 
 
