@@ -102,7 +102,8 @@ def show_one(job_id: int, as_json: bool) -> None:
     from runner.cli.page_address import page_address
     from runner.reporting.embedded import connect
 
-    with connect(load_settings()) as service:
+    settings = load_settings()
+    with connect(settings) as service:
         job = service.job(job_id)
     if as_json:
         click.echo(job.model_dump_json(indent=2))
@@ -111,7 +112,6 @@ def show_one(job_id: int, as_json: bool) -> None:
     for step in job.course:
         _print(f"  {step.at:%Y-%m-%d %H:%M:%S}  {step.state:10}  {step.by}  {step.sentence}")
     if job.log_url:
-        settings = load_settings()
         _print(f"  log: {page_address(settings, job.log_url) if job.log_url.startswith('/') else job.log_url}")
 
 

@@ -42,16 +42,17 @@ def _named(name: str, repository: Repository | None, settings: Settings) -> Work
     """Return the workload at a path, or that a repository or Faultwatch itself calls by a name."""
     if is_path(name) or not repository:
         return find_workload(name)
-    own = workload_of_name(name, repository, settings)
-    if own or name in shipped_names():
-        return own or find_workload(name)
-    names = sorted({workload.name for workload in _workloads("", repository, settings)})
-    if not names:
+    names = set()
+    for workload in _workloads(name, repository, settings):
+        if workload.name == name:
+            return workload
+        names.add(workload.name)
+    if not names or name in shipped_names():
         return find_workload(name)
     near = get_close_matches(name, names, n=1)
     raise FaultwatchError(
         f"{name}: no such file or folder, and {repository.name} has no workload of that name",
-        f"did you mean {near[0]!r}?" if near else f"its workloads: {', '.join(names)}",
+        f"did you mean {near[0]!r}?" if near else f"its workloads: {', '.join(sorted(names))}",
     )
 
 

@@ -45,7 +45,6 @@ class BranchReferences:
         self._graph, self._innocent, self._known = graph, innocent, known
         self._contained = graph.ancestries(suspects)
         start, self._old = 1 << graph.place[old], old
-        self._measured_ones = measured
         self._groups: dict[int, list[str]] = defaultdict(list)
         """The suspects that do not descend from ``old``, by what they contain besides suspects."""
         self._base_of: dict[str, int] = {}
@@ -107,5 +106,5 @@ class BranchReferences:
                 return commit
         graph = self._graph
         others = base & ~graph.older
-        known = not graph.older & ~base and not others & ~self._known and graph.good in self._measured_ones
+        known = not graph.older & ~base and not others & ~self._known
         return graph.good if known else None
