@@ -73,6 +73,7 @@ def command(
     from runner.adoption.gate_trial import GateTrial
     from runner.adoption.sources import sources_of
     from runner.adoption.systems.python import filling
+    from runner.adoption.version_from_git import version_remark
     from runner.subject.repository import Repository, open_repository
     from runner.workload import load_workload
 
@@ -100,6 +101,7 @@ def command(
             ("", kept, []) if kept else _proposed(first, questions, build_command, run_command, missing)
         )
         reports = _measured(first, workload)
+    remarks.append(version_remark(sources, workload.build.environment, git=workload.build.git))
     written = []
     if text:
         written += _write_workload(top, text, questions, replace=rejected)

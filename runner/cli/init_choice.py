@@ -80,20 +80,24 @@ def _proposals(first: "FirstMeasurement", build: str | None, missing: tuple[str,
     from runner.adoption.detection import KNOWN, detect
     from runner.adoption.proposal import BuildProposal
     from runner.adoption.tools_found import with_tools
+    from runner.adoption.version_from_git import version_from_git
     from runner.subject.packages import GO, GO_OBJECTS, managers_of
 
     proposals = detect(first.sources)
     if build is not None:
         used = managers_of([build])
+        # Whichever way it builds, it runs what reads the version from the history.
+        read = version_from_git(first.sources, *(proposal.system for proposal in proposals))
         proposals = [
             BuildProposal(
                 "your command",
                 build,
                 tuple(word for manager in used for word in manager.programs[:1] if word != "pip"),
-                {manager.variable: manager.folder for manager in used} | (GO_OBJECTS if GO in used else {}),
+                {manager.variable: manager.folder for manager in used}
+                | (GO_OBJECTS if GO in used else {})
+                | dict(read.variables),
                 least=next((proposal.least for proposal in proposals if proposal.least), {}),
-                # Whichever way it builds, it runs what reads the version from the history.
-                git=any(proposal.git for proposal in proposals),
+                git=read.git,
             )
         ]
     if not proposals:
