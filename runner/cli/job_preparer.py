@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.cli.workbench import prepare_workbench
-from runner.contract.job import Job
+from runner.contract.job import BisectQuestion, Job, ProfileQuestion, Question
 from runner.errors import FaultwatchError
 from runner.host.lock import HostTurn
 from runner.jobs.claimed_job import ClaimedJob
@@ -13,6 +13,7 @@ from runner.measuring.preflight import wants_sandbox
 from runner.reporting.client import Service
 from runner.settings import Settings
 from runner.subject.lookup import workload_of_name
+from runner.subject.presence import refuse_incomplete
 from runner.subject.registry import SubjectEntry, find_subject
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload
@@ -43,7 +44,7 @@ class JobPreparer:
         Raises
         ------
         FaultwatchError
-            The host does not know the repository, the workload or the case.
+            The host does not know the repository, the workload, the case or a revision.
         """
         question, entry = job.question, find_subject(self.settings, job.question.subject)
         location = self.repo or question.repository or entry.repository
@@ -54,6 +55,8 @@ class JobPreparer:
             )
         repository = replace(open_repository(location, self.settings.clones), name=question.subject)
         workload = self._workload(job, repository, entry)
+        case = one_case(workload, (), (question.case,))
+        refuse_incomplete(repository, workload, [repository.revision(name) for name in _revisions(question)])
         variables = tuple(f"{name}={value}" for name, value in question.variables.items())
         confined = wants_sandbox(self.confined, repository, self.settings)
         workbench = prepare_workbench(self.settings, variables, turn=self.turn, confined=confined)
@@ -61,7 +64,7 @@ class JobPreparer:
             question=question,
             repository=repository,
             workload=workload,
-            case=one_case(workload, (), (question.case,)),
+            case=case,
             bench=workbench.bench,
             builder=workbench.builder,
             settings=self.settings,
@@ -79,6 +82,17 @@ class JobPreparer:
         if Path(registered).is_file() and (workload := find_workload(registered)).name == name:
             return workload
         return workload_of_name(name, repository, self.settings) or find_workload(name)
+
+
+def _revisions(question: Question) -> list[str]:
+    """Return the revisions that a question names, the one that has to be measured first."""
+    match question:
+        case BisectQuestion():
+            return [question.bad, question.good]
+        case ProfileQuestion(against=str(against)):
+            return [question.revision, against]
+        case _:
+            return [question.revision]
 
 
 def _inside(repository: Repository, path: str) -> Workload:

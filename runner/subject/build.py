@@ -172,7 +172,7 @@ class Builder:
 
     def _key(self, repository: Repository, commit: str, workload: Workload) -> str:
         path = build_path(workload)
-        tools = build_knobs(workload.build.command or (), workload.build.needs, path)
+        tools = build_knobs(workload.build.command or (), workload.build.needs, path, workload.build.environment)
         host = {**self.machine, **library_knobs(Tree()), **tools}
         # The result file is not part of the tree's fingerprint. Nothing else of [run] matters to a build.
         made_by = [workload.build.identity, workload.run.output_file]
