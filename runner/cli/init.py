@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runner.cli.activity import activity
+from runner.cli.arguments import workload_argument
 from runner.cli.options import options, result_options, sandbox_option
 from runner.cli.questions import Questions
 from runner.cli.result import give_result
@@ -41,7 +42,8 @@ _GATE_FAILS = "The gate builds in a sandbox without a network, and there this do
 
 @click.command(name="init")
 @options(
-    click.option("--repo", default=".", metavar="PATH", help="The repository to adopt. Default: the current folder."),
+    workload_argument,
+    click.option("--repo", metavar="PATH", help="The repository to adopt. Default: that of WORKLOAD, or of the folder."),
     click.option("--yes", "-y", is_flag=True, help="Ask nothing, and take every default. Existing files are kept."),
     click.option("--build", "build_command", metavar="COMMAND", help="How to build. Default: as the files suggest."),
     click.option("--run", "run_command", metavar="COMMAND", help="What to measure. Default: a program that was built."),
@@ -54,7 +56,8 @@ _GATE_FAILS = "The gate builds in a sandbox without a network, and there this do
     result_options,
 )
 def command(
-    repo: str,
+    workload_name: str | None,
+    repo: str | None,
     yes: bool,
     build_command: str | None,
     run_command: str | None,
@@ -65,10 +68,12 @@ def command(
 ) -> None:
     """Propose a workload.toml for a repository, build and measure its last commit, and write a file for its CI.
 
-    The build system is detected: CMake, Meson, Autotools, Make, Cargo, Go, Python or Fortran. Every question has a
+    If the repository has a workload.toml, such as one that you wrote for a driver, or if WORKLOAD names one or its
+    folder, it is kept: it is measured, and only the file for the CI is written. The build system is detected: CMake, Meson, Autotools, Make, Cargo, Go, Python or Fortran. Every question has a
     default. No existing file is replaced unless you say so. Exit code 1 if the program was not measured.
     """
     from runner.adoption.ci_files import Ci, ci_file, detect_ci
+    from runner.adoption.existing_workload import folder_of, workload_place
     from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.gate_trial import GateTrial
     from runner.adoption.sources import sources_of
@@ -77,20 +82,26 @@ def command(
     from runner.subject.repository import Repository, open_repository
     from runner.workload import load_workload
 
+    new = bool(build_command or run_command)
+    if new and workload_name:
+        raise click.UsageError("--build and --run are for a new workload file: leave them or WORKLOAD out.")
     _refuse_own_folder(build_command, run_command)
     settings = load_settings()
     questions = Questions(silent=yes)
-    found = open_repository(repo, settings.clones)
+    location = repo or (folder_of(workload_name) if workload_name else ".")
+    found = open_repository(location, settings.clones)
     top = _work_tree(found)
     repository = Repository(top, found.name)
     revision = repository.revision("HEAD")
     sources = sources_of(repository, revision.commit)
-    existing = top / WORKLOAD_FILE
+    existing = top / WORKLOAD_FILE if new else workload_place(repository, top, workload_name)
     kept: Workload | None = None
     rejected = False
-    if existing.exists() and not (build_command or run_command):
+    if existing.exists() and not new:
         say(f"{existing} exists")
-        kept = load_workload(existing) if questions.confirm("Keep it, and measure it?", default=True) else None
+        # Only a file at the top can be replaced by a new one.
+        keep = existing != top / WORKLOAD_FILE or questions.confirm("Keep it, and measure it?", default=True)
+        kept = load_workload(existing) if keep else None
         rejected = kept is None
     is_whole_needed = not (kept and kept.build.incomplete)
     missing = _submodules_missing(top, questions, kept) if is_whole_needed and sources.has(".gitmodules") else ()
@@ -107,12 +118,13 @@ def command(
         written += _write_workload(top, text, questions, replace=rejected)
     chosen = Ci(ci) if ci else _ask_ci(questions, detect_ci(sources, _remote(repository)))
     gate = GateTrial() if chosen is Ci.NONE or confined else _gate_tried(repository, revision, workload, settings)
-    file = ci_file(chosen, sources, workload=WORKLOAD_FILE, branch=_branch(repository), readable=gate.readable)
+    within = str(existing.relative_to(top))
+    file = ci_file(chosen, sources, workload=within, branch=_branch(repository), readable=gate.readable)
     if file:
         written += _write(top, file, questions)
     measured = any(report.samples for report in reports)
     give_result(
-        _document(top, written, reports, gate),
+        _document(top, existing, written, reports, gate),
         as_json=as_json,
         output_file=output_file,
         show=lambda: _show(
@@ -120,7 +132,7 @@ def command(
             written,
             [*remarks, *_gate_remarks(gate, file, filling(sources, " ".join(workload.build.command or ())))],
             file,
-            f"{_last_commits(repository)} --repo {shlex.quote(repo)}".strip(),
+            " ".join([*_typed(existing, top), *_last_commits(repository), "--repo", shlex.quote(location)]),
         ),
     )
     if not measured:
@@ -302,14 +314,16 @@ def _branch(repository: Any) -> str:
     return "main"
 
 
-def _document(top: Path, written: list[str], reports: "list[Report]", gate: "GateTrial") -> dict[str, Any]:
+def _document(
+    top: Path, workload: Path, written: list[str], reports: "list[Report]", gate: "GateTrial"
+) -> dict[str, Any]:
     from runner.adoption.exactness import exactness
     from runner.adoption.first_measurement import FAULTS
 
     counts = [report.values(FAULTS) for report in reports]
     return {
         "repository": str(top),
-        "workload": str(top / WORKLOAD_FILE),
+        "workload": str(workload),
         "written": written,
         "gate": {"readable": list(gate.readable), "problem": gate.problem},
         "exact": [exactness(values).exact if values else None for values in counts],
@@ -317,11 +331,19 @@ def _document(top: Path, written: list[str], reports: "list[Report]", gate: "Gat
     }
 
 
-def _last_commits(repository: Any) -> str:
-    """Return the range of the last ten commits, or of all after the first one; empty if there is only one."""
+def _typed(file: Path, top: Path) -> list[str]:
+    """Return how a command names a workload file; nothing for one at the top, which every command finds."""
+    if file.parent == top:
+        return []
+    here = Path.cwd()
+    return [shlex.quote(str(file.relative_to(here) if file.is_relative_to(here) else file))]
+
+
+def _last_commits(repository: Any) -> list[str]:
+    """Return the range of the last ten commits, or of all after the first one; nothing if there is only one."""
     commits = repository.git("rev-list", "--count", "--first-parent", "--max-count=11", "HEAD")
     before = int(commits) - 1
-    return f"HEAD~{before}..HEAD" if before else ""
+    return [f"HEAD~{before}..HEAD"] if before else []
 
 
 def _show(reports: "list[Report]", written: list[str], remarks: list[str], file: "CiFile | None", history: str) -> None:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from runner.adoption.first_measurement import FirstMeasurement, Tried
     from runner.adoption.proposal import BuildProposal, RunProposal
 
+_DRIVER = (
+    "for a library, write a small driver that uses it, with a workload.toml in a folder of its own; `faultwatch init "
+    "FOLDER` then measures it and writes the CI file"
+)
 _MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 
 
@@ -141,17 +145,19 @@ def _built(
                 raise FaultwatchError(
                     f"{first.revision.commit[:10]} cannot be checked out: {failure.message}"
                 ) from None
-            said = f"{lacks}; " * bool(lacks) + describe(failure)
-            say(f"this does not build: {said}")
+            before, said = said, f"{lacks}; " * bool(lacks) + describe(failure)
+            same = said.splitlines()[1:] == before.splitlines()[1:] != []
+            say("this does not build either, for the same reason" if same else f"this does not build: {said}")
             continue
         if first.runs(proposal, tree) or build is not None:
             say(f"built in {seconds.seconds:.1f} s" + (", from the cache" if seconds.cached else ""))
             return proposal, tree
-        said = "the build makes no program that could be run"
-        say(said)
+        before, said = said, "the build makes no program that could be run"
+        say(said if said != before else "nor does this one")
     remedy = "name the commands with --build and --run" if build is None else f"correct --build {shlex.quote(build)}"
+    remedy = f"{remedy}; or, {_DRIVER}"
     if missing:
-        remedy = f"fetch the submodules ({', '.join(missing)}), or {remedy}"
+        remedy = f"fetch the submodules ({', '.join(missing)}), or {remedy}, with `incomplete = true` in [build]"
     raise FaultwatchError(f"{first.repository.name} was not built: {said.splitlines()[0]}", remedy)
 
 
@@ -171,7 +177,7 @@ def _tried(first: "FirstMeasurement", proposal: "BuildProposal", tree: Path, run
 
 def _nothing_works(failures: "list[Tried]", run: str | None) -> FaultwatchError:
     first = failures[0]
-    tip = "name one with --run, such as --run './program --input FILE'"
+    tip = f"name one with --run, such as --run './program --input FILE'; or, {_DRIVER}"
     if module := _MODULE.search(first.problem):
         tip = (
             f"let the build install {module[1]}, such as --build \"sh -c 'python3 -m venv venv && venv/bin/pip install "

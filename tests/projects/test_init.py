@@ -137,6 +137,44 @@ def test_submodules_that_cannot_be_fetched_are_done_without(folder: Path) -> Non
     assert "incomplete = true" in done.stderr.splitlines()[-1]
 
 
+DRIVER = """
+[workload]
+name = "sums"
+[build]
+command = "sh -c 'make && cc -I. -o sums {workload}/sums.c library.o'"
+incomplete = true
+[run]
+command = "./sums"
+huge_pages = "never"
+"""
+
+
+def test_a_library_whose_submodules_are_missing_is_adopted_with_a_driver_of_ones_own(folder: Path) -> None:
+    project = Project(folder / "project")
+    (project.folder / "deps").mkdir()
+    project.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},deps")
+    library = {"Makefile": "library.o: library.c\n\tcc -c library.c\n", "library.c": "int one(void) { return 1; }\n"}
+    link = {".gitmodules": '[submodule "deps"]\n\tpath = deps\n\turl = https://[::1]:1/deps\n'}
+    project.commit("Start", library | link)
+    done = init(folder, "--yes")
+    assert done.returncode == 2
+    hint = done.stderr.splitlines()[-1]
+    assert "write a small driver" in hint
+    assert "`faultwatch init FOLDER`" in hint
+    assert "`incomplete = true`" in hint
+    place = project.folder / "faultwatch"
+    place.mkdir()
+    (place / "sums.c").write_text("int one(void);\nint main(void) { return one() - 1; }\n")
+    (place / "workload.toml").write_text(DRIVER)
+    done = init(folder, "--yes", "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["written"] == ["faultwatch-gate.sh"], "the workload file is kept"
+    assert result["gate"]["problem"] == ""
+    assert len(result["reports"][0]["samples"]) >= 3
+    assert "-- faultwatch/workload.toml " in (project.folder / "faultwatch-gate.sh").read_text()
+
+
 @pytest.mark.skipif(not shutil.which("curl"), reason="needs curl")
 def test_a_build_that_downloads_is_told_what_the_gate_lacks_though_it_was_named(folder: Path) -> None:
     project = Project(folder / "project")

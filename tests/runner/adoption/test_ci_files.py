@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from runner.adoption.ci_files import Ci, ci_file, detect_ci
+from runner.errors import FaultwatchError
 from tests.runner.adoption.listings import listing
 
 ROOT = Path(__file__).parents[3]
@@ -108,10 +109,10 @@ def test_what_the_gates_sandbox_has_to_show_is_set_only_where_there_is_something
     assert without
     assert "SANDBOX_READ" not in without.text
     assert "Folders outside" not in without.text
-    with pytest.raises(ValueError, match="cannot be written"):
+    with pytest.raises(FaultwatchError, match="cannot be written"):
         ci_file(ci, listing({}), readable=("/opt/x; rm",))
 
 
 def test_no_name_of_a_branch_becomes_a_command() -> None:
-    with pytest.raises(ValueError, match="cannot be written"):
+    with pytest.raises(FaultwatchError, match="cannot be written"):
         ci_file(Ci.SHELL, listing({}), branch="a;b")
