@@ -1,5 +1,6 @@
 """Finds the repository, the workload and the case of a job on this host."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,8 +39,13 @@ class JobPreparer:
     workload: str | None = None
     confined: bool | None = None
 
-    def prepare(self, job: Job, service: Service, heartbeat: Heartbeat) -> ClaimedJob:
+    def prepare(self, job: Job, service: Service, heartbeat: Heartbeat, begin: Callable[[], None]) -> ClaimedJob:
         """Return a claimed job with everything needed to run it.
+
+        Parameters
+        ----------
+        begin
+            Waits for the turn on this host; called once everything is known that can be known before.
 
         Raises
         ------
@@ -59,6 +65,7 @@ class JobPreparer:
         refuse_incomplete(repository, workload, [repository.revision(name) for name in _revisions(question)])
         variables = tuple(f"{name}={value}" for name, value in question.variables.items())
         confined = wants_sandbox(self.confined, repository, self.settings)
+        begin()
         workbench = prepare_workbench(self.settings, variables, turn=self.turn, confined=confined)
         return ClaimedJob(
             question=question,

@@ -85,7 +85,7 @@ def command(
         workbench = prepare_workbench(config, variables, turn=turn, confined=confinement)
         patient = service.patient(say)
         with activity(f"building {revision}") as shown:
-            present, changed = remedy_trials(
+            unchanged, changed = remedy_trials(
                 repository,
                 workbench.builder,
                 workload,
@@ -96,7 +96,7 @@ def command(
             )
             shown(f"measuring {case.name} both ways")
             shown.remain(2 + 2 * pairs.first)
-            result = compare(present, changed, patient.compare, pairs=pairs, progress=shown.advance)
+            result = compare(unchanged, changed, patient.compare, pairs=pairs, progress=shown.advance)
 
     def show() -> None:
         from runner.cli.remedy_tables import show_remedy

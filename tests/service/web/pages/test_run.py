@@ -1,8 +1,10 @@
 import uuid
+from pathlib import Path
 
 from flask.testing import FlaskClient
 
 from tests.service.web import extreme_reports, history
+from tests.service.web.application import application
 from tests.service.web.text import page, read
 
 EXTREME = f"/runs/{extreme_reports.run_id(extreme_reports.MAIN, 4)}"
