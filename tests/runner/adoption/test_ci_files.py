@@ -88,6 +88,23 @@ def test_the_actions_are_those_of_the_projects_own_gate() -> None:
     assert actions(file.text) == actions((ROOT / ".github/workflows/gate.yml").read_text(encoding="utf-8"))
 
 
+def test_the_documents_show_the_file_that_init_writes() -> None:
+    file = ci_file(Ci.GITHUB, listing({}))
+    assert file
+    page = (ROOT / "docs/how-to/gate.md").read_text(encoding="utf-8")
+    assert f"```yaml\n{file.text}```\n" in page
+
+
+def test_the_service_can_start_the_workflow_of_github_with_what_it_sends() -> None:
+    file = ci_file(Ci.GITHUB, listing({}))
+    assert file
+    triggers = yaml.safe_load(file.text)[True]  # To YAML 1.1 the key "on" is a truth.
+    assert set(triggers["workflow_dispatch"]["inputs"]) == {"base", "head"}
+    (step,) = (step for step in yaml.safe_load(file.text)["jobs"]["gate"]["steps"] if step.get("id") == "gate")
+    assert step["env"]["BASE"].startswith("${{ inputs.base || ")
+    assert step["env"]["HEAD"].startswith("${{ inputs.head || ")
+
+
 def test_the_shell_script_is_one_that_shellcheck_accepts(tmp_path: Path) -> None:
     file = ci_file(Ci.SHELL, listing({}))
     assert file
