@@ -222,13 +222,17 @@ def _proposed(
 def _gate_tried(
     repository: "Repository", revision: "Revision", workload: "Workload", settings: "Settings"
 ) -> "GateTrial":
-    """Build as the gate will, and say how that went."""
+    """Build as the gate will, and where it will look for builds, and say how that went."""
     from runner.adoption.gate_trial import try_gate
+    from runner.contract.code_trust import CodeOrigin
     from runner.measuring.preflight import prepare
 
     with activity("building in the gate's sandbox"):
         trial = try_gate(
-            repository, revision, workload, lambda: prepare(settings, examined=False, confined=True).builder
+            repository,
+            revision,
+            workload,
+            lambda: prepare(settings, examined=False, confined=True, origin=CodeOrigin.PULL_REQUEST).builder,
         )
     if trial.problem:
         say(f"this does not build in the gate's sandbox: {trial.problem}")

@@ -154,10 +154,12 @@ def _built(
             return proposal, tree
         before, said = said, "the build makes no program that could be run"
         say(said if said != before else "nor does this one")
-    remedy = "name the commands with --build and --run" if build is None else f"correct --build {shlex.quote(build)}"
-    remedy = f"{remedy}; or, {_DRIVER}"
+    remedy = f"name the commands with --build and --run; or, {_DRIVER}"
+    if build is not None:
+        remedy = f"correct --build {shlex.quote(build)}"
     if missing:
-        remedy = f"fetch the submodules ({', '.join(missing)}), or {remedy}, with `incomplete = true` in [build]"
+        without = ", and write `incomplete = true` into its [build]" if build is None else ""
+        remedy = f"fetch the submodules ({', '.join(missing)}), or {remedy}{without}"
     raise FaultwatchError(f"{first.repository.name} was not built: {said.splitlines()[0]}", remedy)
 
 

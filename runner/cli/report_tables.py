@@ -82,7 +82,9 @@ def _reasons(reports: Sequence[Report]) -> list[str]:
             readings = report.readings(name)
             if readings and not report.values(name):
                 status = readings[0].status
-                why = readings[0].reason or _UNTOLD.get(status, "no reason given")
+                said = readings[0].reason or ""
+                # perf says of each event by its name that there is none.
+                why = said if said and name not in said else _UNTOLD.get(status, "no reason given")
                 lacking.setdefault(f"{status.replace('_', ' ')}: {why}", {})[name] = None
     return [f"{', '.join(names)}: {why}" for why, names in lacking.items()]
 

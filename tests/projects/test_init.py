@@ -44,8 +44,13 @@ def folder() -> Iterator[Path]:
 
 
 def init(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return faultwatch(folder, "init", "--repo", str(folder / "project"), *words)
+
+
+def faultwatch(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(FAULTWATCH), "init", "--repo", str(folder / "project"), *words],
+        [str(FAULTWATCH), *words],
+        cwd=folder / "project",
         check=False,
         capture_output=True,
         text=True,
@@ -87,6 +92,9 @@ def test_a_project_is_adopted_without_a_question(name: str, folder: Path) -> Non
     assert set(project.git("ls-files").splitlines()) == before
 
     if name in FAST:
+        gate = ("gate", "--repo", str(project.folder), "--json", "--samples", "2", "workload.toml", "HEAD~1..HEAD")
+        answer = json.loads(faultwatch(folder, *gate).stdout)
+        assert answer["cases"][0]["head"]["build"]["cached"], "the first gate uses what init built for it"
         (project.folder / "faultwatch-gate.sh").write_text("mine\n")
         text = (project.folder / "workload.toml").read_text().replace('"./program"', '"./program again"')
         (project.folder / "workload.toml").write_text(text)
