@@ -1,4 +1,4 @@
-"""Finds builds that read a version from the history, and fixes the version where their tool has a variable for it. Pure.
+"""Finds builds that read a version from the history, and fixes it where their tool has a variable for that. Pure.
 
 A version that changes with each commit is in the bytes of the program, so that a commit that changes no code can move
 the count. A fixed one costs nothing: the count does not depend on which version it is.
@@ -32,7 +32,9 @@ _BUILD_FILES = {
 }
 """By build system: the files that it reads. A Makefile around ``go build`` does not count: nothing runs it."""
 
-_FIXED = "The version is always {1} ({0} in [build.environment]): one from git would differ in the program of each commit"
+_FIXED = (
+    "The version is always {1} ({0} in [build.environment]): one from git would differ in the program of each commit"
+)
 _VARIES = (
     "With `git = true` each commit has its own version in its program, so a count can move by a fault although no code "
     "changed. "

@@ -43,7 +43,9 @@ _GATE_FAILS = "The gate builds in a sandbox without a network, and there this do
 @click.command(name="init")
 @options(
     workload_argument,
-    click.option("--repo", metavar="PATH", help="The repository to adopt. Default: that of WORKLOAD, or of the folder."),
+    click.option(
+        "--repo", metavar="PATH", help="The repository to adopt. Default: that of WORKLOAD, or of the folder."
+    ),
     click.option("--yes", "-y", is_flag=True, help="Ask nothing, and take every default. Existing files are kept."),
     click.option("--build", "build_command", metavar="COMMAND", help="How to build. Default: as the files suggest."),
     click.option("--run", "run_command", metavar="COMMAND", help="What to measure. Default: a program that was built."),
@@ -69,8 +71,9 @@ def command(
     """Propose a workload.toml for a repository, build and measure its last commit, and write a file for its CI.
 
     If the repository has a workload.toml, such as one that you wrote for a driver, or if WORKLOAD names one or its
-    folder, it is kept: it is measured, and only the file for the CI is written. The build system is detected: CMake, Meson, Autotools, Make, Cargo, Go, Python or Fortran. Every question has a
-    default. No existing file is replaced unless you say so. Exit code 1 if the program was not measured.
+    folder, it is kept: it is measured, and only the file for the CI is written. Otherwise the build system is detected:
+    CMake, Meson, Autotools, Make, Cargo, Go, Python or Fortran. Every question has a default. No existing file is
+    replaced unless you say so. Exit code 1 if the program was not measured.
     """
     from runner.adoption.ci_files import Ci, ci_file, detect_ci
     from runner.adoption.existing_workload import folder_of, workload_place
@@ -80,7 +83,6 @@ def command(
     from runner.adoption.systems.python import filling
     from runner.adoption.version_from_git import version_remark
     from runner.subject.repository import Repository, open_repository
-    from runner.workload import load_workload
 
     new = bool(build_command or run_command)
     if new and workload_name:
@@ -95,14 +97,8 @@ def command(
     revision = repository.revision("HEAD")
     sources = sources_of(repository, revision.commit)
     existing = top / WORKLOAD_FILE if new else workload_place(repository, top, workload_name)
-    kept: Workload | None = None
-    rejected = False
-    if existing.exists() and not new:
-        say(f"{existing} exists")
-        # Only a file at the top can be replaced by a new one.
-        keep = existing != top / WORKLOAD_FILE or questions.confirm("Keep it, and measure it?", default=True)
-        kept = load_workload(existing) if keep else None
-        rejected = kept is None
+    kept = None if new else _kept(existing, top, questions)
+    rejected = not new and kept is None and existing.exists()
     is_whole_needed = not (kept and kept.build.incomplete)
     missing = _submodules_missing(top, questions, kept) if is_whole_needed and sources.has(".gitmodules") else ()
     with host_turn(settings) as turn:
@@ -154,6 +150,18 @@ def _refuse_own_folder(*commands: str | None) -> None:
             f"{OWN_FOLDER} is the folder of the workload file, and init writes that file to the top of the repository",
             "name files by their paths in the repository, or write a workload.toml in a folder of its own",
         )
+
+
+def _kept(file: Path, top: Path, questions: Questions) -> "Workload | None":
+    """Return the workload that the repository has; None if it has none, or if a new one shall replace it."""
+    from runner.workload import load_workload
+
+    if not file.exists():
+        return None
+    say(f"{file} exists")
+    # Only a file at the top can be replaced by a new one.
+    keep = file != top / WORKLOAD_FILE or questions.confirm("Keep it, and measure it?", default=True)
+    return load_workload(file) if keep else None
 
 
 def _measured(first: "FirstMeasurement", workload: "Workload") -> "list[Report]":

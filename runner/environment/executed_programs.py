@@ -6,6 +6,7 @@ shell expects a program count, and those that name a tool for the build (``CC=gc
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 _WORD = r"""(?:'[^']*' | "(?:\\.|[^"\\])*" | \$\((?:[^()]|\([^()]*\))*\) | `[^`]*` | \\. | [^\s;&|()<>'"`\\])+"""
@@ -75,7 +76,7 @@ def _of_command(words: list[str], is_program: Callable[[str], bool], *, in_shell
         for argument in words[place:]:
             yield from _named_tools(argument)
         if name == "find":
-            for option, program in zip(words, words[1:], strict=False):
+            for option, program in pairwise(words):
                 if option in _EXECUTE:
                     yield _name(program)
         if name not in _WRAPPERS:

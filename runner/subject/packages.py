@@ -79,7 +79,7 @@ def wanted_network(log: str) -> str:
 
 
 def instead_of_fetching(log: str) -> str:
-    """Return what makes CMake's FetchContent do without the network that it wanted, as a clause; empty if it did not."""
+    """Return what makes CMake's FetchContent do without a network, as a clause; empty if it wanted none."""
     names = list(dict.fromkeys(_FETCHED.findall(log)))
     if not names:
         return ""

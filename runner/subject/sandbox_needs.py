@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.execution.sandbox import Sandbox
-from runner.subject.packages import GO_OBJECTS, MANAGERS, PackageManager, instead_of_fetching, managers_of, wanted_network
+from runner.subject.packages import (
+    GO_OBJECTS,
+    MANAGERS,
+    PackageManager,
+    instead_of_fetching,
+    managers_of,
+    wanted_network,
+)
 
 _VARIABLES = {manager.variable: manager for manager in MANAGERS}
 NO_NETWORK = "a build in the sandbox has no network"

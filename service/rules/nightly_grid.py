@@ -239,9 +239,7 @@ def build_grid(
         revision, row = _at_one_commit(row, measured)
         # A night plans a case by its name, and runs it by its newest definition.
         cells_of_row = tuple(row if superseded else _mark_missed(row, columns, case, night))
-        rows.append(
-            GridRow(subject, case, case_key, revision, cells_of_row, last_seen[subject, case_key], superseded)
-        )
+        rows.append(GridRow(subject, case, case_key, revision, cells_of_row, last_seen[subject, case_key], superseded))
     return NightlyGrid(columns, tuple(rows))
 
 

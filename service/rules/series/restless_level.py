@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 from runner.contract.level import Number
 
@@ -34,16 +35,19 @@ def describe_restless_level(values: Sequence[Number]) -> str:
     else:
         found = f"{low:,} to {high:,}"
     sentence = (
-        f"The {len(values):,} runs of this level count {found}, back and forth. What returns was moved by no commit: the "
-        f"program or its host shows these values by itself, here within {high - low:,}. A drift is a step that stays."
+        f"The {len(values):,} runs of this level count {found}, back and forth. What returns was moved by no commit: "
+        f"the program or its host shows these values by itself, here within {high - low:,}. A drift is a step that "
+        "stays."
     )
     if len(values) < YOUNG:
-        sentence += f" The level is young: until it has {YOUNG} runs, a step has to stay for longer before it is certain."
+        sentence += (
+            f" The level is young: until it has {YOUNG} runs, a step has to stay for longer before it is certain."
+        )
     return sentence
 
 
 def _returns(values: Sequence[Number]) -> bool:
     """Return whether a value comes back after another one."""
-    changed = [after for before, after in zip(values, values[1:], strict=False) if before != after]
+    changed = [after for before, after in pairwise(values) if before != after]
     visited = [*values[:1], *changed]
     return len(set(visited)) < len(visited)

@@ -40,7 +40,9 @@ def test_the_only_workload_file_is_found_in_any_folder_and_one_at_the_top_wins(t
 
 def test_of_several_one_has_to_be_named(top: Path) -> None:
     write(top, *(f"bench/{name}/workload.toml" for name in "abcde"))
-    with pytest.raises(FaultwatchError, match=r"several workload files: bench/a/\S+, bench/b/\S+, bench/c/\S+ and 2 more"):
+    with pytest.raises(
+        FaultwatchError, match=r"several workload files: bench/a/\S+, bench/b/\S+, bench/c/\S+ and 2 more"
+    ):
         place(top)
     for named in ("bench/d", "bench/d/workload.toml"):
         assert place(top, str(top / named)) == "bench/d/workload.toml"

@@ -92,7 +92,14 @@ def test_a_job_and_a_nightly_run_know_it_too(place: Path) -> None:
             assert done[0] != 0
             assert reason in str(proxy.ask(f"/jobs/{number}")["sentence"])
         done = faultwatch(
-            place / "home", "nightly", "--matrix", "matrix.toml", "--json", url=proxy.url, timeout=30, FAULTWATCH_HOST_LOCK=lock
+            place / "home",
+            "nightly",
+            "--matrix",
+            "matrix.toml",
+            "--json",
+            url=proxy.url,
+            timeout=30,
+            FAULTWATCH_HOST_LOCK=lock,
         )
         assert done[1], done[2]
         assert GONE in json.loads(done[1])["cells"][0]["problem"]

@@ -28,7 +28,10 @@ def row(name: str, base: float, head: float, *, counts: bool = False) -> MetricV
 
 def test_a_large_difference_that_is_none_says_why_in_its_row(capsys: pytest.CaptureFixture[str]) -> None:
     update = {"verdict": Verdict.SAME, "although": "same bytes"}
-    rows = (row("minor-faults", 73, 9000, counts=True).model_copy(update=update), row("major-faults", 0, 0, counts=True))
+    rows = (
+        row("minor-faults", 73, 9000, counts=True).model_copy(update=update),
+        row("major-faults", 0, 0, counts=True),
+    )
     show_comparison(Compared(report(), report(), Comparison(verdict=Verdict.SAME, more=0, metrics=rows, knobs=())))
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "minor-faults 73 9,000 +8,927 same: same bytes" in lines

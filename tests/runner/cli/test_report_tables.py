@@ -40,7 +40,9 @@ def test_a_case_shows_theory_right_below_the_count(capsys: pytest.CaptureFixture
 
 
 def test_metrics_without_a_value_say_why_once_for_each_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    watched = Reading(status=Status.NOT_COUNTED, reason="the watched execution took 7 faults, and no sample took as many")
+    watched = Reading(
+        status=Status.NOT_COUNTED, reason="the watched execution took 7 faults, and no sample took as many"
+    )
     more = {"file-faults": watched, "anonymous-faults": watched, "cycles": Reading(status=Status.NOT_SUPPORTED)}
     (sample,) = made("glibc", 5001).samples
     readings = {"readings": {**sample.readings, **more}}

@@ -42,7 +42,8 @@ def test_a_build_that_wanted_a_network_is_recognised(log: str) -> None:
 
 
 def test_sources_that_cmake_would_fetch_are_named_with_the_option_that_takes_them_from_a_folder() -> None:
-    log = f"{LOGS['FetchContent']}\nCMake Error at FetchContent.cmake:1616 (message):\n  Build step for other-lib failed: 2\n"
+    log = f"{LOGS['FetchContent']}\nCMake Error at FetchContent.cmake:1616 (message):\n"
+    log += "  Build step for other-lib failed: 2\n"
     said = lacking(("cmake",), "cmake", {"PATH": SYSTEM}, Sandbox(), Path("/tree"), log)
     assert said.startswith("a build in the sandbox has no network. CMake's FetchContent downloads other-lib: keep the")
     assert "add -DFETCHCONTENT_SOURCE_DIR_OTHER-LIB=FOLDER to the command" in said

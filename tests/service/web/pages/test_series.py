@@ -31,7 +31,9 @@ def test_a_zigzag_that_is_no_drift_is_explained(tmp_path: Path) -> None:
     with application(tmp_path) as app:
         client = app.test_client()
         counts = [5000, 5001, 5000, 5000]
-        runs = [history.with_faults(history.report(number, history.OLD), [count] * 3) for number, count in enumerate(counts)]
+        runs = [
+            history.with_faults(history.report(number, history.OLD), [count] * 3) for number, count in enumerate(counts)
+        ]
         history.send(client, runs)
         text = read(client, "/series/1")
         assert "None: the series is on one level." in text
