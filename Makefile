@@ -51,6 +51,12 @@ test-tasks: system-tests .venv/.dev node_modules/.installed ## Test ten tasks in
 test-kills: system-tests .venv/.dev ## Test a bisect whose runner and service are killed at every step
 	@FAULTWATCH_TEST_KILLS=1 $(PYTHON) -m pytest tests/runner/jobs
 
+.PHONY: test-busy
+test-busy: system-tests .venv/.dev ## Test three times that what measures is right on a machine that is busy with other work (half an hour)
+	@for round in 1 2 3; do FAULTWATCH_TEST_BUSY=1 $(PYTHON) -m pytest --timeout 900 tests/runner/canary \
+		tests/runner/execution tests/runner/host tests/runner/mapped_files tests/runner/measuring tests/runner/perf \
+		tests/runner/process_state tests/workloads || exit 1; done
+
 .PHONY: test-lab
 test-lab: system-tests .venv/.dev node_modules/.installed ## Order cells of a settings lab in a browser, and measure them here
 	@FAULTWATCH_TEST_LAB=1 $(PYTHON) -m pytest tests/e2e/test_lab.py

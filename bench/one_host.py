@@ -67,7 +67,9 @@ def kinds(commits: list[str]) -> dict[str, Kind]:
 
 
 def _faults(report: dict[str, Any]) -> list[object]:
-    return sorted({sample["readings"]["minor-faults"]["value"] for sample in report["samples"]})
+    """Return the counts that a report stands for. A sample that something disturbed is marked in it as an outlier."""
+    readings = [sample["readings"]["minor-faults"] for sample in report["samples"]]
+    return sorted({reading["value"] for reading in readings if not reading.get("outlier")})
 
 
 def _compared(text: str, _: Path) -> object:

@@ -1,11 +1,14 @@
 """Fixtures that several rooms share."""
 
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.busy import busy_machine
 
 # What takes long is measured in bench/: on a busy machine any example can take any time.
 settings.register_profile("untimed", deadline=None)
@@ -19,6 +22,16 @@ def _own_host_lock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     lock.touch()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FAULTWATCH_HOST_LOCK", str(lock))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _other_work() -> Iterator[None]:
+    """Keep the machine busy beside the tests, for ``make test-busy``."""
+    if os.environ.get("FAULTWATCH_TEST_BUSY"):
+        with busy_machine():
+            yield
+    else:
         yield
 
 

@@ -43,6 +43,7 @@
 #include <unistd.h>
 
 #define PATIENCE 250 /* Milliseconds that processes may go on after the program that left them behind. */
+#define MANY 1000 /* Children that are looked at in one round. */
 
 static int channel;
 
@@ -160,22 +161,36 @@ static size_t get(const char *path, char *text, size_t room)
     return length > 0 ? (size_t)length : 0;
 }
 
-/* Say which children are left, the first few, and kill all of them. */
+/* List children of this process, the first few hundred; return how many. */
+static int list_children(pid_t *children, int room)
+{
+    char text[4096], path[100];
+    int count = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
+    get(path, text, sizeof text);
+    /* A space follows each number. Where it does not, the number was cut off and names another process. */
+    for (char *next, *word = text; count < room; word = next) {
+        long pid = strtol(word, &next, 10);
+        if (next == word || *next != ' ')
+            break;
+        children[count++] = (pid_t)pid;
+    }
+    return count;
+}
+
+/* Kill all children. Where SAY is set, say which they are, as many as fit. */
 static void end_children(int say)
 {
-    char children[4096], path[100], name[32], names[800] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
-    get(path, children, sizeof children);
-    for (char *next, *word = children; ; word = next) {
-        long pid = strtol(word, &next, 10);
-        if (next == word)
-            break;
-        snprintf(path, sizeof path, "/proc/%ld/comm", pid);
+    char path[100], name[32], names[800] = "";
+    pid_t children[MANY];
+    int count = list_children(children, MANY);
+    for (int i = 0; i < count; i++) {
+        snprintf(path, sizeof path, "/proc/%d/comm", children[i]);
         get(path, name, sizeof name);
         name[strcspn(name, "\n")] = 0;
         if (strlen(names) + strlen(name) + 3 < sizeof names)
             strcat(strcat(names, *names ? ", " : ""), *name ? name : "?");
-        kill((pid_t)pid, SIGKILL);
+        kill(children[i], SIGKILL);
     }
     if (say)
         dprintf(channel, "outlived %s\n", *names ? names : "?");
@@ -184,16 +199,11 @@ static void end_children(int say)
 /* Return whether the program, which has ended, left processes behind that still run. */
 static int has_left_any(pid_t program)
 {
-    char children[4096], path[100];
-    int left = 0;
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
-    get(path, children, sizeof children);
-    for (char *next, *word = children; ; word = next) {
-        long pid = strtol(word, &next, 10);
-        if (next == word)
-            return left;
-        left |= pid != program && waitpid((pid_t)pid, NULL, WNOHANG) == 0;
-    }
+    pid_t children[MANY];
+    int left = 0, count = list_children(children, MANY);
+    for (int i = 0; i < count; i++)
+        left |= children[i] != program && waitpid(children[i], NULL, WNOHANG) == 0;
+    return left;
 }
 
 /* Wait for what the program left behind, for a while; return how many milliseconds that took. */

@@ -115,7 +115,8 @@ def _without_network(
 ) -> str:
     """Return where the packages are that the build would download, and how the sandbox gets them."""
     used = [manager for manager in MANAGERS if manager.variable in environment]
-    for manager in [manager for manager in managers_of(command) if manager not in used]:
+    manager = next((manager for manager in managers_of(command) if manager not in used), None)
+    if manager:
         place = Need(Path(manager.folder.replace("{home}", str(Path.home()))), manager.name)
         return (
             f': write {manager.variable} = "{manager.folder}" under [build.environment], have {manager.filling} fill '

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -45,8 +46,11 @@ class DiskedContainer:
         self._process = process = _booting(
             self.name, self.base, self.disk.folder, self.place[0], self.key, self.options
         )
-        self.guest = Guest(self.name, self.place[1], 22, self.key, lambda: process.poll() is None)
-        self.guest.wait(300)
+        self.guest = Guest(
+            self.name, self.place[1], 22, self.key, lambda: process.poll() is None, self.disk.folder / "console"
+        )
+        with self.guest.console_shown():
+            self.guest.wait(300)
 
     def end(self, signal_number: int = signal.SIGTERM) -> None:
         """End it."""
@@ -65,11 +69,23 @@ class DiskedContainer:
         self.disk.cut(journal=journal)
         assert self._process
         # All processes of the container end with its first one, which outlives nspawn.
-        for child in Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split():
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
+        for child in children:
             os.kill(int(child), signal.SIGKILL)
         self.end(signal.SIGKILL)
+        # The first one ends after all others. Until then the ssh server of before the cut may answer.
+        while any(_runs(child) for child in children):
+            time.sleep(0.01)
         self.disk.restart()
         self.boot()
+
+
+def _runs(process: str) -> bool:
+    """Return whether a process is there, and not only as a zombie."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def _booting(
@@ -127,16 +143,12 @@ def container(name: str, base: Path, network: Network, key: Key) -> Iterator[Gue
     ):
         for part in ("upper", "work", "root"):
             (Path(folder) / part).mkdir(mode=0o755)
-        console = Path(folder) / "console"
         process = _booting(name, base, Path(folder), namespace, key, ["--suppress-sync=yes"])
-        guest = Guest(name, address, 22, key, lambda: process.poll() is None)
+        guest = Guest(name, address, 22, key, lambda: process.poll() is None, Path(folder) / "console")
         try:
-            try:
+            with guest.console_shown():
                 guest.wait(60)
-            except Exception as error:
-                error.add_note(console.read_text(errors="replace")[-2000:])
-                raise
-            yield guest
+                yield guest
         finally:
             ended(process, signal.SIGTERM)
 

@@ -119,14 +119,11 @@ def booted(name: str, hardware: Sequence[str], key: Key, seconds: float) -> Iter
             ),
             *("-fw_cfg", f"name=opt/io.systemd.credentials/ssh.authorized_keys.root,string={key.text}"),
         )
-        guest = Guest(name, "127.0.0.1", port, key, lambda: process.poll() is None, monitor)
+        guest = Guest(name, "127.0.0.1", port, key, lambda: process.poll() is None, console, monitor)
         try:
-            guest.wait(seconds)
-            yield guest
-        except BaseException as error:
-            if console.exists():
-                error.add_note(console.read_text(errors="replace")[-2000:])
-            raise
+            with guest.console_shown():
+                guest.wait(seconds)
+                yield guest
         finally:
             ended(process, signal.SIGTERM)
 

@@ -55,6 +55,8 @@ class Guest:
         Where its ssh listens, as seen from here.
     alive
         Whether the process that is the guest runs.
+    console
+        The file with what it printed while it booted.
     monitor
         The socket of QEMU's monitor; None for a container.
     """
@@ -64,6 +66,7 @@ class Guest:
     port: int
     key: Key
     alive: Callable[[], bool]
+    console: Path
     monitor: Path | None = None
 
     @property
@@ -136,6 +139,16 @@ class Guest:
                 pass
             time.sleep(0.1)
         raise NotUp(f"no ssh on {self.name} ({self.address} port {self.port}) after {seconds:.0f} s")
+
+    @contextmanager
+    def console_shown(self) -> Iterator[None]:
+        """Add the last lines of its console to what goes wrong."""
+        try:
+            yield
+        except BaseException as error:
+            if self.console.exists():
+                error.add_note(self.console.read_text(errors="replace")[-2000:])
+            raise
 
     def boot_id(self) -> str:
         """What differs from boot to boot."""
