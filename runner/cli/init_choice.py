@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from runner.adoption.proposal import BuildProposal, RunProposal
 
 _DRIVER = (
-    "for a library, write a small driver that uses it, with a workload.toml in a folder of its own; `faultwatch init "
-    "FOLDER` then measures it and writes the CI file"
+    "for a library, write a small driver into a folder of its own, with a workload.toml{} that builds both; "
+    "`faultwatch init FOLDER` then measures it and writes the CI file"
 )
+_NO_PROGRAM = "the build makes no program that could be run"
 _MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 
 
@@ -126,6 +127,7 @@ def _built(
     from runner.subject.build import BuildFailure
 
     said, named = "", ""
+    reasons: set[str] = set()
     while proposals:
         number = 0
         if build is None:
@@ -145,22 +147,31 @@ def _built(
                 raise FaultwatchError(
                     f"{first.revision.commit[:10]} cannot be checked out: {failure.message}"
                 ) from None
-            before, said = said, f"{lacks}; " * bool(lacks) + describe(failure)
-            same = said.splitlines()[1:] == before.splitlines()[1:] != []
-            say("this does not build either, for the same reason" if same else f"this does not build: {said}")
+            said = f"{lacks}; " * bool(lacks) + describe(failure)
+            reason = said.partition("\n")[2] or said
+            known = reason in reasons
+            reasons.add(reason)
+            say("this does not build either, for the same reason" if known else f"this does not build: {said}")
             continue
         if first.runs(proposal, tree) or build is not None:
             say(f"built in {seconds.seconds:.1f} s" + (", from the cache" if seconds.cached else ""))
             return proposal, tree
-        before, said = said, "the build makes no program that could be run"
-        say(said if said != before else "nor does this one")
-    remedy = f"name the commands with --build and --run; or, {_DRIVER}"
+        say(_NO_PROGRAM)
+        reasons.add(_NO_PROGRAM)
+    raise FaultwatchError(
+        # That a library has no program says more than why its benchmarks do not build.
+        f"{first.repository.name} was not built: {_NO_PROGRAM if _NO_PROGRAM in reasons else said.splitlines()[0]}",
+        _remedy(build, missing),
+    )
+
+
+def _remedy(build: str | None, missing: tuple[str, ...]) -> str:
+    """Return what to do about a project of which nothing can be built that runs."""
+    fetch = f"fetch the submodules ({', '.join(missing)}), or " if missing else ""
     if build is not None:
-        remedy = f"correct --build {shlex.quote(build)}"
-    if missing:
-        without = ", and write `incomplete = true` into its [build]" if build is None else ""
-        remedy = f"fetch the submodules ({', '.join(missing)}), or {remedy}{without}"
-    raise FaultwatchError(f"{first.repository.name} was not built: {said.splitlines()[0]}", remedy)
+        return f"{fetch}correct --build {shlex.quote(build)}"
+    driver = _DRIVER.format(" (`incomplete = true` in [build])" if missing else "")
+    return f"{fetch}name the commands with --build and --run; or, {driver}"
 
 
 def _tried(first: "FirstMeasurement", proposal: "BuildProposal", tree: Path, run: str | None) -> list["Tried"]:
@@ -179,7 +190,7 @@ def _tried(first: "FirstMeasurement", proposal: "BuildProposal", tree: Path, run
 
 def _nothing_works(failures: "list[Tried]", run: str | None) -> FaultwatchError:
     first = failures[0]
-    tip = f"name one with --run, such as --run './program --input FILE'; or, {_DRIVER}"
+    tip = f"name one with --run, such as --run './program --input FILE'; or, {_DRIVER.format('')}"
     if module := _MODULE.search(first.problem):
         tip = (
             f"let the build install {module[1]}, such as --build \"sh -c 'python3 -m venv venv && venv/bin/pip install "

@@ -71,7 +71,7 @@ def _show_metrics(console: Console, reports: Sequence[Report]) -> None:
     _print_title(console, reports, differing)
     console.print(table)
     for line in _reasons(reports):
-        console.print(f"  {escape_text(line)}", style="dim", highlight=False, soft_wrap=True)
+        console.print(escape_text(line), style="dim", highlight=False)
 
 
 def _reasons(reports: Sequence[Report]) -> list[str]:

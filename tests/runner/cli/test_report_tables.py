@@ -39,7 +39,10 @@ def test_a_case_shows_theory_right_below_the_count(capsys: pytest.CaptureFixture
     assert "5,001" in text
 
 
-def test_metrics_without_a_value_say_why_once_for_each_reason(capsys: pytest.CaptureFixture[str]) -> None:
+def test_metrics_without_a_value_say_why_once_for_each_reason(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     watched = Reading(
         status=Status.NOT_COUNTED, reason="the watched execution took 7 faults, and no sample took as many"
     )
@@ -48,8 +51,8 @@ def test_metrics_without_a_value_say_why_once_for_each_reason(capsys: pytest.Cap
     readings = {"readings": {**sample.readings, **more}}
     lines = shown([made("glibc").model_copy(update={"samples": (sample.model_copy(update=readings),)})], capsys)
     assert lines.splitlines()[-2:] == [
-        f"  file-faults, anonymous-faults: not counted: {watched.reason}",
-        "  cycles: not supported: this host has no such counter",
+        f"file-faults, anonymous-faults: not counted: {watched.reason}",
+        "cycles: not supported: this host has no such counter",
     ]
 
 
