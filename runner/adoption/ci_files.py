@@ -7,6 +7,7 @@ from enum import StrEnum
 from importlib import resources
 
 from runner.adoption.sources import Sources
+from runner.errors import FaultwatchError
 
 
 class Ci(StrEnum):
@@ -71,6 +72,11 @@ def ci_file(
         The branch into which changes are merged.
     readable
         Folders that the gate's sandbox has to show, beside those of the system.
+
+    Raises
+    ------
+    FaultwatchError
+        A name has characters that mean something to a shell or to the CI system.
     """
     if ci is Ci.NONE:
         return None
@@ -123,6 +129,9 @@ def _filled(template: str, values: dict[str, str]) -> str:
         if f"@{name}@" not in template:
             continue
         if not re.fullmatch(r"[A-Za-z0-9._/+~:-]+", value):
-            raise ValueError(f"{value!r} cannot be written into a CI file")
+            raise FaultwatchError(
+                f"{value!r} cannot be written into a CI file",
+                "use letters, digits and ._/+~:- in its name, or pass --ci none",
+            )
         template = template.replace(f"@{name}@", value)
     return template

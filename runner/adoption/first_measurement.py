@@ -30,6 +30,8 @@ _INPUTS = ("LICENSE", "COPYING", "LICENSE-APACHE", "LICENSE-MIT"), ("README",)
 _SUFFIXES = ("", ".md", ".txt", ".rst")
 _EMPTY_TALK = re.compile(r"\s*($|note: |hint: |[×│╰])")
 """Lines of a log that say nothing: those with which pip surrounds an error."""
+_PLACE = re.compile(r"/\S{0,400}?/[0-9a-f]{40}-[0-9a-f]{16}-\d/tree\b")
+"""The folder of a build, which differs from one way to build to the next."""
 _TRIALS = 3
 """Executions of a command that is tried, which show whether its count varies by itself."""
 _ANY = RunProposal("true")
@@ -242,5 +244,6 @@ def describe(failure: BuildFailure | FaultwatchError) -> str:
     """Return why a build failed, with the end of its log."""
     if isinstance(failure, FaultwatchError):
         return f"{failure.what}" + (f" ({failure.remedy})" if failure.remedy else "")
-    lines = [line for line in failure.build.log.splitlines() if not _EMPTY_TALK.match(line)]
+    log = _PLACE.sub(".", failure.build.log)
+    lines = [line for line in log.splitlines() if not _EMPTY_TALK.match(line)]
     return "\n".join([failure.message, *(f"    {line[:200]}" for line in lines[-6:])])

@@ -29,6 +29,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
+from runner.subject.presence import present, refuse_incomplete
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload
@@ -210,6 +211,7 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool, pool: tu
             f"{span!r} does not have the form GOOD..BAD", "put the older revision first, as in v1.0..HEAD"
         )
     first, revisions = resolve_range(request.repository, good, bad)
+    refuse_incomplete(request.repository, request.workload, (revisions[-1], first, *revisions))
     question = BisectQuestion(
         subject=request.repository.name,
         case=request.case.name,
@@ -259,6 +261,7 @@ def _search_knobs(
     from runner.cli.untrusted_text import harmless
     from runner.reporting.embedded import connect
 
+    tip = present(request.repository, request.workload, revision)
     sides = (
         [knob_difference.knobs_of(*load(side)) for side in knob_difference.split_sides(knobs)] if knobs else [{}, {}]
     )
@@ -296,7 +299,7 @@ def _search_knobs(
         workbench = prepare_workbench(request.settings, request.variables, turn=turn, confined=request.confined)
         searcher = KnobSearcher(
             repository=request.repository,
-            revision=request.repository.revision(revision),
+            revision=tip,
             before=KnobSetting(request.workload, request.case, workbench.bench).with_knobs(difference.common),
             builder=workbench.builder,
             service=service.patient(say),

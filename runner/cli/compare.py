@@ -31,6 +31,7 @@ from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
 from runner.settings import load_settings
+from runner.subject.presence import present
 from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.lookup import chosen_cases
@@ -74,12 +75,13 @@ def command(
     ends = ends_of(span)
     workload, repository = find_target(settings, workload_name, repo)
     chosen = chosen_cases(workload, choices, case_names)
+    base, head = (present(repository, workload, end).commit for end in ends)
     confinement = wants_sandbox(confined, repository, settings)
     with connect(settings) as service, host_turn(settings) as turn:
         service.check()
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
         patient = service.patient(say)
-        results = compare_cases(patient, repository, workload, workbench, ends, chosen, samples)
+        results = compare_cases(patient, repository, workload, workbench, (base, head), chosen, samples)
     give_result(
         [document(result) for result in results],
         as_json=as_json,

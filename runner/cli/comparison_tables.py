@@ -76,10 +76,16 @@ def _table(metrics: Sequence[MetricVerdict]) -> Table:
             base,
             head,
             _change(metric_verdict),
-            "–" if open_ else _LABELS[metric_verdict.verdict],
+            "–" if open_ else _label(metric_verdict),
             style=style,
         )
     return table
+
+
+def _label(metric_verdict: MetricVerdict) -> str:
+    """Return the verdict, and why it is the same although the levels differ."""
+    label = _LABELS[metric_verdict.verdict]
+    return f"{label}: {metric_verdict.although}" if metric_verdict.although else label
 
 
 def _named(name: str) -> str:

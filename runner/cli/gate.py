@@ -23,6 +23,7 @@ from runner.cli.terminal import say
 from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.settings import load_settings
+from runner.subject.presence import present
 from runner.workload.lookup import chosen_cases
 
 
@@ -73,7 +74,8 @@ def command(
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
     chosen = chosen_cases(workload, choices, case_names)
-    origin, tip = repository.merge_base(base, head), repository.resolve(head)
+    # What base lacks is a reason to measure head alone.
+    origin, tip = repository.merge_base(base, head), present(repository, workload, head).commit
     code = CodeOrigin.PULL_REQUEST
     stored = not fresh and samples is None
     confinement = needs_sandbox(code, confined)

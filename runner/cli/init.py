@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runner.cli.activity import activity
+from runner.cli.arguments import workload_argument
 from runner.cli.options import options, result_options, sandbox_option
 from runner.cli.questions import Questions
 from runner.cli.result import give_result
@@ -41,7 +42,10 @@ _GATE_FAILS = "The gate builds in a sandbox without a network, and there this do
 
 @click.command(name="init")
 @options(
-    click.option("--repo", default=".", metavar="PATH", help="The repository to adopt. Default: the current folder."),
+    workload_argument,
+    click.option(
+        "--repo", metavar="PATH", help="The repository to adopt. Default: that of WORKLOAD, or of the folder."
+    ),
     click.option("--yes", "-y", is_flag=True, help="Ask nothing, and take every default. Existing files are kept."),
     click.option("--build", "build_command", metavar="COMMAND", help="How to build. Default: as the files suggest."),
     click.option("--run", "run_command", metavar="COMMAND", help="What to measure. Default: a program that was built."),
@@ -54,7 +58,8 @@ _GATE_FAILS = "The gate builds in a sandbox without a network, and there this do
     result_options,
 )
 def command(
-    repo: str,
+    workload_name: str | None,
+    repo: str | None,
     yes: bool,
     build_command: str | None,
     run_command: str | None,
@@ -65,32 +70,35 @@ def command(
 ) -> None:
     """Propose a workload.toml for a repository, build and measure its last commit, and write a file for its CI.
 
-    The build system is detected: CMake, Meson, Autotools, Make, Cargo, Go, Python or Fortran. Every question has a
-    default. No existing file is replaced unless you say so. Exit code 1 if the program was not measured.
+    If the repository has a workload.toml, such as one that you wrote for a driver, or if WORKLOAD names one or its
+    folder, it is kept: it is measured, and only the file for the CI is written. Otherwise the build system is detected:
+    CMake, Meson, Autotools, Make, Cargo, Go, Python or Fortran. Every question has a default. No existing file is
+    replaced unless you say so. Exit code 1 if the program was not measured.
     """
     from runner.adoption.ci_files import Ci, ci_file, detect_ci
+    from runner.adoption.existing_workload import folder_of, workload_place
     from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.gate_trial import GateTrial
     from runner.adoption.sources import sources_of
     from runner.adoption.systems.python import filling
+    from runner.adoption.version_from_git import version_remark
     from runner.subject.repository import Repository, open_repository
-    from runner.workload import load_workload
 
+    new = bool(build_command or run_command)
+    if new and workload_name:
+        raise click.UsageError("--build and --run are for a new workload file: leave them or WORKLOAD out.")
     _refuse_own_folder(build_command, run_command)
     settings = load_settings()
     questions = Questions(silent=yes)
-    found = open_repository(repo, settings.clones)
+    location = repo or (folder_of(workload_name) if workload_name else ".")
+    found = open_repository(location, settings.clones)
     top = _work_tree(found)
     repository = Repository(top, found.name)
     revision = repository.revision("HEAD")
     sources = sources_of(repository, revision.commit)
-    existing = top / WORKLOAD_FILE
-    kept: Workload | None = None
-    rejected = False
-    if existing.exists() and not (build_command or run_command):
-        say(f"{existing} exists")
-        kept = load_workload(existing) if questions.confirm("Keep it, and measure it?", default=True) else None
-        rejected = kept is None
+    existing = top / WORKLOAD_FILE if new else workload_place(repository, top, workload_name)
+    kept = None if new else _kept(existing, top, questions)
+    rejected = not new and kept is None and existing.exists()
     is_whole_needed = not (kept and kept.build.incomplete)
     missing = _submodules_missing(top, questions, kept) if is_whole_needed and sources.has(".gitmodules") else ()
     with host_turn(settings) as turn:
@@ -100,17 +108,19 @@ def command(
             ("", kept, []) if kept else _proposed(first, questions, build_command, run_command, missing)
         )
         reports = _measured(first, workload)
+    remarks.append(version_remark(sources, workload.build.environment, git=workload.build.git))
     written = []
     if text:
         written += _write_workload(top, text, questions, replace=rejected)
     chosen = Ci(ci) if ci else _ask_ci(questions, detect_ci(sources, _remote(repository)))
     gate = GateTrial() if chosen is Ci.NONE or confined else _gate_tried(repository, revision, workload, settings)
-    file = ci_file(chosen, sources, workload=WORKLOAD_FILE, branch=_branch(repository), readable=gate.readable)
+    within = str(existing.relative_to(top))
+    file = ci_file(chosen, sources, workload=within, branch=_branch(repository), readable=gate.readable)
     if file:
         written += _write(top, file, questions)
     measured = any(report.samples for report in reports)
     give_result(
-        _document(top, written, reports, gate),
+        _document(top, existing, written, reports, gate),
         as_json=as_json,
         output_file=output_file,
         show=lambda: _show(
@@ -118,7 +128,7 @@ def command(
             written,
             [*remarks, *_gate_remarks(gate, file, filling(sources, " ".join(workload.build.command or ())))],
             file,
-            f"{_last_commits(repository)} --repo {shlex.quote(repo)}".strip(),
+            " ".join([*_typed(existing, top), *_last_commits(repository), "--repo", shlex.quote(location)]),
         ),
     )
     if not measured:
@@ -140,6 +150,18 @@ def _refuse_own_folder(*commands: str | None) -> None:
             f"{OWN_FOLDER} is the folder of the workload file, and init writes that file to the top of the repository",
             "name files by their paths in the repository, or write a workload.toml in a folder of its own",
         )
+
+
+def _kept(file: Path, top: Path, questions: Questions) -> "Workload | None":
+    """Return the workload that the repository has; None if it has none, or if a new one shall replace it."""
+    from runner.workload import load_workload
+
+    if not file.exists():
+        return None
+    say(f"{file} exists")
+    # Only a file at the top can be replaced by a new one.
+    keep = file != top / WORKLOAD_FILE or questions.confirm("Keep it, and measure it?", default=True)
+    return load_workload(file) if keep else None
 
 
 def _measured(first: "FirstMeasurement", workload: "Workload") -> "list[Report]":
@@ -208,13 +230,17 @@ def _proposed(
 def _gate_tried(
     repository: "Repository", revision: "Revision", workload: "Workload", settings: "Settings"
 ) -> "GateTrial":
-    """Build as the gate will, and say how that went."""
+    """Build as the gate will, and where it will look for builds, and say how that went."""
     from runner.adoption.gate_trial import try_gate
+    from runner.contract.code_trust import CodeOrigin
     from runner.measuring.preflight import prepare
 
     with activity("building in the gate's sandbox"):
         trial = try_gate(
-            repository, revision, workload, lambda: prepare(settings, examined=False, confined=True).builder
+            repository,
+            revision,
+            workload,
+            lambda: prepare(settings, examined=False, confined=True, origin=CodeOrigin.PULL_REQUEST).builder,
         )
     if trial.problem:
         say(f"this does not build in the gate's sandbox: {trial.problem}")
@@ -300,14 +326,16 @@ def _branch(repository: Any) -> str:
     return "main"
 
 
-def _document(top: Path, written: list[str], reports: "list[Report]", gate: "GateTrial") -> dict[str, Any]:
+def _document(
+    top: Path, workload: Path, written: list[str], reports: "list[Report]", gate: "GateTrial"
+) -> dict[str, Any]:
     from runner.adoption.exactness import exactness
     from runner.adoption.first_measurement import FAULTS
 
     counts = [report.values(FAULTS) for report in reports]
     return {
         "repository": str(top),
-        "workload": str(top / WORKLOAD_FILE),
+        "workload": str(workload),
         "written": written,
         "gate": {"readable": list(gate.readable), "problem": gate.problem},
         "exact": [exactness(values).exact if values else None for values in counts],
@@ -315,11 +343,19 @@ def _document(top: Path, written: list[str], reports: "list[Report]", gate: "Gat
     }
 
 
-def _last_commits(repository: Any) -> str:
-    """Return the range of the last ten commits, or of all after the first one; empty if there is only one."""
+def _typed(file: Path, top: Path) -> list[str]:
+    """Return how a command names a workload file; nothing for one at the top, which every command finds."""
+    if file.parent == top:
+        return []
+    here = Path.cwd()
+    return [shlex.quote(str(file.relative_to(here) if file.is_relative_to(here) else file))]
+
+
+def _last_commits(repository: Any) -> list[str]:
+    """Return the range of the last ten commits, or of all after the first one; nothing if there is only one."""
     commits = repository.git("rev-list", "--count", "--first-parent", "--max-count=11", "HEAD")
     before = int(commits) - 1
-    return f"HEAD~{before}..HEAD" if before else ""
+    return [f"HEAD~{before}..HEAD"] if before else []
 
 
 def _show(reports: "list[Report]", written: list[str], remarks: list[str], file: "CiFile | None", history: str) -> None:

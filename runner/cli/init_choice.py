@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from runner.adoption.first_measurement import FirstMeasurement, Tried
     from runner.adoption.proposal import BuildProposal, RunProposal
 
+_DRIVER = (
+    "for a library, write a small driver into a folder of its own, with a workload.toml{} that builds both; "
+    "`faultwatch init FOLDER` then measures it and writes the CI file"
+)
+_NO_PROGRAM = "the build makes no program that could be run"
 _MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 
 
@@ -80,20 +85,24 @@ def _proposals(first: "FirstMeasurement", build: str | None, missing: tuple[str,
     from runner.adoption.detection import KNOWN, detect
     from runner.adoption.proposal import BuildProposal
     from runner.adoption.tools_found import with_tools
+    from runner.adoption.version_from_git import version_from_git
     from runner.subject.packages import GO, GO_OBJECTS, managers_of
 
     proposals = detect(first.sources)
     if build is not None:
         used = managers_of([build])
+        # Whichever way it builds, it runs what reads the version from the history.
+        read = version_from_git(first.sources, *(proposal.system for proposal in proposals))
         proposals = [
             BuildProposal(
                 "your command",
                 build,
                 tuple(word for manager in used for word in manager.programs[:1] if word != "pip"),
-                {manager.variable: manager.folder for manager in used} | (GO_OBJECTS if GO in used else {}),
+                {manager.variable: manager.folder for manager in used}
+                | (GO_OBJECTS if GO in used else {})
+                | dict(read.variables),
                 least=next((proposal.least for proposal in proposals if proposal.least), {}),
-                # Whichever way it builds, it runs what reads the version from the history.
-                git=any(proposal.git for proposal in proposals),
+                git=read.git,
             )
         ]
     if not proposals:
@@ -118,6 +127,7 @@ def _built(
     from runner.subject.build import BuildFailure
 
     said, named = "", ""
+    reasons: set[str] = set()
     while proposals:
         number = 0
         if build is None:
@@ -138,17 +148,30 @@ def _built(
                     f"{first.revision.commit[:10]} cannot be checked out: {failure.message}"
                 ) from None
             said = f"{lacks}; " * bool(lacks) + describe(failure)
-            say(f"this does not build: {said}")
+            reason = said.partition("\n")[2] or said
+            known = reason in reasons
+            reasons.add(reason)
+            say("this does not build either, for the same reason" if known else f"this does not build: {said}")
             continue
         if first.runs(proposal, tree) or build is not None:
             say(f"built in {seconds.seconds:.1f} s" + (", from the cache" if seconds.cached else ""))
             return proposal, tree
-        said = "the build makes no program that could be run"
-        say(said)
-    remedy = "name the commands with --build and --run" if build is None else f"correct --build {shlex.quote(build)}"
-    if missing:
-        remedy = f"fetch the submodules ({', '.join(missing)}), or {remedy}"
-    raise FaultwatchError(f"{first.repository.name} was not built: {said.splitlines()[0]}", remedy)
+        say(_NO_PROGRAM)
+        reasons.add(_NO_PROGRAM)
+    raise FaultwatchError(
+        # That a library has no program says more than why its benchmarks do not build.
+        f"{first.repository.name} was not built: {_NO_PROGRAM if _NO_PROGRAM in reasons else said.splitlines()[0]}",
+        _remedy(build, missing),
+    )
+
+
+def _remedy(build: str | None, missing: tuple[str, ...]) -> str:
+    """Return what to do about a project of which nothing can be built that runs."""
+    fetch = f"fetch the submodules ({', '.join(missing)}), or " if missing else ""
+    if build is not None:
+        return f"{fetch}correct --build {shlex.quote(build)}"
+    driver = _DRIVER.format(" (`incomplete = true` in [build])" if missing else "")
+    return f"{fetch}name the commands with --build and --run; or, {driver}"
 
 
 def _tried(first: "FirstMeasurement", proposal: "BuildProposal", tree: Path, run: str | None) -> list["Tried"]:
@@ -167,7 +190,7 @@ def _tried(first: "FirstMeasurement", proposal: "BuildProposal", tree: Path, run
 
 def _nothing_works(failures: "list[Tried]", run: str | None) -> FaultwatchError:
     first = failures[0]
-    tip = "name one with --run, such as --run './program --input FILE'"
+    tip = f"name one with --run, such as --run './program --input FILE'; or, {_DRIVER.format('')}"
     if module := _MODULE.search(first.problem):
         tip = (
             f"let the build install {module[1]}, such as --build \"sh -c 'python3 -m venv venv && venv/bin/pip install "

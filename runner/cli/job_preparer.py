@@ -1,10 +1,11 @@
 """Finds the repository, the workload and the case of a job on this host."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.cli.workbench import prepare_workbench
-from runner.contract.job import Job
+from runner.contract.job import BisectQuestion, Job, ProfileQuestion, Question
 from runner.errors import FaultwatchError
 from runner.host.lock import HostTurn
 from runner.jobs.claimed_job import ClaimedJob
@@ -13,6 +14,7 @@ from runner.measuring.preflight import wants_sandbox
 from runner.reporting.client import Service
 from runner.settings import Settings
 from runner.subject.lookup import workload_of_name
+from runner.subject.presence import refuse_incomplete
 from runner.subject.registry import SubjectEntry, find_subject
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload
@@ -37,13 +39,18 @@ class JobPreparer:
     workload: str | None = None
     confined: bool | None = None
 
-    def prepare(self, job: Job, service: Service, heartbeat: Heartbeat) -> ClaimedJob:
+    def prepare(self, job: Job, service: Service, heartbeat: Heartbeat, begin: Callable[[], None]) -> ClaimedJob:
         """Return a claimed job with everything needed to run it.
+
+        Parameters
+        ----------
+        begin
+            Waits for the turn on this host; called once everything is known that can be known before.
 
         Raises
         ------
         FaultwatchError
-            The host does not know the repository, the workload or the case.
+            The host does not know the repository, the workload, the case or a revision.
         """
         question, entry = job.question, find_subject(self.settings, job.question.subject)
         location = self.repo or question.repository or entry.repository
@@ -54,14 +61,17 @@ class JobPreparer:
             )
         repository = replace(open_repository(location, self.settings.clones), name=question.subject)
         workload = self._workload(job, repository, entry)
+        case = one_case(workload, (), (question.case,))
+        refuse_incomplete(repository, workload, [repository.revision(name) for name in _revisions(question)])
         variables = tuple(f"{name}={value}" for name, value in question.variables.items())
         confined = wants_sandbox(self.confined, repository, self.settings)
+        begin()
         workbench = prepare_workbench(self.settings, variables, turn=self.turn, confined=confined)
         return ClaimedJob(
             question=question,
             repository=repository,
             workload=workload,
-            case=one_case(workload, (), (question.case,)),
+            case=case,
             bench=workbench.bench,
             builder=workbench.builder,
             settings=self.settings,
@@ -79,6 +89,17 @@ class JobPreparer:
         if Path(registered).is_file() and (workload := find_workload(registered)).name == name:
             return workload
         return workload_of_name(name, repository, self.settings) or find_workload(name)
+
+
+def _revisions(question: Question) -> list[str]:
+    """Return the revisions that a question names, the one that has to be measured first."""
+    match question:
+        case BisectQuestion():
+            return [question.bad, question.good]
+        case ProfileQuestion(against=str(against)):
+            return [question.revision, against]
+        case _:
+            return [question.revision]
 
 
 def _inside(repository: Repository, path: str) -> Workload:

@@ -23,12 +23,13 @@ from runner.cli.options import (
 )
 from runner.cli.result import print_result, write_result
 from runner.cli.workbench import find_target, host_turn, prepare_workbench
-from runner.contract.report import Case, Outcome, Report
+from runner.contract.report import Case, Outcome, Report, Revision
 from runner.contract.suite import to_suite
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.settings import Settings, load_settings
 from runner.subject.lookup import refuse_dirty
+from runner.subject.presence import present
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload
@@ -87,10 +88,11 @@ def command(
         refuse_dirty(repository, allow=committed_only or workload.build.directory == "workload")
     if suite:
         _one_case_only(len(chosen))
+    tip = present(repository, workload, revision)
     confinement = wants_sandbox(confined, repository, settings)
     with host_turn(settings) as turn:
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
-        reports = _measure(workload, chosen, repository, revision, workbench, samples)
+        reports = _measure(workload, chosen, repository, tip, workbench, samples)
     if suite:
         _write_suite(reports, suite)
     failed = any(report.outcome is Outcome.FAILED for report in reports) or not any(
@@ -118,7 +120,7 @@ def _measure(
     workload: Workload,
     chosen: Sequence[Case],
     repository: Repository,
-    name: str,
+    revision: Revision,
     workbench: Workbench,
     samples: int | None,
 ) -> list[Report]:
@@ -127,7 +129,6 @@ def _measure(
     from runner.measuring.scaling import with_scaling_efficiency
     from runner.subject.build import BuildFailure
 
-    revision = repository.revision(name)
     rule = Sampling.of(workload, samples)
     each = rule.least + 1  # The first execution is no sample.
     with activity(f"building {revision.commit[:10]}") as shown:

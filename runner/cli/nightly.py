@@ -117,6 +117,7 @@ def _prepare(
 ) -> PreparedCell:
     from runner.campaigns.history_measurement import HistoryMeasurement
     from runner.reporting.spool import Spool
+    from runner.subject.presence import present
     from runner.subject.repository import open_repository
     from runner.workload import cases
 
@@ -124,10 +125,11 @@ def _prepare(
     base = find_workload(str(file) if file.exists() else entry.path)
     repository = open_repository(_location(matrix, entry) or str(base.path.parent), settings.clones)
     workload, chosen = apply_configuration(base, cell.configuration, matrix.configuration(cell.configuration))
+    selected = cases(workload, (*case_choices(entry), *chosen))
+    revision = present(repository, workload, entry.revision)
     sandboxed = wants_sandbox(confined, repository, settings)
     if sandboxed not in benches:
         benches[sandboxed] = prepare_workbench(settings, turn=turn, confined=sandboxed)
-    selected = cases(workload, (*case_choices(entry), *chosen))
     measurement = HistoryMeasurement(
         repository=repository,
         workload=workload,
@@ -137,7 +139,7 @@ def _prepare(
         service=service,
         spool=Spool(settings.spool),
     )
-    return PreparedCell(measurement, repository.revision(entry.revision), selected)
+    return PreparedCell(measurement, revision, selected)
 
 
 def _location(matrix: Matrix, entry: WorkloadEntry) -> str | None:

@@ -23,6 +23,7 @@ from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
+from runner.subject.presence import present
 from runner.subject.registry import register_subject
 from runner.workload.lookup import one_case
 
@@ -91,14 +92,15 @@ def command(
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
     case = one_case(workload, choices, case_names)
+    ends = [present(repository, workload, end).commit for end in (base, newest) if end]
     confinement = wants_sandbox(confined, repository, settings)
     with host_turn(settings) as turn:
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement)
         profiler = Profiler(repository, workload, case, workbench.bench, workbench.builder, call_graph)
         with activity("building") as shown:
-            steps = _Steps(shown, 2 if base else 1)
-            earlier = profiler.profile(base, steps) if base else None
-            profile = profiler.profile(newest, steps)
+            steps = _Steps(shown, len(ends))
+            *before_it, profile = [profiler.profile(end, steps) for end in ends]
+            earlier = before_it[0] if before_it else None
     if stacks:
         _write(profile, stacks / "after" if earlier else stacks)
         if earlier:

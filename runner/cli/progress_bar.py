@@ -57,6 +57,8 @@ class ProgressBar:
             disable=not console.is_terminal,
         )
         self._task = self._progress.add_task(title, total=None, what="", left="", runs="?")
+        self._failures: dict[str, list[Report]] = {}
+        """The failures with one message, by message: the first is printed at once, the others together."""
         self._rerunning = False
         self._reruns: dict[str, list[str]] = {}
         """The counts of reruns, by commit and case: a rerun is planned alone, and its plan says nothing new."""
@@ -72,6 +74,7 @@ class ProgressBar:
     ) -> None:
         self._shown.close()
         self._print_reruns()
+        self._print_failures()
         self._progress.stop()
 
     def planned(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
@@ -124,8 +127,11 @@ class ProgressBar:
             # A terminal shows one line for each run, however narrow it is; a log has room for the full title.
             self._console.print(text, highlight=False, **_ONE_LINE if self._console.is_terminal else _WHOLE)
         elif report.failure:
-            message = escape_text(f"{report.failure.stage} failed: {report.failure.explained}")
-            self._console.print(f"  {label} [yellow]{message}[/]", highlight=False, soft_wrap=True)
+            message = f"{report.failure.stage} failed: {report.failure.explained}"
+            alike = self._failures.setdefault(message, [])
+            alike.append(report)
+            if len(alike) == 1:
+                self._console.print(f"  {label} [yellow]{escape_text(message)}[/]", highlight=False, soft_wrap=True)
         # Two revisions show how long one takes, and half of them how right that was.
         if left and not self._console.is_terminal and self._done in {2, self._runs // 2}:
             self._console.print(f"  {left}", highlight=False, soft_wrap=True)
@@ -141,6 +147,17 @@ class ProgressBar:
             text = f"  {label}  {values}  [dim]{many} {_WHY[Reason.RERUN]}[/]"
             self._console.print(text, highlight=False, soft_wrap=True)
         self._reruns.clear()
+
+    def _print_failures(self) -> None:
+        """Print how many runs failed as another one did, whose message was printed."""
+        for first, *others in self._failures.values():
+            if others:
+                commits = list(dict.fromkeys(report.revision.commit[:10] for report in others))
+                which = f"{count_of(len(others), 'more run')} ({commits[0]}{f'…{commits[-1]}' * (len(commits) > 1)})"
+                label = f"{first.revision.commit[:10]} {first.case.name}"
+                text = escape_text(f"{which} failed with the message of {label}")
+                self._console.print(f"  [yellow]{text}[/]", highlight=False, soft_wrap=True)
+        self._failures.clear()
 
 
 def _count(report: Report) -> str:

@@ -22,6 +22,11 @@ _SUMMARY = {
     "t(1) /\nt(N)": ("scaling-efficiency",),
 }
 """Columns of the short table; each shows the first of its metrics that the case has."""
+_UNTOLD = {
+    Status.NOT_COUNTED: "perf found no counter free while the program ran",
+    Status.NOT_SUPPORTED: "this host has no such counter",
+}
+"""Why there is no value, if perf only says that there is none."""
 _WIDEST = 18
 """Characters of a parameter and its value that stay on one line."""
 
@@ -65,6 +70,23 @@ def _show_metrics(console: Console, reports: Sequence[Report]) -> None:
         )
     _print_title(console, reports, differing)
     console.print(table)
+    for line in _reasons(reports):
+        console.print(escape_text(line), style="dim", highlight=False)
+
+
+def _reasons(reports: Sequence[Report]) -> list[str]:
+    """Return why metrics have no value in any sample, a line for each reason."""
+    lacking: dict[str, dict[str, None]] = {}
+    for report in reports:
+        for name in _rows(reports):
+            readings = report.readings(name)
+            if readings and not report.values(name):
+                status = readings[0].status
+                said = readings[0].reason or ""
+                # perf says of each event by its name that there is none.
+                why = said if said and name not in said else _UNTOLD.get(status, "no reason given")
+                lacking.setdefault(f"{status.replace('_', ' ')}: {why}", {})[name] = None
+    return [f"{', '.join(names)}: {why}" for why, names in lacking.items()]
 
 
 def _show_summary(console: Console, reports: Sequence[Report]) -> None:

@@ -21,6 +21,7 @@ from runner.cli.terminal import say
 from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
+from runner.subject.presence import present
 from runner.workload.lookup import one_case
 
 PAIRS = 10
@@ -76,6 +77,7 @@ def command(
     workload, repository = find_target(config, workload_name, repo)
     with_remedy(workload, remedy)  # Refuse an impossible remedy before the checks of the host.
     case = one_case(workload, choices, case_names)
+    tip = present(repository, workload, revision)
     pairs = Pairs.of(workload, samples or PAIRS)
     confinement = wants_sandbox(confined, repository, config)
     with connect(config) as service, host_turn(config) as turn:
@@ -83,18 +85,18 @@ def command(
         workbench = prepare_workbench(config, variables, turn=turn, confined=confinement)
         patient = service.patient(say)
         with activity(f"building {revision}") as shown:
-            present, changed = remedy_trials(
+            unchanged, changed = remedy_trials(
                 repository,
                 workbench.builder,
                 workload,
                 case,
                 bench=workbench.bench,
-                revision=revision,
+                revision=tip.commit,
                 settings=remedy,
             )
             shown(f"measuring {case.name} both ways")
             shown.remain(2 + 2 * pairs.first)
-            result = compare(present, changed, patient.compare, pairs=pairs, progress=shown.advance)
+            result = compare(unchanged, changed, patient.compare, pairs=pairs, progress=shown.advance)
 
     def show() -> None:
         from runner.cli.remedy_tables import show_remedy

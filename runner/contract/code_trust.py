@@ -31,7 +31,7 @@ class BuildStore(StrEnum):
     SANDBOX = "sandbox"
     """Code of a repository's own branches and tags, in a sandbox."""
     PULL_REQUEST = "pullreq"
-    """Whatever the gate of a pull request builds, its base too."""
+    """Whatever the gate of a pull request builds, its base too, and what ``init`` builds as the gate will."""
 
 
 def needs_sandbox(origin: CodeOrigin, requested: bool | None = None) -> bool:

@@ -98,6 +98,9 @@ class MetricVerdict(Strict):
     may_exceed: bool = False
     """Whether it counts and got worse, perhaps by more than its budget: more pairs would decide."""
     budget: Budget = 0
+    although: Literal["same bytes", "unprepared files"] | None = None
+    """Why it is the same although the levels differ: both sides have the same bytes, or the difference is no larger
+    than the faults in files that could not be prepared."""
 
 
 class Comparison(Strict):

@@ -8,11 +8,13 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 
 from runner.environment import compilers, libraries, loaded_libraries
+from runner.environment.executed_programs import executed_programs
 from runner.execution.start_block import BASE_VARIABLES
 from runner.system.regular_file import read_regular
 from runner.system.tree import Knobs, Tree
@@ -28,7 +30,9 @@ _MOST_SETTINGS = 1 << 16
 _PRELOAD = "etc/ld.so.preload"
 
 
-def build_knobs(command: Sequence[str], needs: Iterable[str], path: str) -> Knobs:
+def build_knobs(
+    command: Sequence[str], needs: Iterable[str], path: str, environment: Mapping[str, str] = MappingProxyType({})
+) -> Knobs:
     """Return the tools that a build finds on its ``PATH``: versions of compilers, and what identifies the others.
 
     Nothing that only this ``PATH`` leads to is executed: it may be a stranger's.
@@ -36,12 +40,14 @@ def build_knobs(command: Sequence[str], needs: Iterable[str], path: str) -> Knob
     Parameters
     ----------
     command
-        The build command. Each word that is the name of a program is a tool, inside of a shell's script too.
+        The build command. What it executes is a tool, inside of a shell's script too.
     needs
         The programs that the workload says it needs.
+    environment
+        The variables that the workload sets for the build; some name a tool.
     """
-    words = {word for part in command for word in re.findall(r"[A-Za-z0-9_.+-]+", part)}
-    names = sorted({*TOOLS, *needs, *words})
+    executed = executed_programs(command, environment, lambda word: _found(word, path) is not None)
+    names = sorted({*TOOLS, *needs, *executed})
     return {
         **{f"compiler.{role}": _compiler(name, path) for role, name in compilers.TOOLS.items()},
         **{f"tool.{name}"[:200]: _tool(name, path) for name in names},

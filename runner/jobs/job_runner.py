@@ -15,7 +15,8 @@ from runner.settings import Settings
 
 _LONGEST_WAIT = 30.0
 
-Prepare = Callable[[Job, Service, Heartbeat], ClaimedJob]
+Prepare = Callable[[Job, Service, Heartbeat, Callable[[], None]], ClaimedJob]
+"""Prepares a job on this host. The last argument waits for the turn: to be called once the job is known to be sound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class JobRunner:
         job_id
             Number of the job.
         prepare
-            Finds the repository, the workload and the case on this host.
+            Finds the repository, the workload and the case on this host, and waits for the turn.
         handler
             Runs the job; None for the handler of its kind.
 
@@ -72,11 +73,13 @@ class JobRunner:
                     self.say(line)
                 heartbeat.report_progress(line)
 
-            def work() -> JobResult:
+            def begin() -> None:
                 # While it waits, heartbeats go on, so the service does not take the job for lost.
                 self.turn.begin(waiting)
                 heartbeat.check_orders()
-                return handler(prepare(lease.job, service, heartbeat))
+
+            def work() -> JobResult:
+                return handler(prepare(lease.job, service, heartbeat, begin))
 
             return self._run_claimed(heartbeat, work)
 

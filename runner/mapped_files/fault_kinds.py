@@ -55,7 +55,7 @@ def _missing_readings(faults: FaultsByFile | None, processes: int) -> dict[str, 
     elif faults.lost:
         reason = f"{faults.lost} records of the watched execution were lost because its buffers were full"
     else:
-        reason = f"the watched execution took {faults.total} faults, and no sample took as many"
+        reason = f"the watched execution took {faults.total:,} faults, and no sample took as many"
     return dict.fromkeys(NAMES, Reading(status=status, reason=reason))
 
 

@@ -92,7 +92,7 @@ class Bench:
         state = self.state(bound)
         path = build_path(workload)
         files: Knobs = {
-            **build_knobs(workload.build.command or (), workload.build.needs, path),
+            **build_knobs(workload.build.command or (), workload.build.needs, path, workload.build.environment),
             **run_knobs(Tree(), bound.command[0], state.environment["PATH"]),
         }
         knobs = {**self.capture(state).knobs, **files}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from runner.contract.report import Build, Stage, hash_of
 from runner.environment.program_files import build_knobs, library_knobs
-from runner.environment.secrets import without_secrets
+from runner.environment.secrets import without_password, without_secrets
 from runner.errors import FaultwatchError
 from runner.execution.execute import execute
 from runner.execution.execution_log import log_command, log_step
@@ -22,7 +22,7 @@ from runner.subject.built_tree import TREE, UnreadableTree, begin_own_session, k
 from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
 from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
-from runner.subject.packages import OFFLINE
+from runner.subject.packages import OFFLINE, instead_of_fetching, wanted_network
 from runner.subject.repository import Repository
 from runner.subject.sandbox_needs import empty_folders, lacking
 from runner.subject.tool_search import advice, missing_tool
@@ -172,7 +172,7 @@ class Builder:
 
     def _key(self, repository: Repository, commit: str, workload: Workload) -> str:
         path = build_path(workload)
-        tools = build_knobs(workload.build.command or (), workload.build.needs, path)
+        tools = build_knobs(workload.build.command or (), workload.build.needs, path, workload.build.environment)
         host = {**self.machine, **library_knobs(Tree()), **tools}
         # The result file is not part of the tree's fingerprint. Nothing else of [run] matters to a build.
         made_by = [workload.build.identity, workload.run.output_file]
@@ -298,10 +298,19 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
     tool = missing_tool(done.output) or command[0]
     hint = advice(tool, environment["PATH"])
     hint = hint or (lacking(command, tool, environment, sandbox, tree, done.output) if sandbox else "")
-    failure = f"`{shlex.join(command)}` {done.problem}{f': {hint}' if hint else ''}"
+    # Outside of a sandbox that is no more than what the build itself says, and may pass.
+    offline = "" if hint or sandbox else _without_network(done.output)
+    failure = f"`{shlex.join(command)}` {done.problem}{f': {hint or offline}' if hint or offline else ''}"
     if hint or is_temporary(done):  # what the hint says to change is no part of the revision, so the failure may pass
         raise BuildFailure(failure, build, temporary=True)
     return failure, build
+
+
+def _without_network(log: str) -> str:
+    """Return that a build lacked a network, and what CMake can do without it; empty if it did not."""
+    line = without_password(wanted_network(log))
+    kept = instead_of_fetching(log)
+    return f"{line}{f'. {kept}' if kept else ''}" if line else ""
 
 
 def _cpu_seconds_of_children() -> float:

@@ -24,7 +24,7 @@ from runner.execution.own_command import SAFE_DIRECTORY, own_environment, own_mo
 from runner.execution.supervision import SupervisedProcess
 from runner.execution.supervisor import supervisor
 from runner.settings import load_settings
-from runner.subject.build import Builder
+from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_worker import encode_order
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
@@ -75,6 +75,8 @@ class BuildAhead:
         self._jobs = jobs if workload.build.command else 0
         self._workers: list[_Worker] = []
         self._finished: set[str] = set()
+        self._ordered: set[str] = set()
+        """The commits that workers were given."""
         self._builds_all = build_all
         self._at_once = at_once
         self._before = {after: before for before, after in pairwise(self._next)}
@@ -113,13 +115,22 @@ class BuildAhead:
             self._start()
         self._have_built(commit)
         self._finished.discard(commit)
-        tree, build = self._builder.build(self._repository, commit, self._workload)
+        try:
+            tree, build = self._builder.build(self._repository, commit, self._workload)
+        except BuildFailure as failure:
+            failure.build = self._own(failure.build, commit)
+            raise
+        build = self._own(build, commit)
         self._check(commit, tree)
         self._built = commit
         if not self._workers and self._jobs > 1 and self._next and build.seconds >= WORTHWHILE:
             self._start()
         self._order_next()
         return tree, build
+
+    def _own(self, build: Build, commit: str) -> Build:
+        """Return a build as one that this command has made, if one of its workers has."""
+        return build.model_copy(update={"cached": False}) if commit in self._ordered else build
 
     def _same_build(self, commit: str) -> tuple[Path, Build] | None:
         """Return the last build, if that of a commit would be the same and is not there."""
@@ -165,7 +176,7 @@ class BuildAhead:
         if worker is None and self._workers and not self._builder.has(self._repository, commit, self._workload):
             worker = next((worker for worker in self._workers if worker.commit is None), None)
             if worker is not None:
-                worker.order(commit)
+                self._order(worker, commit)
         self._order_next()
         while worker is not None and worker.commit == commit:
             select.select([busy for busy in self._workers if busy.commit is not None], [], [])
@@ -190,7 +201,11 @@ class BuildAhead:
                 commit = self._next.popleft()
                 if not (self._is_needless(commit) or self._builder.has(self._repository, commit, self._workload)):
                     log_step("another process builds %s ahead", commit[:10])
-                    worker.order(commit)
+                    self._order(worker, commit)
+
+    def _order(self, worker: "_Worker", commit: str) -> None:
+        self._ordered.add(commit)
+        worker.order(commit)
 
     def _start(self) -> None:
         """Start the workers that are missing; none where the host has no supervisor to end them."""

@@ -36,7 +36,18 @@ _POINTER = re.compile(
 
 
 class IncompleteCheckout(Exception):
-    """A clone lacks what a commit refers to; says what, and how to get it."""
+    """A clone lacks what a commit refers to; says what, and how to get it.
+
+    Attributes
+    ----------
+    what, remedy
+        Both, apart.
+    """
+
+    def __init__(self, what: str, remedy: str = "") -> None:
+        super().__init__(f"{what}: {remedy}" if remedy else what)
+        self.what = what
+        self.remedy = remedy
 
 
 class TooLargeCheckout(Exception):
@@ -87,6 +98,21 @@ def write_commit(repository: Repository, commit: str, tree: Path, *, bounded: bo
     """
     _write(repository, commit, tree, _Rules(bounded, whole))
     _set_times(tree, repository.revision(commit).committed_at.timestamp())
+
+
+def missing_submodule(repository: Repository, commit: str, level: int = 0) -> IncompleteCheckout | None:
+    """Return what says which submodule of a commit a clone lacks; None if it has all. Nothing is written."""
+    names = _submodule_names(repository, commit)
+    links = _entries(repository.git(*LIST_FILES, commit, paths=True)) if names and level < _MOST_LEVELS else ()
+    for link in links:
+        if link.mode == "160000" and link.path in names:
+            try:
+                submodule = _submodule(repository.common_directory(), names[link.path], link)
+            except IncompleteCheckout as lacking:
+                return lacking
+            if deeper := missing_submodule(submodule, link.name, level + 1):
+                return deeper
+    return None
 
 
 def _set_times(tree: Path, seconds: float) -> None:
@@ -160,9 +186,9 @@ def _submodule(store: Path, name: str, link: _Entry) -> Repository:
         except FaultwatchError:
             pass
     raise IncompleteCheckout(
-        f"this clone lacks the submodule {_shown(link.path)} at {link.name[:12]}: run `git submodule update --init "
-        "--recursive` in a clone of your own, fetch the submodule's old commits, and name that clone; or, if the build "
-        "does without it, write `incomplete = true` into [build]"
+        f"this clone lacks the submodule {_shown(link.path)} at {link.name[:12]}",
+        "run `git submodule update --init --recursive` in a clone of your own, fetch the submodule's old commits, and "
+        "name that clone; or, if the build does without it, write `incomplete = true` into [build]",
     )
 
 

@@ -53,6 +53,9 @@ GO_OBJECTS = {"GOCACHE": "{home}/.cache/go-build"}
 """What Go has compiled, its standard library above all: without this folder, once for each revision."""
 OFFLINE: Mapping[str, str] = {"CARGO_NET_OFFLINE": "true", "GOPROXY": "off", "PIP_NO_INDEX": "1"}
 """Tell the managers that there is no network: they use what they have, or fail at once instead of trying again."""
+_FETCHED = re.compile(r"\bBuild step for ([\w.+-]{1,60}) failed\b")
+"""What CMake's FetchContent says of a project that it could not download."""
+_LONGEST_LINE = 200
 _WORD = re.compile(r"""(?:^|[\s/"'(;&|])([a-z]+3?)(?=\s)""")
 _NO_NETWORK = re.compile(
     r"could not resolve host|couldn't resolve host|temporary failure in name resolution|name or service not known|"
@@ -70,6 +73,16 @@ def managers_of(command: Iterable[str]) -> list[PackageManager]:
     return [manager for manager in MANAGERS if not found.isdisjoint(manager.programs)]
 
 
-def wanted_network(log: str) -> bool:
-    """Return whether a build that failed had tried to reach a network that was not there, by what it printed."""
-    return bool(_NO_NETWORK.search(log))
+def wanted_network(log: str) -> str:
+    """Return the line with which a build that failed says that a network was not there; empty if none does."""
+    return next((line.strip()[:_LONGEST_LINE] for line in log.splitlines() if _NO_NETWORK.search(line)), "")
+
+
+def instead_of_fetching(log: str) -> str:
+    """Return what makes CMake's FetchContent do without a network, as a clause; empty if it wanted none."""
+    names = list(dict.fromkeys(_FETCHED.findall(log)))
+    if not names:
+        return ""
+    options = " ".join(f"-DFETCHCONTENT_SOURCE_DIR_{name.upper()}=FOLDER" for name in names)
+    whose = f"keep the sources of {names[0]} in a folder" if len(names) == 1 else "keep the sources of each in a folder"
+    return f"CMake's FetchContent downloads {', '.join(names)}: {whose}, and add {options} to the command"

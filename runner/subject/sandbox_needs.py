@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.execution.sandbox import Sandbox
-from runner.subject.packages import GO_OBJECTS, MANAGERS, PackageManager, managers_of, wanted_network
+from runner.subject.packages import (
+    GO_OBJECTS,
+    MANAGERS,
+    PackageManager,
+    instead_of_fetching,
+    managers_of,
+    wanted_network,
+)
 
 _VARIABLES = {manager.variable: manager for manager in MANAGERS}
 NO_NETWORK = "a build in the sandbox has no network"
@@ -92,9 +99,11 @@ def lacking(  # noqa: PLR0917 - what a build consists of
     """
     needed = needs([tool], environment, tree)
     unseen = hidden(needed, sandbox)
-    offline = wanted_network(log)
-    if offline:
-        return f"{NO_NETWORK}{_without_network(command, environment, sandbox, unseen)}"
+    if wanted_network(log):
+        kept = instead_of_fetching(log)
+        show = "; if it is outside of the repository, name it in FAULTWATCH_SANDBOX_READ too"
+        remedy = f". {kept}{show}" if kept else _without_network(command, environment, sandbox, unseen)
+        return f"{NO_NETWORK}{remedy}"
     if unseen:
         return f"the sandbox does not show {_named(unseen)}: {_setting(sandbox, unseen)}"
     missing = [need for need in needed if any(str(one) in log for one in _absent(need.folder))]

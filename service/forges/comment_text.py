@@ -149,7 +149,7 @@ def _verdict(row: MetricOutcome) -> str:
     if verdict.verdict is Verdict.NEEDS_MORE_RUNS:
         return "not decided"
     if verdict.verdict is Verdict.SAME:
-        return "same"
+        return f"same: {verdict.although}" if verdict.although else "same"
     return "better" if verdict.direction == "improvement" else _worse(row)
 
 

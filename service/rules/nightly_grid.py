@@ -121,13 +121,25 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class GridRow:
-    """One case of a subject. ``revision`` is the commit of its levels, except those that say another one."""
+    """One case of a subject, by one definition of its workload.
+
+    Attributes
+    ----------
+    revision
+        The commit of its levels, except those that say another one.
+    last_seen
+        When it was last run.
+    superseded
+        Whether every host that ran it has run its workload by another definition since.
+    """
 
     subject: str
     case: str
     case_key: str
     revision: str | None
     cells: tuple[GridCell, ...]
+    last_seen: datetime
+    superseded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +220,14 @@ def build_grid(
     scaling = {key: _newest(points).value for key, points in _grouped(efficiency).items()}
     runs: list[RecentPoint | UnmeasuredRun] = [*failed.values(), *recent]
     names = {(run.subject, run.case_key): run.case for run in runs}
+    last_seen = _last_seen(runs)
+    current = _current(runs)
     columns = _columns(runs)
     rows = []
-    for (subject, case_key), case in sorted(names.items(), key=lambda entry: (entry[0][0], entry[1], entry[0][1])):
+    order = sorted(last_seen, key=lambda row: (row[0], names[row], -last_seen[row].timestamp()))
+    for subject, case_key in order:
+        case = names[subject, case_key]
+        superseded = (subject, case_key) not in current
         keys = [(subject, case_key, column.host, column.environment) for column in columns]
         measured: list[Sequence[RecentPoint]] = [cells.get(key, ()) for key in keys]
         shared = _shared_commit(measured) if one_commit else None
@@ -220,8 +237,28 @@ def build_grid(
             for key, points in zip(keys, measured, strict=True)
         ]
         revision, row = _at_one_commit(row, measured)
-        rows.append(GridRow(subject, case, case_key, revision, tuple(_mark_missed(row, columns, case, night))))
+        # A night plans a case by its name, and runs it by its newest definition.
+        cells_of_row = tuple(row if superseded else _mark_missed(row, columns, case, night))
+        rows.append(GridRow(subject, case, case_key, revision, cells_of_row, last_seen[subject, case_key], superseded))
     return NightlyGrid(columns, tuple(rows))
+
+
+def _last_seen(runs: Iterable[RecentPoint | UnmeasuredRun]) -> dict[tuple[str, str], datetime]:
+    """Return when each case of each subject was last run."""
+    last: dict[tuple[str, str], datetime] = {}
+    for run in runs:
+        row = run.subject, run.case_key
+        last[row] = max(run.started_at, last.get(row, run.started_at))
+    return last
+
+
+def _current(runs: Iterable[RecentPoint | UnmeasuredRun]) -> set[tuple[str, str]]:
+    """Return subject and key of each case that some host ran last, of all definitions of the case."""
+    last: dict[tuple[str, str, str], tuple[datetime, str]] = {}
+    for run in runs:
+        place = run.subject, run.case, run.host
+        last[place] = max((run.started_at, run.case_key), last.get(place, (run.started_at, run.case_key)))
+    return {(subject, key) for (subject, _, _), (_, key) in last.items()}
 
 
 def _shared_commit(columns: Iterable[Sequence[RecentPoint]]) -> str | None:

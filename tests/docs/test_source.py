@@ -34,7 +34,7 @@ def test_every_page_is_in_the_navigation(source: Path) -> None:
 
 
 def test_a_link_to_a_file_that_is_a_page_elsewhere_leads_to_the_page(source: Path) -> None:
-    assert "](../project/readme.md#on-github)" in (source / "how-to" / "gate.md").read_text(encoding="utf-8")
+    assert "](readme.md)" in (source / "project" / "index.md").read_text(encoding="utf-8")
     assert "](../explanation/security.md" in (source / "project" / "vulnerabilities.md").read_text(encoding="utf-8")
     assert "](../images/comment.png)" in (source / "project" / "readme.md").read_text(encoding="utf-8")
 

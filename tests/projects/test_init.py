@@ -44,8 +44,13 @@ def folder() -> Iterator[Path]:
 
 
 def init(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return faultwatch(folder, "init", "--repo", str(folder / "project"), *words)
+
+
+def faultwatch(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(FAULTWATCH), "init", "--repo", str(folder / "project"), *words],
+        [str(FAULTWATCH), *words],
+        cwd=folder / "project",
         check=False,
         capture_output=True,
         text=True,
@@ -87,6 +92,9 @@ def test_a_project_is_adopted_without_a_question(name: str, folder: Path) -> Non
     assert set(project.git("ls-files").splitlines()) == before
 
     if name in FAST:
+        gate = ("gate", "--repo", str(project.folder), "--json", "--samples", "2", "workload.toml", "HEAD~1..HEAD")
+        answer = json.loads(faultwatch(folder, *gate).stdout)
+        assert answer["cases"][0]["head"]["build"]["cached"], "the first gate uses what init built for it"
         (project.folder / "faultwatch-gate.sh").write_text("mine\n")
         text = (project.folder / "workload.toml").read_text().replace('"./program"', '"./program again"')
         (project.folder / "workload.toml").write_text(text)
@@ -135,6 +143,44 @@ def test_submodules_that_cannot_be_fetched_are_done_without(folder: Path) -> Non
     assert done.returncode == 2
     assert "unable to access" in done.stderr
     assert "incomplete = true" in done.stderr.splitlines()[-1]
+
+
+DRIVER = """
+[workload]
+name = "sums"
+[build]
+command = "sh -c 'make && cc -I. -o sums {workload}/sums.c library.o'"
+incomplete = true
+[run]
+command = "./sums"
+huge_pages = "never"
+"""
+
+
+def test_a_library_whose_submodules_are_missing_is_adopted_with_a_driver_of_ones_own(folder: Path) -> None:
+    project = Project(folder / "project")
+    (project.folder / "deps").mkdir()
+    project.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},deps")
+    library = {"Makefile": "library.o: library.c\n\tcc -c library.c\n", "library.c": "int one(void) { return 1; }\n"}
+    link = {".gitmodules": '[submodule "deps"]\n\tpath = deps\n\turl = https://[::1]:1/deps\n'}
+    project.commit("Start", library | link)
+    done = init(folder, "--yes")
+    assert done.returncode == 2
+    hint = done.stderr.splitlines()[-1]
+    assert "write a small driver" in hint
+    assert "`faultwatch init FOLDER`" in hint
+    assert "`incomplete = true`" in hint
+    place = project.folder / "faultwatch"
+    place.mkdir()
+    (place / "sums.c").write_text("int one(void);\nint main(void) { return one() - 1; }\n")
+    (place / "workload.toml").write_text(DRIVER)
+    done = init(folder, "--yes", "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["written"] == ["faultwatch-gate.sh"], "the workload file is kept"
+    assert result["gate"]["problem"] == ""
+    assert len(result["reports"][0]["samples"]) >= 3
+    assert "-- faultwatch/workload.toml " in (project.folder / "faultwatch-gate.sh").read_text()
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="needs curl")

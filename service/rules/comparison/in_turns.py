@@ -15,7 +15,7 @@ as well is the same. Nothing else follows: whatever differs has to be measured i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from runner.contract import (
     Comparison,
@@ -155,6 +155,7 @@ def _by_bytes(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdi
         return verdict
     base_bytes, head_bytes = program_bytes(base), program_bytes(head)
     changed, change = verdict.verdict is Verdict.CHANGED, verdict.change or 0
+    although: Literal["same bytes", "unprepared files"] = "same bytes"
     if have_same_bytes(base_bytes, head_bytes) and (base.environment, base.command) == (head.environment, head.command):
         sentence = (
             "Base and head have the same bytes: the program, its libraries, and everything it read from its build."
@@ -168,9 +169,11 @@ def _by_bytes(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdi
             f"The counts differ by {abs(change):,}, which is uncertain: up to {base_bytes.most_uncertain:,} faults "
             f"of base and {head_bytes.most_uncertain:,} of head were in files that could not be prepared."
         )
+        although = "unprepared files"
     else:
         return verdict
-    return verdict.model_copy(update={"verdict": Verdict.SAME, "direction": None, "times": None, "sentence": sentence})
+    same = {"verdict": Verdict.SAME, "direction": None, "times": None, "sentence": sentence}
+    return verdict.model_copy(update=same | {"although": although if change else None})
 
 
 def _with_budget(judged: _Judged, pairs: Pairs, decision: MetricDecision, judging: Judging, error: float) -> _Judged:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
 from math import log10
 
 from flask import abort, request
@@ -11,6 +12,7 @@ from sqlalchemy.orm import Session
 from runner.contract import CATALOGUE, metric
 from runner.contract.night import NightDigest
 from service.rules import nightly_grid
+from service.rules.column_words import ColumnWords, column_words
 from service.rules.nightly_digest import Missed
 from service.rules.nightly_digest import list_missed as missed_in
 from service.rules.nightly_grid import GridCell, LastNight, NightlyGrid
@@ -51,13 +53,17 @@ def show() -> Page:
         )
         workloads = cases.workloads(session)
         knobs = environments.knobs(session, [column.environment for column in grid.columns])
-    shown = grid.rows if "all" in request.args else grid.rows[:_ROWS]
+    current = [row for row in grid.rows if not row.superseded or "earlier" in request.args]
+    shown = current if "all" in request.args else current[:_ROWS]
+    parts = nightly_grid.by_subject(grid, shown)
     return Page(
         "matrix.html",
         {
             "grid": grid,
             "n_shown": len(shown),
-            "parts": nightly_grid.by_subject(grid, shown),
+            "n_current": len(current),
+            "n_earlier": sum(row.superseded for row in grid.rows),
+            "parts": parts,
             "metric": metric(name),
             "metrics": sorted({*_METRICS, *_ALSO, name}, key=rank),
             "subject": subject,
@@ -65,7 +71,7 @@ def show() -> Page:
             "workloads": workloads,
             "one_commit": "one-commit" in request.args,
             "unequal": any(cell.other_commit for row in grid.rows for cell in row.cells),
-            "labels": _labels(grid, knobs),
+            "labels": [_labels(part, knobs) for part in parts],
             "shade": _shade,
             "night": night,
             "missed": missed,
@@ -109,19 +115,11 @@ def _oldest(points: Iterable[nightly_grid.RecentPoint]) -> dict[int, int]:
     return oldest
 
 
-def _labels(grid: NightlyGrid, knobs: dict[str, dict[str, str]]) -> dict[str, str]:
-    """Return a label for each environment: its values of the knobs that differ between the environments of its host."""
-    labels = {}
-    for column in grid.columns:
-        others = [other.environment for other in grid.columns if other.host == column.host]
-        own = knobs.get(column.environment, {})
-        differ = sorted(
-            name
-            for name in {name for other in others for name in knobs.get(other, {})}
-            if len({knobs.get(other, {}).get(name) for other in others}) > 1
-        )
-        values = [f"{name.removeprefix('variable.')} {own.get(name) or 'not set'}" for name in differ]
-        labels[column.environment] = ", ".join(values)
+def _labels(part: NightlyGrid, knobs: dict[str, dict[str, str]]) -> list[ColumnWords]:
+    """Return for each column of a table how it differs from the other columns of its host there."""
+    labels: list[ColumnWords] = []
+    for _, of_host in groupby(part.columns, key=lambda column: column.host):
+        labels += column_words([knobs.get(column.environment, {}) for column in of_host])
     return labels
 
 

@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from flask import jsonify, request
 from flask.typing import ResponseReturnValue
 
+from runner.contract import Kind, metric
 from service.pipeline.further_runs import FurtherRuns
+from service.rules.series.restless_level import describe_restless_level
 from service.schemas.history import SeriesDetail
 from service.store import sibling_series
 from service.store.sibling_series import Sibling
@@ -48,6 +50,7 @@ def show(series_id: int) -> Page:
             "siblings": siblings,
             "points": points,
             "doubts": _doubts(series),
+            "restless": _restless(series),
             "flagged": {drift.run_after: drift for drift in series.drifts},
             "total": len(series.points),
             "scripts": [vendor.address(package) for package in vendor.CHART_SCRIPTS] if can_draw else [],
@@ -70,6 +73,16 @@ def _doubts(series: SeriesDetail) -> dict[str, str]:
     with database().reading() as session:
         further = FurtherRuns(session, datetime.now(UTC))
         return {drift.id: further.end_of_doubt(drift) for drift in series.drifts if drift.evidence.wants_rerun}
+
+
+def _restless(series: SeriesDetail) -> str:
+    """Return why the runs of the newest level of a judged count differ although there is no drift."""
+    if not series.judged or metric(series.metric).kind is not Kind.COUNT:
+        return ""
+    path = [point for point in series.points if point.on_path and not point.taken_over and point.value is not None]
+    begins = {drift.run_after for drift in series.drifts}
+    start = max((place for place, point in enumerate(path) if point.run_id in begins), default=0)
+    return describe_restless_level([point.value for point in path[start:] if point.value is not None])
 
 
 def _siblings(series: SeriesDetail) -> list[Sibling]:

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from runner.adoption.ci_files import Ci, ci_file, detect_ci
+from runner.errors import FaultwatchError
 from tests.runner.adoption.listings import listing
 
 ROOT = Path(__file__).parents[3]
@@ -87,6 +88,23 @@ def test_the_actions_are_those_of_the_projects_own_gate() -> None:
     assert actions(file.text) == actions((ROOT / ".github/workflows/gate.yml").read_text(encoding="utf-8"))
 
 
+def test_the_documents_show_the_file_that_init_writes() -> None:
+    file = ci_file(Ci.GITHUB, listing({}))
+    assert file
+    page = (ROOT / "docs/how-to/gate.md").read_text(encoding="utf-8")
+    assert f"```yaml\n{file.text}```\n" in page
+
+
+def test_the_service_can_start_the_workflow_of_github_with_what_it_sends() -> None:
+    file = ci_file(Ci.GITHUB, listing({}))
+    assert file
+    triggers = yaml.safe_load(file.text)[True]  # To YAML 1.1 the key "on" is a truth.
+    assert set(triggers["workflow_dispatch"]["inputs"]) == {"base", "head"}
+    (step,) = (step for step in yaml.safe_load(file.text)["jobs"]["gate"]["steps"] if step.get("id") == "gate")
+    assert step["env"]["BASE"].startswith("${{ inputs.base || ")
+    assert step["env"]["HEAD"].startswith("${{ inputs.head || ")
+
+
 def test_the_shell_script_is_one_that_shellcheck_accepts(tmp_path: Path) -> None:
     file = ci_file(Ci.SHELL, listing({}))
     assert file
@@ -108,10 +126,10 @@ def test_what_the_gates_sandbox_has_to_show_is_set_only_where_there_is_something
     assert without
     assert "SANDBOX_READ" not in without.text
     assert "Folders outside" not in without.text
-    with pytest.raises(ValueError, match="cannot be written"):
+    with pytest.raises(FaultwatchError, match="cannot be written"):
         ci_file(ci, listing({}), readable=("/opt/x; rm",))
 
 
 def test_no_name_of_a_branch_becomes_a_command() -> None:
-    with pytest.raises(ValueError, match="cannot be written"):
+    with pytest.raises(FaultwatchError, match="cannot be written"):
         ci_file(Ci.SHELL, listing({}), branch="a;b")

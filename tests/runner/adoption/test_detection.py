@@ -44,23 +44,6 @@ def test_a_c_project_with_a_settings_file_of_a_python_tool_is_no_python_package(
     assert {proposal.system for proposal in detect(listing(files))} == {"Make"}
 
 
-@pytest.mark.parametrize(
-    ("file", "text"),
-    [
-        ("pyproject.toml", '[build-system]\nrequires = ["setuptools-scm"]\n[project]\nname = "p"\n'),
-        ("Makefile", "VERSION = $(shell git -C . describe --tags)\nall:\n"),
-        ("CMakeLists.txt", "execute_process(COMMAND git rev-parse HEAD)\n"),
-        ("meson.build", "project('x', 'c')\nvcs_tag(input: 'v.in', output: 'v')\n"),
-    ],
-)
-def test_a_build_that_reads_the_history_gets_a_git_repository(file: str, text: str) -> None:
-    proposals = detect(listing({file: text, "p/__init__.py": ""}))
-    assert proposals
-    assert all(proposal.git for proposal in proposals)
-    assert "\ngit = true\n" in workload_text("x", proposals[0], RunProposal("./x"))
-    assert not detect(listing({"Makefile": "all:\n\tgit status\n"}))[0].git
-
-
 NAMES = ["CMakeLists.txt", "meson.build", "configure.ac", "configure", "Makefile", "Cargo.toml", "go.mod", "x.f90"]
 NAMES += ["pyproject.toml", "setup.py", "bench/bench_x.py", "x_test.go", "main.go", "fpm.toml", "meson.options"]
 

@@ -26,6 +26,18 @@ def row(name: str, base: float, head: float, *, counts: bool = False) -> MetricV
     )
 
 
+def test_a_large_difference_that_is_none_says_why_in_its_row(capsys: pytest.CaptureFixture[str]) -> None:
+    update = {"verdict": Verdict.SAME, "although": "same bytes"}
+    rows = (
+        row("minor-faults", 73, 9000, counts=True).model_copy(update=update),
+        row("major-faults", 0, 0, counts=True),
+    )
+    show_comparison(Compared(report(), report(), Comparison(verdict=Verdict.SAME, more=0, metrics=rows, knobs=())))
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "minor-faults 73 9,000 +8,927 same: same bytes" in lines
+    assert "major-faults 0 0 0 same" in lines
+
+
 def test_what_decides_is_a_row_and_what_was_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     rows = (
         row("context-switches", 0, 0),

@@ -57,6 +57,24 @@ def test_the_reruns_of_a_case_are_one_line() -> None:
     )
 
 
+def test_a_failure_that_repeats_is_said_once_with_how_often() -> None:
+    stream = io.StringIO()
+    with ProgressBar(Console(file=stream, width=200), "demo") as bar:
+        bar.planned([PlannedRun(revision=commit(number), case=CASE) for number in range(6)], 0, 12)
+        for number in range(6):
+            message = "`make` ended with exit code 2" if number != 3 else "`make` ended with exit code 1"
+            failure = Failure(stage=Stage.BUILD, message=message)
+            failed = {"outcome": Outcome.FAILED, "failure": failure, "samples": ()}
+            bar.reported(report(number, 1000).model_copy(update=failed), 2)
+    lines = [line.strip() for line in stream.getvalue().splitlines() if "min" not in line][1:]
+    first = f"{commit(0)[:10]} copy[mib=8]"
+    assert lines == [
+        f"{first} build failed: `make` ended with exit code 2",
+        f"{commit(3)[:10]} copy[mib=8] build failed: `make` ended with exit code 1",
+        f"4 more runs ({commit(1)[:10]}…{commit(5)[:10]}) failed with the message of {first}",
+    ]
+
+
 def test_a_count_that_varies_shows_its_level_and_between_what_it_varies() -> None:
     stream = io.StringIO()
     samples = tuple(Sample(readings={"minor-faults": Reading(value=faults)}) for faults in (594, 1650, 606))

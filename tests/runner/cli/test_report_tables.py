@@ -3,7 +3,7 @@
 import pytest
 
 from runner.cli.report_tables import show_reports
-from runner.contract.report import Case, Failure, Outcome, Reading, Report, Sample, Stage
+from runner.contract.report import Case, Failure, Outcome, Reading, Report, Sample, Stage, Status
 from tests.runner.sample_reports import report
 
 
@@ -37,6 +37,23 @@ def test_a_case_shows_theory_right_below_the_count(capsys: pytest.CaptureFixture
     rows = [line.split()[0] for line in text.rpartition("─")[2].splitlines() if line.strip()]
     assert rows == ["minor-faults", "page-faults", "expected-faults", "unexplained-faults", "throughput"]
     assert "5,001" in text
+
+
+def test_metrics_without_a_value_say_why_once_for_each_reason(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    watched = Reading(
+        status=Status.NOT_COUNTED, reason="the watched execution took 7 faults, and no sample took as many"
+    )
+    more = {"file-faults": watched, "anonymous-faults": watched, "cycles": Reading(status=Status.NOT_SUPPORTED)}
+    (sample,) = made("glibc", 5001).samples
+    readings = {"readings": {**sample.readings, **more}}
+    lines = shown([made("glibc").model_copy(update={"samples": (sample.model_copy(update=readings),)})], capsys)
+    assert lines.splitlines()[-2:] == [
+        f"file-faults, anonymous-faults: not counted: {watched.reason}",
+        "cycles: not supported: this host has no such counter",
+    ]
 
 
 def test_two_cases_fit_on_a_narrow_terminal_with_their_parameters_unbroken(

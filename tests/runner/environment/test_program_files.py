@@ -1,6 +1,7 @@
 """What an upgrade of the host can change is a knob; what a revision changes is none."""
 
 import os
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def tool(folder: Path, name: str, text: str = "#!/bin/sh\n", modified: float = 1
 
 def knobs(folder: Path, command: str = "sh -c 'odd-tool x && make'", **more: object) -> dict[str, str]:
     path = more.pop("path", f"{folder}:/usr/bin:/bin")
-    found = build_knobs([command], more.pop("needs", ()), str(path))  # type: ignore[arg-type]
+    found = build_knobs(shlex.split(command), more.pop("needs", ()), str(path))  # type: ignore[arg-type]
     return {name: value for name, value in found.items() if value}
 
 
@@ -32,6 +33,14 @@ def test_another_version_of_a_tool_is_another_knob(name: str, tmp_path: Path) ->
     tool(tmp_path / "bin", name, modified=1.1e9)
     after = knobs(tmp_path / "bin", needs=["needed-tool"])
     assert {knob for knob in before | after if before.get(knob) != after.get(knob)} == {f"tool.{name}"}
+
+
+def test_a_word_of_a_command_that_is_a_programs_name_too_is_no_knob(tmp_path: Path) -> None:
+    for name in ("install", "test"):
+        tool(tmp_path / "bin", name)
+    found = knobs(tmp_path / "bin", "python3 setup.py install --record test")
+    assert not {"tool.install", "tool.test"} & found.keys()
+    assert "tool.test" in knobs(tmp_path / "bin", "test setup.py")
 
 
 def test_tools_are_those_of_the_builds_path_not_of_the_callers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,8 @@ def test_each_revision_is_built_once_and_is_its_own(
                 continue
             tree, build = builds.build(commit)
             assert (tree / "program").read_text() == str(number)
-            assert build.cached is (number > 0)
+            assert not build.cached, "this command has built it, ahead or not"
+            assert build.seconds > 0
     assert (tmp_path / "log").read_text().count("built") == len(commits)
 
 
@@ -103,7 +104,8 @@ def test_builds_rest_while_something_is_measured_and_go_on_afterwards(
             time.sleep(0.3)
             assert beats.stat().st_size == size
         wait(lambda: beats.stat().st_size > size)
-        assert builds.build(commits[1])[1].cached
+        builds.build(commits[1])
+    assert beats.read_text().count("\n") >= 100
 
 
 @pytest.mark.parametrize("how", ["leaves", "is killed", "is killed while they rest"])

@@ -41,6 +41,15 @@ def test_a_build_that_wanted_a_network_is_recognised(log: str) -> None:
     )
 
 
+def test_sources_that_cmake_would_fetch_are_named_with_the_option_that_takes_them_from_a_folder() -> None:
+    log = f"{LOGS['FetchContent']}\nCMake Error at FetchContent.cmake:1616 (message):\n"
+    log += "  Build step for other-lib failed: 2\n"
+    said = lacking(("cmake",), "cmake", {"PATH": SYSTEM}, Sandbox(), Path("/tree"), log)
+    assert said.startswith("a build in the sandbox has no network. CMake's FetchContent downloads other-lib: keep the")
+    assert "add -DFETCHCONTENT_SOURCE_DIR_OTHER-LIB=FOLDER to the command" in said
+    assert "FAULTWATCH_SANDBOX_READ" in said
+
+
 @pytest.mark.parametrize("log", ["x.c:1: error: expected ';'", "error[E0432]: unresolved import `y`", "undefined: x"])
 def test_other_errors_are_not_blamed_on_the_network(log: str) -> None:
     assert not wanted_network(log)

@@ -170,3 +170,15 @@ def test_a_subject_has_no_empty_columns_of_another_one() -> None:
         ("other", ["two"]),
     ]
     assert [[cell.value for cell in part.rows[0].cells] for part in parts] == [[1], [2]]
+
+
+def test_of_two_definitions_of_a_case_the_newest_comes_first_and_says_so() -> None:
+    old, new = point(90, 24, case_key="k0", series_id=2), point(100, case_key="k9")
+    rows = build_grid([old, new], []).rows
+    assert [(row.case_key, row.superseded) for row in rows] == [("k9", False), ("k0", True)]
+    # Another host may not have the new definition yet.
+    elsewhere = point(90, 24, case_key="k0", series_id=3, host="other")
+    assert not any(row.superseded for row in build_grid([old, new, elsewhere], []).rows)
+    # What a night planned but missed is of the definition that it would have run.
+    missed = night(0, {("box", "copy[mib=4]"): "the host was off"})
+    assert [row.cells[0].missed for row in build_grid([old, new], [], night=missed).rows] == ["the host was off", ""]

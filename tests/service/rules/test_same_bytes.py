@@ -128,6 +128,17 @@ def test_base_and_head_of_the_same_bytes_are_the_same_whatever_was_counted() -> 
     assert verdict(run(103, ProgramBytes()), run(105, ProgramBytes()))[0] is Verdict.CHANGED
 
 
+def test_a_difference_that_is_none_says_why_in_its_row() -> None:
+    def although(base: Report, head: Report) -> str | None:
+        metrics = decide(ComparisonRequest(base=base, head=head)).metrics
+        return next(metric.although for metric in metrics if metric.metric == "minor-faults")
+
+    assert although(run(103, A), run(105, A)) == "same bytes"
+    assert although(run(103, A), run(103, A)) is None
+    assert although(run(103, A), run(105, B)) is None
+    assert although(run(103, uncertain(20, 20)), run(105, uncertain(23, 23, "b"))) == "unprepared files"
+
+
 def test_the_same_bytes_in_another_environment_or_by_another_command_can_differ() -> None:
     assert verdict(run(103, A), run(105, A, environment=reports.JEMALLOC))[0] is Verdict.CHANGED
     assert verdict(run(103, A, command=("./a",)), run(105, A, command=("./a", "-v")))[0] is Verdict.CHANGED

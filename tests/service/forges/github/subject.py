@@ -45,9 +45,10 @@ minor-faults = 0
 """
 
 
-def readme_workflow(service: str) -> str:
-    """Return the one file that the README tells users to add, for a service."""
-    (text,) = re.findall(r"```yaml\n(name: faultwatch\n.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def calling_workflow(service: str) -> str:
+    """Return the file that calls the gate, as the documents show it, for a service."""
+    page = (ROOT / "docs" / "how-to" / "gate.md").read_text()
+    (text,) = re.findall(r"```yaml\n(name: faultwatch\n.*?)```", page, re.DOTALL)
     for placeholder, value in (("OWNER/faultwatch", GATE), ("COMMIT", PIN), ("https://faults.example.org", service)):
         assert placeholder in text
         text = text.replace(placeholder, value)
@@ -68,7 +69,7 @@ class Subject:
         self.git("config", "uploadpack.allowReachableSHA1InWant", "true")
         workflow = self.path / ".github" / "workflows" / "faultwatch.yml"
         workflow.parent.mkdir(parents=True)
-        workflow.write_text(readme_workflow(service))
+        workflow.write_text(calling_workflow(service))
         for name in ("measure.yml", "bisect.yml"):
             shutil.copy(ROOT / ".github" / "workflows" / name, workflow.parent)
         (self.path / "workload.toml").write_text(_WORKLOAD)

@@ -1,8 +1,10 @@
 import uuid
+from datetime import timedelta
 from pathlib import Path
 
 from flask.testing import FlaskClient
 
+from runner.contract import Environment
 from runner.contract.report import Purpose
 from tests.service.web import history
 from tests.service.web.application import application
@@ -11,7 +13,7 @@ from tests.service.web.text import page, read
 
 def test_cases_stand_against_hosts_in_their_configurations(client: FlaskClient) -> None:
     text = read(client, "/matrix")
-    assert f"Case lab-1 {history.NEW.hash[:8]} MALLOC_CONF dirty_decay_ms:0 lab-1 {history.OLD.hash[:8]}" in text
+    assert f"Case lab-1 {history.NEW.hash[:8]} MALLOC_CONF=dirty_decay_ms:0 lab-1 {history.OLD.hash[:8]}" in text
     assert "5,240 faults unchanged" in text
     assert 'href="/series/1"' in page(client, "/matrix")
 
@@ -31,6 +33,36 @@ def test_runs_of_proofs_hide_no_level(tmp_path: Path) -> None:
         history.send(client, proofs)
         assert read(client, "/matrix") == before
         assert "quarantine" not in before
+
+
+def test_a_case_of_an_earlier_definition_is_folded_away_and_says_what_it_is(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        history.send(client)
+        newest = history.report(13, history.NEW)
+        case = newest.case.model_copy(update={"definition": "fedcba9876543210"})
+        later = {"run_id": uuid.uuid4(), "case": case, "started_at": newest.started_at + timedelta(hours=1)}
+        later["finished_at"] = newest.finished_at + timedelta(hours=1)
+        history.send(client, [newest.model_copy(update=later)])
+        text = read(client, "/matrix")
+        assert text.count("settings of ") == 1
+        assert "Without 1 case of earlier definitions of its workload. Show it" in text
+        text = read(client, "/matrix?earlier=")
+        assert "an earlier definition of the workload, last run " in text
+        assert "Without" not in text
+        assert len(client.get("/matrix.json").json["rows"]) == 2
+
+
+def test_a_head_says_only_what_differs_between_the_columns_of_its_own_table(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        history.send(client)
+        tools = {"tool.odd": "/opt/odd/bin/odd, 12 bytes of 2025-01-01 00:00:00"}
+        other = history.report(13, Environment(knobs={**history.NEW.knobs, **tools}))
+        history.send(client, [other.model_copy(update={"subject": "elsewhere"})])
+        text = read(client, "/matrix")
+        assert "no MALLOC_CONF" in text
+        assert "odd" not in text
 
 
 def test_another_metric_and_only_one_workload(client: FlaskClient) -> None:

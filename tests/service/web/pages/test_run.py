@@ -1,8 +1,10 @@
 import uuid
+from pathlib import Path
 
 from flask.testing import FlaskClient
 
 from tests.service.web import extreme_reports, history
+from tests.service.web.application import application
 from tests.service.web.text import page, read
 
 EXTREME = f"/runs/{extreme_reports.run_id(extreme_reports.MAIN, 4)}"
@@ -37,6 +39,17 @@ def test_a_run_shows_perfs_output_its_build_and_its_environment(client: FlaskCli
     assert "took 1.25 s" in text
     assert "variable.MALLOC_CONF dirty_decay_ms:0" in text
     assert "./copyserve --mib 8 --operations 25" in text
+
+
+def test_a_build_of_an_earlier_command_shows_how_long_it_took_and_its_log(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        report = history.report(0, history.OLD)
+        assert report.build
+        history.send(client, [report.model_copy(update={"build": report.build.model_copy(update={"cached": True})})])
+        text = read(client, f"/runs/{report.run_id}")
+        assert "took 1.25 s, made by an earlier command" in text
+        assert "cc -O2 copyd.c" in text
 
 
 def test_a_run_leads_to_its_series_and_its_pyperf_file(client: FlaskClient) -> None:

@@ -1,11 +1,13 @@
 import json
 import re
+from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
 
 from service.web import vendor
 from tests.service.web import history
+from tests.service.web.application import application
 from tests.service.web.extreme_reports import series_id
 from tests.service.web.text import page, read
 
@@ -23,6 +25,20 @@ def test_a_series_lists_configuration_changes_failures_and_runs(client: FlaskCli
     assert "variable.MALLOC_CONF not set dirty_decay_ms:0" in text
     assert "Forget a semicolon Build failed make ended with status 2" in text
     assert "18,624 faults all the same 3" in text
+
+
+def test_a_zigzag_that_is_no_drift_is_explained(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        counts = [5000, 5001, 5000, 5000]
+        runs = [
+            history.with_faults(history.report(number, history.OLD), [count] * 3) for number, count in enumerate(counts)
+        ]
+        history.send(client, runs)
+        text = read(client, "/series/1")
+        assert "None: the series is on one level." in text
+        assert "The 4 runs of this level count 5,000 (3 times) or 5,001 (once), back and forth." in text
+        assert "The level is young" in text
 
 
 def test_the_chart_gets_its_data_with_the_page(client: FlaskClient) -> None:

@@ -1,0 +1,52 @@
+"""Finds the workload file that a repository has, so that it is kept and not proposed anew."""
+
+from pathlib import Path
+
+from runner.errors import FaultwatchError
+from runner.subject.repository import Repository
+
+WORKLOAD_FILE = "workload.toml"
+_NAMED = 3
+"""The most files that a message names."""
+
+
+def folder_of(named: str) -> str:
+    """Return the folder of a workload file, given by its path or that of its folder."""
+    place = Path(named).expanduser()
+    return str(place if place.is_dir() else place.parent)
+
+
+def workload_place(repository: Repository, top: Path, named: str | None) -> Path:
+    """Return where the workload file of a repository is; where it will be, if there is none.
+
+    Parameters
+    ----------
+    top
+        The repository's work tree.
+    named
+        The file or its folder, as the user names it; None to look for it.
+
+    Raises
+    ------
+    FaultwatchError
+        The file that is named is not there, or the repository has several and none is named.
+    """
+    if named is not None:
+        place = Path(named).expanduser()
+        file = (place / WORKLOAD_FILE if place.is_dir() else place).resolve()
+        if not file.is_file():
+            remedy = "write it, or leave WORKLOAD out and name the repository with --repo: init then proposes one"
+            raise FaultwatchError(f"{file} does not exist", remedy)
+        if not file.is_relative_to(top.resolve()):
+            raise FaultwatchError(f"{file} is not in {top}", "name the repository that holds it with --repo")
+        return file
+    if (top / WORKLOAD_FILE).exists():
+        return top / WORKLOAD_FILE
+    listed = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", f":(top,glob)**/{WORKLOAD_FILE}")
+    found = sorted(filter(None, repository.git(*listed).split("\0")))
+    files = [top / name for name in found if (top / name).is_file()]
+    if len(files) > 1:
+        names = ", ".join(str(file.relative_to(top)) for file in files[:_NAMED])
+        more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+        raise FaultwatchError(f"{top} has several workload files: {names}{more}", "name one: faultwatch init WORKLOAD")
+    return files[0] if files else top / WORKLOAD_FILE

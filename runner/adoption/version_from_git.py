@@ -1,0 +1,86 @@
+"""Finds builds that read a version from the history, and fixes it where their tool has a variable for that. Pure.
+
+A version that changes with each commit is in the bytes of the program, so that a commit that changes no code can move
+the count. A fixed one costs nothing: the count does not depend on which version it is.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from runner.adoption.sources import Sources
+
+VERSION = "1.0.0"
+_VARIABLES = {
+    "SETUPTOOLS_SCM_PRETEND_VERSION": re.compile(r"setuptools[_-]scm|hatch-vcs"),
+    "PDM_BUILD_SCM_VERSION": re.compile(r"^source\s*=\s*[\"']scm[\"']", re.MULTILINE),
+    "PBR_VERSION": re.compile(r"\bpbr\s*=\s*True\b|[\"']pbr[\"'\s<>=]"),
+}
+"""By variable that sets the version: what in the files of a build says that its tool obeys it."""
+_HISTORY = re.compile(
+    r"versioningit|versioneer|dunamai|vcs_tag|git-version-gen|vergen|git\b.{0,60}\b(?:describe|rev-parse|rev-list)\b"
+)
+_MAKEFILES = ("GNUmakefile", "Makefile", "makefile")
+_BUILD_FILES = {
+    "CMake": ("CMakeLists.txt",),
+    "Meson": ("meson.build",),
+    "Autotools": ("configure.ac", "autogen.sh", *_MAKEFILES),
+    "Make": _MAKEFILES,
+    "Cargo": ("build.rs",),
+    # An extension may be built by another system.
+    "Python": ("setup.py", "setup.cfg", "pyproject.toml", "CMakeLists.txt", "meson.build", "build.rs"),
+}
+"""By build system: the files that it reads. A Makefile around ``go build`` does not count: nothing runs it."""
+
+_FIXED = (
+    "The version is always {1} ({0} in [build.environment]): one from git would differ in the program of each commit"
+)
+_VARIES = (
+    "With `git = true` each commit has its own version in its program, so a count can move by a fault although no code "
+    "changed. "
+)
+_INSTEAD = f'Write {{}} = "{VERSION}" into [build.environment] instead of it'
+_OTHERWISE = (
+    "Give the build a fixed version if it takes one, or let such steps pass with `budget = {minor-faults = 1}` in "
+    "[metrics]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionFromGit:
+    """What a build needs to find its version.
+
+    Attributes
+    ----------
+    variables
+        Variables that fix it, so that nothing is read from the history.
+    git
+        Whether the build reads the history all the same.
+    """
+
+    variables: Mapping[str, str] = field(default_factory=dict)
+    git: bool = False
+
+
+def version_from_git(sources: Sources, *systems: str) -> VersionFromGit:
+    """Return what some build systems of a project need to find its version."""
+    names = dict.fromkeys(name for system in systems for name in _BUILD_FILES.get(system, ()))
+    texts = [sources.text(name) for name in names]
+    variables = {name: VERSION for name, sign in _VARIABLES.items() if any(map(sign.search, texts))}
+    return VersionFromGit(variables, any(map(_HISTORY.search, texts)))
+
+
+def version_remark(sources: Sources, environment: Mapping[str, str], *, git: bool) -> str:
+    """Return what the version of a build means for its counts, a line; empty if the build has nothing to do with it.
+
+    Parameters
+    ----------
+    environment, git
+        As ``[build]`` of the workload file has them.
+    """
+    if not git:
+        fixed = next((name for name in _VARIABLES if name in environment), None)
+        return _FIXED.format(fixed, environment[fixed]) if fixed else ""
+    read = version_from_git(sources, *_BUILD_FILES)
+    usable = next((name for name in read.variables if not read.git), None)
+    return _VARIES + (_INSTEAD.format(usable) if usable else _OTHERWISE)

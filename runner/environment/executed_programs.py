@@ -1,0 +1,121 @@
+"""Finds the programs that a build command executes. Pure.
+
+``make install`` executes make, though there is a program ``install``: of the words of a command, only those where a
+shell expects a program count, and those that name a tool for the build (``CC=gcc-14``).
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import PurePosixPath
+
+_WORD = r"""(?:'[^']*' | "(?:\\.|[^"\\])*" | \$\((?:[^()]|\([^()]*\))*\) | `[^`]*` | \\. | [^\s;&|()<>'"`\\])+"""
+_TOKEN = re.compile(
+    rf"""(?P<space>[ \t\r]+|\\\n) | (?P<comment>(?<![^\s;&|()])\#[^\n]*) | (?P<between>[;&|()\n])
+    | (?P<redirection>\d*(?:&>>?|<<<|<<-?|>>|[<>]&|<>|>\||[<>])[ \t]*(?:{_WORD})?) | (?P<word>{_WORD})""",
+    re.VERBOSE,
+)
+_SUBSTITUTION = re.compile(r"\$\(((?:[^()]|\([^()]*\))*)\)|`([^`]*)`")
+_SHELLS = {"sh", "bash", "dash", "ksh", "zsh", "ash"}
+_BEFORE_A_PROGRAM = {"if", "then", "else", "elif", "while", "until", "do", "!", "{"}
+"""Words of a shell's grammar after which a program comes."""
+_BUILT_IN = {
+    *("fi", "done", "esac", "}", "for", "case", "function", ".", ":", "[", "break", "cd", "continue", "echo", "export"),
+    *("exit", "false", "kill", "popd", "printf", "pushd", "pwd", "read", "return", "set", "shift", "source", "test"),
+    *("trap", "true", "type", "ulimit", "umask", "unset", "wait", "local", "alias", "hash", "getopts"),
+}
+"""Words that a shell does not look up as programs."""
+_WITHIN = {"exec", "command", "builtin", "eval", "time"}
+"""Words of a shell that have a program executed."""
+_WRAPPERS = {
+    *("ccache", "chrt", "distcc", "env", "ionice", "linux32", "linux64", "nice", "nohup", "numactl", "sccache"),
+    *("setarch", "setsid", "stdbuf", "sudo", "taskset", "timeout", "unshare", "xargs", "xvfb-run"),
+}
+"""Programs that execute another one, which their arguments name."""
+_EXECUTE = {"-exec", "-execdir", "-ok"}
+"""Options of find."""
+_SETS = re.compile(r"(?:-D)?([A-Za-z_]\w*)(?::\w+)?\+?=(.*)", re.DOTALL)
+_TOOL_VARIABLE = re.compile(
+    r"(?:HOST_?|BUILD_?|TARGET_?)?(?:CC|CXX|CPP|FC|F77|F90|LD|AR|AS|NM|RANLIB|STRIP|OBJCOPY)"
+    r"|MAKE|PERL|PYTHON\d?|LEX|YACC|CARGO|GO|RUSTC|RUSTC(?:_WORKSPACE)?_WRAPPER|CMAKE_GENERATOR_TOOLCHAIN"
+    r"|CMAKE_\w+_COMPILER(?:_LAUNCHER)?|CMAKE_(?:LINKER|MAKE_PROGRAM|AR|RANLIB|NM|STRIP)"
+    r"|CARGO_TARGET_\w+_LINKER"
+)
+
+
+def executed_programs(
+    command: Sequence[str], environment: Mapping[str, str], is_program: Callable[[str], bool]
+) -> set[str]:
+    """Return the names of the programs that a command executes, and of those that its variables name as tools.
+
+    Parameters
+    ----------
+    is_program
+        Tells whether a word is the name of a program; asked of the arguments of programs that execute another one.
+    """
+    named = (word for item in environment.items() for word in _named_tools("=".join(item)))
+    return {*_of_command(list(command), is_program, in_shell=False), *named}
+
+
+def _of_command(words: list[str], is_program: Callable[[str], bool], *, in_shell: bool) -> Iterator[str]:
+    """Yield the programs of one command, whose words are without quotes."""
+    place = 0
+    while place < len(words):
+        word = words[place]
+        place += 1
+        yield from _named_tools(word)
+        if _SETS.fullmatch(word) or (in_shell and word in _BEFORE_A_PROGRAM | _WITHIN):
+            continue
+        if in_shell and word in _BUILT_IN:
+            return
+        name = _name(word)
+        yield name
+        if name in _SHELLS:
+            yield from _of_shell(words[place:], is_program)
+            return
+        for argument in words[place:]:
+            yield from _named_tools(argument)
+        if name == "find":
+            for option, program in pairwise(words):
+                if option in _EXECUTE:
+                    yield _name(program)
+        if name not in _WRAPPERS:
+            return
+        rest = iter(range(place, len(words)))
+        place = next((number for number in rest if is_program(_name(words[number]))), len(words))
+
+
+def _of_shell(arguments: Iterable[str], is_program: Callable[[str], bool]) -> Iterator[str]:
+    """Yield the programs of a shell's script."""
+    following = iter(arguments)
+    for word in following:
+        if not word.startswith("-"):
+            return  # a file, which the revision holds
+        if "c" in word and not word.startswith("--"):
+            yield from _of_script(next(following, ""), is_program)
+            return
+
+
+def _of_script(script: str, is_program: Callable[[str], bool]) -> Iterator[str]:
+    words: list[str] = []
+    for token in _TOKEN.finditer(script):
+        if token.lastgroup == "between":
+            yield from _of_command(words, is_program, in_shell=True)
+            words = []
+        elif token.lastgroup == "word":
+            words.append(re.sub(r"['\"]|\\(?=.)", "", token[0], flags=re.DOTALL))
+        for inner in _SUBSTITUTION.finditer(token[0]) if not token[0].startswith("'") else ():
+            yield from _of_script(inner[1] or inner[2] or "", is_program)
+    yield from _of_command(words, is_program, in_shell=True)
+
+
+def _named_tools(word: str) -> Iterator[str]:
+    """Yield the programs that a variable names, such as ``CC=ccache gcc-14 -m32``."""
+    setting = _SETS.fullmatch(word)
+    if setting and _TOOL_VARIABLE.fullmatch(setting[1]):
+        yield from (_name(part) for part in setting[2].strip("'\"").split() if not part.startswith("-"))
+
+
+def _name(word: str) -> str:
+    """Return the name of a program; one of the checkout (``./configure``) keeps its path, by which nothing is found."""
+    return PurePosixPath(word).name if word.startswith("/") else word

@@ -1,0 +1,45 @@
+"""Checks that a clone has what a command asks for, before the command waits for its turn on this host."""
+
+from collections.abc import Iterable
+
+from runner.contract.report import Revision
+from runner.errors import FaultwatchError
+from runner.subject.checkout_content import missing_submodule
+from runner.subject.hardened_git import GitError
+from runner.subject.repository import Repository
+from runner.workload import Workload
+
+
+def present(repository: Repository, workload: Workload, name: str) -> Revision:
+    """Return a revision that can be checked out, as far as that can be known without doing it.
+
+    Raises
+    ------
+    FaultwatchError
+        The repository has no such revision, or the clone lacks a submodule of it.
+    """
+    revision = repository.revision(name)
+    refuse_incomplete(repository, workload, (revision,))
+    return revision
+
+
+def refuse_incomplete(repository: Repository, workload: Workload, revisions: Iterable[Revision]) -> None:
+    """Refuse revisions none of which can be checked out, because the clone lacks a submodule of each.
+
+    Raises
+    ------
+    FaultwatchError
+        That is so.
+    """
+    if workload.build.incomplete or workload.build.directory == "workload":
+        return
+    problem = None
+    for revision in revisions:
+        try:
+            problem = missing_submodule(repository, revision.commit)
+        except GitError:  # of a damaged commit, the build says what is wrong
+            return
+        if problem is None:
+            return
+    if problem:
+        raise FaultwatchError(f"{repository.name} cannot be checked out: {problem.what}", problem.remedy)

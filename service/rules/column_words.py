@@ -1,0 +1,109 @@
+"""Says in a few words how the environments of neighbouring columns differ. Pure.
+
+An environment holds a hundred settings. A reader of a table needs the few that differ between its columns, and of a
+tool not where its file lies and how large it is, but that it is another one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+MOST = 2
+"""Differences that are named; the rest is only counted."""
+_LONGEST = 40
+"""Characters of a value."""
+_KINDS = ("parameter", "build", "variable", "process", "kernel", "compiler", "program", "library", "tool")
+"""Kinds of settings, those that people choose before those that come with an upgrade."""
+_FILE = re.compile(r"(?P<place>/.*), (?P<size>\d+) bytes of (?P<day>[\d-]{10}) (?P<time>[\d:]{8})")
+_LIBRARY = re.compile(r"(?P<name>[^,]*), sha256 (?P<digits>[0-9a-f]+)")
+_VERSION = re.compile(r"\d+(?:\.\d+)+\S*")
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnWords:
+    """How a column differs from its neighbours.
+
+    Attributes
+    ----------
+    text
+        The most telling differences, and how many more there are; empty if there is none.
+    all
+        The names of all settings that differ.
+    """
+
+    text: str = ""
+    all: tuple[str, ...] = ()
+
+
+def column_words(columns: Sequence[Mapping[str, str]]) -> list[ColumnWords]:
+    """Return for each of some environments, given by their settings, how it differs from the others."""
+    names = {name for knobs in columns for name in knobs}
+    values = {name: [knobs.get(name) for knobs in columns] for name in sorted(names, key=_rank)}
+    differ = {name: found for name, found in values.items() if len(set(found)) > 1}
+    words = {name: _words(name, found) for name, found in differ.items()}
+    return [_column([said[place] for said in words.values()], tuple(differ)) for place in range(len(columns))]
+
+
+def _column(said: Sequence[str], names: tuple[str, ...]) -> ColumnWords:
+    distinct = list(dict.fromkeys(said))
+    more = len(distinct) - MOST
+    # Instead of "1 more", which takes as much room, the last one is said.
+    shown = distinct if more <= 1 else [*distinct[:MOST], f"{more} more"]
+    return ColumnWords(", ".join(shown), names)
+
+
+def _rank(name: str) -> tuple[int, str]:
+    kind = name.partition(".")[0]
+    return (_KINDS.index(kind) if kind in _KINDS else _KINDS.index("kernel")), name
+
+
+def _words(name: str, values: Sequence[str | None]) -> list[str]:
+    """Return the words for each value of one setting, of which at least two differ."""
+    kind, _, rest = name.partition(".")
+    if kind == "variable":
+        return [f"no {rest}" if value is None else f"{rest}={_cut(value)}" for value in values]
+    if kind in {"tool", "program", "compiler", "library"}:
+        own = rest or kind
+        return [f"no {own}" if text is None else f"{own} {text}" for text in _versions(values)]
+    own = rest if kind in {"parameter", "build"} else name
+    return [f"{own} not set" if value is None else f"{own} {_cut(value)}" for value in values]
+
+
+def _versions(values: Sequence[str | None]) -> list[str | None]:
+    """Return the shortest texts that tell some files, or some versions of a program, apart."""
+    for short in (_version, _digits, _day, _moment, _place):
+        texts = [None if value is None else short(value) for value in values]
+        if "" not in texts and len(set(texts)) == len(set(values)):
+            return texts
+    return [None if value is None else _cut(value) for value in values]
+
+
+def _version(value: str) -> str:
+    found = _VERSION.findall(value)
+    return str(found[-1]) if found and not _FILE.fullmatch(value) and not _LIBRARY.fullmatch(value) else ""
+
+
+def _digits(value: str) -> str:
+    match = _LIBRARY.fullmatch(value)
+    return match["digits"][:8] if match else ""
+
+
+def _day(value: str) -> str:
+    match = _FILE.fullmatch(value)
+    return f"of {match['day']}" if match else ""
+
+
+def _moment(value: str) -> str:
+    match = _FILE.fullmatch(value)
+    return f"of {match['day']} {match['time'][:5]}" if match else ""
+
+
+def _place(value: str) -> str:
+    match = _FILE.fullmatch(value)
+    return f"at {_cut(match['place'])}" if match else ""
+
+
+def _cut(value: str) -> str:
+    return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…"

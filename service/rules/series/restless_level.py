@@ -1,0 +1,53 @@
+"""Says why the runs of the newest level are not all alike, and yet no drift is among them. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+from runner.contract.level import Number
+
+YOUNG = 12
+"""Runs of a level from which a step of it is certain two runs later: see docs/explanation/detection.md."""
+_FEW = 3
+"""Values of which each is named."""
+
+
+def describe_restless_level(values: Sequence[Number]) -> str:
+    """Return why different counts of one level are no drift, as sentences; empty if nothing needs to be said.
+
+    Nothing does if all are equal, or if the last ones have left for a value that was not there before: that may become
+    a drift.
+
+    Parameters
+    ----------
+    values
+        The counts of the newest level's runs, in the order of their commits.
+    """
+    if not _returns(values):
+        return ""
+    times = Counter(values)
+    low, high = min(values), max(values)
+    if len(times) <= _FEW:
+        often = {value: "once" if times[value] == 1 else f"{times[value]:,} times" for value in sorted(times)}
+        found = " or ".join(f"{value:,} ({said})" for value, said in often.items())
+    else:
+        found = f"{low:,} to {high:,}"
+    sentence = (
+        f"The {len(values):,} runs of this level count {found}, back and forth. What returns was moved by no commit: "
+        f"the program or its host shows these values by itself, here within {high - low:,}. A drift is a step that "
+        "stays."
+    )
+    if len(values) < YOUNG:
+        sentence += (
+            f" The level is young: until it has {YOUNG} runs, a step has to stay for longer before it is certain."
+        )
+    return sentence
+
+
+def _returns(values: Sequence[Number]) -> bool:
+    """Return whether a value comes back after another one."""
+    changed = [after for before, after in pairwise(values) if before != after]
+    visited = [*values[:1], *changed]
+    return len(set(visited)) < len(visited)
