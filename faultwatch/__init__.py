@@ -4,6 +4,7 @@ A clone has this folder beside ``runner/`` and ``service/``. A wheel has those, 
 that an environment gets no top-level module of a name that others may use as well.
 """
 
+import signal
 import sys
 from pathlib import Path
 
@@ -18,6 +19,9 @@ def add_tree() -> None:
 
 def run_runner() -> None:
     """Run the ``faultwatch`` command."""
+    # Ctrl-C while Python still imports ends the process without a traceback; `main` answers it from then on.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     add_tree()
     from runner.cli import main  # noqa: PLC0415 - cannot be found before
 

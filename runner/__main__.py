@@ -1,6 +1,6 @@
 """``python -m runner`` is the ``faultwatch`` command."""
 
-from runner.cli import main
+from faultwatch import run_runner
 
 if __name__ == "__main__":
-    main()
+    run_runner()
