@@ -47,12 +47,14 @@ def test_metrics_without_a_value_say_why_once_for_each_reason(
         status=Status.NOT_COUNTED, reason="the watched execution took 7 faults, and no sample took as many"
     )
     more = {"file-faults": watched, "anonymous-faults": watched, "cycles": Reading(status=Status.NOT_SUPPORTED)}
+    told = "perf: instructions is not supported on this machine"
+    more["instructions"] = Reading(status=Status.NOT_SUPPORTED, reason=told)
     (sample,) = made("glibc", 5001).samples
     readings = {"readings": {**sample.readings, **more}}
     lines = shown([made("glibc").model_copy(update={"samples": (sample.model_copy(update=readings),)})], capsys)
     assert lines.splitlines()[-2:] == [
         f"file-faults, anonymous-faults: not counted: {watched.reason}",
-        "cycles: not supported: this host has no such counter",
+        "cycles, instructions: not supported: this host has no such counter",
     ]
 
 

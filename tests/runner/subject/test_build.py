@@ -24,7 +24,7 @@ from tests.power_cut import disk
 Run = Callable[..., str]
 
 
-def workload(command: str, **build: object) -> Workload:
+def workload(command: str | list[str], **build: object) -> Workload:
     return Workload.model_validate(
         {"workload": {"name": "w"}, "build": {"command": command, **build}, "run": {"command": "./program"}}
     )
@@ -146,6 +146,20 @@ def test_a_build_script_that_a_revision_lacks_is_the_failure_of_that_revision(
         with pytest.raises(BuildFailure, match=rf"\./configure {said}"):
             builder.build(repository, head, workload("./configure"))
     builder.build(repository, fixed, workload("./configure"))
+
+
+def test_a_build_that_could_not_download_says_what_and_how_cmake_does_without(
+    builder: Builder, commit: Run, tmp_path: Path
+) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    line = "fatal: unable to access 'https://me:secret@g.example/': Could not resolve host: g.example"
+    script = f'echo "{line}"; echo "  Build step for zlib failed: 2"; exit 1'
+    with pytest.raises(BuildFailure) as caught:
+        builder.build(repository, head, workload(["sh", "-c", script]))
+    assert "Could not resolve host: g.example. CMake's FetchContent downloads zlib" in caught.value.message
+    assert "-DFETCHCONTENT_SOURCE_DIR_ZLIB=FOLDER" in caught.value.message
+    assert "secret" not in caught.value.message.partition(" ended ")[2]
 
 
 def test_a_commit_whose_files_are_lost_is_the_failure_of_that_commit(
