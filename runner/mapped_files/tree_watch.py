@@ -10,6 +10,7 @@ import struct
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from threading import Thread
 from types import TracebackType
 from typing import Self
 
@@ -69,7 +70,8 @@ class TreeWatch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._descriptor >= 0:
-            os.close(self._descriptor)
+            # The kernel takes some hundredths of a second for it, and nothing has to wait.
+            Thread(target=os.close, args=(self._descriptor,)).start()
             self._descriptor = -1
 
     def accesses(self) -> FileAccesses:
