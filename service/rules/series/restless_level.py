@@ -35,9 +35,9 @@ def describe_restless_level(values: Sequence[Number]) -> str:
     else:
         found = f"{low:,} to {high:,}"
     sentence = (
-        f"The {len(values):,} runs of this level count {found}, back and forth. What returns was moved by no commit: "
-        f"the program or its host shows these values by itself, here within {high - low:,}. A drift is a step that "
-        "stays."
+        f"The {len(values):,} runs of this level count {found}, back and forth. A value that returns speaks "
+        f"against a commit: the program or its host shows these values by itself, here within {high - low:,}. "
+        "A drift is a step that stays."
     )
     if len(values) < YOUNG:
         sentence += (
