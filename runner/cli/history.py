@@ -23,7 +23,7 @@ from runner.cli.options import (
 )
 from runner.cli.result import give_result
 from runner.cli.suggestion import TypedTarget
-from runner.cli.terminal import say, terminal
+from runner.cli.terminal import terminal
 from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.report import Case, Revision
 from runner.host.lock import HostTurn
@@ -163,11 +163,7 @@ class PreparedHistory:
 
     def measure(self, service: Service) -> HistorySummary:
         """Measure what is not stored yet, with a progress bar."""
-        from runner.cli.history_tables import describe_left_out
         from runner.cli.progress_bar import ProgressBar
-
-        if self.beside:
-            say(describe_left_out(len(self.beside)))
 
         measurement = HistoryMeasurement(
             repository=self.repository,

@@ -32,7 +32,7 @@ def workload_and_repository(
     """
     repository = open_repository(repo, settings.clones) if repo else None
     if not workload_name:
-        workload = find_workload(_own_workload(repository.path if repository else Path.cwd()))
+        workload = find_workload(_own_workload(repository.path if repository else Path.cwd(), settings))
     else:
         workload = _named(workload_name, repository or _current_repository(settings), settings)
     return workload, repository or _repository_of(workload, settings)
@@ -92,11 +92,16 @@ def _current_repository(settings: Settings) -> Repository | None:
         return None
 
 
-def _own_workload(folder: Path) -> str:
+def _own_workload(folder: Path, settings: Settings) -> str:
     file = folder / "workload.toml"
-    if not file.exists():
-        raise FaultwatchError(f"{folder} has no workload.toml", "name a WORKLOAD, or write one with `faultwatch init`")
-    return str(file)
+    if file.exists():
+        return str(file)
+    repository = None
+    with suppress(FaultwatchError):
+        repository = open_repository(str(folder), settings.clones, named=False)
+    below = sorted(_workload_files("", repository, settings)) if repository else []
+    remedy = f"name one, such as {below[0]}" if below else "name a WORKLOAD, or write one with `faultwatch init`"
+    raise FaultwatchError(f"{folder} has no workload.toml", remedy)
 
 
 def _repository_of(workload: Workload, settings: Settings) -> Repository:

@@ -145,7 +145,9 @@ def _acceptance(outcome: GateOutcome, show: Show) -> str:
 def metric_name(verdict: MetricVerdict, show: Show) -> str:
     """Return the title of a metric in the catalogue, or the name that a workload file gave it."""
     title = metric(verdict.metric).title
-    return title[:1].lower() + title[1:] if title != verdict.metric else show(verdict.metric)
+    if title == verdict.metric:
+        return show(verdict.metric)
+    return title if title[:2].isupper() else title[:1].lower() + title[1:]
 
 
 def change(verdict: MetricVerdict) -> str:

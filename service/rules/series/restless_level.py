@@ -35,9 +35,9 @@ def describe_restless_level(values: Sequence[Number]) -> str:
     else:
         found = f"{low:,} to {high:,}"
     sentence = (
-        f"The {len(values):,} runs of this level count {found}, back and forth. A value that returns speaks "
-        f"against a commit: the program or its host shows these values by itself, here within {high - low:,}. "
-        "A drift is a step that stays."
+        f"The {len(values):,} runs of this level count {found}, back and forth. They are within {high - low:,}, and a "
+        "drift is a step that stays. What returns is from the program, its host or single builds; `faultwatch compare` "
+        "measures two commits in turns and tells whether they differ."
     )
     if len(values) < YOUNG:
         sentence += (
