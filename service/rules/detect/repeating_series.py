@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -10,6 +11,8 @@ from itertools import pairwise
 from service.rules.detect.exchangeability import RARE, log_choose
 from service.rules.detect.level_change import LevelChange, Number, format_change
 
+TWO_QUESTIONS = math.log(2)
+"""What asking a second question about the same runs costs: of two, either can be answered by chance."""
 PROVEN = math.log(400)
 """Logarithm of the number of orders, of which one is seen, that proves a first change of a series without strays.
 
@@ -39,8 +42,9 @@ class RepeatingSeries:
 
     The runs off the level since the last point on it are *pending*. They are strays if a run returns to the level, and
     a change if it is improbable that so many successive runs stray. That probability follows from how many runs have
-    strayed before at this level, if all orders of the runs are equally probable. Numbers are compared as Python
-    numbers, so exactly, also beyond 2**53.
+    strayed before at this level, if all orders of the runs are equally probable. The same is asked of those strays
+    alone that went as far as the pending runs: a run that was off by one does not excuse a step of thousands. Numbers
+    are compared as Python numbers, so exactly, also beyond 2**53.
 
     Sampling ends with the first sample that shows the level that the history leads to expect, so runs stick to it, and
     their order is not exchangeable. But the samples that were drawn before the end are shown too. A run is therefore a
@@ -58,6 +62,7 @@ class RepeatingSeries:
         self._pending: list[Number] = []
         self._former: set[Number] = set()  # the levels before this one
         self._seen: set[Number] = set()  # values that strayed from the level
+        self._distances: list[Number] = []  # how far each stray was from the level, in order
         self._shown: Counter[Number] = Counter()  # runs on the level with a sample of each other value
         self._longest = 1  # samples of a point before the newest one
         self._newest: Sequence[Number] = ()
@@ -89,7 +94,7 @@ class RepeatingSeries:
                 self._stray(self._pending[: -len(plateau)])
                 self._pending = plateau
                 self._confirm()
-        elif _is_change(self._pending, self._level, size, strayed, exact=self._is_exact()):
+        elif _is_change(self._pending, self._level, size, strayed, exact=self._is_exact(), far=self._far_strays()):
             self._confirm()
         if self._at_level == 1 and self._pending[-FIRST_ALONE:] == [value] * FIRST_ALONE:
             self._start_at(0)  # the first point was a stray, or a level that nothing repeats
@@ -125,6 +130,13 @@ class RepeatingSeries:
             self._clean = self.points
         if len(self._seen) < MANY:
             self._seen.update(values)
+        for value in values:
+            insort(self._distances, abs(value - self._level))
+
+    def _far_strays(self) -> int:
+        """Return how many runs at this level strayed at least as far as the nearest of the pending ones."""
+        nearest = min(abs(value - self._level) for value in self._pending)
+        return self._strays() - bisect_left(self._distances, nearest)
 
     def _strays(self) -> int:
         """Return how many runs at this level strayed, or showed one of the pending values in a sample."""
@@ -164,6 +176,7 @@ class RepeatingSeries:
         self._former.add(self._level)
         self._level, self._at_level, self._strayed, self._pending = pending[first], 1, 0, []
         self._seen.clear()
+        self._distances.clear()
         self._shown.clear()
         self._begin = end - len(pending) + first
         if first:  # what was measured between the levels repeats neither
@@ -203,7 +216,9 @@ class RepeatingSeries:
         chance = log_choose(strayed + len(pending), len(pending)) - log_choose(points, len(pending))
         if strayed and chance > SUSPECT:
             return list(self.confirmed)
-        sure = self._level not in again and _is_change(pending, self._level, points, strayed, exact=self._is_exact())
+        sure = self._level not in again and _is_change(
+            pending, self._level, points, strayed, exact=self._is_exact(), far=self._far_strays()
+        )
         if sure:
             rule, why = self._rule(), f"{len(pending)} measurements agree off a level that repeats"
             return [*self.confirmed, self._change(_first_repeated(self._pending), rule, why)]
@@ -235,12 +250,25 @@ def _first_repeated(values: Sequence[Number]) -> int:
     return values.index(Counter(values).most_common(1)[0][0])
 
 
-def _is_change(pending: Sequence[Number], level: Number, points: int, strayed: int, *, exact: bool) -> bool:
-    """Return whether the pending runs, the last of so many points, cannot be strays."""
+def _is_change(
+    pending: Sequence[Number], level: Number, points: int, strayed: int, *, exact: bool, far: int | None = None
+) -> bool:
+    """Return whether the pending runs, the last of so many points, cannot be strays.
+
+    Parameters
+    ----------
+    strayed
+        Runs that strayed before.
+    far
+        Those of them that went as far as the pending ones; None if all did.
+    """
     size = len(pending)
     if size < SHORTEST:
         return False
-    chance = log_choose(strayed + size, size) - log_choose(points, size)
+    orders = log_choose(points, size)
+    chance = log_choose(strayed + size, size) - orders
+    if far is not None and far < strayed:
+        chance = min(chance, TWO_QUESTIONS + log_choose(far + size, size) - orders)
     if _transitions(pending) <= size // 3:
         return chance <= (-PROVEN if exact and strayed == 0 else RARE)
     return chance <= RARE and (min(pending) > level or max(pending) < level)

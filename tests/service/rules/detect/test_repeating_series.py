@@ -79,3 +79,12 @@ def test_a_level_with_two_exact_values_is_left_for_another_one():
     high = [[300, 364][i % 3 == 0] for i in range(90)]
     (drift,) = find_level_changes(low + high)
     assert (drift.low <= 90 <= drift.high, drift.wants_rerun) == (True, False)
+
+
+def test_a_run_that_was_off_by_one_does_not_excuse_a_step_of_thousands() -> None:
+    before = [338, 338, 338, 338, 339, 338, 338, 338, 338, 338, 338]
+    (change,) = find_level_changes([*before, *(count + 3000 for count in before)])
+    assert (change.index, change.wants_rerun) == (11, False)
+    # Once a run had gone as far, as many runs may go there by chance.
+    (change,) = find_level_changes([*(4000 if count == 339 else count for count in before), *[3338, 3339] * 5, 3338])
+    assert change.wants_rerun
