@@ -99,10 +99,9 @@ class LevelChangeDetector:
         if self._newest:
             newest = self._describe_newest(self._newest)
             last = self._changes[-1] if self._changes else None
-            reach = NEWEST if self._newest.length > 1 else SAME
-            if last and (last.wants_rerun or newest.wants_rerun) and newest.index - last.high <= reach:
+            if last and _is_same(last, newest, NEWEST if self._newest.length > 1 else SAME):
                 self._replaced = [self._changes.pop()]
-                newest = last if newest.wants_rerun else newest
+                newest = newest if last.wants_rerun and not newest.wants_rerun else last
             self._changes.append(newest)
         return self._changes
 
@@ -166,6 +165,16 @@ class MergedChanges:
         near = bisect_left(self._known, change.low - SAME - LONG, key=_index)
         until = bisect_left(self._known, change.high + SAME + LONG + 1, key=_index)
         return any(_overlap(change, other) for other in (*self._known[near:until], *self._long))
+
+
+def _is_same(last: LevelChange, newest: LevelChange, reach: int) -> bool:
+    """Return whether the last change of the partition and the one that the newest points show are the same."""
+    if newest.index <= last.index:
+        return True
+    if last.wants_rerun or newest.wants_rerun:
+        return newest.index - last.high <= reach
+    agree = (newest.after > newest.before) == (last.after > last.before)
+    return agree and last.rule == "step" and newest.index <= last.high
 
 
 def _overlap(one: LevelChange, other: LevelChange) -> bool:

@@ -84,3 +84,23 @@ def test_any_whole_numbers_are_judged_without_error(values):
 def test_any_finite_numbers_are_judged_without_error(values):
     for drift in find_level_changes(values, kind="rate"):
         assert np.isfinite([drift.before, drift.after]).all()
+
+
+def test_a_step_that_the_newest_points_show_as_well_is_one_change():
+    rng = np.random.default_rng(5)
+    twice = 0
+    for _ in range(60):
+        level, later = (1000 + rng.integers(-40, 41, 2)).tolist()
+        climbing = level + np.arange(60) // 7 + rng.integers(-1, 2, 60)
+        values = [*climbing.tolist(), *(later + rng.integers(-1, 2, 24)).tolist()]
+        series = LevelChangeDetector()
+        for n in range(20, len(values) + 1):
+            series.extend(values[0 if n == 20 else n - 1 : n])
+            drifts = series.changes()
+            indexes = [drift.index for drift in drifts]
+            twice += indexes != sorted(set(indexes))
+            if drifts and drifts[-1].rule == "newest" and len(drifts) > 1 and drifts[-2].rule == "step":
+                step, newest = drifts[-2:]
+                same = (step.after > step.before) == (newest.after > newest.before)
+                twice += same and newest.index <= step.high
+    assert twice == 0
