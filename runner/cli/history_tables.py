@@ -68,11 +68,11 @@ def describe_left_out(commits: int) -> str:
 
 
 def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: TypedTarget) -> None:
-    """Print drifts, newest first."""
-    if not drifts:
-        console.print("No drift.")
-        return
-    for drift in drifts:
+    """Print drifts, newest first. Those that the service folds are counted in one line, as the dashboard does."""
+    above = [drift for drift in drifts if not drift.get("below_floor")]
+    if not above:
+        console.print("No drift." if not drifts else "No drift above the floor.")
+    for drift in above:
         name, before, after = drift["metric"], drift["before"], drift["after"]
         # A zero baseline has no percentage.
         within = "  within its budget" if drift.get("within_budget") else ""
@@ -91,6 +91,8 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: Type
         for knob in drift["knobs"]:
             change = f"{knob['before'] or 'not set'} → {knob['after'] or 'not set'}"
             console.print(f"    {escape_text(knob['name'])}: {escape_text(change)}", highlight=False, soft_wrap=True)
+    if folded := len(drifts) - len(above):
+        console.print(f"{folded} below the floor: runs of the same bytes can differ by as much.", style="dim")
 
 
 def _blamed(drift: dict[str, Any], target: TypedTarget) -> list[str]:
@@ -107,11 +109,13 @@ def _blamed(drift: dict[str, Any], target: TypedTarget) -> list[str]:
     if provisional:
         cause = f"provisional: {cause}"
     if drift["cause"] not in {"commit", "both"}:
-        return [f"  {cause}  {f'between {before} and {after}' if before != after else f'at {after}'}"]
+        decides = ["    the runs of the next commits decide"] if provisional else []
+        return [f"  {cause}  {f'between {before} and {after}' if before != after else f'at {after}'}", *decides]
     if len(commits) < 2 and known:
         only = "the only candidate is " if provisional and commits else ""
-        return [f"  {cause}  {only}{commits[0] if commits else after} {drift['title']}".rstrip()]
+        decides = [f"    `{target.suggest('compare', f'{good}..{bad}', drift['case'])}` decides"] if provisional else []
+        return [f"  {cause}  {only}{commits[0] if commits else after} {drift['title']}".rstrip(), *decides]
     who = f"one of {len(commits)} commits, {commits[0]}…{commits[-1]}" if known else f"one of the commits up to {bad}"
     options = () if drift["metric"] == _DEFAULT else ("--metric", drift["metric"])
     command = target.suggest("bisect", f"{good}..{bad}", drift["case"], options)
-    return [f"  {cause}  {who}", f"    `{command}` says which"]
+    return [f"  {cause}  {who}", f"    `{command}` {'decides, and ' if provisional else ''}says which"]

@@ -361,10 +361,17 @@ def _of(value: Any, name: str) -> Any:
     return value[name] if isinstance(value, dict) else getattr(value, name)
 
 
+class ListedDrift(Drift):
+    """A drift with what a list of drifts has to know of its event."""
+
+    below_floor: bool = False
+    """Whether its event is below the floor: lists fold it, because runs of the same bytes can differ by as much."""
+
+
 class DriftList(View):
     """Drifts, the newest first."""
 
-    items: list[Drift]
+    items: list[ListedDrift]
     total: int
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
-from service.schemas.history import Cause, DriftList
+from service.schemas.history import Cause, DriftList, ListedDrift
 from service.schemas.history import Drift as DriftView
 from service.store.engine import bulk
-from service.store.models import Case, DriftRow, Series, Subject
+from service.store.models import Case, DriftRow, Event, Series, Subject
 
 _SERIES_PER_QUERY = 500
+_WITH_FLOOR = select(DriftRow.document, Event.below_floor).join(Event, Event.id == DriftRow.event_id, isouter=True)
+"""Drifts with what was decided about their events, so that every list folds the same ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +44,25 @@ class DriftFilter:
 
 def listed(session: Session, drift_filter: DriftFilter, limit: int, offset: int = 0) -> DriftList:
     """Return a page of drifts, those of the newest commits first."""
-    conditions = drift_filter.conditions()
+    return newest(session, drift_filter.conditions(), limit, offset)
+
+
+def newest(session: Session, conditions: Sequence[ColumnElement[bool]], limit: int, offset: int = 0) -> DriftList:
+    """Return a page of the drifts that satisfy some conditions, those of the newest commits first."""
     total = session.scalar(select(func.count()).select_from(DriftRow).where(*conditions)) or 0
     order = (DriftRow.committed_at.desc(), DriftRow.position.desc(), DriftRow.series_id, DriftRow.id)
-    rows = session.scalars(select(DriftRow).where(*conditions).order_by(*order).limit(limit).offset(offset))
-    return DriftList(items=[DriftView.model_validate(row.document) for row in rows], total=total)
+    rows = session.execute(_WITH_FLOOR.where(*conditions).order_by(*order).limit(limit).offset(offset))
+    return DriftList(items=[_view(document, below_floor) for document, below_floor in rows], total=total)
 
 
-def find(session: Session, identity: str) -> DriftView | None:
+def find(session: Session, identity: str) -> ListedDrift | None:
     """Return one drift, if it is still detected."""
-    row = session.get(DriftRow, identity)
-    return None if row is None else DriftView.model_validate(row.document)
+    row = session.execute(_WITH_FLOOR.where(DriftRow.id == identity)).one_or_none()
+    return None if row is None else _view(row.document, row.below_floor)
+
+
+def _view(document: Mapping[str, Any], below_floor: bool | None) -> ListedDrift:
+    return ListedDrift.model_validate({**document, "below_floor": bool(below_floor)})
 
 
 def begun_levels(session: Session, oldest: Mapping[int, int]) -> dict[UUID, bool]:

@@ -13,7 +13,7 @@ from service.rules.events.lifecycle import CLOSED
 from service.schemas.directory import Activity
 from service.schemas.history import Drift as DriftView
 from service.schemas.history import DriftList, SeriesSummary
-from service.store import event_drifts, series
+from service.store import drifts, event_drifts, series
 from service.store.models import Case, DriftRow, Event, EventDriftRow, Host, Revision, Run, Series
 
 _MOST_COUNTED = 100_000
@@ -40,16 +40,12 @@ def judged(session: Session, limit: int, offset: int = 0) -> tuple[list[SeriesSu
     return items, total
 
 
-_NEWEST = (DriftRow.committed_at.desc(), DriftRow.position.desc(), DriftRow.series_id, DriftRow.id)
 _CLOSED = select(Event.id).where(Event.state.in_(CLOSED))
 
 
 def open_drifts(session: Session, limit: int) -> DriftList:
     """Return the drifts that no closed event has, those of the newest commits first."""
-    query = select(DriftRow).where(DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(_CLOSED))
-    total = session.scalar(select(func.count()).select_from(query.with_only_columns(DriftRow.id).subquery())) or 0
-    rows = session.scalars(query.order_by(*_NEWEST).limit(limit))
-    return DriftList(items=[DriftView.model_validate(row.document) for row in rows], total=total)
+    return drifts.newest(session, [DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(_CLOSED)], limit)
 
 
 _BEFORE, _AFTER = cast(EventDriftRow.before, Float), cast(EventDriftRow.after, Float)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from apiflask import APIBlueprint
 
-from service.schemas.history import Cause, Drift, DriftList
+from service.schemas.history import Cause, DriftList, ListedDrift
 from service.store import drifts
 from service.web.access.public_view import published
 from service.web.api.body import PageQuery
@@ -34,8 +34,8 @@ def listed(query_data: DriftQuery) -> DriftList:
 
 
 @bp.get("/drifts/<drift_id>")
-@bp.output(Drift)
-def get(drift_id: str) -> Drift:
+@bp.output(ListedDrift)
+def get(drift_id: str) -> ListedDrift:
     """Return one drift."""
     with database().reading() as session:
         found = drifts.find(session, drift_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from flask import request
@@ -87,7 +87,7 @@ def _judged() -> object:
         return overview.judged(session, _SERIES)[0]
 
 
-def _open_drifts() -> list[Drift]:
+def _open_drifts() -> Sequence[Drift]:
     with database().reading() as session:
         return published(overview.open_drifts(session, _LISTED_DRIFTS).items)
 

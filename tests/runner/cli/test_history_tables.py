@@ -81,3 +81,21 @@ def test_a_drift_between_unknown_commits_names_none() -> None:
 def test_a_suspicion_is_called_one() -> None:
     assert "not confirmed yet" in shown(evidence={"wants_rerun": True})
     assert "confirmed" not in shown(evidence={"wants_rerun": False})
+
+
+def test_a_suspicion_says_what_decides_it() -> None:
+    doubt = {"wants_rerun": True}
+    where = "--repo ./seeds --case plant --env 'LANG=de DE'"
+    compare = f"`faultwatch compare bench/plant.toml aaaaaaaaaa..cccccccccc {where}` decides"
+    assert compare in shown(evidence=doubt)
+    assert "compare" not in shown(evidence={"wants_rerun": False})
+    candidates = [{"commit": "b" * 40}, {"commit": "c" * 40}]
+    assert f"aaaaaaaaaa..cccccccccc {where}` decides, and says which" in shown(evidence=doubt, candidates=candidates)
+    assert "decides" not in shown(candidates=candidates)
+    assert "the runs of the next commits decide" in shown(evidence=doubt, cause="config", candidates=[])
+
+
+def test_what_the_service_folds_is_counted_in_one_line() -> None:
+    text = shown(below_floor=True)
+    assert text == "No drift above the floor.\n1 below the floor: runs of the same bytes can differ by as much.\n"
+    assert "below the floor" not in shown(below_floor=False)

@@ -78,6 +78,7 @@ def test_a_drift_tells_what_moved_where_why_and_what_it_cost(api: Api) -> None:
         ],
         "price": None,
         "floor": None,
+        "below_floor": False,
     }
 
 
@@ -118,6 +119,17 @@ def test_one_drift_by_its_name(api: Api) -> None:
     api.send(*story())
     for drift in api.drifts():
         assert api.get(f"/drifts/{drift['id']}") == drift
+
+
+def test_a_list_folds_the_drifts_of_the_events_that_the_inbox_folds(api: Api) -> None:
+    api.send(*story())  # one commit of two made one fault more: runs of the same bytes could differ by that
+    folded = {drift["id"]: drift["below_floor"] for drift in api.drifts()}
+    assert set(folded.values()) == {True, False}
+    below = {event["id"] for event in api.get("/events", below_floor=True)["items"]}
+    for name, is_below in folded.items():
+        drift = api.get(f"/drifts/{name}")
+        assert drift["below_floor"] is is_below is (abs(drift["change"]) == 1)
+    assert len(below) == sum(folded.values())
 
 
 def test_only_faults_are_flagged(api: Api) -> None:
