@@ -64,6 +64,8 @@ def choose(
     FaultwatchError
         Nothing can be built, or nothing that was built can be measured.
     """
+    from runner.adoption.steadying import steadying
+
     proposals = _proposals(first, build, run, missing)
     failures: list[Tried] = []
     chosen: tuple[BuildProposal, Path, list[Tried]] | None = None
@@ -89,7 +91,11 @@ def choose(
     steady = first.steadied(proposal, favourite, tree)
     if steady is not favourite:
         variables = " ".join(f"{name}={value}" for name, value in steady.run.environment.items())
-        say(f"  with {variables}: {_range(steady.faults)} minor faults: threads make the difference")
+        repeats = "repeats" if len(set(steady.faults)) == 1 else "varies less"
+        say(f"  with {variables}: {_range(steady.faults)} minor faults: the count {repeats}")
+    elif len(set(favourite.faults)) > 1:
+        names = dict.fromkeys(f"{name}={value}" for one in steadying(proposal.tools) for name, value in one.items())
+        say(f"  with {' '.join(names)}: the count varies all the same")
     return Choice(proposal, steady, tuple(failures))
 
 

@@ -110,6 +110,47 @@ def test_go_begins_with_the_package_at_the_top_and_enters_the_folders_of_other_m
     assert ["GOMODCACHE" in proposal.environment for proposal in (root, other)] == [False, True]
 
 
+FUNCTIONS = """package benchmark
+
+import (
+	"testing"
+
+	"github.com/a/fast-json"
+	other "github.com/b/json"
+)
+
+func BenchmarkFastJSONSmall(b *testing.B) {}
+func BenchmarkFastJsonLarge(b *testing.B) {}
+func BenchmarkEncodingJson(b *testing.B) {}
+"""
+PARTS = """package benchmark
+
+import "github.com/b/json"
+
+func BenchmarkParse(b *testing.B) {
+	b.Run("Other", other)
+	b.Run("Fast-JSON", own)
+}
+"""
+
+
+def test_of_go_benchmarks_that_compare_libraries_only_the_projects_own_are_run() -> None:
+    def arguments(test: str) -> str:
+        files = {"go.mod": "module github.com/a/fast-json/v2\n", "bench/go.mod": "module bench\n"}
+        (proposal,) = go.propose(listing(files | {"bench/a_test.go": test}))
+        return proposal.runs[0].command
+
+    assert ' -test.bench="(FastJSON|FastJson)" ' in arguments(FUNCTIONS)
+    assert " -test.bench=./Fast-JSON " in arguments(PARTS)
+    assert " -test.bench=. " in arguments(PARTS.replace("github.com/b/json", "github.com/a/fast-json/v2"))
+    assert " -test.bench=. " in arguments(PARTS.replace("Fast-JSON", "Another")), "none has its name"
+
+
+def test_go_leaves_out_the_folders_that_go_leaves_out() -> None:
+    main = "package main\n\nfunc main() {}\n"
+    assert go.propose(listing({"go.mod": "module m", "_tools/main.go": main, "x/.hidden/main.go": main})) == []
+
+
 def test_python_scripts_need_no_build() -> None:
     (proposal,) = python.propose(listing({"bench_sum.py": "import numpy", "util.py": ""}))
     assert proposal.command == ""
