@@ -1,5 +1,6 @@
 """Builds a project as proposed, and tries which of its programs can be measured."""
 
+import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -8,17 +9,23 @@ from pathlib import Path
 from typing import Protocol
 
 from runner.adoption.built_programs import built_programs, runs_of
+from runner.adoption.printed_text import is_usage, lacking_module
 from runner.adoption.proposal import BuildProposal, RunProposal, shell
 from runner.adoption.sources import Sources
+from runner.adoption.steadying import steadying
 from runner.adoption.workload_text import workload_text
 from runner.contract.report import Build, Outcome, Report, Revision
 from runner.errors import FaultwatchError
+from runner.execution.execute import Finished, execute
 from runner.measuring.measurement import measure
 from runner.measuring.preflight import Workbench
 from runner.measuring.sampling import Sampling
 from runner.subject.build import BuildFailure
+from runner.subject.built_tree import begin_session
+from runner.subject.confined_build import execute_confined
 from runner.subject.repository import Repository
 from runner.workload import Workload, cases
+from runner.workload.bound_case import bind
 
 FAULTS = "minor-faults"
 TRIAL_SECONDS = 20
@@ -32,11 +39,12 @@ _EMPTY_TALK = re.compile(r"\s*($|note: |hint: |[×│╰])")
 """Lines of a log that say nothing: those with which pip surrounds an error."""
 _PLACE = re.compile(r"/\S{0,400}?/[0-9a-f]{40}-[0-9a-f]{16}-\d/tree\b")
 """The folder of a build, which differs from one way to build to the next."""
+_LONGEST_PROBLEM = 300
 _TRIALS = 3
 """Executions of a command that is tried, which show whether its count varies by itself."""
 _ANY = RunProposal("true")
-_ONE_THREAD = {"OMP_NUM_THREADS": "1"}
-"""OpenMP and the usual libraries for linear algebra (OpenBLAS, MKL, BLIS) obey it."""
+_MUCH_LESS = 10
+"""How many times narrower the range of a count is that variables are worth which do not make it repeat."""
 _NO_MEANING = {"OMP_NUM_THREADX": "1"}
 """As long, and obeyed by nothing."""
 
@@ -51,12 +59,20 @@ class Tried:
         Its minor faults in each execution; empty if it failed.
     problem
         Why it failed, a line.
+    usage
+        It only printed how it is used.
     """
 
     run: RunProposal
     faults: tuple[int, ...]
     problem: str = ""
     seconds: float = 0.0
+    usage: bool = False
+
+    @property
+    def worked(self) -> bool:
+        """Whether it may have done some work, as far as can be seen."""
+        return bool(self.faults) and not self.usage and not self.run.describes_only
 
 
 class Progress(Protocol):
@@ -108,29 +124,35 @@ class FirstMeasurement:
     def try_runs(
         self, proposal: BuildProposal, runs: Iterable[RunProposal], tree: Path, say: Callable[[str], None]
     ) -> Iterator[Tried]:
-        """Execute commands, each a few times, until one program works; yield each result.
+        """Execute commands, each a few times, until one program does some work; yield each result.
 
-        If a program works without arguments, it is also tried with a file: it may only have said how it is used.
+        If a program works without arguments, it is also tried with a file: it may only have started. If it fails with a
+        file, it may read its standard input: with the file there, nothing is written beside it, and it is not removed.
         """
-        programs: dict[str, bool] = {}
+        programs: dict[str, list[Tried]] = {}
         for run in runs:
             program, *arguments = run.command.split()
-            if programs.get(program) and (not arguments or arguments[0].startswith("-")):
+            before = programs.get(program, [])
+            if any(one.faults for one in before) and (not arguments or arguments[0].startswith("-")):
                 continue
-            if any(worked for other, worked in programs.items() if other != program) or len(programs) > _MOST_PROGRAMS:
+            others = (one for other, results in programs.items() if other != program for one in results)
+            if any(one.worked for one in others) or len(programs) > _MOST_PROGRAMS:
                 return
-            say(f"trying {run.command}")
-            tried = self._try(proposal, run, tree)
-            programs[program] = programs.get(program, False) or bool(tried.faults)
-            yield tried
-            if not tried.faults and run.stand_in and not (tree / run.stand_in).is_file():
-                say(f"trying {program} with {run.stand_in} as its standard input, because it removes the file")
-                tried = self._try(proposal, from_standard_input(run), tree)
-                programs[program] = programs[program] or bool(tried.faults)
+            candidates = [run]
+            if run.stand_in and not any(one.run.stand_in for one in before):
+                candidates.append(from_standard_input(run))
+            for candidate in candidates:
+                say(f"trying {candidate.command}")
+                tried = self._try(proposal, candidate, tree)
+                if candidate is not run and tried.faults and not self._reads_standard_input(proposal, run, tree):
+                    tried = Tried(candidate, (), "it prints the same without the file, so it does not read it")
+                programs.setdefault(program, []).append(tried)
                 yield tried
+                if tried.faults:
+                    break
 
     def steadied(self, proposal: BuildProposal, tried: Tried, tree: Path) -> Tried:
-        """Return a command with a single thread instead, if its count varies, and repeats with that.
+        """Return a command with the variables that make its count repeat, or else vary much less, if it varies.
 
         The libraries of a Python program start threads that few executions do not show: it gets a single one if that
         moves its count at all.
@@ -138,11 +160,16 @@ class FirstMeasurement:
         varies = len(set(tried.faults)) > 1
         if not varies and not tried.run.command.startswith(("venv/bin/python ", "python3 ")):
             return tried
-        alone = self._with(_ONE_THREAD, proposal, tried, tree)
-        if len(set(alone.faults)) != 1 or alone.faults[0] in tried.faults:
-            return tried
-        # Any variable makes the start of the stack longer, which can move a count by itself.
-        return tried if self._with(_NO_MEANING, proposal, tried, tree).faults == alone.faults else alone
+        narrowest = tried
+        for variables in steadying(proposal.tools):
+            other = self._with(variables, proposal, tried, tree)
+            if len(set(other.faults)) == 1 and other.faults[0] not in tried.faults:
+                # Any variable makes the start of the stack longer, which can move a count by itself.
+                alike = self._with(_NO_MEANING, proposal, tried, tree).faults == other.faults
+                return tried if alike else other
+            if other.faults and max(_spread(other), 1) * _MUCH_LESS <= _spread(narrowest):
+                narrowest = other
+        return narrowest
 
     def _with(self, variables: Mapping[str, str], proposal: BuildProposal, tried: Tried, tree: Path) -> Tried:
         return self._try(proposal, replace(tried.run, environment={**tried.run.environment, **variables}), tree)
@@ -196,15 +223,42 @@ class FirstMeasurement:
         )
         counts = report.values(FAULTS)
         if report.outcome is Outcome.MEASURED and counts:
-            return Tried(run, tuple(map(int, counts)), seconds=max(report.values("elapsed"), default=0.0))
+            text = "" if run.output != "none" else self._executed(workload, tree).output
+            _, lack = lacking_module(text)
+            if lack:
+                # It has started another program, and does not care that it failed.
+                problem = f"`{run.command}` succeeds, but prints: {_PLACE.sub('.', lack)}"
+                return Tried(run, (), problem[:_LONGEST_PROBLEM])
+            seconds = max(report.values("elapsed"), default=0.0)
+            return Tried(run, tuple(map(int, counts)), seconds=seconds, usage=is_usage(text))
         return Tried(run, (), report.failure.explained if report.failure else "it was not measured")
+
+    def _reads_standard_input(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> bool:
+        """Return whether a program does something else with a file as its standard input than with none.
+
+        Its faults do not say so: those of the shell that opens the file are counted too.
+        """
+        runs = from_standard_input(run), from_standard_input(replace(run, stand_in=os.devnull))
+        first, second = (self._executed(self._workload(proposal, one, TRIAL_SECONDS), tree) for one in runs)
+        return (first.status, first.output) != (second.status, second.output)
+
+    def _executed(self, workload: Workload, tree: Path) -> Finished:
+        """Execute a command without measuring it, to see what it prints."""
+        bound = bind(workload, cases(workload)[0])
+        environment = self._workbench.bench.state(bound).environment
+        begin_session(tree)
+        if box := self._workbench.bench.sandbox:
+            return execute_confined(
+                bound.command, sandbox=box, tree=tree, environment=environment, timeout=TRIAL_SECONDS
+            )
+        return execute(bound.command, directory=tree, environment=environment, timeout=TRIAL_SECONDS, merge=True)
 
     def _workload(self, proposal: BuildProposal, run: RunProposal, timeout: int) -> Workload:
         return self.workload_of(workload_text(self.sources.name, proposal, run, timeout=timeout, schema=""))
 
 
 def from_standard_input(run: RunProposal) -> RunProposal:
-    """Return a command that reads its file from standard input, so that it cannot remove it."""
+    """Return a command that reads its file from standard input, so that it neither removes it nor writes beside it."""
     program, *_ = run.command.split()
     return replace(run, command=shell(f"exec {program} < {run.stand_in}"))
 
@@ -215,18 +269,22 @@ def inputs_of(sources: Sources) -> list[str]:
     return [name for kind in names for name in [name for name in kind if sources.has(name)][:1]]
 
 
+def _spread(tried: Tried) -> int:
+    return max(tried.faults) - min(tried.faults)
+
+
 def best(tried: Sequence[Tried]) -> Tried | None:
     """Return the command to propose: the first that works, or the same program with a file that it reads.
 
-    A program has read the file if it counts other faults with it, by more than the counts vary by themselves. None if
-    no command works.
+    A program has read the file if it counts other faults with it, by more than the counts vary by themselves. One that
+    only says what it is, or how it is used, comes last. None if no command works.
     """
-    working = [one for one in tried if one.faults]
+    working = sorted((one for one in tried if one.faults), key=lambda one: not one.worked)
     if not working:
         return None
-    first = working[0]
+    first = next((one for one in working if one.worked and not one.run.stand_in), working[0])
     program = _program(first.run)
-    others = (one for one in working[1:] if _program(one.run) == program)
+    others = (one for one in working if one is not first and one.worked and _program(one.run) == program)
     return next((one for one in others if _differ(first.faults, one.faults)), first)
 
 

@@ -29,6 +29,11 @@ class RunProposal:
     stand_in: str = ""
 
     @property
+    def promising(self) -> bool:
+        """Whether it is likely to do the work that users wait for, as a benchmark is."""
+        return not self.idle and not self.stand_in
+
+    @property
     def describes_only(self) -> bool:
         """Whether the program only says what it is."""
         return self.command.endswith((" --version", " --help"))
@@ -56,6 +61,8 @@ class BuildProposal:
         The clone lacks submodules, and the build has to do without them.
     runs
         What the sources say can be run, the most telling first. Programs that appear in the built tree are added.
+    tests
+        It makes the project's tests, examples and tools too, which other builds of the same system leave out.
     """
 
     system: str
@@ -66,6 +73,7 @@ class BuildProposal:
     least: Mapping[str, str] = field(default_factory=dict)
     git: bool = False
     incomplete: bool = False
+    tests: bool = False
 
 
 def shell(*steps: str) -> str:

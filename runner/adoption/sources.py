@@ -72,10 +72,15 @@ FOREIGN = ("third_party", "third-party", "thirdparty", "vendor", "external", "ex
 """Folders in which projects keep the sources of others."""
 
 
+def is_of_others(file: str) -> bool:
+    """Return whether a path lies in a folder for the sources of others."""
+    return not {part.lower() for part in PurePosixPath(file).parent.parts}.isdisjoint(FOREIGN)
+
+
 def is_foreign(file: str) -> bool:
     """Return whether a path lies in a folder for the sources of others, for tests or for examples."""
-    folders = [part.lower() for part in PurePosixPath(file).parent.parts]
-    return any(part in {*FOREIGN, "test", "tests", "fuzz", "contrib", "examples", "docs"} for part in folders)
+    folders = {part.lower() for part in PurePosixPath(file).parent.parts}
+    return is_of_others(file) or not folders.isdisjoint({"test", "tests", "fuzz", "contrib", "examples", "docs"})
 
 
 def sources_of(repository: Repository, commit: str) -> Sources:

@@ -193,6 +193,7 @@ class CulpritSearcher:
             _only(metric, self.service.compare),
             pairs=Pairs.proof(self.workload),
             judging=Judging() if order.precision is None else Judging(precision={metric: order.precision}),
+            other_builds=lambda number: (self._trial(parent, number), self._trial(culprit, number)),
         )
         if result.comparison is None:
             failed = next(report for report in (result.base, result.head) if report.failure)
@@ -203,9 +204,9 @@ class CulpritSearcher:
             )
         return [report.model_copy(update={"purpose": Purpose.PROOF}) for report in (result.base, result.head)]
 
-    def _trial(self, revision: Revision) -> Trial:
+    def _trial(self, revision: Revision, number: int = 0) -> Trial:
         try:
-            tree, build = self.builder.build(self.repository, revision.commit, self.workload)
+            tree, build = self.builder.build(self.repository, revision.commit, self.workload, number=number)
         except BuildFailure as failure:
             raise FaultwatchError(
                 f"{revision.commit[:10]} was built before but cannot be built now: {failure.message}",
@@ -215,7 +216,7 @@ class CulpritSearcher:
 
 
 def _only(metric: str, decide: Callable[[ComparisonRequest], Comparison]) -> Callable[[ComparisonRequest], Comparison]:
-    """Return a decision function that asks for more pairs on account of one metric only."""
+    """Return a decision function that asks for more pairs, and for further builds, on account of one metric only."""
 
     def decide_one(request: ComparisonRequest) -> Comparison:
         comparison = decide(request)
@@ -223,7 +224,9 @@ def _only(metric: str, decide: Callable[[ComparisonRequest], Comparison]) -> Cal
             metric_verdict.metric == metric and metric_verdict.verdict is Verdict.NEEDS_MORE_RUNS
             for metric_verdict in comparison.metrics
         )
-        return comparison if undecided else comparison.model_copy(update={"more": 0})
+        wanted = any(verdict.metric == metric and verdict.wants_other_build for verdict in comparison.metrics)
+        more = comparison.more if undecided else 0
+        return comparison.model_copy(update={"more": more, "wants_other_builds": wanted})
 
     return decide_one
 

@@ -27,7 +27,7 @@ from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.gate import BaseQuery
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
-from runner.measuring.comparison import Compared, Pairs, compare, compare_with_stored, undecided
+from runner.measuring.comparison import SAMPLES, Compared, Pairs, compare, compare_with_stored, undecided
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
@@ -162,8 +162,23 @@ class _Side:
             return _Built(Path(), failure.build, failure)
 
     def trial(self, case: Case) -> Trial:
-        subject = Subject(self.repository.name, self.revision, case, self.built.build)
-        return Trial(self.workload, subject, self.workbench.bench, self.built.tree)
+        return self._trial_of(case, self.built.tree, self.built.build)
+
+    def other_trial(self, case: Case, number: int) -> Trial:
+        """Return the trial of a further build.
+
+        Raises
+        ------
+        BuildFailure
+            It does not build again.
+        """
+        self.shown(f"building {self.revision.commit[:10]} again")
+        build = self.workbench.builder.build
+        return self._trial_of(case, *build(self.repository, self.revision.commit, self.workload, number=number))
+
+    def _trial_of(self, case: Case, tree: Path, build: Build) -> Trial:
+        subject = Subject(self.repository.name, self.revision, case, build)
+        return Trial(self.workload, subject, self.workbench.bench, tree)
 
 
 @dataclass(slots=True)
@@ -234,8 +249,27 @@ def _compare(sides: Sequence[_Side], case: Case, session: _Session) -> Compared:
             failed[trial] = trial.skipped(trial.obstacle)
     if failed:
         return undecided(base, head, failed)
+
+    def other_builds(number: int) -> tuple[Trial, Trial] | None:
+        from runner.subject.build import BuildFailure
+
+        try:
+            base, head = (side.other_trial(case, number) for side in sides)
+        except BuildFailure:
+            return None
+        session.start_executing(2 + 2 * SAMPLES)
+        return base, head
+
     session.start_executing(2 + 2 * session.pairs.first)
-    return compare(base, head, session.decide, pairs=session.pairs, cases=session.cases, progress=session.shown.advance)
+    return compare(
+        base,
+        head,
+        session.decide,
+        pairs=session.pairs,
+        cases=session.cases,
+        other_builds=other_builds,
+        progress=session.shown.advance,
+    )
 
 
 def document(result: Compared) -> dict[str, Any]:

@@ -18,8 +18,9 @@ from runner.settings import load_settings
 
 if TYPE_CHECKING:
     from runner.adoption.ci_files import Ci, CiFile
-    from runner.adoption.first_measurement import FirstMeasurement
+    from runner.adoption.first_measurement import FirstMeasurement, Tried
     from runner.adoption.gate_trial import GateTrial
+    from runner.cli.init_choice import Choice
     from runner.contract.report import Report, Revision
     from runner.settings import Settings
     from runner.subject.repository import Repository
@@ -31,7 +32,13 @@ _WORK = (
     "the same build"
 )
 _IDLE = "`{}` has no input, so it may only start. " + _WORK
+_USAGE = (
+    "`{}` only says {}, so this counts next to nothing: a start, which hardly any change of the project moves. Keep an "
+    "input in the repository, and have `command` in [run] of workload.toml do with it what users wait for, such as "
+    "`{} … INPUT`; `faultwatch measure` counts it, with the same build"
+)
 _STAND_IN = "The program reads {}, which may not be an input for it. " + _WORK
+_FAILED = "This may be better work, but fails: {}. To measure it, have --build make what it needs, and pass it as --run"
 
 _GATE_READS = (
     "The gate builds in a sandbox without a network, which has to show {0}: {1}. On the gate's host these folders have "
@@ -217,14 +224,33 @@ def _proposed(
     from runner.adoption.workload_text import workload_text
     from runner.cli.init_choice import choose
 
-    proposal, chosen, seconds = choose(first, questions, build=build, run=run, missing=missing)
+    choice = choose(first, questions, build=build, run=run, missing=missing)
+    seconds = choice.tried.seconds
     # A limit that a slower host does not reach.
     timeout = int(seconds * 20) if seconds * 20 > 60 else None
-    text = workload_text(first.sources.name, proposal, chosen, timeout=timeout)
-    remarks = [_IDLE.format(chosen.command)] if chosen.idle else []
-    if chosen.stand_in:
-        remarks.append(_STAND_IN.format(chosen.stand_in))
-    return text, first.workload_of(text), remarks
+    text = workload_text(first.sources.name, choice.proposal, choice.tried.run, timeout=timeout)
+    remarks = [_weakness(choice.tried), *_left_out(choice)]
+    return text, first.workload_of(text), list(dict.fromkeys(filter(None, remarks)))
+
+
+def _weakness(tried: "Tried") -> str:
+    """Return why what is proposed may not be worth to be measured; empty if nothing says so."""
+    run = tried.run
+    if not tried.worked:
+        says = "how it is used" if tried.usage else "what it is"
+        return _USAGE.format(run.command, says, run.command.removesuffix(" --version").removesuffix(" --help"))
+    if run.stand_in:
+        return _STAND_IN.format(run.stand_in)
+    return _IDLE.format(run.command) if run.idle else ""
+
+
+def _left_out(choice: "Choice") -> list[str]:
+    """Return which commands fail that promise more work than the one that is proposed."""
+    chosen = choice.tried
+    if chosen.worked and chosen.run.promising:
+        return []
+    failed = [one for one in choice.failures if one.run.promising and one.run.command != chosen.run.command]
+    return [_FAILED.format(one.problem) for one in failed]
 
 
 def _gate_tried(

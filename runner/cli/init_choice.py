@@ -1,8 +1,7 @@
 """Builds a project in the ways that its files suggest, tries its programs, and lets the user choose one."""
 
-import re
 import shlex
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,14 +12,31 @@ from runner.errors import FaultwatchError
 
 if TYPE_CHECKING:
     from runner.adoption.first_measurement import FirstMeasurement, Tried
-    from runner.adoption.proposal import BuildProposal, RunProposal
+    from runner.adoption.proposal import BuildProposal
 
 _DRIVER = (
     "for a library, write a small driver into a folder of its own, with a workload.toml{} that builds both; "
     "`faultwatch init FOLDER` then measures it and writes the CI file"
 )
+_ONLY_USAGE = ", but it only prints how it is used"
 _NO_PROGRAM = "the build makes no program that could be run"
-_MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is proposed.
+
+    Attributes
+    ----------
+    proposal, tried
+        How to build, and what to measure, with its count.
+    failures
+        Commands that were tried and failed.
+    """
+
+    proposal: "BuildProposal"
+    tried: "Tried"
+    failures: tuple["Tried", ...] = ()
 
 
 def choose(
@@ -30,8 +46,8 @@ def choose(
     build: str | None = None,
     run: str | None = None,
     missing: tuple[str, ...] = (),
-) -> tuple["BuildProposal", "RunProposal", float]:
-    """Return how to build, what to measure, and how many seconds that takes.
+) -> Choice:
+    """Return how to build, and what to measure.
 
     If no program of a build works, the next build may install what the programs need, and another build system may make
     other programs. If they only say what they are, another build may make benchmarks.
@@ -48,27 +64,26 @@ def choose(
     FaultwatchError
         Nothing can be built, or nothing that was built can be measured.
     """
-    proposals = _proposals(first, build, missing)
+    from runner.adoption.steadying import steadying
+
+    proposals = _proposals(first, build, run, missing)
     failures: list[Tried] = []
     chosen: tuple[BuildProposal, Path, list[Tried]] | None = None
     while proposals:
         try:
-            proposal, tree = _built(first, questions, proposals, build, missing)
+            proposal, tree = _built(first, questions, proposals, build, run, missing)
         except FaultwatchError:
             if chosen or failures:
                 break
             raise
         tried = _tried(first, proposal, tree, run)
         failures += [one for one in tried if not one.faults]
-        working = [one for one in tried if one.faults]
-        chosen = (proposal, tree, tried) if working and chosen is None else chosen
-        if working and (run or any(not one.run.describes_only for one in working)):
+        starts = any(one.faults for one in tried)
+        chosen = (proposal, tree, tried) if starts and chosen is None else chosen
+        if any(one.worked for one in tried) or (starts and run):
             chosen = (proposal, tree, tried)
             break
-        # Another variant that makes the same programs would only take time. Another build system may make others.
-        proposals = [other for other in proposals if other.runs or (not working and other.system != proposal.system)]
-        if working:
-            proposals = [other for other in proposals if other.runs != proposal.runs and not other.runs[0].idle]
+        proposals = [other for other in proposals if _may_do_more(other, proposal, starts=starts)]
     if chosen is None:
         raise _nothing_works(failures, run)
     proposal, tree, tried = chosen
@@ -76,11 +91,31 @@ def choose(
     steady = first.steadied(proposal, favourite, tree)
     if steady is not favourite:
         variables = " ".join(f"{name}={value}" for name, value in steady.run.environment.items())
-        say(f"  with {variables}: {_range(steady.faults)} minor faults: threads make the difference")
-    return proposal, steady.run, steady.seconds
+        repeats = "repeats" if len(set(steady.faults)) == 1 else "varies less"
+        say(f"  with {variables}: {_range(steady.faults)} minor faults: the count {repeats}")
+    elif len(set(favourite.faults)) > 1:
+        names = dict.fromkeys(f"{name}={value}" for one in steadying(proposal.tools) for name, value in one.items())
+        say(f"  with {' '.join(names)}: the count varies all the same")
+    return Choice(proposal, steady, tuple(failures))
 
 
-def _proposals(first: "FirstMeasurement", build: str | None, missing: tuple[str, ...]) -> list["BuildProposal"]:
+def _may_do_more(other: "BuildProposal", built: "BuildProposal", *, starts: bool) -> bool:
+    """Return whether another build may make a program that does some work, where that of one build does none.
+
+    Parameters
+    ----------
+    starts
+        The programs start, but only say what they are, or how they are used. Otherwise they fail.
+    """
+    if starts and other.runs:
+        return other.runs != built.runs and not other.runs[0].idle
+    # Another variant that makes the same programs would only take time. Another build system may make others.
+    return bool(other.runs) or other.system != built.system or other.tests
+
+
+def _proposals(
+    first: "FirstMeasurement", build: str | None, run: str | None, missing: tuple[str, ...]
+) -> list["BuildProposal"]:
     """Return the ways to build the project, the most likely first."""
     from runner.adoption.detection import KNOWN, detect
     from runner.adoption.proposal import BuildProposal
@@ -105,6 +140,8 @@ def _proposals(first: "FirstMeasurement", build: str | None, missing: tuple[str,
                 git=read.git,
             )
         ]
+    if not proposals and run is not None:
+        proposals = [BuildProposal("no build system that init knows", "")]
     if not proposals:
         raise FaultwatchError(
             f"{first.repository.path} has no build system that init knows ({KNOWN})",
@@ -118,6 +155,7 @@ def _built(
     questions: Questions,
     proposals: list["BuildProposal"],
     build: str | None,
+    run: str | None,
     missing: tuple[str, ...],
 ) -> tuple["BuildProposal", Path]:
     """Build the project in the first way that works; the ways that were tried are removed."""
@@ -153,7 +191,7 @@ def _built(
             reasons.add(reason)
             say("this does not build either, for the same reason" if known else f"this does not build: {said}")
             continue
-        if first.runs(proposal, tree) or build is not None:
+        if build is not None or run is not None or first.runs(proposal, tree):
             say(f"built in {seconds.seconds:.1f} s" + (", from the cache" if seconds.cached else ""))
             return proposal, tree
         say(_NO_PROGRAM)
@@ -182,21 +220,25 @@ def _tried(first: "FirstMeasurement", proposal: "BuildProposal", tree: Path, run
     tried: list[Tried] = []
     with activity("trying what was built") as show:
         for one in first.try_runs(proposal, runs, tree, show):
-            result = f"{_range(one.faults)} minor faults" if one.faults else one.problem
-            say(f"  {one.run.command}: {result}")
+            counted = f"{_range(one.faults)} minor faults{_ONLY_USAGE if one.usage else ''}" if one.faults else ""
+            say(f"  {one.run.command}: {counted or one.problem}")
             tried.append(one)
     return tried
 
 
 def _nothing_works(failures: "list[Tried]", run: str | None) -> FaultwatchError:
+    from runner.adoption.printed_text import lacking_module
+
     first = failures[0]
     tip = f"name one with --run, such as --run './program --input FILE'; or, {_DRIVER.format('')}"
-    if module := _MODULE.search(first.problem):
+    module, _ = lacking_module(first.problem)
+    if module:
         tip = (
-            f"let the build install {module[1]}, such as --build \"sh -c 'python3 -m venv venv && venv/bin/pip install "
-            f"{module[1]}'\" --run '{first.run.command.replace('python3 ', 'venv/bin/python ', 1)}'"
+            f"let the build install {module}, such as --build \"sh -c 'python3 -m venv venv && venv/bin/pip install "
+            f"{module}'\" --run '{first.run.command.replace('python3 ', 'venv/bin/python ', 1)}'"
         )
     if run:
+        tip = tip if module else "correct --run, or have --build make what it needs"
         return FaultwatchError(f"{run!r} could not be measured: {first.problem}", tip)
     return FaultwatchError(f"no program could be measured; the first: {first.run.command}: {first.problem}", tip)
 

@@ -98,9 +98,12 @@ class MetricVerdict(Strict):
     may_exceed: bool = False
     """Whether it counts and got worse, perhaps by more than its budget: more pairs would decide."""
     budget: Budget = 0
-    although: Literal["same bytes", "unprepared files"] | None = None
+    although: Literal["same bytes", "unprepared files", "other builds"] | None = None
     """Why it is the same although the levels differ: both sides have the same bytes, or the difference is no larger
-    than the faults in files that could not be prepared."""
+    than the faults in files that could not be prepared, or than that between builds of the same revision."""
+    wants_other_build: bool = False
+    """Whether it changed by so little that another build of the same revision can differ as much. One more build of
+    each side would decide."""
 
 
 class Comparison(Strict):
@@ -110,6 +113,8 @@ class Comparison(Strict):
     """Of the metrics that count: changed if one changed; else needs more runs if one does."""
     more: int = Field(ge=0)
     """Pairs to measure before asking again; 0 if all metrics that count are decided."""
+    wants_other_builds: bool = False
+    """Whether a metric that counts is decided for these two builds, and wants one more build of each side."""
     metrics: tuple[MetricVerdict, ...]
     knobs: tuple[str, ...]
     """Names of the knobs that differ between the environments of base and head. There should be none."""

@@ -13,6 +13,7 @@ from pydantic import Field, StrictInt, StringConstraints, model_validator
 from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text, parameter_text
 from runner.contract.files import ProgramFiles
 from runner.contract.judging import Judging
+from runner.contract.other_builds import OtherBuild
 from runner.contract.taken_over import DISAGREES, TAKEN_OVER, SameBytesCheck, TakenOver
 from runner.contract.trust import Canary, Mismatch
 
@@ -249,6 +250,8 @@ class Report(Strict):
     """Whose counts these are, if the run was not measured because its program has the bytes of a run that was."""
     same_bytes_check: SameBytesCheck | None = None
     """What a run of the same bytes counted before, if this one was measured to check that."""
+    other_builds: tuple[OtherBuild, ...] = Field(default=(), max_length=10)
+    """Further builds of the same revision, measured because this one differs by very little from another revision."""
     judging: Judging = Judging()
     """Which metrics the workload wants judged, and by how much they may move. The newest report of a series holds."""
 

@@ -6,12 +6,16 @@ GO = (
     "Go's garbage collector and threads move it: with `GOGC=off` and then `GOMAXPROCS=1` as well, a program that "
     "allocates much varied by a tenth of a percent instead of by half."
 )
+GO_WITHOUT_COLLECTOR = (
+    "Go's garbage collector is off already. Its threads still move it (`GOMAXPROCS=1` leaves less of that), and so "
+    "does work that depends on chance or time (fix the seed and the number of rounds)."
+)
 USUAL = (
     "Threads move it, for they take memory in an order that nobody controls (`OMP_NUM_THREADS=1`, "
     "`RAYON_NUM_THREADS=1`, or the program's own option for one); the garbage collector of Go (`GOGC=off`, "
     "`GOMAXPROCS=1`); and sizes, seeds and work that depend on chance or time (fix them)."
 )
-_GO_TOOL = "tool.go"
+_GO_TOOL, _COLLECTOR = "tool.go", "variable.GOGC"
 
 
 def remedy(settings: Collection[str] = ()) -> str:
@@ -22,4 +26,6 @@ def remedy(settings: Collection[str] = ()) -> str:
     settings
         The names of the settings of a run, which tell what its program is built with; empty where that is unknown.
     """
-    return GO if _GO_TOOL in settings else USUAL
+    if _GO_TOOL not in settings:
+        return USUAL
+    return GO_WITHOUT_COLLECTOR if _COLLECTOR in settings else GO

@@ -3,11 +3,14 @@
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.judging import Judging
+from runner.contract.level import majority
+from runner.contract.metrics import Kind, metric
+from runner.contract.other_builds import OtherBuild
 from runner.contract.report import Report, Sample
 from runner.measuring.spoiled_session import SpoiledSession
 from runner.measuring.trial import Trial
@@ -20,6 +23,9 @@ MOST = 400
 """Most pairs, unless the workload sets another number. Counts that repeat take 20, and those that vary in every
 execution some 160. Noisy metrics find a shift of half a standard deviation of a pair in 99 of 100 comparisons."""
 Decide = Callable[[ComparisonRequest], Comparison]
+OtherTrials = Callable[[int], tuple[Trial, Trial] | None]
+SAMPLES = 5
+"""Samples of a further build, of which the level is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,7 @@ def compare(
     pairs: Pairs,
     cases: int = 1,
     judging: Judging | None = None,
+    other_builds: OtherTrials = lambda _: None,
     progress: Callable[[], None] = lambda: None,
 ) -> Compared:
     """Execute base and head interleaved, A B B A, and let the service decide after enough pairs.
@@ -88,6 +95,9 @@ def compare(
         How many cases are judged together: they share the error probability.
     judging
         Which metrics are decided, and how; by default as the workload says.
+    other_builds
+        Returns the trials of base and head of their further build with a number from 1 on; None if there is none. The
+        service asks for them where both differ by very little.
     progress
         Called after each execution.
 
@@ -107,7 +117,8 @@ def compare(
         except (ExecutionFailure, SpoiledSession) as error:
             return undecided(base, head, {trial: _without_samples(trial, error)})
         judging = judging or base.workload.metrics.judging
-        return sample_in_turns(base, head, decide, pairs=pairs, cases=cases, judging=judging, progress=progress)
+        compared = sample_in_turns(base, head, decide, pairs=pairs, cases=cases, judging=judging, progress=progress)
+    return with_other_builds(compared, other_builds, decide, cases=cases, judging=judging, progress=progress)
 
 
 def sample_in_turns(
@@ -131,21 +142,70 @@ def sample_in_turns(
                     sample = trial.execute()
                     samples[trial].append(sample.model_copy(update={"place": 2 * number + turn}))
                     progress()
-            request = ComparisonRequest(
-                base=base.measured(samples[base], session),
-                head=head.measured(samples[head], session),
-                judge=judging.judge,
-                precision=judging.precision,
-                budgets=judging.budgets,
-                cases=cases,
-                most=pairs.most,
-            )
+            base_report, head_report = (trial.measured(samples[trial], session) for trial in (base, head))
+            request = _request(base_report, head_report, judging, cases=cases, most=pairs.most)
             decision = decide(request)
             if decision.more == 0 or wanted >= pairs.most:
                 return Compared(request.base, request.head, decision, most=pairs.most)
             wanted = min(pairs.most, wanted + decision.more)
     except (ExecutionFailure, SpoiledSession) as error:
         return undecided(base, head, {trial: _without_samples(trial, error)})
+
+
+def with_other_builds(
+    compared: Compared,
+    other_builds: OtherTrials,
+    decide: Decide,
+    *,
+    cases: int,
+    judging: Judging,
+    progress: Callable[[], None] = lambda: None,
+) -> Compared:
+    """Measure further builds of base and head as long as the service asks for them; see :func:`compare`."""
+    number = 0
+    while compared.comparison and compared.comparison.wants_other_builds:
+        number += 1
+        trials = other_builds(number)
+        if trials is None:
+            break
+        try:
+            with undisturbed():
+                counted = [_other_build(trial, progress) for trial in trials]
+        except (ExecutionFailure, SpoiledSession):
+            break
+        base, head = (
+            report.model_copy(update={"other_builds": (*report.other_builds, other)})
+            for report, other in zip((compared.base, compared.head), counted, strict=True)
+        )
+        request = _request(base, head, judging, cases=cases, most=compared.most)
+        compared = replace(compared, base=base, head=head, comparison=decide(request))
+    return compared
+
+
+def _other_build(trial: Trial, progress: Callable[[], None]) -> OtherBuild:
+    begin_session(trial.tree)
+    trial.warm_up()
+    progress()
+    samples = []
+    for _ in range(SAMPLES):
+        samples.append(trial.execute())
+        progress()
+    report = trial.measured(samples)
+    own_bytes = report.files.own_bytes if report.files else ""
+    counts = {name: majority(report.values(name)) for name in report.metrics if metric(name).kind is Kind.COUNT}
+    return OtherBuild(own_bytes=own_bytes, counted={name: level[0] for name, level in counts.items() if level})
+
+
+def _request(base: Report, head: Report, judging: Judging, *, cases: int, most: int | None) -> ComparisonRequest:
+    return ComparisonRequest(
+        base=base,
+        head=head,
+        judge=judging.judge,
+        precision=judging.precision,
+        budgets=judging.budgets,
+        cases=cases,
+        most=most,
+    )
 
 
 def compare_with_stored(

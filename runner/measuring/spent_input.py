@@ -1,24 +1,61 @@
-"""Notices that a program has removed its own input, as compressors do, so that it cannot be executed a second time."""
+"""Notices that a program has removed its own input, or has left an output beside it, as compressors do.
 
+Such a program cannot be executed a second time.
+"""
+
+import os
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 _WORD = re.compile(r"[^\s'\"<>|&;=]+")
+_NAMED = 3
+"""The most files that a message names."""
 
 
-def inputs_of(command: Iterable[str], tree: Path) -> frozenset[str]:
-    """Return the files of a tree that a command names, also within the command line of a shell."""
-    words = {word for part in command for word in _WORD.findall(part)}
-    return frozenset(word for word in words if len(word) < 256 and ".." not in word and (tree / word).is_file())
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The files of a tree that a command names, also within the command line of a shell.
+
+    Attributes
+    ----------
+    names
+        Their paths in the tree.
+    beside
+        The paths of all that is in their folders.
+    """
+
+    names: frozenset[str] = frozenset()
+    beside: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, command: Iterable[str], tree: Path) -> Self:
+        """Return the inputs as they are now."""
+        words = {word for part in command for word in _WORD.findall(part)}
+        names = frozenset(word for word in words if len(word) < 256 and ".." not in word and (tree / word).is_file())
+        return cls(names, _beside(names, tree))
+
+    def spent(self, tree: Path) -> str:
+        """Return what an execution did to them so that the next one can fail, as a sentence; empty if nothing."""
+        if gone := sorted(name for name in self.names if not (tree / name).is_file()):
+            return (
+                f"an execution before removed or renamed {', '.join(gone)}, so the command works only once: have it "
+                "keep its input, or read it from standard input"
+            )
+        left = sorted(_beside(self.names, tree) - self.beside)
+        if not left:
+            return ""
+        more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+        return (
+            f"an execution before left {', '.join(left[:_NAMED])}{more}, so the command may work only once: have it "
+            "overwrite that, or write to standard output"
+        )
 
 
-def spent(inputs: Iterable[str], tree: Path) -> str:
-    """Return which inputs are gone, as a sentence; empty if none is."""
-    gone = sorted(name for name in inputs if not (tree / name).is_file())
-    if not gone:
-        return ""
-    return (
-        f"an execution before removed or renamed {', '.join(gone)}, so the command works only once: have it keep its "
-        "input, or read it from standard input"
-    )
+def _beside(names: Iterable[str], tree: Path) -> frozenset[str]:
+    """Return the paths of all that is in the folders of some files, as text that can be stored and printed."""
+    folders = {(tree / name).parent for name in names}
+    entries = (entry for folder in folders if folder.is_dir() for entry in folder.iterdir())
+    return frozenset(os.fsencode(entry.relative_to(tree)).decode(errors="replace") for entry in entries)

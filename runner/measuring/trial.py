@@ -38,7 +38,7 @@ from runner.measuring.cold_files import OutsideError, make_cold
 from runner.measuring.derived_metrics import result_file, sample_of
 from runner.measuring.process_totals import combine_processes
 from runner.measuring.sampling import mark_outliers
-from runner.measuring.spent_input import inputs_of, spent
+from runner.measuring.spent_input import Inputs
 from runner.measuring.spoiled_session import require_unchanged
 from runner.measuring.watched_execution import objection_to
 from runner.perf.faults_by_file import FaultsByFileRecorder
@@ -142,7 +142,7 @@ class Trial:
         self._sandbox = bench.sandbox and bench.sandbox.showing(self._case.own_folder)
         untouched = (*self._cold, *(tree / name for name in self._case.own_state_files))
         self._files = TrialFiles(tree, subject.case.name, bench.known_files, self._sandbox, untouched)
-        self._inputs: frozenset[str] = frozenset()
+        self._inputs = Inputs()
         self._started_at = datetime.now(UTC)
         self._environment = bench.environment_of(workload, subject.case)
 
@@ -205,7 +205,7 @@ class Trial:
             As :meth:`execute` does.
         """
         self._files.prepare_expected(self.program)
-        self._inputs = inputs_of(self._case.command[1:], self._tree)
+        self._inputs = Inputs.of(self._case.command[1:], self._tree)
         for _ in range(2):
             began, started = time.time_ns(), time.monotonic()
             recorder = FaultsByFileRecorder()
@@ -246,7 +246,7 @@ class Trial:
             self._make_cold()
         if self.workload.run.output_file is not None:
             self._remove_result(self.workload.run.output_file)
-        lost = spent(self._inputs, self._tree)
+        spent = self._inputs.spent(self._tree)
         try:
             burst = count_together(
                 self._case.command,
@@ -261,9 +261,9 @@ class Trial:
                 copies=self._files.copies,
             )
         except ExecutionFailure as failure:
-            if not lost or failure.stage is not Stage.RUN:
+            if not spent or failure.stage is not Stage.RUN:
                 raise
-            raise ExecutionFailure(f"{failure.message}: {lost}", failure.log) from None
+            raise ExecutionFailure(f"{failure.message}: {spent}", failure.log) from None
         each = [sample_of(execution, self.workload, self._tree) for execution in burst.executions]
         return combine_processes(each, burst.group)
 

@@ -84,8 +84,14 @@ class Builder:
     say: Callable[[str], None] = lambda _: None
     again: bool = False
 
-    def build(self, repository: Repository, commit: str, workload: Workload) -> tuple[Path, Build]:
+    def build(self, repository: Repository, commit: str, workload: Workload, *, number: int = 0) -> tuple[Path, Build]:
         """Return the folder of a built revision, as it was built; build it if the cache lacks it.
+
+        Parameters
+        ----------
+        number
+            Which build of the revision: others than the first, 0, show what is due to the revision and what to one
+            build.
 
         Raises
         ------
@@ -97,7 +103,7 @@ class Builder:
         """
         if lacking := missing_programs(workload):
             raise BuildFailure(lacking, Build(), temporary=True)
-        place = self.cache.take(self._key(repository, commit, workload))
+        place = self.cache.take(self._key(repository, commit, workload, number))
         record = self._usable(place)
         cached = record is not None
         if record is None:
@@ -170,7 +176,7 @@ class Builder:
             self.say(f"the build in {place} is made again: {damage.what}")
             return None
 
-    def _key(self, repository: Repository, commit: str, workload: Workload) -> str:
+    def _key(self, repository: Repository, commit: str, workload: Workload, number: int = 0) -> str:
         path = build_path(workload)
         tools = build_knobs(workload.build.command or (), workload.build.needs, path, workload.build.environment)
         host = {**self.machine, **library_knobs(Tree()), **tools}
@@ -182,6 +188,8 @@ class Builder:
             recipe.append(workload.own_digest)
         if workload.build.git:
             recipe.append(tags_before(repository, commit))
+        if number:
+            recipe.append(f"build {number}")
         return f"{commit}-{hash_of(recipe)}"
 
     def _make(self, repository: Repository, commit: str, workload: Workload, place: Path) -> BuildRecord:

@@ -176,8 +176,8 @@ def _proven(session: Session, name: str, question: Question, culprit: Culprit, s
     if base is None or head is None:
         return culprit
     smallest = proof.precision(culprit, exact=question.exact)
-    comparison = ComparisonRequest(base=base, head=head, precision={name: smallest} if smallest else {})
-    shown, sentence = proof.judge(culprit, name, in_turns.decide(comparison))
-    return culprit.model_copy(
-        update={"proof": Proof(state=shown, sentence=sentence, parent_run=base.run_id, run=head.run_id)}
-    )
+    request = ComparisonRequest(base=base, head=head, precision={name: smallest} if smallest else {})
+    comparison = in_turns.decide(request)
+    shown, sentence = proof.judge(culprit, name, comparison)
+    measured = Proof(state=shown, sentence=sentence, parent_run=base.run_id, run=head.run_id)
+    return proof.with_levels(culprit.model_copy(update={"proof": measured}), name, comparison)

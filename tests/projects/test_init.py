@@ -227,6 +227,64 @@ int main(int n, char **words) {
     assert load_workload(project.folder).run.command == ("sh", "-c", "exec ./project < LICENSE")
 
 
+def test_a_program_that_leaves_an_output_beside_its_input_reads_standard_input(folder: Path) -> None:
+    source = """#include <stdio.h>
+int main(int n, char **words) {
+    char text[64];
+    if (n > 1)
+        return fopen("LICENSE.packed", "wx") ? 0 : 1;
+    printf("%d\\n", (int)fread(text, 1, sizeof text, stdin));
+    return 0;
+}
+"""
+    project = Project(folder / "project")
+    files = {"Makefile": "project: main.c\n\tcc -o $@ main.c\n", "main.c": source, "LICENSE": "Any.\n"}
+    project.commit("Start", files)
+    done = init(folder, "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "ended with exit code 1: an execution before left LICENSE.packed, so the command may" in done.stderr
+    assert load_workload(project.folder).run.command == ("sh", "-c", "exec ./project < LICENSE")
+
+
+def test_a_program_that_only_prints_its_usage_gives_way_to_one_that_works(folder: Path) -> None:
+    usage = '#include <stdio.h>\nint main(int n, char **words) { puts("usage: project COMMAND"); return n > 1; }\n'
+    rules = "all: project test_sums\nproject: main.c\n\tcc -o $@ main.c\ntest_sums: sums.c\n\tcc -o $@ sums.c\n"
+    project = Project(folder / "project")
+    project.commit("Start", {"Makefile": rules, "main.c": usage, "sums.c": usage, "LICENSE": "Any.\n"})
+    done = init(folder, "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "./project: " in done.stderr
+    assert "minor faults, but it only prints how it is used" in done.stderr
+    assert "exec ./project < LICENSE': it prints the same without the file, so it does not read it" in done.stderr
+    assert load_workload(project.folder).run.command == ("./project",)
+    assert "`./project` only says how it is used, so this counts next to nothing" in done.stdout
+    assert "such as `./project … INPUT`" in done.stdout
+
+    (project.folder / "workload.toml").unlink()
+    project.commit("Test", {"sums.c": "int main(void) { return 0; }\n"})
+    done = init(folder, "--yes")
+    assert done.returncode == 0, done.stderr
+    assert load_workload(project.folder).run.command == ("./test_sums",)
+
+
+def test_a_command_that_is_named_suffices_without_a_build_system(folder: Path) -> None:
+    project = Project(folder / "project")
+    project.commit("Start", {"start.txt": "exec true\n"})
+    done = init(folder, "--yes", "--run", "sh start.txt")
+    assert done.returncode == 0, done.stderr
+    workload = load_workload(project.folder)
+    assert workload.run.command == ("sh", "start.txt")
+    assert workload.build.command is None
+
+
+def test_a_command_that_is_named_suffices_where_the_build_makes_no_program(folder: Path) -> None:
+    project = Project(folder / "project")
+    project.commit("Start", {"Makefile": "library.o: library.c\n\tcc -c library.c\n", "library.c": "int one;\n"})
+    done = init(folder, "--yes", "--run", "test -s library.o")
+    assert done.returncode == 0, done.stderr
+    assert load_workload(project.folder).run.command == ("test", "-s", "library.o")
+
+
 def test_an_existing_workload_file_that_does_not_build_says_why(folder: Path) -> None:
     project = Project(folder / "project")
     project.commit("Start", {"Makefile": "program:\n\tfalse # of course\n"})

@@ -29,10 +29,13 @@ def propose(sources: Sources) -> list[BuildProposal]:
     programs = [f"-D{name}=ON" for name in names if _PROGRAMS.search(name.upper())]
     variants = [benchmarks, [], ["-DBUILD_TESTING=OFF", *extras], ["-DBUILD_TESTING=ON", *programs]]
     distinct = [options for number, options in enumerate(variants) if options not in variants[:number]]
-    return [_build(folder, sources.build_folder, options, text) for options in distinct]
+    return [
+        _build(folder, sources.build_folder, options, text, tests=bool(programs) and options is variants[-1])
+        for options in distinct
+    ]
 
 
-def _build(folder: str, target: str, options: list[str], text: str) -> BuildProposal:
+def _build(folder: str, target: str, options: list[str], text: str, *, tests: bool) -> BuildProposal:
     configure = ["cmake", "-S", folder, "-B", target, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", *options]
     languages = re.search(r"project\s*\(([^)]*)\)", text, re.IGNORECASE)
     fortran = bool(languages and re.search(r"\bFortran\b", languages[1])) or bool(_FORTRAN.search(text))
@@ -40,4 +43,5 @@ def _build(folder: str, target: str, options: list[str], text: str) -> BuildProp
         "CMake",
         shell(" ".join(configure), f"cmake --build {target} {JOBS}"),
         ("cmake", *(("gfortran",) if fortran else ())),
+        tests=tests,
     )

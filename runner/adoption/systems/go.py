@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from runner.adoption.proposal import BuildProposal, RunProposal, shell
@@ -12,7 +13,10 @@ ROUNDS = 10
 _MOST = 8
 _MAIN = re.compile(r"^package main\b.*^func main\(\)", re.MULTILINE | re.DOTALL)
 _IGNORED = re.compile(r"^//go:build ignore|^// \+build ignore", re.MULTILINE)
-_BENCHMARK = re.compile(r"^func Benchmark\w*\(", re.MULTILINE)
+_BENCHMARK = re.compile(r"^func Benchmark(\w*)\(", re.MULTILINE)
+_WITHIN = re.compile(r"\bb\.Run\(\s*\"([^\"]+)\"")
+_IMPORT = re.compile(r"^(?:import\s+|\s+)(?:[\w.]+\s+)?\"([\w-]+\.[\w.-]+/[^\"]+)\"", re.MULTILINE)
+_MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
 _LEAST = re.compile(r"^go (\d+(?:\.\d+)+)", re.MULTILINE)
 
 
@@ -40,7 +44,9 @@ def _of_module(sources: Sources, module: str, files: list[str]) -> list[BuildPro
     oldest = _LEAST.search(sources.text(str(own / "go.mod")))
     least = {"go": oldest[1]} if oldest else {}
     target = "bin" if not sources.has_folder("bin") else "bin-faultwatch"
-    programs = _folders(sources, own, [file for file in files if not file.endswith("_test.go")], _MAIN)
+    # Go itself leaves out the folders that begin with these, which hold what is not for users.
+    for_users = [file for file in files if not re.search(r"(^|/)[._]", str(PurePosixPath(file).relative_to(own)))]
+    programs = _folders(sources, own, [file for file in for_users if not file.endswith("_test.go")], _MAIN)
     tests = _folders(sources, own, [file for file in files if file.endswith("_test.go")], _BENCHMARK)
     environment = {**packages, **GO_OBJECTS}
     # A test reads its data relative to the folder of its package.
@@ -56,7 +62,9 @@ def _of_module(sources: Sources, module: str, files: list[str]) -> list[BuildPro
         # The package that users import is at the top of its module.
         folder = "." if "." in tests else max(tests, key=lambda path: tests[path])
         build = shell(*enter, f"go test -c -o {where}/benchmarks ./{folder}")
-        run = _benchmarks(str(own / folder), f"{target}/benchmarks")
+        texts = [sources.text(file) for file in files if PurePosixPath(file).parent == own / folder]
+        pattern = own_benchmarks(texts, _modules(sources))
+        run = _benchmarks(str(own / folder), f"{target}/benchmarks", pattern)
         proposals.append(BuildProposal("Go", build, ("go",), environment, (run,), least=least))
     return proposals
 
@@ -71,8 +79,39 @@ def _folders(sources: Sources, module: PurePosixPath, files: list[str], pattern:
     return counts
 
 
-def _benchmarks(folder: str, program: str) -> RunProposal:
-    arguments = f"-test.run=NONE -test.bench=. -test.benchtime={ROUNDS}x"
+def _modules(sources: Sources) -> list[str]:
+    """Return the paths by which the modules of a project are imported, that at the top first."""
+    files = sorted((file for file in sources.files if PurePosixPath(file).name == "go.mod"), key=lambda f: f.count("/"))
+    return [found[1] for file in files if (found := _MODULE.search(sources.text(file)))]
+
+
+def own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
+    """Return the pattern of the benchmarks to run: of those that compare libraries, only the project's own.
+
+    Parameters
+    ----------
+    texts
+        The files of a package.
+    modules
+        The paths of the project's modules, the one that gives it its name first.
+    """
+    imported = {path for text in texts for path in _IMPORT.findall(text)}
+    if not modules or all(any(f"{path}/".startswith(f"{module}/") for module in modules) for path in imported):
+        return "."
+    name = re.sub(r"/v\d+$", "", modules[0]).rpartition("/")[2]
+    letters = "[_-]?".join(re.sub(r"[^a-z0-9]", "", name.lower()))
+    for place, pattern in (("", _BENCHMARK), ("./", _WITHIN)):
+        names = {name for text in texts for name in pattern.findall(text)}
+        found = {name: match[0] for name in names if (match := re.search(letters, name, re.IGNORECASE))}
+        if found and len(found) < len(names):
+            spellings = sorted(set(found.values()))
+            return place + (spellings[0] if len(spellings) == 1 else f"({'|'.join(spellings)})")
+    return "."
+
+
+def _benchmarks(folder: str, program: str, pattern: str) -> RunProposal:
+    chosen = f'"{pattern}"' if "|" in pattern else pattern
+    arguments = f"-test.run=NONE -test.bench={chosen} -test.benchtime={ROUNDS}x"
     if folder == ".":
         return RunProposal(f"{program} {arguments}")
     up = "/".join([".."] * (folder.count("/") + 1))

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from runner.adoption.proposal import BuildProposal, RunProposal, shell
-from runner.adoption.sources import Sources, is_foreign
+from runner.adoption.sources import Sources, is_foreign, is_of_others
 from runner.subject.packages import PIP
 
 NATIVE = ("mesonpy", "scikit_build_core", "maturin", "skbuild")
@@ -18,6 +18,8 @@ _MOST = 5
 _REQUIREMENTS = "requirements.txt"
 _PYTHON = "venv/bin/python"
 _SHARED = "python3 -m venv --system-site-packages"
+_EXTENSION = re.compile(r"\bExtension\(\s*(?:name\s*=\s*)?[\"'](\w+)[\"']")
+_MODULES = re.compile(r"\bpy_modules\s*=\s*\[([^\]]*)\]")
 _SCRIPTS = re.compile(r"\bscripts\s*=\s*\[([^\]]*)\]")
 _INSTALL = re.compile(r"\bpip3? install\b([^&|;]*)")
 _FILES = ("-r", "--requirement")
@@ -118,9 +120,11 @@ def _backend(project: dict[str, Any]) -> str:
 
 
 def _is_benchmark(file: str) -> bool:
+    """Return whether a file is a benchmark that can be executed; one that begins with ``test_`` is read by pytest."""
     path = PurePosixPath(file)
-    in_folder = path.parent.name in {"bench", "benchmark", "benchmarks"} and not path.name.startswith(("_", "conftest"))
-    return " " not in file and not is_foreign(file) and (in_folder or bool(_BENCHMARK.match(path.stem)))
+    if " " in file or is_of_others(file) or path.name.startswith(("_", "conftest", "test_")):
+        return False
+    return path.parent.name in {"bench", "benchmark", "benchmarks"} or bool(_BENCHMARK.match(path.stem))
 
 
 def _entries(sources: Sources, project: dict[str, Any], python: str) -> list[RunProposal]:
@@ -140,10 +144,30 @@ def _entries(sources: Sources, project: dict[str, Any], python: str) -> list[Run
     files = [PurePosixPath(file).name for file in re.findall(r"[\"']([\w./-]+)[\"']", scripts[1])] if scripts else []
     for name in [*(commands if isinstance(commands, dict) else ()), *files]:
         runs += [RunProposal(f"venv/bin/{name}", idle=True), RunProposal(f"venv/bin/{name} --help", idle=True)]
-    for path in tops:
-        if path.name.isidentifier():
-            runs.append(RunProposal(f'{python} -c "import {path.name}"', idle=True))
+    names = [path.name for path in tops if path.name.isidentifier()]
+    for name in names or _modules(sources, project):
+        runs.append(RunProposal(f'{python} -c "import {name}"', idle=True))
     return runs
+
+
+def _modules(sources: Sources, project: dict[str, Any]) -> list[str]:
+    """Return the modules of a project that has no package: extensions, files, else what is called as the project."""
+    setup = sources.text("setup.py")
+    listed = _MODULES.search(setup)
+    tool = project.get("tool")
+    setuptools = tool.get("setuptools") if isinstance(tool, dict) else None
+    table = setuptools if isinstance(setuptools, dict) else {}
+    extensions = table.get("ext-modules")
+    files = table.get("py-modules")
+    own = project.get("project")
+    names = [
+        *_EXTENSION.findall(setup),
+        *(re.findall(r"[\"'](\w+)[\"']", listed[1]) if listed else ()),
+        *(one.get("name") for one in (extensions if isinstance(extensions, list) else ()) if isinstance(one, dict)),
+        *(files if isinstance(files, list) else ()),
+        *([_importable(str(own.get("name", "")))] if isinstance(own, dict) else ()),
+    ]
+    return list(dict.fromkeys(name for name in names if isinstance(name, str) and name.isidentifier()))
 
 
 def _importable(name: str) -> str:

@@ -2,7 +2,8 @@
 
 A search relies on one run for a level, or on a model of the noise. A proof relies on neither: both commits are measured
 again, next to each other in one session, until :func:`~service.rules.comparison.in_turns.decide` decides whether they
-differ. Its bounds hold whatever the noise is like.
+differ. Its bounds hold whatever the noise is like. Where they differ by little, so do further builds of both: a proof
+is one of two commits, not of two builds.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ def judge(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofSta
         return ProofState.OPEN, f"{name} was not measured."
     if verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.change is None:
         return ProofState.OPEN, verdict.sentence
+    if verdict.wants_other_build:
+        return ProofState.OPEN, f"{verdict.sentence} Other builds of the two commits may differ as much."
     own_change = verdict.change - culprit.brought
     if _differs(verdict, culprit) and own_change and (own_change > 0) == (culprit.after > culprit.before):
         return ProofState.STANDS, verdict.sentence
@@ -36,6 +39,20 @@ def judge(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofSta
     before, after = quantity(culprit.before, unit, culprit.after), quantity(culprit.after, unit, culprit.before)
     sentence = f"The search measured {before} before and {after} after, but interleaved {result}."
     return ProofState.FAILS, f"{sentence} {verdict.sentence}"
+
+
+def with_levels(culprit: Culprit, name: str, comparison: Comparison) -> Culprit:
+    """Return a proven culprit with the levels of its proof, which its proof's runs show.
+
+    Those of the search are pooled from all runs of the same bytes. At a merge they include what its branches brought.
+    """
+    sides = next(((verdict.base, verdict.head) for verdict in comparison.metrics if verdict.metric == name), None)
+    if sides is None or culprit.brought or culprit.proof is None or culprit.proof.state is not ProofState.STANDS:
+        return culprit
+    before, after = (side.level for side in sides)
+    if before is None or after is None or (after > before) != (culprit.after > culprit.before):
+        return culprit
+    return culprit.model_copy(update={"before": before, "after": after})
 
 
 def _differs(verdict: MetricVerdict, culprit: Culprit) -> bool:
@@ -91,8 +108,10 @@ def next_proof(
     unproven = [culprit for culprit in answer.culprits if runs_in_turns(culprit, observations) is None]
     if not unproven:
         tried = [culprit for culprit in answer.culprits if culprit.proof]
-        stands = any(culprit.proof.state is ProofState.STANDS for culprit in tried if culprit.proof)
-        return answer if stands or not tried else not_proven(question, observations, _why_unproven(tried))
+        if not any(culprit.proof.state is ProofState.STANDS for culprit in tried if culprit.proof) and tried:
+            return not_proven(question, observations, _why_unproven(tried))
+        failed = {culprit.commit for culprit in tried if culprit.proof and culprit.proof.state is ProofState.FAILS}
+        return Found(culprits=tuple(culprit for culprit in answer.culprits if culprit.commit not in failed))
     free = [culprit for culprit in unproven if culprit.commit not in pending]
     if not free:
         return Measure(commits=(), left=2 * len(unproven))

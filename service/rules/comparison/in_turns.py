@@ -6,7 +6,8 @@ metric of any case changed is at most ``ERROR``, however often the caller looks:
 A metric that decides but has no values on one side was not compared: it is never the same.
 
 The bytes of both sides overrule the counts: a base and a head whose programs map and read the same bytes are the same,
-and a difference that faults in unprepared files can explain is no change.
+and a difference that faults in unprepared files can explain is no change. Neither is one that builds of the same
+revision show as well; see :mod:`service.rules.comparison.other_builds`.
 
 If base was measured earlier in the same environment instead of next to head, a count that head repeats and base had
 as well is the same. Nothing else follows: whatever differs has to be measured interleaved.
@@ -35,6 +36,7 @@ from runner.contract.level import Number, majority, median
 from service.rules.comparison import decision as rules
 from service.rules.comparison.budgets import BudgetState, hold_to_budget
 from service.rules.comparison.decision import MetricDecision, Pairs
+from service.rules.comparison.other_builds import by_other_builds
 from service.rules.relative_change import percent_change
 from service.rules.same_bytes import have_same_bytes, is_uncertain, program_bytes
 
@@ -62,6 +64,7 @@ def decide(request: ComparisonRequest) -> Comparison:
     return Comparison(
         verdict=next((verdict for verdict in order if verdict in verdicts), Verdict.SAME),
         more=max((entry.more for entry in counting), default=0),
+        wants_other_builds=any(entry.verdict.wants_other_build for entry in counting),
         metrics=tuple(entry.verdict for entry in judged),
         knobs=differing(base.environment, head.environment),
         same_bytes=_same_bytes(base, head),
@@ -90,9 +93,11 @@ def _judge(name: str, request: ComparisonRequest, error: float) -> _Judged:
     threshold = judging.smallest_change(name) if decision.rule == "paired" else 1 if decision.rule in _COUNTS else None
     verdict = verdict_of(name, decision, *sides, counts=counts, threshold=threshold)
     overruled = _by_bytes(verdict, base, head)
-    if overruled is not verdict:
+    if overruled is verdict:
+        overruled = by_other_builds(verdict, base, head)
+    if overruled is not verdict and overruled.verdict is Verdict.SAME:
         return _Judged(overruled.model_copy(update={"budget": judging.budgets.get(name, 0)}), 0)
-    return _with_budget(_Judged(verdict, decision.more), pairs, decision, judging, error)
+    return _with_budget(_Judged(overruled, decision.more), pairs, decision, judging, error)
 
 
 def _decide(name: str, pairs: Pairs, request: ComparisonRequest, error: float) -> MetricDecision:
@@ -200,6 +205,7 @@ def _with_budget(judged: _Judged, pairs: Pairs, decision: MetricDecision, judgin
         "budget": budget,
         "over": state is BudgetState.OVER,
         "may_exceed": state is BudgetState.OPEN,
+        "wants_other_build": verdict.wants_other_build and state is not BudgetState.WITHIN,
         "sentence": verdict.sentence + words[state],
     }
     return _Judged(verdict.model_copy(update=update), more)

@@ -24,6 +24,9 @@ def test_a_count_that_varies_names_what_makes_it_repeat() -> None:
     go = exactness([1, 2, 3], {"tool.go": "go1.24"}).sentence
     assert "`GOGC=off` and then `GOMAXPROCS=1`" in go
     assert "OMP_NUM_THREADS" not in go
+    without = exactness([1, 2, 3], {"tool.go": "go1.24", "variable.GOGC": "off"}).sentence
+    assert "is off already" in without
+    assert "GOGC=off" not in without
 
 
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=9))

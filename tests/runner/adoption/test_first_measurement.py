@@ -71,3 +71,34 @@ def test_a_count_that_any_variable_moves_is_not_moved_by_threads(monkeypatch: py
     first = FirstMeasurement.__new__(FirstMeasurement)
     before = Tried(RunProposal("python3 x.py"), (1318,) * 3)
     assert first.steadied(BuildProposal("Python", ""), before, Path()) == before
+
+
+GO = ({"GOGC": "off"}, {"GOGC": "off", "GOMAXPROCS": "1"})
+
+
+@pytest.mark.parametrize(
+    ("without", "off", "single", "chosen"),
+    [
+        ((900, 950, 990), (700, 700, 700), (600, 600, 600), GO[0]),
+        ((900, 950, 990), (700, 730, 790), (600, 600, 600), GO[1]),
+        ((900, 950, 990), (700, 730, 790), (600, 605, 601), GO[1]),
+        ((900, 950, 990), (700, 701, 702), (600, 602, 604), GO[0]),
+        ((900, 950, 990), (700, 730, 790), (600, 650, 630), {}),
+        ((900, 950, 990), (), (), {}),
+        ((900, 900, 900), (700, 700, 700), (600, 600, 600), {}),
+    ],
+)
+def test_the_count_of_a_go_program_is_taken_without_its_collector_and_threads_if_that_steadies_it(
+    without: tuple[int, ...],
+    off: tuple[int, ...],
+    single: tuple[int, ...],
+    chosen: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def trial(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> Tried:
+        return Tried(run, single if "GOMAXPROCS" in run.environment else off if "GOGC" in run.environment else without)
+
+    monkeypatch.setattr(FirstMeasurement, "_try", trial)
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    steady = first.steadied(BuildProposal("Go", "", ("go",)), Tried(RunProposal("./x"), without), Path())
+    assert steady.run.environment == chosen

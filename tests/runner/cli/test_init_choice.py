@@ -47,8 +47,8 @@ class Host:
 
 def choose(host: Host, monkeypatch: pytest.MonkeyPatch, *builds: BuildProposal, run: str | None = None) -> str:
     monkeypatch.setattr(init_choice, "_proposals", lambda *_: list(builds))
-    proposal, chosen, _ = init_choice.choose(cast("FirstMeasurement", host), Questions(silent=True), run=run)
-    return f"{proposal.command}: {chosen.command}"
+    choice = init_choice.choose(cast("FirstMeasurement", host), Questions(silent=True), run=run)
+    return f"{choice.proposal.command}: {choice.tried.run.command}"
 
 
 def test_a_program_that_only_says_what_it_is_gives_way_to_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,6 +89,18 @@ def test_another_build_system_is_tried_where_no_program_of_the_first_works(monke
     assert host.built == ["with tests", "make"], "another variant of the first would make the same programs"
 
 
+def test_a_build_with_tests_is_tried_where_programs_only_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    test = RunProposal("build/test_sums", idle=True)
+
+    class Found(Host):
+        def runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
+            return [test] if proposal.tests else [ALONE]
+
+    builds = [BuildProposal("CMake", "default"), BuildProposal("CMake", "all", tests=True)]
+    host = Found({("default", ALONE.command): (5, 5), ("all", test.command): (9, 9)})
+    assert choose(host, monkeypatch, *builds) == "all: build/test_sums"
+
+
 @pytest.mark.parametrize("option", ["--build", "--run"])
 def test_the_folder_of_the_workload_file_is_refused_by_its_name(option: str) -> None:
     done = CliRunner().invoke(command, ["--yes", option, "sh {workload}/make.sh"])
@@ -108,12 +120,12 @@ def test_the_reason_names_the_module_that_is_missing(monkeypatch: pytest.MonkeyP
 def test_a_named_build_gets_what_the_files_say_of_the_project() -> None:
     files = {"go.mod": "module m\n\ngo 1.13\n", "main.go": "package main\n\nfunc main() {}\n"}
     first = cast("FirstMeasurement", type("", (), {"sources": listing(files)}))
-    (named,) = init_choice._proposals(first, "sh -c 'cd x && go build'", ())
+    (named,) = init_choice._proposals(first, "sh -c 'cd x && go build'", None, ())
     assert (named.tools, named.least) == (("go",), {"go": "1.13"})
     assert {"GOMODCACHE", "GOCACHE"} <= set(named.environment)
     files = {"pyproject.toml": '[build-system]\nrequires = ["setuptools-scm"]\n', "p/__init__.py": ""}
     first = cast("FirstMeasurement", type("", (), {"sources": listing(files)}))
-    (named,) = init_choice._proposals(first, "venv/bin/pip install .", ())
+    (named,) = init_choice._proposals(first, "venv/bin/pip install .", None, ())
     assert named.environment["SETUPTOOLS_SCM_PRETEND_VERSION"], "whichever way it builds, it reads a version"
     assert not named.git
     assert "PIP_FIND_LINKS" in named.environment

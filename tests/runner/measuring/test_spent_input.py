@@ -1,14 +1,29 @@
 from pathlib import Path
 
-from runner.measuring.spent_input import inputs_of, spent
+from runner.measuring.spent_input import Inputs
+
+COMMAND = ("-c", "exec ./gzip --out=x LICENSE < README; true ../LICENSE")
+
+
+def inputs(tree: Path) -> Inputs:
+    for name in ("LICENSE", "README"):
+        (tree / name).write_text("text")
+    return Inputs.of(COMMAND, tree)
 
 
 def test_an_input_that_a_program_removed_is_named(tmp_path: Path) -> None:
-    for name in ("LICENSE", "README"):
-        (tmp_path / name).write_text("text")
-    command = ("-c", "exec ./gzip --out=x LICENSE < README; true ../LICENSE")
-    inputs = inputs_of(command, tmp_path)
-    assert inputs == {"LICENSE", "README"}
-    assert spent(inputs, tmp_path) == ""
+    before = inputs(tmp_path)
+    assert before.names == {"LICENSE", "README"}
+    assert before.spent(tmp_path) == ""
     (tmp_path / "LICENSE").rename(tmp_path / "LICENSE.gz")
-    assert spent(inputs, tmp_path).startswith("an execution before removed or renamed LICENSE, so the command works")
+    assert before.spent(tmp_path).startswith("an execution before removed or renamed LICENSE, so the command works")
+
+
+def test_an_output_that_a_program_left_beside_its_input_is_named(tmp_path: Path) -> None:
+    before = inputs(tmp_path)
+    for number in range(5):
+        (tmp_path / f"LICENSE.{number}").touch()
+    said = before.spent(tmp_path)
+    assert said.startswith("an execution before left LICENSE.0, LICENSE.1, LICENSE.2 and 2 more, so the command may")
+    assert Inputs.of(COMMAND, tmp_path).spent(tmp_path) == "", "what was there before is no output"
+    assert Inputs.of(("--fast",), tmp_path).spent(tmp_path) == "", "without an input, nothing lies beside it"

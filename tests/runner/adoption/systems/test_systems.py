@@ -10,6 +10,8 @@ def test_cmake_switches_benchmarks_on_then_extras_off_and_at_last_all_programs_o
     assert ["-DS_BUILD_BENCHMARKS=ON" in commands[0], "BENCHMARKS" in commands[1]] == [True, False]
     assert "-DS_BUILD_TESTS=OFF -DS_BUILD_BENCHMARKS=OFF" in commands[2]
     assert "-DBUILD_TESTING=ON -DS_BUILD_TESTS=ON -DS_BUILD_BENCHMARKS=ON" in commands[3]
+    tests = [proposal.tests for proposal in cmake.propose(listing({"CMakeLists.txt": text}))]
+    assert tests == [False, False, False, True], "this is built where programs of another only start"
 
 
 def test_cmake_is_found_in_a_folder_and_does_not_build_into_a_tracked_one() -> None:
@@ -108,6 +110,47 @@ def test_go_begins_with_the_package_at_the_top_and_enters_the_folders_of_other_m
     assert ["GOMODCACHE" in proposal.environment for proposal in (root, other)] == [False, True]
 
 
+FUNCTIONS = """package benchmark
+
+import (
+	"testing"
+
+	"github.com/a/fast-json"
+	other "github.com/b/json"
+)
+
+func BenchmarkFastJSONSmall(b *testing.B) {}
+func BenchmarkFastJsonLarge(b *testing.B) {}
+func BenchmarkEncodingJson(b *testing.B) {}
+"""
+PARTS = """package benchmark
+
+import "github.com/b/json"
+
+func BenchmarkParse(b *testing.B) {
+	b.Run("Other", other)
+	b.Run("Fast-JSON", own)
+}
+"""
+
+
+def test_of_go_benchmarks_that_compare_libraries_only_the_projects_own_are_run() -> None:
+    def arguments(test: str) -> str:
+        files = {"go.mod": "module github.com/a/fast-json/v2\n", "bench/go.mod": "module bench\n"}
+        (proposal,) = go.propose(listing(files | {"bench/a_test.go": test}))
+        return proposal.runs[0].command
+
+    assert ' -test.bench="(FastJSON|FastJson)" ' in arguments(FUNCTIONS)
+    assert " -test.bench=./Fast-JSON " in arguments(PARTS)
+    assert " -test.bench=. " in arguments(PARTS.replace("github.com/b/json", "github.com/a/fast-json/v2"))
+    assert " -test.bench=. " in arguments(PARTS.replace("Fast-JSON", "Another")), "none has its name"
+
+
+def test_go_leaves_out_the_folders_that_go_leaves_out() -> None:
+    main = "package main\n\nfunc main() {}\n"
+    assert go.propose(listing({"go.mod": "module m", "_tools/main.go": main, "x/.hidden/main.go": main})) == []
+
+
 def test_python_scripts_need_no_build() -> None:
     (proposal,) = python.propose(listing({"bench_sum.py": "import numpy", "util.py": ""}))
     assert proposal.command == ""
@@ -134,6 +177,23 @@ def test_the_package_of_the_project_is_imported_rather_than_its_benchmarks() -> 
     imports = [run.command for run in runs if " -c " in run.command]
     assert imports == ['venv/bin/python -c "import fast_json"', 'venv/bin/python -c "import lib"']
     assert all(run.idle for run in runs if " -c " in run.command)
+
+
+def test_python_modules_without_a_package_are_imported() -> None:
+    setup = 'setup(ext_modules=[Extension("fastjson", sources=["json.c"])], py_modules=["plain"])\n'
+    project = '[project]\nname = "fast-json"\n[tool.setuptools]\npy-modules = ["more"]\n'
+    files = {"pyproject.toml": project, "setup.py": setup, "fastjson-stubs/__init__.pyi": "", "src/json.c": ""}
+    commands = [run.command for run in python.propose(listing(files))[0].runs]
+    modules = ["fastjson", "plain", "more", "fast_json"]
+    assert commands == [f'venv/bin/python -c "import {name}"' for name in modules]
+
+
+def test_benchmarks_among_the_tests_are_tried_and_what_pytest_reads_is_not() -> None:
+    files = {"setup.py": "", "p/__init__.py": "", "tests/benchmark.py": "", "vendor/bench.py": ""}
+    files |= {"benchmarks/test_speed.py": "", "benchmarks/speed.py": "", "tests/test_benchmark.py": ""}
+    commands = [run.command for run in python.propose(listing(files))[0].runs]
+    assert commands[:2] == ["venv/bin/python benchmarks/speed.py", "venv/bin/python tests/benchmark.py"]
+    assert not any("test_" in command or "vendor" in command for command in commands)
 
 
 def test_python_packages_are_built_offline_first() -> None:

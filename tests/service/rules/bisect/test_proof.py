@@ -7,7 +7,7 @@ import pytest
 from runner.contract import ComparisonRequest, Reading, Sample
 from runner.contract.search import Proof, ProofState
 from service.rules.bisect import exact_search
-from service.rules.bisect.proof import DOUBTED, judge, next_proof, precision
+from service.rules.bisect.proof import DOUBTED, judge, next_proof, precision, with_levels
 from service.rules.bisect.question import Culprit, Found, Observation, Prove, Question, Refused
 from service.rules.comparison.in_turns import decide
 from tests.service import reports
@@ -49,6 +49,16 @@ def test_a_merge_that_undoes_its_branch_is_judged_by_what_it_did_itself():
     merge = CULPRIT.model_copy(update={"before": 107, "after": 100, "brought": 7})
     assert judge(merge, "minor-faults", compared([100] * 30, [100] * 30))[0] is ProofState.STANDS
     assert judge(merge, "minor-faults", compared([100] * 30, [107] * 30))[0] is ProofState.FAILS
+
+
+def test_a_proven_culprit_shows_what_its_proof_measured():
+    stands = Proof(state=ProofState.STANDS, sentence="It does.", parent_run=uuid.uuid4(), run=uuid.uuid4())
+    pooled = CULPRIT.model_copy(update={"before": 99, "after": 130, "proof": stands})
+    comparison = compared([100] * 30, [131] * 30)
+    assert with_levels(pooled, "minor-faults", comparison).before == 100
+    assert with_levels(pooled, "minor-faults", comparison).after == 131
+    merge = pooled.model_copy(update={"brought": 7})
+    assert with_levels(merge, "minor-faults", comparison) == merge
 
 
 def test_a_metric_whose_proofs_keep_failing_is_said_not_to_repeat():

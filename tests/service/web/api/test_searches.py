@@ -11,6 +11,7 @@ import pytest
 from flask import Flask
 
 from runner.contract import Failure, Reading, Sample, Stage
+from runner.contract.other_builds import OtherBuild
 from tests.service import reports
 from tests.service.apiclient import Api
 
@@ -133,20 +134,37 @@ def test_a_commit_that_is_not_known_is_a_problem(api: Api) -> None:
     assert "Send them first" in problem["detail"]
 
 
-def in_turns(number: int, value: int, session: uuid.UUID) -> Any:
-    return reports.report(number, *[value] * 30, session=session)
+def in_turns(number: int, value: int, session: uuid.UUID, *others: int) -> Any:
+    """A run interleaved with another one, and what further builds of its revision counted."""
+    builds = tuple(OtherBuild(counted={"minor-faults": count}) for count in others)
+    return reports.report(number, *[value] * 30, session=session, other_builds=builds)
 
 
 def test_a_culprit_is_proven_by_what_was_measured_in_turns(api: Api) -> None:
-    api.send(*(reports.report(number, 7 + (number >= 13)) for number in (1, 12, 13, COMMITS)))
+    api.send(*(reports.report(number, 7 + 20 * (number >= 13)) for number in (1, 12, 13, COMMITS)))
     wanted = ask(api)["answer"]
     assert (wanted["kind"], wanted["parent"], wanted["commit"]) == ("prove", reports.commit(12), reports.commit(13))
     assert wanted["precision"] is None
     session = uuid.uuid4()
-    api.send(in_turns(12, 7, session), in_turns(13, 8, session))
+    api.send(in_turns(12, 7, session), in_turns(13, 27, session))
     (culprit,) = ask(api)["answer"]["culprits"]
     assert culprit["proof"]["state"] == "stands"
     assert "30 of 30" in culprit["proof"]["sentence"]
+
+
+@pytest.mark.parametrize(("base", "head", "proven"), [((), (), False), ((7, 7), (8, 8), True), ((8,), (7,), False)])
+def test_a_small_step_is_proven_by_further_builds_of_both_commits(
+    api: Api, base: tuple[int, ...], head: tuple[int, ...], *, proven: bool
+) -> None:
+    api.send(*(reports.report(number, 7 + (number >= 13)) for number in (1, 12, 13, COMMITS)))
+    session = uuid.uuid4()
+    api.send(in_turns(12, 7, session, *base), in_turns(13, 8, session, *head))
+    answer = ask(api)["answer"]
+    if proven:
+        assert [culprit["proof"]["state"] for culprit in answer["culprits"]] == ["stands"]
+    else:
+        assert answer["kind"] == "refused"
+        assert re.search("builds of one revision differ|Other builds of the two commits may differ", answer["sentence"])
 
 
 def test_a_proof_that_fails_sends_the_search_on(api: Api) -> None:

@@ -1,0 +1,28 @@
+"""What further builds of a revision count: two builds of one revision can differ, and so can their counts."""
+
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from runner.contract.base import Strict
+from runner.contract.files import Digest
+from runner.contract.level import Number
+
+MOST_BETWEEN_BUILDS = 16
+"""The largest difference of a count that is checked with further builds: the pages that one fault on a file maps.
+
+Names of folders, times and the order in which processes finish can decide the order of functions and data in a program.
+That moves them between pages, and nothing else.
+"""
+OTHER_BUILDS = 2
+"""How many further builds of each revision decide a difference that small. If builds of both revisions drew their count
+from the same two values, three of each would be told apart in at most one case in 32."""
+
+
+class OtherBuild(Strict):
+    """The counts of another build of the same revision, measured in the same environment."""
+
+    own_bytes: Digest = ""
+    """Digest of the files that the program mapped and read of this build; see ``ProgramFiles``."""
+    counted: dict[Annotated[str, StringConstraints(max_length=200)], Number] = Field(max_length=1000)
+    """The values that most of its samples have, by count. A count without such a value has no entry."""

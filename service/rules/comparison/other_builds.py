@@ -1,0 +1,60 @@
+"""Decides whether a small difference of a count is one of two revisions, or only of two builds. Pure.
+
+A count that repeats is a fact of one program. Where the same revision is built to other bytes each time, two programs
+that differ by a few faults do not show that their revisions do. So a small difference between two revisions has to show
+in further builds too: every build of one revision has to lie on the same side of every build of the other.
+"""
+
+from __future__ import annotations
+
+from runner.contract import MetricVerdict, Report, Verdict
+from runner.contract.level import Number
+from runner.contract.other_builds import MOST_BETWEEN_BUILDS, OTHER_BUILDS
+from service.rules.same_bytes import have_same_own_bytes, program_bytes
+from service.text.numbers import number
+
+
+def by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdict:
+    """Return the verdict on a metric in view of further builds, or that it needs them."""
+    if not _is_of_builds(verdict, base, head):
+        return verdict
+    before, after = _levels(verdict.base.level, verdict.metric, base), _levels(verdict.head.level, verdict.metric, head)
+    if min(before) <= max(after) and min(after) <= max(before):
+        sentence = (
+            f"The counts of these builds differ by {abs(verdict.change or 0):,}, but builds of one revision differ as "
+            f"much: those of base count {_listed(before)}, those of head {_listed(after)}."
+        )
+        same = {"verdict": Verdict.SAME, "direction": None, "although": "other builds", "sentence": sentence}
+        return verdict.model_copy(update=same)
+    if _repeats_to_the_byte(base) and _repeats_to_the_byte(head):
+        return verdict.model_copy(
+            update={"sentence": f"{verdict.sentence} Base and head, built again, have the same bytes as before."}
+        )
+    others = min(len(before), len(after)) - 1
+    if others < OTHER_BUILDS:
+        return verdict.model_copy(update={"wants_other_build": True})
+    sentence = f"{verdict.sentence} {others} further builds of each revision show it as well."
+    return verdict.model_copy(update={"sentence": sentence})
+
+
+def _is_of_builds(verdict: MetricVerdict, base: Report, head: Report) -> bool:
+    """Return whether other builds of two revisions may explain a change."""
+    if verdict.verdict is not Verdict.CHANGED or verdict.rule != "exact":
+        return False
+    small = abs(verdict.change or 0) <= MOST_BETWEEN_BUILDS
+    one_build = have_same_own_bytes(program_bytes(base), program_bytes(head))
+    return small and not one_build and base.revision.commit != head.revision.commit
+
+
+def _levels(level: Number | None, name: str, report: Report) -> list[Number]:
+    return [level or 0, *(build.counted[name] for build in report.other_builds if name in build.counted)]
+
+
+def _listed(levels: list[Number]) -> str:
+    return " and ".join(number(level) for level in sorted(set(levels)))
+
+
+def _repeats_to_the_byte(report: Report) -> bool:
+    """Return whether every further build of a revision has the bytes of the measured one."""
+    own = program_bytes(report).own
+    return bool(own and report.other_builds) and all(build.own_bytes == own for build in report.other_builds)

@@ -1,0 +1,42 @@
+"""What a program prints tells whether it has done any work."""
+
+import pytest
+
+from runner.adoption.printed_text import is_usage, lacking_module
+
+XSV = """xsv is a suite of CSV command line utilities.
+
+Please choose one of the following commands:
+    cat         Concatenate by row or column
+    help        Show this usage message.
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Usage: parser [OPTION]... FILE\n",
+        "parser 1.2, by its authors\nusage: parser file\n",
+        "error: no file\n\nOptions:\n  -f FILE\n  -h, --help  Print this\n",
+        "parser: missing operand\nTry 'parser --help' for more information.\n",
+        XSV,
+    ],
+)
+def test_a_program_that_only_says_how_it_is_used(text: str) -> None:
+    assert is_usage(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "parsed 1,000 records\n", "memory usage: 12 MiB\n", "BenchmarkHelp-2  10  1234 ns/op\n", "helper: 5\n"],
+)
+def test_other_text_is_work(text: str) -> None:
+    assert not is_usage(text)
+
+
+def test_a_module_that_a_program_lacks_is_found_also_where_the_program_does_not_care() -> None:
+    line = "/x/venv/bin/python: No module named pyperf"
+    assert lacking_module(f"begins\n{line}\n{line}\n") == ("pyperf", line)
+    quoted = "ModuleNotFoundError: No module named 'numpy.linalg'"
+    assert lacking_module(f"Traceback\n{quoted}") == ("numpy", quoted)
+    assert lacking_module("all is well") == ("", "")

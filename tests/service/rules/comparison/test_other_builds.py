@@ -1,0 +1,90 @@
+"""A small difference of a count is one of two revisions only if it shows in further builds of both."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.contract import Comparison, ComparisonRequest, Reading, Report, Sample, Verdict
+from runner.contract.files import ProgramFiles
+from runner.contract.other_builds import MOST_BETWEEN_BUILDS, OTHER_BUILDS, OtherBuild
+from service.rules.comparison.in_turns import decide
+from tests.service import reports
+
+SESSION = uuid.uuid4()
+
+
+def run(number: int, builds: Sequence[int], digests: Sequence[str] = ()) -> Report:
+    """A run of a revision: what its builds count, and the bytes of each."""
+    digests = digests or [f"{number:08}{place:08}" for place in range(len(builds))]
+    others = tuple(
+        OtherBuild(own_bytes=digest, counted={"minor-faults": level})
+        for level, digest in zip(builds[1:], digests[1:], strict=True)
+    )
+    return reports.report(
+        number,
+        session=SESSION,
+        samples=(Sample(readings={"minor-faults": Reading(value=builds[0])}),) * 20,
+        files=ProgramFiles(mapped=(), own_bytes=digests[0], system_bytes="5" * 16),
+        other_builds=others,
+    )
+
+
+def decided(base: Report, head: Report, **more: object) -> tuple[Verdict, bool]:
+    comparison = full(base, head, **more)
+    return comparison.verdict, comparison.wants_other_builds
+
+
+def full(base: Report, head: Report, **more: object) -> Comparison:
+    return decide(ComparisonRequest.model_validate({"base": base, "head": head} | more))
+
+
+def test_a_small_difference_wants_further_builds_and_a_large_one_does_not() -> None:
+    assert decided(run(1, [100]), run(2, [101])) == (Verdict.CHANGED, True)
+    assert decided(run(1, [101]), run(2, [100])) == (Verdict.CHANGED, True)
+    assert decided(run(1, [100]), run(2, [100 + MOST_BETWEEN_BUILDS + 1])) == (Verdict.CHANGED, False)
+
+
+def test_one_build_that_contradicts_is_enough() -> None:
+    assert decided(run(1, [100, 101]), run(2, [101, 101])) == (Verdict.SAME, False)
+    assert decided(run(1, [100, 100, 103]), run(2, [104, 102, 104])) == (Verdict.SAME, False)
+    sentence = full(run(1, [100, 101]), run(2, [101, 100])).metrics[0].sentence
+    assert "those of base count 100 and 101, those of head 100 and 101" in sentence
+
+
+def test_builds_that_agree_are_measured_until_they_are_enough() -> None:
+    for others in range(OTHER_BUILDS):
+        assert decided(run(1, [100] * (1 + others)), run(2, [101] * (1 + others))) == (Verdict.CHANGED, True)
+    enough = 1 + OTHER_BUILDS
+    assert decided(run(1, [100] * enough), run(2, [101] * enough)) == (Verdict.CHANGED, False)
+
+
+def test_builds_that_repeat_to_the_byte_need_no_more() -> None:
+    both = run(1, [100, 100], ["a" * 16, "a" * 16]), run(2, [101, 101], ["b" * 16, "b" * 16])
+    assert decided(*both) == (Verdict.CHANGED, False)
+    one = run(1, [100, 100], ["a" * 16, "a" * 16]), run(2, [101, 101], ["b" * 16, "c" * 16])
+    assert decided(*one) == (Verdict.CHANGED, True)
+
+
+def test_two_runs_of_one_revision_do_not_differ_by_their_commits() -> None:
+    assert decided(run(1, [100], ["a" * 16]), run(1, [101], ["b" * 16])) == (Verdict.CHANGED, False)
+
+
+def test_what_is_within_the_budget_is_not_built_again() -> None:
+    assert decided(run(1, [100]), run(2, [101]), budgets={"minor-faults": 2}) == (Verdict.CHANGED, False)
+
+
+@given(
+    st.lists(st.integers(100, 104), min_size=1, max_size=4),
+    st.lists(st.integers(100, 104), min_size=1, max_size=4),
+)
+def test_a_change_never_stands_where_the_builds_of_both_overlap(base: list[int], head: list[int]) -> None:
+    size = min(len(base), len(head))
+    base, head = base[:size], head[:size]
+    verdict, wants = decided(run(1, base), run(2, head))
+    apart = max(base) < min(head) or max(head) < min(base)
+    assert (verdict is Verdict.CHANGED) == apart
+    assert wants == (apart and size <= OTHER_BUILDS)
