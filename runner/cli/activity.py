@@ -11,21 +11,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from runner.cli.pace import Pace
 from runner.cli.terminal import say, terminal
 
 EVERY = 30.0
 """Seconds between the lines in a log."""
 
 
-def time_left(seconds: float, done: float, total: float) -> str:
-    """Return how long the rest of some work will take if it takes as long as before; empty for a moment.
-
-    Parameters
-    ----------
-    seconds
-        How long the first ``done`` of ``total`` took.
-    """
-    left = seconds / done * (total - done) if done else 0.0
+def time_left(left: float) -> str:
+    """Return how long the rest of some work takes, in words; empty for a moment."""
     if left < 10:
         return ""
     if left < 90:
@@ -42,9 +36,20 @@ def time_spent(seconds: float) -> str:
 class Activity:
     """Work whose steps can be counted, or not. Called with a text, it names what is done now."""
 
-    def __init__(self, text: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, text: str, clock: Callable[[], float] = time.monotonic, left: Callable[[], str] | None = None
+    ) -> None:
+        """Begin some work.
+
+        Parameters
+        ----------
+        left
+            Returns how long the rest takes, for work whose steps do not take equally long; by default, they do.
+        """
         self._clock = clock
-        self._began = self._counted_from = clock()
+        self._left = left
+        self._began = clock()
+        self._pace: Pace | None = None
         self._remaining: int | None = None
         self.text = text
         self.done = 0
@@ -59,13 +64,15 @@ class Activity:
         """Say how many steps, such as executions, are ahead as far as is known now."""
         if self._remaining is None:
             # What came before, such as a build, says nothing about how long a step takes.
-            self._counted_from = self._clock()
+            self._pace = Pace(self._clock())
         self._remaining = max(0, steps)
         self.changed()
 
     def advance(self, steps: int = 1) -> None:
         """Count steps that have ended."""
         self.done += steps
+        if self._pace:
+            self._pace.advance(self._clock(), steps)
         if self._remaining is not None:
             self._remaining = max(0, self._remaining - steps)
         self.changed()
@@ -78,8 +85,9 @@ class Activity:
     @property
     def left(self) -> str:
         """How long the rest takes, in words; empty if that is not known."""
-        total = self.total
-        return time_left(self._clock() - self._counted_from, self.done, total) if total and self.done else ""
+        if self._left:
+            return self._left()
+        return time_left(self._pace.left(self._clock(), self._remaining or 0)) if self._pace else ""
 
     def line(self) -> str:
         """Return the state as a line of text."""

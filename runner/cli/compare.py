@@ -21,6 +21,7 @@ from runner.cli.options import (
     sandbox_option,
 )
 from runner.cli.result import give_result
+from runner.cli.suggestion import TypedTarget
 from runner.cli.terminal import say
 from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.comparison import Comparison, ComparisonRequest
@@ -86,18 +87,18 @@ def command(
         [document(result) for result in results],
         as_json=as_json,
         output_file=output_file,
-        show=lambda: show_results(results),
+        show=lambda: show_results(results, TypedTarget(workload.name, workload_name, repo, variables)),
     )
     if any(_is_bad(result) for result in results):
         raise click.exceptions.Exit(1)
 
 
-def show_results(results: Sequence[Compared]) -> None:
-    """Print the results of all cases as tables."""
+def show_results(results: Sequence[Compared], target: TypedTarget) -> None:
+    """Print the results of all cases as tables, and for each that got worse the command that says why."""
     from runner.cli.comparison_tables import show_comparison
 
     for result in results:
-        show_comparison(result)
+        show_comparison(result, target)
 
 
 def compare_cases(

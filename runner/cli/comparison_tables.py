@@ -9,18 +9,23 @@ from rich.table import Table
 
 from runner.cli.formatting import count_of, format_percent, format_span, format_value, has_own_unit
 from runner.cli.formatting import escape_text as escape
+from runner.cli.suggestion import TypedTarget
 from runner.contract.comparison import MetricVerdict, Side, Verdict
 from runner.contract.level import Number
 from runner.contract.metrics import metric
+from runner.contract.verdict_words import stands_out, verdict_words
 from runner.measuring.comparison import Compared
 
 LOG_LINES = 20
 """Lines of the log of a side that failed: compilers and programs say last what stopped them."""
-_LABELS = {Verdict.SAME: "same", Verdict.CHANGED: "[bold]changed[/]", Verdict.NEEDS_MORE_RUNS: "inconclusive"}
+_LABELS = {Verdict.SAME: "same", Verdict.CHANGED: "[bold]changed[/]", Verdict.NEEDS_MORE_RUNS: "not decided"}
 
 
-def show_comparison(result: Compared) -> None:
-    """Print the verdict on a case, and one row for each metric; decisive metrics come first."""
+def show_comparison(result: Compared, target: TypedTarget) -> None:
+    """Print the verdict on a case, and one row for each metric; decisive metrics come first.
+
+    Where one got worse, the next command follows: the profile of both sides.
+    """
     console = Console()
     title = f"{result.base.subject}: {result.base.revision.commit[:10]} → {result.head.revision.commit[:10]}"
     console.print(f"[bold]{escape(result.base.case.name)}[/]  {escape(title)}", highlight=False)
@@ -31,7 +36,10 @@ def show_comparison(result: Compared) -> None:
                 show_end_of_log(console, report.failure.log)
         return
     comparison = result.comparison
-    console.print(f"{_LABELS[comparison.verdict]} after {count_of(len(result.base.samples), 'pair')}", highlight=False)
+    alike = comparison.same_bytes and comparison.verdict is Verdict.SAME
+    because = ": same bytes, so nothing can have changed" if alike else ""
+    pairs = count_of(len(result.head.samples), "pair" if not result.base_stored else "sample")
+    console.print(f"{_LABELS[comparison.verdict]} after {pairs}{because}", highlight=False)
     if comparison.knobs:
         console.print(f"[yellow]the environments differ in {escape(', '.join(comparison.knobs))}[/]", highlight=False)
     shown = [
@@ -41,9 +49,12 @@ def show_comparison(result: Compared) -> None:
     zero = [escape(metric_verdict.metric) for metric_verdict in comparison.metrics if metric_verdict not in shown]
     if zero:
         console.print(f"0 on both sides: {', '.join(zero)}", style="dim", highlight=False)
-    for metric_verdict in comparison.metrics:
-        if metric_verdict.counts:
-            console.print(f"  {escape(metric_verdict.metric)}: {escape(metric_verdict.sentence)}", highlight=False)
+    for sentence, names in _sentences(comparison.metrics).items():
+        console.print(f"  {escape(', '.join(names))}: {escape(sentence)}", highlight=False, soft_wrap=True)
+    if any(verdict.counts and verdict.direction == "regression" for verdict in comparison.metrics):
+        span = f"{result.base.revision.commit[:10]}..{result.head.revision.commit[:10]}"
+        command = target.suggest("profile", span, result.head.case.name)
+        console.print(f"  `{escape(command)}` says where it comes from", highlight=False, soft_wrap=True)
 
 
 def show_end_of_log(console: Console, log: str) -> None:
@@ -53,6 +64,15 @@ def show_end_of_log(console: Console, log: str) -> None:
         console.print(f"    the last {count_of(len(lines), 'line')} of the log:", style="dim", highlight=False)
     for line in lines:
         console.print(f"    {escape(line)}", style="dim", highlight=False, soft_wrap=True)
+
+
+def _sentences(metrics: Sequence[MetricVerdict]) -> dict[str, list[str]]:
+    """Return each sentence on what decides once, with the metrics that it is about."""
+    said: dict[str, list[str]] = {}
+    for metric_verdict in metrics:
+        if metric_verdict.counts:
+            said.setdefault(metric_verdict.sentence, []).append(metric_verdict.metric)
+    return said
 
 
 def _is_zero(metric_verdict: MetricVerdict) -> bool:
@@ -69,23 +89,21 @@ def _table(metrics: Sequence[MetricVerdict]) -> Table:
             _side(metric_verdict.metric, metric_verdict.base),
             _side(metric_verdict.metric, metric_verdict.head),
         )
-        # A metric that does not count never asks for more runs.
-        open_ = not metric_verdict.counts and metric_verdict.verdict is Verdict.NEEDS_MORE_RUNS
         table.add_row(
             _named(metric_verdict.metric),
             base,
             head,
             _change(metric_verdict),
-            "–" if open_ else _label(metric_verdict),
+            _label(metric_verdict),
             style=style,
         )
     return table
 
 
 def _label(metric_verdict: MetricVerdict) -> str:
-    """Return the verdict, and why it is the same although the levels differ."""
-    label = _LABELS[metric_verdict.verdict]
-    return f"{label}: {metric_verdict.although}" if metric_verdict.although else label
+    words = escape(verdict_words(metric_verdict))
+    moved = metric_verdict.counts and metric_verdict.verdict is Verdict.CHANGED
+    return f"[bold]{words}[/]" if moved or stands_out(metric_verdict) else words
 
 
 def _named(name: str) -> str:
@@ -119,6 +137,4 @@ def _change(metric_verdict: MetricVerdict) -> str:
         else f" ({format_percent(metric_verdict.percent)})"
     )
     times = "" if metric_verdict.times is None else f" in {metric_verdict.times} of {metric_verdict.head.n}"
-    return f"{format_value(metric_verdict.metric, metric_verdict.change, sign=True)}{percent}{times}" + (
-        f" {metric_verdict.direction}" if metric_verdict.direction else ""
-    )
+    return f"{format_value(metric_verdict.metric, metric_verdict.change, sign=True)}{percent}{times}"

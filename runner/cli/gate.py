@@ -19,7 +19,9 @@ from runner.cli.options import (
 )
 from runner.cli.output_files import require_writable
 from runner.cli.result import give_result, write_result
+from runner.cli.suggestion import TypedTarget
 from runner.cli.terminal import say
+from runner.cli.untrusted_text import harmless
 from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.settings import load_settings
@@ -98,7 +100,8 @@ def command(
     add_summary(answer.summary)
 
     def show() -> None:
-        show_results(results)
+        show_results(results, TypedTarget(workload.name, workload_name, repo, variables))
+        click.echo(harmless(answer.sentence))
         click.echo(f"gate: {answer.verdict}")
 
     give_result(judged, as_json=as_json, output_file=output_file, show=show)

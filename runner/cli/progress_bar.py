@@ -7,10 +7,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.text import Text
 
+from runner.campaigns.history_measurement import FOLLOW_UPS
 from runner.cli.activity import EVERY, Activity, lines, time_left
 from runner.cli.formatting import count_of, escape_text, format_value
+from runner.cli.pace import Pace
 from runner.contract.level import median
 from runner.contract.plan import PlannedRun, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
@@ -38,25 +41,27 @@ class ProgressBar:
             Seconds between the lines that say in a log that the command is alive, as in the middle of a long build.
         """
         self._console = console
-        self._log = Activity(title, clock)
+        self._log = Activity(title, clock, self._left)
         self._every = every
         self._shown = ExitStack()
         self._title = title
         self._clock = clock
-        self._began = 0.0
+        self._pace = Pace(clock())
         self._runs = 0
         self._done = 0
+        self._follow_ups = 0
+        """Plans of reruns so far: more of them may follow, up to a limit."""
         self._progress = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(),
             TextColumn("{task.completed:,.0f} of {task.fields[runs]} executions"),
-            TextColumn("{task.fields[left]}"),
+            _Left(self._left),
             TextColumn("{task.fields[what]}"),
             console=console,
             transient=True,
             disable=not console.is_terminal,
         )
-        self._task = self._progress.add_task(title, total=None, what="", left="", runs="?")
+        self._task = self._progress.add_task(title, total=None, what="", runs="?")
         self._failures: dict[str, list[Report]] = {}
         """The failures with one message, by message: the first is printed at once, the others together."""
         self._rerunning = False
@@ -79,11 +84,15 @@ class ProgressBar:
 
     def planned(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
         """Print the plan."""
-        self._began, self._runs, self._done = self._clock(), len(planned), 0
+        rerunning = bool(planned) and all(run.reason is Reason.RERUN for run in planned)
+        self._follow_ups = self._follow_ups + 1 if rerunning else 0
+        if self._follow_ups < 2:
+            # A rerun takes less time than a run whose revision has to be built.
+            self._pace = Pace(self._clock())
+        self._rerunning, self._runs, self._done = rerunning, len(planned), 0
         total = self._progress.tasks[0].completed + executions
         self._progress.update(self._task, total=total, runs=f"{total:,.0f}")
         self._log.remain(executions)
-        self._rerunning = bool(planned) and all(run.reason is Reason.RERUN for run in planned)
         if self._rerunning:
             return
         self._print_reruns()
@@ -114,8 +123,7 @@ class ProgressBar:
         self._progress.advance(self._task, skipped_executions)
         self._log.advance(skipped_executions)
         self._done += 1
-        left = time_left(self._clock() - self._began, self._done, self._runs)
-        self._progress.update(self._task, left=left)
+        self._pace.advance(self._clock())
         label = escape_text(f"{report.revision.commit[:10]} {report.case.name}")
         if report.outcome is Outcome.MEASURED:
             count = _count(report)
@@ -133,8 +141,16 @@ class ProgressBar:
             if len(alike) == 1:
                 self._console.print(f"  {label} [yellow]{escape_text(message)}[/]", highlight=False, soft_wrap=True)
         # Two revisions show how long one takes, and half of them how right that was.
-        if left and not self._console.is_terminal and self._done in {2, self._runs // 2}:
-            self._console.print(f"  {left}", highlight=False, soft_wrap=True)
+        if not self._console.is_terminal and self._done in {2, self._runs // 2} and (left := self._left()):
+            self._console.print(f"  {left}, not counting reruns of a level in doubt", highlight=False, soft_wrap=True)
+
+    def _left(self) -> str:
+        """Return how long the rest takes; of reruns at most, because the next run may end the doubt."""
+        ahead = self._runs - self._done
+        if self._rerunning:
+            ahead += self._runs * max(0, FOLLOW_UPS - self._follow_ups)
+        left = time_left(self._pace.left(self._clock(), ahead))
+        return f"at most {left}" if left and self._rerunning else left
 
     def _print_alive(self, line: str) -> None:
         self._console.print(f"  [dim]{escape_text(line)}[/]", highlight=False, soft_wrap=True)
@@ -158,6 +174,20 @@ class ProgressBar:
                 text = escape_text(f"{which} failed with the message of {label}")
                 self._console.print(f"  [yellow]{text}[/]", highlight=False, soft_wrap=True)
         self._failures.clear()
+
+
+class _Left(ProgressColumn):
+    """Shows how long the rest takes at the moment, also while nothing ends."""
+
+    max_refresh = 1.0
+
+    def __init__(self, left: Callable[[], str]) -> None:
+        super().__init__()
+        self._left = left
+
+    def render(self, task: Task) -> Text:
+        """Return the text of the column."""
+        return Text(self._left())
 
 
 def _count(report: Report) -> str:

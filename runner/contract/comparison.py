@@ -118,6 +118,8 @@ class Comparison(Strict):
     metrics: tuple[MetricVerdict, ...]
     knobs: tuple[str, ...]
     """Names of the knobs that differ between the environments of base and head. There should be none."""
+    same_bytes: bool = False
+    """Whether the programs of both sides map and read the same bytes: then no metric has changed."""
 
 
 def differing(base: Environment, head: Environment) -> tuple[str, ...]:

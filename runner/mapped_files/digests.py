@@ -14,13 +14,19 @@ from runner.contract.report import hash_of
 from runner.mapped_files.cache_preparation import MOST_BYTES, identity_of
 from runner.system.regular_file import read_regular
 
-_BUILD_ID = re.compile(rb"\x04\0\0\0(\x14)\0\0\0\x03\0\0\0GNU\0.{20}", re.DOTALL)
-"""The ELF note with the build id: the length of its owner's name, the length of the id, the type, the owner, the id."""
+_BUILD_ID = re.compile(
+    rb"(\x04\0\0\0(?:\x14\0\0\0\x03\0\0\0GNU\0|[\x14-\xff]\0\0\0\x04\0\0\0Go\0\0))"
+    rb"((?<=GNU\0).{20}|(?<=Go\0\0)[A-Za-z0-9_/-]{20,255})",
+    re.DOTALL,
+)
+"""The ELF note with the build id of GNU's linker or of Go's: the length of its owner's name, the length of the id, the
+type, the owner; and the id. Go computes it from the name of the folder, too."""
 _ELF64_LITTLE_ENDIAN = b"\x7fELF\x02\x01"
 _HEADER = struct.Struct("<32xQ14xHH")
 """Of the ELF header: the offset of the program headers, the size of each, and their number."""
+_SECTIONS = struct.Struct("<40xQ10xHH")
+"""Of the ELF header: the offset of the section headers, the size of each, and their number."""
 _SECTION_HEADER_OFFSET = slice(40, 48)
-"""Of the ELF header: the offset of the section headers, which lie behind everything that is loaded."""
 _SEGMENT = struct.Struct("<I4xQ16xQ")
 """Of a program header: the type of its segment, the offset in the file, and the size in the file."""
 _LOAD = 1
@@ -79,17 +85,24 @@ def _digest(path: Path, _identity: tuple[int, ...], folder: bytes) -> str:
 def _loaded_content(content: bytes) -> bytes:
     """Return the part of an ELF file that is loaded into memory; of any other file, all of it.
 
-    The rest, such as debug information and section headers, depends on how the file was built.
+    The rest, such as debug information, depends on how the file was built. So do the section headers, which say where
+    that lies. Go's linker writes them right behind the program headers, into a page that is loaded.
     """
     if content[:6] != _ELF64_LITTLE_ENDIAN:
         return content
     try:
         start, size, number = _HEADER.unpack_from(content)
         segments = [_SEGMENT.unpack_from(content, start + index * size) for index in range(number)]
+        behind = start + size * number
+        sections, size, number = _SECTIONS.unpack_from(content)
     except struct.error:
         return content
     if sum(length for kind, _, length in segments if kind == _LOAD) > len(content):
         return content  # Segments that overlap without end would make gigabytes of a small file.
-    without_sections = content[: _SECTION_HEADER_OFFSET.start] + bytes(8) + content[_SECTION_HEADER_OFFSET.stop :]
+    without_sections = bytearray(content)
+    without_sections[_SECTION_HEADER_OFFSET] = bytes(8)
+    # Nowhere else, or a file could hide any of its content.
+    table = slice(behind, behind + size * number if sections == behind else behind)
+    without_sections[table] = bytes(len(without_sections[table]))
     loaded = [without_sections[offset : offset + length] for kind, offset, length in segments if kind == _LOAD]
-    return _BUILD_ID.sub(lambda note: note[0][:16] + bytes(note[1][0]), b"".join(loaded)) if loaded else content
+    return _BUILD_ID.sub(lambda note: note[1] + bytes(len(note[2])), b"".join(loaded)) if loaded else content

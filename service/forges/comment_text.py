@@ -5,12 +5,14 @@ The verdict comes first. Where the table is too long for GitHub, whole rows are 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from runner.contract import MetricVerdict, Verdict, metric
+from runner.contract import MetricVerdict, metric
 from runner.contract.comparison import Side
+from runner.contract.verdict_words import stands_out, verdict_words
 from service.forges.wording import change, metric_name, since, verdict
 from service.rules.gate import insight
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, MetricOutcome
@@ -67,8 +69,9 @@ def text(outcome: GateOutcome, links: Links, end: str = "", limit: int = LIMIT) 
         Most bytes of the comment.
     """
     first = f"**{verdict(outcome, code)}**\n\n{_failures(outcome.cases)}"
-    details = f"{insight.as_markdown(outcome.insights)}{_stored_bases(outcome.cases)}{_environments(outcome.cases)}"
-    last = f"{details}{_commands(outcome)}{_next_step(outcome, links)}{_links(outcome, links)}"
+    sides = f"{_same_bytes(outcome)}{_stored_bases(outcome.cases)}{_environments(outcome.cases)}"
+    steps = f"{_commands(outcome)}{_next_step(outcome, links)}"
+    last = f"{insight.as_markdown(outcome.insights)}{sides}{steps}{_links(outcome, links)}"
     last = f"{last}{end}\n" if end else last
     room = limit - _size(first) - _size(last)
     return f"{first}{_table(outcome.metrics, room)}{last}"
@@ -112,7 +115,7 @@ def _left_out(count: int) -> str:
 def _line(row: MetricOutcome) -> str:
     verdict = row.metric_verdict
     levels = _level(verdict, verdict.base), _level(verdict, verdict.head)
-    cells = (code(row.case), metric_name(verdict, code), *levels, change(verdict), _noise(verdict), _verdict(row))
+    cells = (code(row.case), metric_name(verdict, code), *levels, _change(verdict), _noise(verdict), _verdict(row))
     return f"| {' | '.join(cells)} |\n"
 
 
@@ -120,19 +123,27 @@ def _level(verdict: MetricVerdict, side: Side) -> str:
     return "–" if side.level is None else quantity(side.level, metric(verdict.metric).unit)
 
 
+def _change(verdict: MetricVerdict) -> str:
+    """Return the change, and the bounds of what it truly is where a noisy metric is judged."""
+    shown = change(verdict)
+    if verdict.bounds is None or not verdict.counts or not any(verdict.bounds):
+        return shown
+    return f"{shown}, between {percent(verdict.bounds[0])} and {percent(verdict.bounds[1])}"
+
+
 def _noise(verdict: MetricVerdict) -> str:
-    """Return the bounds of the change, or how many samples of an exact count disagree."""
+    """Return how far the samples of each side lie apart, or how many samples of an exact count disagree."""
     sides = [side for side in (verdict.base, verdict.head) if side.level is not None]
     if verdict.times is not None:
         return "intermittent"
-    if verdict.rule == "counts":
-        return f"varies: {_span(verdict, verdict.base)} and {_span(verdict, verdict.head)}"
     if verdict.rule == "exact":
         agree, of = sum(side.agree for side in sides), sum(side.n for side in sides)
         return "none" if agree == of else f"{of - agree} of {of} stray"
-    if verdict.bounds is not None:
-        return f"{percent(verdict.bounds[0])} to {percent(verdict.bounds[1])}"
-    return "–"
+    if len(sides) < 2:
+        return "–"
+    if all(side.agree == side.n for side in sides):
+        return "none"
+    return f"{_span(verdict, verdict.base)} and {_span(verdict, verdict.head)}"
 
 
 def _span(verdict: MetricVerdict, side: Side) -> str:
@@ -141,36 +152,9 @@ def _span(verdict: MetricVerdict, side: Side) -> str:
 
 
 def _verdict(row: MetricOutcome) -> str:
-    verdict = row.metric_verdict
-    if not verdict.counts:
-        return "not judged"
-    if verdict.rule == "absent" and not (verdict.base.n and verdict.head.n):
-        return f"**missing** in {'base and head' if verdict.base.n == verdict.head.n else _lacking(verdict)}"
-    if verdict.verdict is Verdict.NEEDS_MORE_RUNS:
-        return "not decided"
-    if verdict.verdict is Verdict.SAME:
-        return f"same: {verdict.although}" if verdict.although else "same"
-    return "better" if verdict.direction == "improvement" else _worse(row)
-
-
-def _lacking(verdict: MetricVerdict) -> str:
-    return "head" if verdict.base.n else "base"
-
-
-def _worse(row: MetricOutcome) -> str:
-    budget, since_baseline = _budget(row.metric_verdict), since(row)
-    if row.metric_verdict.may_exceed:
-        return f"worse, perhaps over the budget of {budget}"
-    if row.metric_verdict.over:
-        return f"**worse**, budget {budget}"
-    if row.crept is not None:
-        return f"**worse**, {since_baseline}, budget {budget}"
-    return f"worse, within {budget}; {since_baseline}" if since_baseline else f"worse, within {budget}"
-
-
-def _budget(verdict: MetricVerdict) -> str:
-    budget = verdict.budget
-    return budget if isinstance(budget, str) else quantity(budget, metric(verdict.metric).unit)
+    crept = row.crept is not None
+    words = verdict_words(row.metric_verdict, crept=crept, since=since(row))
+    return re.sub(r"^\w+", r"**\g<0>**", words) if stands_out(row.metric_verdict, crept=crept) else words
 
 
 def _failures(cases: Iterable[CaseOutcome]) -> str:
@@ -184,6 +168,14 @@ def _failures(cases: Iterable[CaseOutcome]) -> str:
     if len(failures) > _FAILURES:
         parts.append(f"… and {len(failures) - _FAILURES} more that could not be measured.\n\n")
     return "".join(parts)
+
+
+def _same_bytes(outcome: GateOutcome) -> str:
+    """Return for how many cases base and head have the same bytes; the first line says so where all of them have."""
+    count = sum(case.comparison is not None and case.comparison.same_bytes for case in outcome.cases)
+    if not count or outcome.same_bytes:
+        return ""
+    return f"Base and head have the same bytes in {count} of {len(outcome.cases)} cases: nothing changed there.\n\n"
 
 
 def _stored_bases(cases: Sequence[CaseOutcome]) -> str:
@@ -212,14 +204,21 @@ def _environments(cases: Iterable[CaseOutcome]) -> str:
 
 
 def _commands(outcome: GateOutcome) -> str:
-    """Return the commands that measure the first changed cases again, or else the first case."""
+    """Return the commands that measure the first changed cases again, or else the first case, and profile the worse."""
     changed = {row.case for row in outcome.changed_metrics()}
+    worse = {row.case for row in outcome.changed_metrics() if row.metric_verdict.direction == "regression"}
     cases = [case for case in outcome.cases if case.name in changed] or list(outcome.cases[:1])
-    commands = [case.command for case in cases if len(case.command) <= _LONGEST_COMMAND and case.command.isprintable()]
-    if not commands:
+    again = _block("To measure it again, in a clone", [case.command for case in cases])
+    why = _block("To see where it comes from", [case.profile_command for case in cases if case.name in worse])
+    return f"{again}{why}"
+
+
+def _block(title: str, commands: Iterable[str]) -> str:
+    shown = [command for command in commands if len(command) <= _LONGEST_COMMAND and command.isprintable()]
+    if not shown:
         return ""
-    text = block(chr(10).join(commands[:_COMMANDS]), _COMMANDS * _LONGEST_COMMAND + 2)
-    return f"To measure it again, in a clone:\n\n{text}\n\n"
+    text = block(chr(10).join(shown[:_COMMANDS]), _COMMANDS * _LONGEST_COMMAND + 2)
+    return f"{title}:\n\n{text}\n\n"
 
 
 def _next_step(outcome: GateOutcome, links: Links) -> str:

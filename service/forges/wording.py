@@ -26,7 +26,9 @@ def _sentence(outcome: GateOutcome, show: Show) -> str:
     if state is GateState.UNDECIDED:
         return _undecided(outcome, show)
     if state is GateState.SAME:
-        return f"No change in {_listed(_judged_titles(outcome, show))}, in {_count(len(cases), 'case')}."
+        nothing = f"No change in {_listed(_judged_titles(outcome, show))}"
+        what = "No change: base and head have the same bytes" if outcome.same_bytes else nothing
+        return f"{what}, in {_count(len(cases), 'case')}."
     row = next(outcome.changed_metrics())
     if state is GateState.CREPT:
         step, budget = change(row.metric_verdict), row.metric_verdict.budget

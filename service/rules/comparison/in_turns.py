@@ -67,6 +67,7 @@ def decide(request: ComparisonRequest) -> Comparison:
         wants_other_builds=any(entry.verdict.wants_other_build for entry in counting),
         metrics=tuple(entry.verdict for entry in judged),
         knobs=differing(base.environment, head.environment),
+        same_bytes=_same_bytes(base, head),
     )
 
 
@@ -158,27 +159,33 @@ def _by_bytes(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdi
     """Decide that the same bytes are the same, and that an uncertain difference is none."""
     if verdict.rule == "absent":
         return verdict
-    base_bytes, head_bytes = program_bytes(base), program_bytes(head)
     changed, change = verdict.verdict is Verdict.CHANGED, verdict.change or 0
     although: Literal["same bytes", "unprepared files"] = "same bytes"
-    if have_same_bytes(base_bytes, head_bytes) and (base.environment, base.command) == (head.environment, head.command):
+    if _same_bytes(base, head):
         sentence = (
             "Base and head have the same bytes: the program, its libraries, and everything it read from its build."
         )
         if changed:
             sentence = f"{sentence} The host caused the difference in the counts. {verdict.sentence}"
-        elif verdict.rule in _COUNTS and change == 0:
+        elif verdict.rule in _COUNTS and verdict.verdict is Verdict.SAME and change == 0:
             sentence = f"{sentence} {verdict.sentence}"
-    elif changed and verdict.rule in _COUNTS and is_uncertain(change, base_bytes, head_bytes):
+    elif changed and verdict.rule in _COUNTS and is_uncertain(change, program_bytes(base), program_bytes(head)):
+        most = program_bytes(base).most_uncertain, program_bytes(head).most_uncertain
         sentence = (
-            f"The counts differ by {abs(change):,}, which is uncertain: up to {base_bytes.most_uncertain:,} faults "
-            f"of base and {head_bytes.most_uncertain:,} of head were in files that could not be prepared."
+            f"The counts differ by {abs(change):,}, which is uncertain: up to {most[0]:,} faults "
+            f"of base and {most[1]:,} of head were in files that could not be prepared."
         )
         although = "unprepared files"
     else:
         return verdict
     same = {"verdict": Verdict.SAME, "direction": None, "times": None, "sentence": sentence}
     return verdict.model_copy(update=same | {"although": although if change else None})
+
+
+def _same_bytes(base: Report, head: Report) -> bool:
+    """Return whether both sides ran the same bytes in the same way, so that no commit can have made a difference."""
+    alike = (base.environment, base.command) == (head.environment, head.command)
+    return alike and have_same_bytes(program_bytes(base), program_bytes(head))
 
 
 def _with_budget(judged: _Judged, pairs: Pairs, decision: MetricDecision, judging: Judging, error: float) -> _Judged:

@@ -175,6 +175,12 @@ class CaseOutcome:
         """The command that compares the two commits again."""
         return commands.compare_case(self.case.base, self.case.head)
 
+    @property
+    def profile_command(self) -> str:
+        """The command that shows where a change of the case comes from."""
+        base, head = self.case.base, self.case.head
+        return commands.profile(head.case, base.revision.commit, head.revision.commit)
+
 
 @dataclass(frozen=True)
 class GateOutcome:
@@ -205,6 +211,12 @@ class GateOutcome:
         if states <= {GateState.UNMEASURED}:
             return GateState.NOTHING
         return min(states, key=list(GateState).index)
+
+    @property
+    def same_bytes(self) -> bool:
+        """Whether nothing changed because base and head have the same bytes in every case."""
+        alike = all(case.comparison is not None and case.comparison.same_bytes for case in self.cases)
+        return alike and self.state is GateState.SAME
 
     @property
     def verdict(self) -> GateVerdict:

@@ -3,9 +3,12 @@
 import pytest
 
 from runner.cli.comparison_tables import show_comparison
+from runner.cli.suggestion import TypedTarget
 from runner.contract.comparison import Comparison, MetricVerdict, Side, Verdict
 from runner.measuring.comparison import Compared
 from tests.runner.sample_reports import report
+
+TARGET = TypedTarget("w", "bench.toml", "./seeds")
 
 
 def row(name: str, base: float, head: float, *, counts: bool = False) -> MetricVerdict:
@@ -32,7 +35,9 @@ def test_a_large_difference_that_is_none_says_why_in_its_row(capsys: pytest.Capt
         row("minor-faults", 73, 9000, counts=True).model_copy(update=update),
         row("major-faults", 0, 0, counts=True),
     )
-    show_comparison(Compared(report(), report(), Comparison(verdict=Verdict.SAME, more=0, metrics=rows, knobs=())))
+    show_comparison(
+        Compared(report(), report(), Comparison(verdict=Verdict.SAME, more=0, metrics=rows, knobs=())), TARGET
+    )
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "minor-faults 73 9,000 +8,927 same: same bytes" in lines
     assert "major-faults 0 0 0 same" in lines
@@ -47,7 +52,7 @@ def test_what_decides_is_a_row_and_what_was_not_there_is_one_line(capsys: pytest
         row("major-faults", 0, 0, counts=True),
     )
     decided = Comparison(verdict=Verdict.CHANGED, more=0, metrics=rows, knobs=())
-    show_comparison(Compared(report(), report(), decided))
+    show_comparison(Compared(report(), report(), decided), TARGET)
     text = capsys.readouterr().out
     told = [line.split()[:3] for line in text.rpartition("─")[2].partition("0 on both sides")[0].splitlines()]
     assert [line for line in told if line] == [
@@ -57,3 +62,39 @@ def test_what_decides_is_a_row_and_what_was_not_there_is_one_line(capsys: pytest
         ["max-rss", "4", "KiB"],
     ]
     assert "0 on both sides: context-switches\n" in text
+
+
+def told(capsys: pytest.CaptureFixture[str], *rows: MetricVerdict, same_bytes: bool = False) -> list[str]:
+    verdict = Verdict.CHANGED if any(row.counts and row.direction for row in rows) else Verdict.SAME
+    decided = Comparison(verdict=verdict, more=0, metrics=rows, knobs=(), same_bytes=same_bytes)
+    show_comparison(Compared(report(), report(), decided), TARGET)
+    return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_metric_that_does_not_count_is_not_judged_here_as_in_the_comment(capsys: pytest.CaptureFixture[str]) -> None:
+    worse = {"direction": "regression", "over": True}
+    lines = told(
+        capsys,
+        row("minor-faults", 73, 77, counts=True).model_copy(update=worse),
+        row("task-clock", 0.5, 0.7).model_copy(update={"direction": "regression"}),
+    )
+    assert "minor-faults 73 77 +4 worse, budget 0 faults" in lines
+    assert "task-clock 500 ms 700 ms +200 ms not judged" in lines
+
+
+def test_what_got_worse_is_followed_by_the_command_that_profiles_it(capsys: pytest.CaptureFixture[str]) -> None:
+    commit, case = report().revision.commit[:10], report().case
+    where = f"{commit}..{commit} --repo ./seeds --case {case.name}"
+    command = f"`faultwatch profile bench.toml {where}` says where it comes from"
+    worse = row("minor-faults", 73, 77, counts=True).model_copy(update={"direction": "regression"})
+    assert command in told(capsys, worse)
+    better = worse.model_copy(update={"direction": "improvement"})
+    unjudged = worse.model_copy(update={"counts": False})
+    assert not [line for line in told(capsys, better, unjudged) if "profile" in line]
+
+
+def test_one_sentence_about_several_metrics_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [row(name, 73, 73, counts=True) for name in ("minor-faults", "major-faults")]
+    lines = told(capsys, *rows, same_bytes=True)
+    assert [line for line in lines if "As it is." in line] == ["minor-faults, major-faults: As it is."]
+    assert "same after 1 pair: same bytes, so nothing can have changed" in lines

@@ -57,6 +57,32 @@ def test_the_reruns_of_a_case_are_one_line() -> None:
     )
 
 
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_time_left_does_not_grow_during_a_build_and_reruns_are_bounded() -> None:
+    stream, clock = io.StringIO(), Clock()
+    bar = ProgressBar(Console(file=stream, width=200), "demo", clock)
+    bar.planned([PlannedRun(revision=commit(number), case=CASE) for number in range(1, 11)], 0, 20)
+    clock.now = 60
+    bar.reported(report(1, 1000), 0)
+    assert bar._log.left == "about 9 min left"
+    clock.now = 115
+    assert bar._log.left == "about 8 min left"
+    clock.now = 120
+    bar.reported(report(2, 1000), 0)
+    assert "about 8 min left, not counting reruns of a level in doubt" in stream.getvalue()
+    for _ in range(2):
+        bar.planned([PlannedRun(revision=commit(2), case=CASE, reason=Reason.RERUN)], 0, 2)
+        clock.now += 3
+        bar.reported(report(2, 1001), 0)
+    assert bar._log.left == "at most about 50 s left"
+
+
 def test_a_failure_that_repeats_is_said_once_with_how_often() -> None:
     stream = io.StringIO()
     with ProgressBar(Console(file=stream, width=200), "demo") as bar:

@@ -8,6 +8,7 @@ from typing import Any
 
 from runner.contract import Case, Environment, Failure, Outcome, Stage
 from runner.contract.gate import GateCase, GateReport
+from runner.contract.report import ProgramFiles
 from tests.service import reports
 
 SESSION = uuid.UUID(int=1)
@@ -32,6 +33,14 @@ def case(
         samples = tuple(reports.sample(count, {"throughput": speed}) for count, speed in zip(faults, row, strict=True))
         sides.append(_side(commit, mib, samples=samples, environment=Environment(knobs=knobs[place])))
     return GateCase(base=sides[0], head=sides[1], **told)
+
+
+def of_same_bytes(base: Sequence[int], head: Sequence[int]) -> GateCase:
+    """Return a case whose sides ran the same bytes."""
+    files = ProgramFiles(own_bytes="a" * 16, system_bytes="b" * 16)
+    made = case(base, head, mib=32)
+    sides = {name: getattr(made, name).model_copy(update={"files": files}) for name in ("base", "head")}
+    return made.model_copy(update=sides)
 
 
 def failed(

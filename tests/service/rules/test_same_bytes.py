@@ -181,3 +181,14 @@ def test_unknown_bytes_clear_no_commit() -> None:
     seen = [Observation(commit=name, value=1, bytes_key="") for name in ("c0", "c1")]
     assert commits_without_change(seen, [("c1", ("c0",))]) == frozenset()
     assert levels_by_bytes(seen) == {}
+
+
+def test_of_the_same_bytes_few_pairs_are_enough_and_no_sentence_asks_for_more() -> None:
+    few = [run(103, of).model_copy(update={"samples": run(103, of).samples[:2]}) for of in (A, A, B)]
+    comparison = decide(ComparisonRequest(base=few[0], head=few[1]))
+    assert (comparison.verdict, comparison.more, comparison.same_bytes) == (Verdict.SAME, 0, True)
+    assert not [metric.sentence for metric in comparison.metrics if "too few" in metric.sentence]
+    other = decide(ComparisonRequest(base=few[0], head=few[2]))
+    assert not other.same_bytes
+    assert other.more
+    assert [metric.sentence for metric in other.metrics if "too few" in metric.sentence]

@@ -1,0 +1,51 @@
+"""Estimates how long the rest of some work takes, from how long each step took so far. The caller has the clock."""
+
+from bisect import bisect_left
+
+_FEW = 4
+"""Steps from which on the newer half of them is looked at alone: work can become slower as it goes on."""
+_LATER = 1.2
+"""An estimate replaces the last one at once if it is shorter, and only if it is longer by this factor."""
+
+
+class Pace:
+    """The pace of some work, and when it was last said to end.
+
+    While a step lasts, such as a long build, what is left shrinks to what the steps after it take, and does not grow
+    before the step takes longer than those before it did.
+    """
+
+    def __init__(self, began: float) -> None:
+        self._steps = [0]
+        self._ended = [began]
+        """When as many steps as :attr:`_steps` says had ended."""
+        self._promised = float("inf")
+        """The moment at which the rest was last said to end."""
+
+    def advance(self, now: float, steps: int = 1) -> None:
+        """Count steps that have just ended."""
+        if steps > 0:
+            self._steps.append(self._steps[-1] + steps)
+            self._ended.append(now)
+
+    def left(self, now: float, ahead: int) -> float:
+        """Return how many seconds that many further steps take; 0 while no step has ended."""
+        done, last = self._steps[-1], self._ended[-1]
+        if not done or ahead <= 0:
+            return 0.0
+        each = max(self._each(), (now - self._ended[0]) / (done + 1))
+        seconds = each * (ahead - 1) + max(0.0, each - (now - last))
+        promised = self._promised - now
+        if seconds < promised or seconds > promised * _LATER:
+            self._promised = now + seconds
+        return self._promised - now
+
+    def _each(self) -> float:
+        """Return the seconds of a step: the mean of all, or of the newer half if that is longer."""
+        done = self._steps[-1]
+        whole = (self._ended[-1] - self._ended[0]) / done
+        if done < _FEW:
+            return whole
+        half = bisect_left(self._steps, done / 2)
+        newer = done - self._steps[half]
+        return max(whole, (self._ended[-1] - self._ended[half]) / newer) if newer else whole

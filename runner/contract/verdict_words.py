@@ -1,0 +1,48 @@
+"""Says the verdict on one metric in words: the terminal, the comment and the pages use the same. Pure."""
+
+from runner.contract.comparison import MetricVerdict, Verdict
+from runner.contract.metrics import metric
+from runner.contract.number_text import quantity
+
+
+def verdict_words(verdict: MetricVerdict, *, crept: bool = False, since: str = "") -> str:
+    """Return the verdict on a metric: whether it is judged at all, and then what it did.
+
+    Parameters
+    ----------
+    crept
+        Whether small steps have taken it over its budget.
+    since
+        The change since the baseline of those steps; empty where it has none.
+    """
+    if not verdict.counts:
+        return "not judged"
+    if verdict.rule == "absent" and not (verdict.base.n and verdict.head.n):
+        return f"missing in {_lacking(verdict)}"
+    if verdict.verdict is Verdict.NEEDS_MORE_RUNS:
+        return "not decided"
+    if verdict.verdict is Verdict.SAME:
+        return f"same: {verdict.although}" if verdict.although else "same"
+    return "better" if verdict.direction == "improvement" else _worse(verdict, crept, since)
+
+
+def stands_out(verdict: MetricVerdict, *, crept: bool = False) -> bool:
+    """Return whether a reader has to see the verdict first: the gate fails for it, or it could not be judged."""
+    return verdict_words(verdict).startswith("missing") or verdict.over or crept
+
+
+def _lacking(verdict: MetricVerdict) -> str:
+    return "base and head" if verdict.base.n == verdict.head.n else "head" if verdict.base.n else "base"
+
+
+def _worse(verdict: MetricVerdict, crept: bool, since: str) -> str:
+    budget = (
+        verdict.budget if isinstance(verdict.budget, str) else quantity(verdict.budget, metric(verdict.metric).unit)
+    )
+    if verdict.may_exceed:
+        return f"worse, perhaps over the budget of {budget}"
+    if verdict.over:
+        return f"worse, budget {budget}"
+    if crept:
+        return f"worse, {since}, budget {budget}"
+    return f"worse, within {budget}; {since}" if since else f"worse, within {budget}"
