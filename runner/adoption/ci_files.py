@@ -41,6 +41,35 @@ class CiFile:
     remark: str = ""
 
 
+_OTHER_CI = {
+    ".appveyor.yml": "AppVeyor",
+    "appveyor.yml": "AppVeyor",
+    ".azure-pipelines/": "Azure Pipelines",
+    "azure-pipelines.yml": "Azure Pipelines",
+    "bitbucket-pipelines.yml": "Bitbucket Pipelines",
+    ".buildkite/": "Buildkite",
+    ".builds/": "SourceHut",
+    ".circleci/": "CircleCI",
+    ".cirrus.yml": "Cirrus CI",
+    ".drone.yml": "Drone",
+    ".semaphore/": "Semaphore",
+    ".teamcity/": "TeamCity",
+    ".travis.yml": "Travis CI",
+    ".woodpecker/": "Woodpecker CI",
+    ".woodpecker.yml": "Woodpecker CI",
+}
+"""Systems for which there is no file, by what a project has for them."""
+
+
+def other_ci(sources: Sources) -> str:
+    """Return a CI system that a project uses and for which there is no file, with its file; empty if there is none."""
+    for file in sources.files:
+        for begin, name in _OTHER_CI.items():
+            if file == begin or (begin.endswith("/") and file.startswith(begin)):
+                return f"{name} ({file})"
+    return ""
+
+
 def detect_ci(sources: Sources, remote: str = "") -> Ci:
     """Return the CI system that a project uses, by its files, else by the address of its remote."""
     by_file = {
@@ -116,8 +145,14 @@ def _place(ci: Ci, sources: Sources) -> tuple[str, str, str]:
             "jenkins.groovy",
             f"create a multibranch pipeline that reads {jenkins}, and give an agent the label faultwatch",
         ),
-        Ci.SHELL: ("faultwatch-gate.sh", "shell.sh", ""),
+        Ci.SHELL: ("faultwatch-gate.sh", "shell.sh", _shell_remark(sources)),
     }[ci]
+
+
+def _shell_remark(sources: Sources) -> str:
+    other = other_ci(sources)
+    use = f"init has no file for {other}: have it run the script" if other else "no CI was found: run the script"
+    return f"{use} on a machine of your own that has Faultwatch; it compares HEAD with the branch that you merge into"
 
 
 _READ = re.compile(r"^ *# Folders outside of /usr .*\n.*@READ@\n", re.MULTILINE)

@@ -14,6 +14,7 @@ from runner.errors import FaultwatchError
 
 _PARENT = re.compile(r"(^|/)\.\.(/|$)")
 _FORM = "put the older commit first, as in v1.0..HEAD"
+_ONE = "this looks at more than one commit: write a range, as in {0}~10..{0}"
 
 
 def is_range(word: str) -> bool:
@@ -55,7 +56,7 @@ class Target:
     renamed: tuple[str, ...] = ()
 
 
-def tell_apart(words: Sequence[str], *, pair: bool = False) -> Target:
+def tell_apart(words: Sequence[str], *, pair: bool = False, single: bool = False) -> Target:
     """Tell a WORKLOAD from a RANGE, both of which may be left out. Pure.
 
     Parameters
@@ -64,6 +65,8 @@ def tell_apart(words: Sequence[str], *, pair: bool = False) -> Target:
         The arguments, two at most.
     pair
         Whether BASE and HEAD, or BASE alone, are an old spelling of the RANGE.
+    single
+        Whether one commit may stand for the RANGE.
 
     Raises
     ------
@@ -79,13 +82,13 @@ def tell_apart(words: Sequence[str], *, pair: bool = False) -> Target:
             return Target(None, f"{base}..HEAD", ("BASE",))
         case [(workload, False)]:
             return Target(workload, None)
-        case [(workload, False), (span, True)]:
+        case [(workload, False), (span, several)] if several or single:
             return Target(workload, span)
         case [(base, False), (head, False)] if pair:
             return Target(None, f"{base}..{head}", ("BASE HEAD",))
         case [(span, True), (workload, _)]:
             raise FaultwatchError("WORKLOAD comes before RANGE", f"swap them: {workload} {span}")
-    raise FaultwatchError(f"{words[1]!r} is not a range of commits", _FORM)
+    raise FaultwatchError(f"{words[1]!r} is not a range of commits", _ONE.format(words[1]))
 
 
 _ARGUMENT: dict[str, Any] = {"metavar": "[WORKLOAD]", "required": False}
@@ -107,13 +110,17 @@ def workload_argument(function: Any) -> Any:
     return resolved
 
 
-def workload_and_range(*, pair: bool = False, old_range: bool = False) -> Callable[[Any], Any]:
+def workload_and_range(
+    *, pair: bool = False, single: bool = False, old_range: bool = False
+) -> Callable[[Any], Any]:
     """Return a decorator that adds WORKLOAD and RANGE to a command.
 
     Parameters
     ----------
     pair
         Whether BASE and HEAD are an old spelling of the RANGE, which is required.
+    single
+        Whether one commit may stand for the RANGE.
     old_range
         Whether ``--range`` is an old spelling of it.
     """
@@ -127,7 +134,7 @@ def workload_and_range(*, pair: bool = False, old_range: bool = False) -> Callab
         @functools.wraps(function)
         def resolved(*, workload_name: str | None, span: str | None, old_workload: str | None, **rest: Any) -> Any:
             words = [word for word in (workload_name, span) if word is not None]
-            target = _with_old(tell_apart(words, pair=pair), old_workload, rest.pop("old_span", None))
+            target = _with_old(tell_apart(words, pair=pair, single=single), old_workload, rest.pop("old_span", None))
             if pair and target.span is None:
                 raise click.UsageError("Missing argument 'RANGE': write BASE..HEAD, as in main..HEAD.")
             return function(workload_name=target.workload, span=target.span, **rest)

@@ -199,6 +199,13 @@ def _own_error(error: Exception) -> NoReturn:
     sys.exit(os.EX_SOFTWARE)
 
 
+def _form_of_commit(error: click.UsageError) -> str:
+    """Return how a commit is named, if there is one argument too many for a command that takes one; else nothing."""
+    names = {one.name for one in error.ctx.command.params} if error.ctx else set()
+    too_many = "unexpected extra argument" in error.message and "revision" in names
+    return "a commit is named with --revision; " if too_many else ""
+
+
 def _run() -> None:
     _look_for_no_plugins()
     if not (sys.stdout.isatty() or sys.stderr.isatty()):
@@ -216,7 +223,7 @@ def _run() -> None:
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "faultwatch"
         click.echo(harmless(f"{path}: {' '.join(error.format_message().split())}"), err=True)
-        click.echo(f"  → `{path} -h` shows what it takes", err=True)
+        click.echo(f"  → {_form_of_commit(error)}`{path} -h` shows what it takes", err=True)
         sys.exit(error.exit_code)
     except click.ClickException as error:
         error.show()

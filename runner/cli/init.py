@@ -104,8 +104,10 @@ def command(
     revision = repository.revision("HEAD")
     sources = sources_of(repository, revision.commit)
     existing = top / WORKLOAD_FILE if new else workload_place(repository, top, workload_name)
+    if new:
+        _refuse_two(existing, questions)
     kept = None if new else _kept(existing, top, questions)
-    rejected = not new and kept is None and existing.exists()
+    rejected = kept is None and existing.exists()
     is_whole_needed = not (kept and kept.build.incomplete)
     missing = _submodules_missing(top, questions, kept) if is_whole_needed and sources.has(".gitmodules") else ()
     with host_turn(settings) as turn:
@@ -159,6 +161,21 @@ def _refuse_own_folder(*commands: str | None) -> None:
         )
 
 
+def _refuse_two(file: Path, questions: Questions) -> None:
+    """Refuse commands for a new workload file where one is that stays: the gate would run another than was measured.
+
+    Raises
+    ------
+    FaultwatchError
+        The file is not to be replaced.
+    """
+    if file.exists() and not questions.confirm(f"{file} exists. Replace it by a new one?", default=False):
+        raise FaultwatchError(
+            f"{file} exists, and --build and --run are for a new one",
+            "leave them out to measure it as it is; or write them into it; or remove it first",
+        )
+
+
 def _kept(file: Path, top: Path, questions: Questions) -> "Workload | None":
     """Return the workload that the repository has; None if it has none, or if a new one shall replace it."""
     from runner.workload import load_workload
@@ -180,7 +197,7 @@ def _measured(first: "FirstMeasurement", workload: "Workload") -> "list[Report]"
             return first.measure(workload, progress=shown)
     except BuildFailure as failure:
         what = f"{workload.path} does not build at {first.revision.commit[:10]}: {describe(failure)}"
-        remedy = "correct the file, or name the commands with --build and --run"
+        remedy = "correct the file, or remove it and name commands with --build and --run"
         raise FaultwatchError(what, remedy if workload.path.exists() else "correct the commands") from None
 
 

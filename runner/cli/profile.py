@@ -38,7 +38,7 @@ _FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb
 
 @click.command(name="profile")
 @options(
-    workload_and_range(),
+    workload_and_range(single=True),
     repo_option,
     revision_option("Without a RANGE: the commit to profile."),
     click.option("--before", metavar="REV", hidden=True),
@@ -77,7 +77,8 @@ def command(
 ) -> None:
     """Profile the page faults, CPU time and waiting of one case of a WORKLOAD, and name the cause.
 
-    With a RANGE, BASE..HEAD, both ends are profiled, and what grew between them is shown. WORKLOAD is a
+    With a RANGE, BASE..HEAD, both ends are profiled, and what grew between them is shown; a commit instead of it is
+    profiled alone. WORKLOAD is a
     workload.toml, its folder, or the name of a shipped workload. Profiles are not samples. The service stores the
     profile and shows its flame graphs; if it does not answer, the profile waits on disk.
     """
@@ -169,7 +170,7 @@ def _sides(span: str | None, revision: str, before: str | None) -> tuple[str | N
         say(f"--revision A..B is now a RANGE, an argument: {revision}")
         return ends_of(revision)
     if span and revision == "HEAD" and before is None:
-        return ends_of(span)
+        return ends_of(span) if is_range(span) else (None, span)
     if span or before is not None:
         raise click.UsageError("The commits are named twice: pass a RANGE alone, as in v1.0..HEAD.")
     return None, revision

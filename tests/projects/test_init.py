@@ -295,8 +295,22 @@ def test_an_existing_workload_file_that_does_not_build_says_why(folder: Path) ->
     assert "workload.toml does not build at " in done.stderr
     assert "`make program` ended with exit code 2" in done.stderr
     assert "false # of course" in done.stderr
-    assert done.stderr.rstrip().endswith("→ correct the file, or name the commands with --build and --run")
+    assert done.stderr.rstrip().endswith("→ correct the file, or remove it and name commands with --build and --run")
     assert "Traceback" not in done.stderr
+
+
+def test_commands_for_a_new_workload_file_are_refused_beside_one_that_stays(folder: Path) -> None:
+    project = Project(folder / "project")
+    project.commit("Start", {"start.txt": "exec true\n"})
+    text = '[workload]\nname = "x"\n\n[run]\ncommand = "sh start.txt"\n'
+    (project.folder / "workload.toml").write_text(text)
+    done = init(folder, "--yes", "--run", "true")
+    assert done.returncode == 2
+    what, remedy = done.stderr.splitlines()
+    assert what.endswith("workload.toml exists, and --build and --run are for a new one")
+    assert "leave them out" in remedy
+    assert (project.folder / "workload.toml").read_text() == text
+    assert not (project.folder / "faultwatch-gate.sh").exists()
 
 
 def test_a_repository_without_a_build_system_is_one_line(folder: Path) -> None:

@@ -1,3 +1,4 @@
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -8,6 +9,7 @@ import yaml
 from runner.adoption.ci_files import Ci, ci_file, detect_ci
 from runner.errors import FaultwatchError
 from tests.runner.adoption.listings import listing
+from tests.runner.commands import git
 
 ROOT = Path(__file__).parents[3]
 FILES = {
@@ -115,6 +117,64 @@ def test_the_shell_script_is_one_that_shellcheck_accepts(tmp_path: Path) -> None
         subprocess.run(["shellcheck", tmp_path / "gate.sh"], check=True)
     except FileNotFoundError:
         pytest.skip("shellcheck is not installed")
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    """The script in a repository with two commits on main; instead of the command, one that prints its words."""
+    file = ci_file(Ci.SHELL, listing({}))
+    assert file
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    place = folder / file.path
+    place.write_text(file.text)
+    place.chmod(0o755)
+    command = tmp_path / "bin" / "faultwatch"
+    command.parent.mkdir()
+    command.write_text('#!/bin/sh\necho "$@"\n')
+    command.chmod(0o755)
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    commit(folder)
+    commit(folder)
+    return place
+
+
+def commit(folder: Path) -> None:
+    git(folder, "commit", "--quiet", "--allow-empty", "--message", "Any")
+
+
+def compared(script: Path, *words: str) -> str:
+    """Return the range that the script has compared."""
+    path = f"{script.parents[1] / 'bin'}:{os.environ['PATH']}"
+    done = subprocess.run(
+        [script, *words], cwd=script.parent, check=True, capture_output=True, text=True, env={"PATH": path}
+    )
+    return done.stdout.split()[-1]
+
+
+def test_the_shell_script_compares_with_the_branch_there_or_here_or_with_the_commit_before(script: Path) -> None:
+    folder = script.parent
+    assert compared(script) == "HEAD~1..HEAD", "no remote, on the branch itself"
+    git(folder, "checkout", "--quiet", "-b", "topic")
+    commit(folder)
+    assert compared(script) == "main..HEAD"
+    git(folder, "update-ref", "refs/remotes/origin/main", "main")
+    assert compared(script) == "origin/main..HEAD"
+    git(folder, "checkout", "--quiet", "main")
+    commit(folder)
+    assert compared(script) == "origin/main..HEAD", "what is not pushed yet"
+    assert compared(script, "v1.0") == "v1.0..HEAD"
+
+
+@pytest.mark.parametrize("file", [".travis.yml", ".circleci/config.yml", "appveyor.yml"])
+def test_the_shell_script_is_explained_where_another_ci_is_used(file: str) -> None:
+    other = ci_file(Ci.SHELL, listing({file: ""}))
+    assert other
+    assert "init has no file for " in other.remark
+    assert f"({file}): have it run the script" in other.remark
+    none = ci_file(Ci.SHELL, listing({"README": ""}))
+    assert none
+    assert "no CI was found" in none.remark
 
 
 @pytest.mark.parametrize("ci", [ci for ci in Ci if ci is not Ci.NONE])

@@ -72,6 +72,14 @@ def test_what_cannot_be_told_apart_is_refused(words: list[str], pair: bool, said
         tell_apart(words, pair=pair)
 
 
+def test_one_commit_is_taken_where_it_may_stand_for_the_range_and_else_the_message_has_a_range_of_it() -> None:
+    assert tell_apart(["parser", "HEAD"], single=True) == Target("parser", "HEAD")
+    assert tell_apart(["parser", "a..b"], single=True) == Target("parser", "a..b")
+    with pytest.raises(FaultwatchError) as error:
+        tell_apart(["parser", "v2"])
+    assert "v2~10..v2" in (error.value.remedy or "")
+
+
 @click.command()
 @workload_and_range(pair=True)
 def pair(workload_name: str | None, span: str) -> None:

@@ -71,6 +71,14 @@ def assert_one_clear_line(done: subprocess.CompletedProcess[str], said: str) -> 
     assert not done.stdout
 
 
+def test_a_commit_where_none_is_taken_is_answered_with_its_form(tmp_path: Path) -> None:
+    done = faultwatch("measure", "parser", "HEAD~1", home=tmp_path)
+    assert done.returncode == 2
+    assert "unexpected extra argument (HEAD~1)" in done.stderr
+    assert "a commit is named with --revision; " in done.stderr.splitlines()[-1]
+    assert "--revision" not in faultwatch("completion", "zsh", "HEAD~1", home=tmp_path).stderr
+
+
 def test_help_lists_every_command(tmp_path: Path) -> None:
     done = faultwatch("--help", home=tmp_path)
     assert done.returncode == 0

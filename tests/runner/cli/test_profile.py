@@ -17,6 +17,7 @@ from tests.runner.contract.test_profile_difference import faulting
         ("v1...v2", "HEAD", None, ("v1", "v2")),
         (None, "v1..v2", None, ("v1", "v2")),
         ("v1..", "HEAD", None, ("v1", "HEAD")),
+        ("v1", "HEAD", None, (None, "v1")),
     ],
 )
 def test_the_commits_that_are_profiled(
