@@ -18,10 +18,13 @@ class RequestRefused(FaultwatchError):
 
     Attributes
     ----------
+    reason
+        What the service said.
     retry_after
         Seconds after which the service may accept it after all, if it said so.
     """
 
+    reason: str = ""
     retry_after: float | None = None
 
 

@@ -20,11 +20,6 @@ def escape_text(text: str) -> str:
     return escape(harmless(text))
 
 
-def shortened(name: str) -> str:
-    """Cut a long name to 60 characters."""
-    return name if len(name) <= 60 else name[:59] + "…"
-
-
 def format_value(name: str, value: float, *, sign: bool = False) -> str:
     """Format a value of a metric: counts in full, others with three digits; with its unit if that is not the metric's.
 

@@ -3,8 +3,9 @@
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.formatting import escape_text, shortened
+from runner.cli.formatting import escape_text
 from runner.cli.profile_tables import call_chain
+from runner.contract.function_names import shortened
 from runner.contract.profile import Profile
 from runner.contract.profile_difference import Change, Place, by_place, by_stack
 

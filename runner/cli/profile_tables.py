@@ -7,10 +7,12 @@ from typing import TypeVar
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.formatting import escape_text, shortened
+from runner.cli.formatting import escape_text
 from runner.contract import number_text
 from runner.contract.diagnosis import Diagnosis, Finding
+from runner.contract.function_names import shortened
 from runner.contract.profile import Access, Anatomy, Frame, Memory, Profile, StackKind, StackProfile, Touch
+from runner.contract.profile_difference import own_line
 
 Label = TypeVar("Label", Memory, Touch, Access)
 Suggest = Callable[[Sequence[str]], str]
@@ -117,5 +119,6 @@ def _place(frame: Frame) -> str:
 
 
 def call_chain(frames: Sequence[Frame]) -> str:
-    """Return the innermost functions of a stack, each with its caller to the right."""
-    return " ← ".join(shortened(frame.function) for frame in reversed(frames[-_DEEP:]))
+    """Return the innermost functions of a stack, each with its caller to the right, and the subject's own line."""
+    own = own_line(frames)
+    return " ← ".join(shortened(frame.function) for frame in reversed(frames[-_DEEP:])) + (f", in {own}" if own else "")

@@ -1,13 +1,17 @@
 """Compares two profiles: which functions, lines and stacks fault more or less than before. Pure."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from runner.contract.function_names import shortened
 from runner.contract.profile import Frame, Profile, StackProfile
 
 _SYSTEM = ("/usr/", "/lib", "/opt/", "[")
 """Prefixes of modules that do not belong to the subject."""
+_OF_OTHERS = re.compile(r"^/(?:usr|lib\w*|opt|rustc)/|/\.cargo/|/pkg/mod/")
+"""Source files of the system, of a toolchain, or of packages."""
 
 
 class Where(NamedTuple):
@@ -96,10 +100,28 @@ def _stacks(profile: Profile, kind: str) -> StackProfile | None:
 
 
 def own_frame(frames: Sequence[Frame]) -> Frame | None:
-    """Return the innermost frame of the subject's own code; else the innermost that is not the kernel's, if any."""
+    """Return the innermost frame of the subject's own code; else the innermost that is not the kernel's, if any.
+
+    A program contains code of others, too: templates of C++, and libraries of Rust and Go. Their source files are known
+    by where they lie; those of the subject are named relative to its work tree, and a driver lies beside its workload.
+    """
     user = [frame for frame in frames if not frame.module.startswith("[")]
     own = [frame for frame in user if not frame.module.startswith(_SYSTEM)]
-    return next(reversed(own or user), None)
+    return next(reversed([frame for frame in own if _is_own_source(frame)] or own or user), None)
+
+
+def own_line(frames: Sequence[Frame]) -> str:
+    """Return which function of the subject a stack came through last, and at which line; empty if that is not known."""
+    own = own_frame(frames)
+    known = own is not None and own.line and _is_own_source(own)
+    if own is None or not known:
+        return ""
+    file = own.file.rpartition("/")[2] if own.file.startswith("/") else own.file
+    return f"{shortened(own.function)} at {file}:{own.line}"
+
+
+def _is_own_source(frame: Frame) -> bool:
+    return bool(frame.file) and not _OF_OTHERS.search(frame.file)
 
 
 def _lines(profile: Profile, stacks: StackProfile | None) -> defaultdict[Where, Counter[int]]:

@@ -114,7 +114,7 @@ class JobRunner:
                 if error.retry_after is None:
                     raise
                 if not announced:
-                    self.say(error.what)
+                    self.say(error.reason)
                 announced = True
                 time.sleep(min(error.retry_after, _LONGEST_WAIT))
 

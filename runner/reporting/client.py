@@ -318,16 +318,18 @@ class Service:
             self._session.auth = _Bearer(self._token) if self._token else None
             return self._request(method, path, body, params, expired=True)
         if not response.ok:
-            message = f"the service at {self._shown} refused {method} {path}: {_problem(response)}"
+            reason = _problem(response, f"{method} {path}")
+            message = f"the service at {self._shown} refused this: {reason}"
             if response.status_code in _REFUSALS:
                 refused = RequestRefused(message)
+                refused.reason = reason
                 wait = response.headers.get("Retry-After", "")
                 refused.retry_after = float(wait) if wait.isdecimal() else None
                 raise refused
             if response.status_code in _UNAVAILABLE:
                 raise ServiceUnavailable(message)
             if response.status_code == HTTPStatus.GONE:
-                raise AlreadyEnded(_problem(response))
+                raise AlreadyEnded(reason)
             if response.status_code in {401, 403}:
                 raise FaultwatchError(message, "set FAULTWATCH_TOKEN; `faultwatch-service token new` creates a token")
             raise ServerError(message) if response.status_code == 500 else FaultwatchError(message)
@@ -354,13 +356,13 @@ def _is_loopback(url: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-def _problem(response: requests.Response) -> str:
-    """Return the most specific line of a problem document."""
+def _problem(response: requests.Response, request: str) -> str:
+    """Return the most specific line of a problem document; without one, what was asked and answered."""
     try:
         document = response.json()
         return str(document.get("detail") or document["title"])
     except (ValueError, KeyError, AttributeError):
-        return f"{response.status_code} {response.reason}"
+        return f"{response.status_code} {response.reason} to {request}"
 
 
 def _innermost(error: BaseException) -> str:

@@ -20,6 +20,7 @@ from runner.contract.job import Job, JobOrder
 from service.config.settings import this_host
 from service.jobs.queue_consumer import QuietConsumer
 from service.rules.access.scope import Scope
+from service.rules.jobs.job_words import how_to_go_first, job_words
 from service.store import tokens
 from service.store.engine.database import Database
 
@@ -76,7 +77,9 @@ class LocalStarter:
         return "" if host in {None, self.host} else f"this machine is {self.host}, and the job is for {host}"
 
     def start(self, job: Job) -> str:
-        """Queue the job; return the address of its log."""
+        """Queue the job, and say so: it will keep this machine from other measurements. Return its log's address."""
+        what = job_words(job.question.kind, job.question.case, job.asked_by)
+        print(f"Job {job.id} measures on this machine next: {what}; {how_to_go_first(job.id)}.", flush=True)
         self._task(job.id)
         return f"/api/v1/jobs/{job.id}/log"
 

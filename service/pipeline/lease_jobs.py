@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from runner.contract.job import Claim, Finish, Go, Orders, Outcome, Progress, State
 from service.rules.jobs import states
 from service.rules.jobs.automatic_acts import SERVICE
+from service.rules.jobs.job_words import how_to_go_first, job_words
 from service.rules.jobs.states import Act
 from service.store.jobs import move
 from service.store.models import Host, Job, Run, Subject
@@ -62,8 +63,11 @@ def claim(
         select(Job).where(Job.id != row.id, Job.host == request.host, Job.leased_until > now).limit(1)
     )
     if other is not None and other.leased_until is not None:
+        what = job_words(other.question["kind"], other.question["case"], other.asked_by)
         raise BusyError(
-            f"the host {request.host} has job {other.id}, and measures one thing at a time", other.leased_until
+            f"the host {request.host} measures one thing at a time, now job {other.id}, {what}; "
+            f"{how_to_go_first(other.id)}",
+            other.leased_until,
         )
     if row.state is not State.DISPATCHED:  # else the dispatch has counted the attempt
         row.attempts += 1

@@ -94,6 +94,6 @@ def changing(
             yield session, row, now
         except lease_jobs.BusyError as error:
             headers = {"Retry-After": str(max(1, ceil((error.until - now).total_seconds())))}
-            raise ProblemError(HTTPStatus.CONFLICT, f"Not now: {error}.", headers=headers) from None
+            raise ProblemError(HTTPStatus.CONFLICT, f"Job {job_id} waits: {error}.", headers=headers) from None
         except (JobTransitionError, lease_jobs.LeaseLostError, lease_jobs.WrongHostError, WrongSearchError) as error:
             raise ProblemError(HTTPStatus.CONFLICT, f"{error}.".capitalize()) from None

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from runner.contract.function_names import shortened
 from runner.contract.profile import Anatomy, Area, Memory, Profile, StackProfile, Touch
-from runner.contract.profile_difference import own_frame
+from runner.contract.profile_difference import own_line
 from service.text.numbers import number, quantity
 
 _FAULTING = re.compile(r"(?:asm_)?exc_page_fault|(?:__)?do_page_fault|do_user_addr_fault|handle_mm_fault|do_mem_abort")
@@ -163,7 +164,7 @@ class Facts:
         if not sums:
             return ()
         ((function, faults),) = sums.most_common(1)
-        return (f"{faults:,} of the faults are in {short(function)}{self._call_path()}",)
+        return (f"{faults:,} of the faults are in {shortened(function)}{self._call_path()}",)
 
     def lines(self) -> tuple[str, ...]:
         """Return the facts as lines of text."""
@@ -200,9 +201,9 @@ class Facts:
         if not stacks:
             return ""
         frames = [self.profile.frames[place] for place in stacks[0].frames]
-        own = own_frame(frames)
-        line = f", called at {own.file.rpartition('/')[2]}:{own.line}" if own and own.file else ""
-        return f"{line} ({' ← '.join(short(frame.function) for frame in reversed(frames[-4:]))})"
+        own = own_line(frames)
+        line = f", called in {own}" if own else ""
+        return f"{line} ({' ← '.join(shortened(frame.function) for frame in reversed(frames[-4:]))})"
 
 
 def _costs(profile: Profile, on_cpu: StackProfile) -> tuple[float, dict[str, float]]:
@@ -235,8 +236,3 @@ def _frames_of(profile: Profile, functions: re.Pattern[str]) -> frozenset[int]:
 
 def _first(profile: Profile, *names: str) -> float:
     return next((value for name in names if (value := profile.value(name)) is not None), 0.0)
-
-
-def short(function: str) -> str:
-    """Return a function's name, shortened where templates make it very long."""
-    return function if len(function) <= 60 else function[:59] + "…"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from runner.contract.diagnosis import DiagnosisRequest
-from runner.contract.profile import Profile
-from runner.contract.profile_difference import by_stack
+from runner.contract.function_names import shortened
+from runner.contract.profile import Frame, Profile
+from runner.contract.profile_difference import by_stack, own_line
 from service.rules.diagnose.diagnosis import diagnose
 from service.rules.diagnose.profile_numbers import Facts
 from service.rules.fault_price import FaultCosts, Side, price_change
@@ -16,7 +17,8 @@ from service.text.markdown import code
 _STACKS = 3
 _FRAMES = 4
 """How many of the innermost functions of a stack are shown."""
-_LONGEST = 160
+_NAME, _LONGEST = 40, 300
+"""Characters of a function's name, and of a stack with all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +38,14 @@ def make_insight(case: str, before: Profile | None, after: Profile) -> Insight:
     """Explain a case by the profile of its head, compared with that of its base where there is one."""
     findings = diagnose(DiagnosisRequest(profile=after, before=before)).findings
     stacks = by_stack(before, after) if before else []
-    grown = [
-        (stack.change.grown, " › ".join(frame.function for frame in stack.frames[-_FRAMES:]))
-        for stack in stacks[:_STACKS]
-        if stack.change.grown > 0
-    ]
+    grown = [(stack.change.grown, _stack(stack.frames)) for stack in stacks[:_STACKS] if stack.change.grown > 0]
     return Insight(case, findings[0].title if findings else "", _price(before, after), tuple(grown))
+
+
+def _stack(frames: Sequence[Frame]) -> str:
+    names = " › ".join(shortened(frame.function, _NAME) for frame in frames[-_FRAMES:])
+    own = own_line(frames)
+    return f"{names}, in {own}" if own else names
 
 
 def _price(before: Profile | None, after: Profile) -> str:

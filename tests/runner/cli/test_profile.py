@@ -40,4 +40,4 @@ def test_the_line_that_grew_comes_first(capsys: pytest.CaptureFixture[str]) -> N
     show_difference(before, after)
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines.index("+600 100 700 copy src/main.c:20") < lines.index("+40 50 90 other src/main.c:40")
-    assert "+600 (100 → 700) copy ← main" in lines
+    assert "+600 (100 → 700) copy ← main, in copy at src/main.c:20" in lines

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.contract.job import Job, ProfileQuestion
 from service.jobs.local_starter import LocalStarter
 from service.store.engine.database import Database
 
@@ -84,3 +85,17 @@ def test_a_job_is_held_in_the_queue_and_while_its_process_waits(
     (tmp_path / "free").touch()
     thread.join()
     assert not after_restart.holds(7)
+
+
+def test_a_job_that_takes_the_machine_is_said_where_the_service_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    question = ProfileQuestion(subject="copies", case="copy[mib=8]", revision="HEAD")
+    job = Job.model_construct(id=7, question=question, asked_by="service")
+    starter = LocalStarter(tmp_path, Database("sqlite://"), by_token=False, ended=lambda *_: None)
+    starter.start(job)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line == (
+        "Job 7 measures on this machine next: a profile of copy[mib=8], which the service ordered by itself; "
+        "`faultwatch job pause 7` lets others go first."
+    )

@@ -103,10 +103,17 @@ def test_a_runner_hears_that_its_job_was_cancelled(jobs: Jobs) -> None:
     assert "cannot be resumed" in jobs.post(f"/{job['id']}/resume", 409)["detail"]
 
 
+def ordered(job: dict[str, Any]) -> str:
+    return f", which {job['asked_by']} ordered" if job["asked_by"] else ""
+
+
 def test_one_host_has_one_job_at_a_time_and_one_job_one_host(jobs: Jobs) -> None:
     job, other = jobs.order(), jobs.order(question={"bad": reports.commit(8)})
     lease = jobs.claim(job)["lease"]
-    assert "measures one thing at a time" in jobs.claim(other, 409)["detail"]
+    assert jobs.claim(other, 409)["detail"] == (
+        f"Job {other['id']} waits: the host box measures one thing at a time, now job {job['id']}, a bisect of "
+        f"{job['question']['case']}{ordered(job)}; `faultwatch job pause {job['id']}` lets others go first."
+    )
     assert "the host box has job" in jobs.claim(job, 409, host="barn")["detail"]
     jobs.claim(other, host="barn")
     jobs.post(f"/{job['id']}/finish", lease=lease, outcome="failed", sentence="it does not build")

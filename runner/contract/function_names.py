@@ -1,0 +1,55 @@
+"""Shortens the names of functions, so that what tells them apart stays: the method, not its types. Pure."""
+
+import re
+
+LONGEST = 60
+"""Characters of a name in a table."""
+_OPERATOR = re.compile(
+    r"operator\s*(?:\(\)|<=>|<<=?|>>=?|<=|>=|->\*?|<|>)|->|=>|\(anonymous namespace\)|\(\*?\w+\)(?=\.)"
+)
+"""Brackets that enclose no types: those of an operator, an arrow, a namespace, or of a receiver in Go."""
+_MASK = str.maketrans("<>()", "\ue000\ue001\ue002\ue003")
+_UNMASK = str.maketrans("\ue000\ue001\ue002\ue003", "<>()")
+
+
+def shortened(name: str, longest: int = LONGEST) -> str:
+    """Return a name with at most so many characters.
+
+    The types between angle brackets and parentheses go first, the innermost before the others; then the middle.
+    """
+    if len(name) <= longest:
+        return name
+    masked = _OPERATOR.sub(lambda match: match[0].translate(_MASK), name)
+    for depth in range(_depth(masked), 0, -1):
+        masked = _without(masked, depth)
+        if len(masked) <= longest:
+            break
+    short = masked.translate(_UNMASK)
+    if len(short) <= longest:
+        return short
+    first = longest // 3
+    return f"{short[:first]}…{short[first + 1 - longest :]}"
+
+
+def _depth(name: str) -> int:
+    """Return how deeply brackets are nested in a name."""
+    deepest = depth = 0
+    for char in name:
+        depth = max(0, depth + (char in "<(") - (char in ">)"))
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _without(name: str, least: int) -> str:
+    """Return a name with what is nested at least so deeply replaced by an ellipsis."""
+    kept: list[str] = []
+    depth = 0
+    for char in name:
+        if char in ">)":
+            depth = max(0, depth - 1)
+        if depth < least:
+            kept.append(char)
+        elif kept[-1] != "…":
+            kept.append("…")
+        depth += char in "<("
+    return "".join(kept)

@@ -1,0 +1,50 @@
+"""Names of functions in tables: what tells two methods of one template apart is never cut off."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.contract.function_names import LONGEST, shortened
+
+STRING = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
+VECTOR = f"std::vector<{STRING}, std::allocator<{STRING} > >"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("memcpy", "memcpy"),
+        (f"{VECTOR}::_M_realloc_insert", "std::vector<…>::_M_realloc_insert"),
+        (
+            f"{VECTOR}::_M_realloc_insert<{STRING} const&>({VECTOR}::iterator)",
+            "std::vector<…>::_M_realloc_insert<…>(…)",
+        ),
+        (
+            "snappy::SnappyDecompressor::DecompressAllTags<snappy::SnappyArrayWriter>(snappy::SnappyArrayWriter*)",
+            "snappy::SnappyDecompressor::DecompressAllTags<…>(…)",
+        ),
+        (f"snappy::(anonymous namespace)::Fill({STRING}*, int)", "snappy::(anonymous namespace)::Fill(…)"),
+        (f"std::map<{STRING}, int>::operator[]({STRING} const&)", "std::map<…>::operator[](…)"),
+        (
+            f"parse(std::function<int ({STRING})>, int)::{{lambda(int)#1}}::operator()(int) const",
+            "parse(…)::{lambda(…)#1}::operator()(…) const",
+        ),
+        (f"std::operator<< <{STRING}>(std::ostream&, {STRING} const&)", "std::operator<< <…>(…)"),
+        ("<alloc::vec::Vec<T,A> as core::iter::traits::collect::Extend<&T>>::extend", "<…>::extend"),
+        ("github.com/yuin/goldmark/extension/ast/deeply/nested.(*parser).parseBlocks", None),
+    ],
+)
+def test_types_are_left_out_before_the_method(name: str, said: str | None) -> None:
+    short = shortened(name)
+    assert len(short) <= LONGEST
+    if said is None:
+        assert short.endswith(name[-25:])
+    else:
+        assert short == said
+
+
+@given(st.text(alphabet="ab:<>() ,*&~.-operator", max_size=200), st.integers(10, 80))
+def test_a_name_of_a_stranger_is_never_longer_and_a_short_one_stays(name: str, longest: int) -> None:
+    short = shortened(name, longest)
+    assert len(short) <= longest
+    assert short == name or len(name) > longest
