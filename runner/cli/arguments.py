@@ -110,9 +110,7 @@ def workload_argument(function: Any) -> Any:
     return resolved
 
 
-def workload_and_range(
-    *, pair: bool = False, single: bool = False, old_range: bool = False
-) -> Callable[[Any], Any]:
+def workload_and_range(*, pair: bool = False, single: bool = False, old_range: bool = False) -> Callable[[Any], Any]:
     """Return a decorator that adds WORKLOAD and RANGE to a command.
 
     Parameters
