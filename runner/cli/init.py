@@ -110,6 +110,7 @@ def command(
     rejected = kept is None and existing.exists()
     is_whole_needed = not (kept and kept.build.incomplete)
     missing = _submodules_missing(top, questions, kept) if is_whole_needed and sources.has(".gitmodules") else ()
+    _refuse_torn(repository, revision, kept, missing)
     with host_turn(settings) as turn:
         workbench = prepare_workbench(settings, turn=turn, confined=bool(confined))
         first = FirstMeasurement(repository, revision, sources, existing, workbench)
@@ -226,6 +227,18 @@ def _submodules_missing(top: Path, questions: Questions, kept: "Workload | None"
                 say(f"{failure.what}\n  → going on without them")
             missing = missing_submodules(top)
     return missing
+
+
+def _refuse_torn(
+    repository: "Repository", revision: "Revision", kept: "Workload | None", missing: tuple[str, ...]
+) -> None:
+    """Refuse a commit of which the clone lacks a part, other than the submodules that are done without."""
+    from runner.subject.presence import refuse_incomplete, refuse_lacking
+
+    if kept:
+        refuse_incomplete(repository, kept, (revision,))
+    elif not missing:
+        refuse_lacking(repository, (revision,))
 
 
 def _proposed(

@@ -243,7 +243,8 @@ class Builder:
             if is_full(error.what):
                 raise
             # This commit is damaged, or a partial clone lacks its files; another commit may be complete.
-            raise BuildFailure(error.what, Build(), temporary=True, stage=Stage.CHECKOUT) from None
+            what = f"{error.what}: {error.remedy}" if error.remedy else error.what
+            raise BuildFailure(what, Build(), temporary=True, stage=Stage.CHECKOUT) from None
 
 
 def _may_reuse(workload: Workload) -> bool:

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import stat
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -18,16 +19,19 @@ from pathlib import Path, PurePosixPath
 
 from runner.errors import FaultwatchError
 from runner.subject.checkout_size import LIST_FILES, MOST_BYTES, objection_to
-from runner.subject.hardened_git import Checkout, is_git_directory
+from runner.subject.hardened_git import COMPLETE_CLONE, Checkout, is_git_directory
 from runner.subject.repository import Repository
 from runner.subject.unread_files import NEVER
 from runner.system.regular_file import open_regular, read_regular
 from runner.system.tree_walk import TreeTooLarge, walk
 
+_LINK = "160000"
+"""The mode of a submodule."""
 _MOST_LEVELS = 8
 """Submodules within submodules."""
 _LONGEST_POINTER = 1024
 """Bytes, by the specification of Git LFS."""
+_LONGEST_ATTRIBUTES = 1 << 20
 _AT_ONCE = 500
 """Paths in one command line."""
 _POINTER = re.compile(
@@ -68,11 +72,17 @@ class _Rules:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A file or a submodule of a commit."""
+    """A file or a submodule of a commit.
+
+    Attributes
+    ----------
+    size
+        In bytes; None of a submodule, and of a file that the clone lacks.
+    """
 
     mode: str
     name: str
-    size: int
+    size: int | None
     path: str
 
 
@@ -100,19 +110,57 @@ def write_commit(repository: Repository, commit: str, tree: Path, *, bounded: bo
     _set_times(tree, repository.revision(commit).committed_at.timestamp())
 
 
-def missing_submodule(repository: Repository, commit: str, level: int = 0) -> IncompleteCheckout | None:
-    """Return what says which submodule of a commit a clone lacks; None if it has all. Nothing is written."""
-    names = _submodule_names(repository, commit)
-    links = _entries(repository.git(*LIST_FILES, commit, paths=True)) if names and level < _MOST_LEVELS else ()
-    for link in links:
-        if link.mode == "160000" and link.path in names:
-            try:
+def missing_part(repository: Repository, commit: str, level: int = 0) -> IncompleteCheckout | None:
+    """Return what says which part of a commit a clone lacks; None if it seems to have all. No tree is written.
+
+    Raises
+    ------
+    GitError
+        If git fails.
+    """
+    listing = repository.git(*LIST_FILES, commit, paths=True)
+    if objection_to(listing):
+        return None  # The checkout is refused where that matters.
+    entries = list(_entries(listing))
+    absent = next((entry for entry in entries if entry.size is None and entry.mode != _LINK), None)
+    if absent:
+        return IncompleteCheckout(f"this clone lacks the file {_shown(absent.path)}", COMPLETE_CLONE)
+    try:
+        _refuse_missing_large_files(repository, commit, entries)
+        names = _submodule_names(repository, commit)
+        for link in entries if level < _MOST_LEVELS else ():
+            if link.mode == _LINK and link.path in names:
                 submodule = _submodule(repository.common_directory(), names[link.path], link)
-            except IncompleteCheckout as lacking:
-                return lacking
-            if deeper := missing_submodule(submodule, link.name, level + 1):
-                return deeper
+                if deeper := missing_part(submodule, link.name, level + 1):
+                    return deeper
+    except IncompleteCheckout as lacking:
+        return lacking
     return None
+
+
+def _refuse_missing_large_files(repository: Repository, commit: str, entries: list[_Entry]) -> None:
+    """Refuse a commit that has a pointer of Git LFS to a content that the clone lacks.
+
+    Only the files that decide it are written: attributes, and what is as small as a pointer.
+    """
+    attributes = [entry.path for entry in entries if _is_attributes(entry)]
+    if not attributes:
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        checkout = Checkout(Path(scratch, "tree"), Path(scratch, "index"))
+        checkout.tree.mkdir()
+
+        def write(paths: list[str]) -> None:
+            for some in _batches(paths):
+                repository.git("checkout-index", "--force", "--", *some, checkout=checkout)
+
+        repository.git("read-tree", commit, checkout=checkout)
+        write(attributes)
+        if _names_large_files(checkout.tree, entries):
+            small = [entry.path for entry in entries if _may_be_pointer(entry)]
+            write(_managed(repository, small, checkout))
+            for path, (name, size) in _pointers(entries, checkout.tree):
+                _large_file(repository, path, name, size)
 
 
 def _set_times(tree: Path, seconds: float) -> None:
@@ -136,7 +184,7 @@ def _write(repository: Repository, commit: str, tree: Path, rules: _Rules, level
     entries = list(_entries(listing))
     with rules.about_parts():
         _write_large_files(repository, entries, tree)
-    links = [entry for entry in entries if entry.mode == "160000"]
+    links = [entry for entry in entries if entry.mode == _LINK]
     names = _submodule_names(repository, commit) if links else {}
     for link in links:
         if link.path not in names:
@@ -154,7 +202,7 @@ def _entries(listing: str) -> Iterator[_Entry]:
     for text in filter(None, listing.split("\0")):
         head, _, path = text.partition("\t")
         mode, _, name, size = head.split()
-        yield _Entry(mode, name, int(size) if size.isdecimal() else 0, path)
+        yield _Entry(mode, name, int(size) if size.isdecimal() else None, path)
 
 
 def _submodule_names(repository: Repository, commit: str) -> dict[str, str]:
@@ -205,18 +253,11 @@ def _clear(place: Path, tree: Path) -> None:
 def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path) -> None:
     """Replace the pointers of Git LFS by the files that the clone has of it."""
     pointers = dict(_pointers(entries, tree))
-    managed = _managed(repository, list(pointers), tree)
-    store = repository.common_directory() if managed else tree
+    managed = _managed(repository, list(pointers), Checkout(tree.absolute(), tree.parent / "no-index"))
     if sum(pointers[path][1] for path in managed) > MOST_BYTES:
         raise TooLargeCheckout(f"the files that Git LFS keeps would take more than {MOST_BYTES:,} bytes")
     for path in managed:
-        name, size = pointers[path]
-        source = store / "lfs" / "objects" / name[:2] / name[2:4] / name
-        if not _is_intact(source, name, size):
-            raise IncompleteCheckout(
-                f"this clone lacks the content of {_shown(path)}, which Git LFS keeps: run `git lfs fetch --all` in a "
-                "clone of your own, and name that clone"
-            )
+        source = _large_file(repository, path, *pointers[path], whole=True)
         target = tree / path
         mode = stat.S_IMODE(target.lstat().st_mode)
         target.unlink()
@@ -224,37 +265,66 @@ def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path
         target.chmod(mode)
 
 
+def _large_file(repository: Repository, path: str, name: str, size: int, *, whole: bool = False) -> Path:
+    """Return the file of a clone with a content that Git LFS keeps.
+
+    Parameters
+    ----------
+    whole
+        Read it all, to see that it is intact.
+
+    Raises
+    ------
+    IncompleteCheckout
+        It is not there, or not that.
+    """
+    source = repository.common_directory() / "lfs" / "objects" / name[:2] / name[2:4] / name
+    if not _is_intact(source, name if whole else "", size):
+        raise IncompleteCheckout(
+            f"this clone lacks the content of {_shown(path)}, which Git LFS keeps",
+            "run `git lfs fetch --all` in a clone of your own, and name that clone",
+        )
+    return source
+
+
 def _pointers(entries: list[_Entry], tree: Path) -> Iterator[tuple[str, tuple[str, int]]]:
     """Yield the path of each file that looks like a pointer, with the digest and the size of the real content."""
-    attributes = (tree / entry.path for entry in entries if PurePosixPath(entry.path).name == ".gitattributes")
-    if not any(b"lfs" in _text(file, 1 << 20) for file in attributes):
-        return
-    for entry in entries:
-        if entry.mode.startswith("100") and 0 < entry.size <= _LONGEST_POINTER:
-            match = _POINTER.fullmatch(_text(tree / entry.path, _LONGEST_POINTER))
-            if match:
-                yield entry.path, (match[1].decode(), int(match[2]))
+    for entry in entries if _names_large_files(tree, entries) else ():
+        if _may_be_pointer(entry) and (match := _POINTER.fullmatch(_text(tree / entry.path, _LONGEST_POINTER))):
+            yield entry.path, (match[1].decode(), int(match[2]))
 
 
-def _managed(repository: Repository, paths: list[str], tree: Path) -> list[str]:
-    """Return the paths to which the attributes give the filter of Git LFS."""
+def _names_large_files(tree: Path, entries: list[_Entry]) -> bool:
+    """Return whether any attributes may name files that Git LFS keeps."""
+    return any(b"lfs" in _text(tree / entry.path, _LONGEST_ATTRIBUTES) for entry in entries if _is_attributes(entry))
+
+
+def _is_attributes(entry: _Entry) -> bool:
+    return PurePosixPath(entry.path).name == ".gitattributes" and 0 < (entry.size or 0) <= _LONGEST_ATTRIBUTES
+
+
+def _may_be_pointer(entry: _Entry) -> bool:
+    return entry.mode.startswith("100") and 0 < (entry.size or 0) <= _LONGEST_POINTER
+
+
+def _managed(repository: Repository, paths: list[str], checkout: Checkout) -> list[str]:
+    """Return the paths to which the attributes of a checkout give the filter of Git LFS."""
     found: list[str] = []
-    for start in range(0, len(paths), _AT_ONCE):
-        some = paths[start : start + _AT_ONCE]
-        text = repository.git(
-            *("check-attr", "-z", "filter", "--", *some),
-            checkout=Checkout(tree.absolute(), tree.parent / "no-index"),
-            paths=True,
-        )
+    for some in _batches(paths):
+        text = repository.git("check-attr", "-z", "filter", "--", *some, checkout=checkout, paths=True)
         fields = text.split("\0")
         found += [path for path, value in zip(fields[::3], fields[2::3], strict=False) if value == "lfs"]
     return found
 
 
+def _batches(paths: list[str]) -> Iterator[list[str]]:
+    return (paths[start : start + _AT_ONCE] for start in range(0, len(paths), _AT_ONCE))
+
+
 def _is_intact(file: Path, name: str, size: int) -> bool:
     try:
         with open_regular(file) as stream:
-            return stream.seek(0, 2) == size and _digest(stream) == name
+            return stream.seek(0, 2) == size and (not name or _digest(stream) == name)
     except OSError:
         return False
 

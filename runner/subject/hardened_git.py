@@ -6,6 +6,7 @@ What a user configures for git changes neither what we read of a commit nor the 
 """
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
@@ -56,7 +57,7 @@ _CHECKOUT_SETTINGS: Mapping[str, str] = {
 }
 """The files of a commit are those of the commit, whatever a user wants to have in a work tree."""
 _TRANSFERS = frozenset({"clone", "fetch"})
-_READ_FILES = frozenset({"read-tree", "status"})
+_READ_FILES = frozenset({"checkout-index", "read-tree", "status"})
 """Commands that pass the files of a work tree through filters."""
 
 
@@ -68,8 +69,19 @@ class Checkout:
     index: Path
 
 
+_ABSENT = re.compile(
+    r"could not fetch [0-9a-f]{40,64} from promisor|unable to (?:read|find) (?:\w+ file |tree )?\(?[0-9a-f]{40,64}"
+    r"|unable to read sha1 file|missing (?:blob|tree|object)\b|could not read [0-9a-f]{40,64}"
+)
+"""What git says of an object that a clone lacks, as a partial or a damaged one does."""
+COMPLETE_CLONE = (
+    "run `git fetch --refetch` in this clone, `git fetch --unshallow` if it is shallow, or clone the project anew "
+    "without --filter and --depth"
+)
+
+
 class GitError(FaultwatchError):
-    """Git refused; holds what it said."""
+    """Git refused; holds what it said, and how to complete a clone that lacks an object."""
 
 
 def run_git(
@@ -108,8 +120,11 @@ def run_git(
     done = execute_git([*own, *arguments], verb, environment)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
-        line = next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1])
-        raise GitError(f"git {verb}: {without_password(line.removeprefix('fatal: '))}")
+        absent = next(filter(_ABSENT.search, said), "")
+        line = absent or next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1])
+        raise GitError(
+            f"git {verb}: {without_password(line.removeprefix('fatal: '))}", COMPLETE_CLONE if absent else ""
+        )
     return done.stdout.decode(errors="surrogateescape" if paths else "replace")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from runner.contract.report import Revision
 from runner.errors import FaultwatchError
-from runner.subject.checkout_content import missing_submodule
+from runner.subject.checkout_content import IncompleteCheckout, missing_part
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
 from runner.workload import Workload
@@ -16,7 +16,7 @@ def present(repository: Repository, workload: Workload, name: str) -> Revision:
     Raises
     ------
     FaultwatchError
-        The repository has no such revision, or the clone lacks a submodule of it.
+        The repository has no such revision, or the clone lacks a part of it.
     """
     revision = repository.revision(name)
     refuse_incomplete(repository, workload, (revision,))
@@ -24,21 +24,35 @@ def present(repository: Repository, workload: Workload, name: str) -> Revision:
 
 
 def refuse_incomplete(repository: Repository, workload: Workload, revisions: Iterable[Revision]) -> None:
-    """Refuse revisions none of which can be checked out, because the clone lacks a submodule of each.
+    """Refuse revisions none of which can be checked out, because the clone lacks a part of each.
+
+    That is a file, a submodule, or a content that Git LFS keeps.
 
     Raises
     ------
     FaultwatchError
         That is so.
     """
-    if workload.build.incomplete or workload.build.directory == "workload":
-        return
+    if not workload.build.incomplete and workload.build.directory != "workload":
+        refuse_lacking(repository, revisions)
+
+
+def refuse_lacking(repository: Repository, revisions: Iterable[Revision]) -> None:
+    """Refuse revisions of each of which the clone lacks a part, whatever builds them.
+
+    Raises
+    ------
+    FaultwatchError
+        That is so.
+    """
     problem = None
     for revision in revisions:
         try:
-            problem = missing_submodule(repository, revision.commit)
-        except GitError:  # of a damaged commit, the build says what is wrong
-            return
+            problem = missing_part(repository, revision.commit)
+        except GitError as error:
+            if not error.remedy:  # of a damaged commit, the build says what is wrong
+                return
+            problem = IncompleteCheckout(error.what, error.remedy)
         if problem is None:
             return
     if problem:

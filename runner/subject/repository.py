@@ -65,8 +65,10 @@ class Repository:
         try:
             return self.git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").strip()
         except FaultwatchError:
+            remedy = "name a branch, a tag or a hash that `git log` shows"
+            shallow = ", or run `git fetch --unshallow`, because this clone lacks the older commits"
             raise FaultwatchError(
-                f"{self.name} has no commit {revision!r}", "name a branch, a tag or a hash that `git log` shows"
+                f"{self.name} has no commit {revision!r}", remedy + (shallow if self._is_cut() else "")
             ) from None
 
     def revision(self, commit: str) -> Revision:
@@ -150,6 +152,13 @@ class Repository:
     def is_shallow(self) -> bool:
         """Return whether the clone lacks a part of its history."""
         return self.git("rev-parse", "--is-shallow-repository").strip() == "true"
+
+    def _is_cut(self) -> bool:
+        """Return whether the clone is known to lack a part of its history."""
+        try:
+            return self.is_shallow()
+        except FaultwatchError:
+            return False
 
     def _refuse_cut_history(self, commits: tuple[Revision, ...], start: str) -> None:
         if not self.is_shallow():

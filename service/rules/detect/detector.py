@@ -19,6 +19,8 @@ NEWEST = 36
 KINDS = ("count", "rate", "time", "ratio")
 SAME = 3
 """Points by which the position of the same change may differ between the two rules."""
+LARGER = 4
+"""How many times larger a change is than the known ones at its place, from which on it is another one."""
 LONG = 64
 """Points that the position of few changes is uncertain by."""
 _index = attrgetter("index")
@@ -164,7 +166,8 @@ class MergedChanges:
     def _is_known(self, change: LevelChange) -> bool:
         near = bisect_left(self._known, change.low - SAME - LONG, key=_index)
         until = bisect_left(self._known, change.high + SAME + LONG + 1, key=_index)
-        return any(_overlap(change, other) for other in (*self._known[near:until], *self._long))
+        same = [other for other in (*self._known[near:until], *self._long) if _overlap(change, other)]
+        return abs(change.after - change.before) <= LARGER * sum(abs(other.after - other.before) for other in same)
 
 
 def _is_same(last: LevelChange, newest: LevelChange, reach: int) -> bool:

@@ -24,6 +24,7 @@ NEAREST = (0.0, 5.0, 2.5, 1.4, 1.2)  # sigma: how far each of 1, 2, 3, 4 points 
 QUICK = 20  # runs in which no host wanders by two sigma unless they follow each other
 KNOWN = 64  # points that show whether they do
 HOPELESS = 0.5  # sigma: a smaller mean of three points or more is not followed further back
+FAR = 8.0  # sigma from which on a step is so large that a run at an eighth of it has not taken it
 SMALLEST = 2.2  # sigma: smallest mean of several points
 
 
@@ -77,6 +78,7 @@ def judge_newest(
             length = _with_older(recent, length, level)
             before = recent[max(0, n - length - REFERENCE) : n - length]
             level = median_of(before)
+        length = _without_older(recent, length, level, unit)
         runs = [*recent[n - length : n - 1], *(reruns or recent[-1:])]
         values = np.array([*recent[max(0, n - length - WINDOW) : n - length], *runs])
         split = len(values) - len(runs)
@@ -135,6 +137,17 @@ def _with_older(recent: Sequence[float], length: int, level: float) -> int:
     while begin > 1 and abs(recent[begin - 1] - after) < abs(recent[begin - 1] - level):
         begin -= 1
     return len(recent) - begin
+
+
+def _without_older(recent: Sequence[float], length: int, level: float, unit: float) -> int:
+    """Return how many of the newest points left the level: if they went far, not those of them that hardly did.
+
+    A stray just before a large step would otherwise belong to it.
+    """
+    after = median_of(recent[-length:])
+    while length > 1 and abs(after - level) >= FAR * unit and FAR * abs(recent[-length] - level) < abs(after - level):
+        length -= 1
+    return length
 
 
 def _agree(offsets: Sequence[float], inflation: float, reference: int) -> bool:

@@ -64,6 +64,9 @@ class RepeatingSeries:
         self._seen: set[Number] = set()  # values that strayed from the level
         self._distances: list[Number] = []  # how far each stray was from the level, in order
         self._shown: Counter[Number] = Counter()  # runs on the level with a sample of each other value
+        self._early: (
+            list[tuple[Number, Sequence[Number]]] | None
+        ) = []  # the first runs at this level, until it is known
         self._longest = 1  # samples of a point before the newest one
         self._newest: Sequence[Number] = ()
 
@@ -73,11 +76,43 @@ class RepeatingSeries:
             self._longest = max(self._longest, len(self._newest))
             self._newest = point
             self.points += 1
+            if self.points == 1:
+                self._level = value
             self._add(value, point)
 
     def _add(self, value: Number, point: Sequence[Number] = ()) -> None:
-        if self.points == 1:
-            self._level = value
+        begin = self._begin
+        if self._early is not None:
+            self._early.append((value, point))
+        self._judge(value, point)
+        if self._early is None or self._begin != begin:
+            return
+        level, times = Counter(value for value, _ in self._early).most_common(1)[0]
+        if self._at_level >= FIRST_ALONE or len(self._early) > LONG:
+            self._early = None
+        elif times >= FIRST_ALONE and 4 * self._at_level <= times and self._are_mixed(level):
+            self._start_anew(level)
+
+    def _are_mixed(self, other: Number) -> bool:
+        """Return whether one of the first runs at this level shows both the level and another value."""
+        return any({self._level, other} <= {value, *point} for value, point in self._early or ())
+
+    def _start_anew(self, level: Number) -> None:
+        """Judge the first runs at this level by the value that most of them have, as that one is the level."""
+        early, end = self._early or [], self.points
+        self._early = None
+        self._level, self._at_level, self._pending = level, 0, []
+        self._all_strayed -= self._strayed
+        self._strayed, self._clean = 0, self._begin
+        self._seen.clear()
+        self._distances.clear()
+        self._shown.clear()
+        for index, (value, point) in enumerate(early, self._begin + 1):
+            self.points = index
+            self._add(value, point)
+        self.points = end
+
+    def _judge(self, value: Number, point: Sequence[Number]) -> None:
         undecided = value != self._level and self._level in point
         if value == self._level or undecided:
             self._stray([*self._pending, value] if undecided else self._pending)
@@ -89,14 +124,17 @@ class RepeatingSeries:
         self._pending.append(value)
         size, strayed = self._comparable(), self._strays()
         if strayed > OFTEN * size:
-            plateau = self._new_plateau()
+            plateau, farther = self._new_plateau(), self._farther()
             if _is_change(plateau, self._level, size, 0, exact=False):
-                self._stray(self._pending[: -len(plateau)])
-                self._pending = plateau
-                self._confirm()
+                self._confirm_newest(len(plateau))
+            elif _is_change(farther, self._level, size, strayed, exact=False, far=0):
+                self._confirm_newest(len(farther))
         elif _is_change(self._pending, self._level, size, strayed, exact=self._is_exact(), far=self._far_strays()):
             self._confirm()
-        if self._at_level == 1 and self._pending[-FIRST_ALONE:] == [value] * FIRST_ALONE:
+        elif strayed and _is_change(farther := self._farther(), self._level, size, strayed, exact=False, far=0):
+            self._confirm_newest(len(farther))
+        alone = self._at_level == 1 and len(self._pending) == self.points - self._begin - 1
+        if alone and self._pending[-FIRST_ALONE:] == [value] * FIRST_ALONE:
             self._start_at(0)  # the first point was a stray, or a level that nothing repeats
         elif len(self._pending) > LONG:
             self._stray(self._pending)
@@ -152,6 +190,26 @@ class RepeatingSeries:
         known = value in self._seen or value in self._shown or value in earlier
         return [] if known or len(self._seen) >= MANY else self._pending[-size:]
 
+    def _farther(self) -> list[Number]:
+        """Return the newest pending runs that lie farther off the level, on one side, than any run before them."""
+        side = self._pending[-1] > self._level
+        reach = max(self._distances[-1:] + [abs(value - self._level) for value in self._shown], default=0)
+        distances = [abs(value - self._level) for value in self._pending]
+        size = 0
+        for value, distance in zip(reversed(self._pending), reversed(distances), strict=True):
+            if distance <= reach or (value > self._level) != side:
+                break
+            size += 1
+        while size and min(distances[-size:]) <= max(distances[:-size], default=0):
+            size -= 1
+        return self._pending[-size:] if size else []
+
+    def _confirm_newest(self, size: int) -> None:
+        """Turn so many of the newest pending runs into a change; those before them strayed."""
+        self._stray(self._pending[:-size])
+        self._pending = self._pending[-size:]
+        self._confirm()
+
     def _confirm(self) -> None:
         """Turn the pending runs into a change, and judge what follows its first repeated value anew."""
         first, strayed = _first_repeated(self._pending), self._strays()
@@ -161,13 +219,13 @@ class RepeatingSeries:
             if strayed
             else "every run repeats to the fault on both sides, so any change is a drift"
         )
-        self.confirmed.append(self._change(first, self._rule(), why))
+        self.confirmed.append(self._change(self._pending, self._rule(self._pending), why))
         self.exact += [change for change in self.confirmed[-1:] if change.rule == "exact"]
         self._start_at(first)
 
-    def _rule(self) -> str:
-        """Return the rule by which the pending runs are a change."""
-        repeats = _transitions(self._pending) <= len(self._pending) // 3
+    def _rule(self, runs: Sequence[Number]) -> str:
+        """Return the rule by which the newest runs are a change."""
+        repeats = _transitions(runs) <= len(runs) // 3
         return "exact" if repeats and self._strays() == 0 and self._is_exact() else "repeat"
 
     def _start_at(self, first: int) -> None:
@@ -179,6 +237,7 @@ class RepeatingSeries:
         self._distances.clear()
         self._shown.clear()
         self._begin = end - len(pending) + first
+        self._early = [(pending[first], ())]
         if first:  # what was measured between the levels repeats neither
             self._all_strayed += first
             self._clean = self._begin
@@ -187,12 +246,11 @@ class RepeatingSeries:
             self._add(value)
         self.points = end
 
-    def _change(self, first: int, rule: str, why: str, *, unsure: bool = False) -> LevelChange:
-        """Return the change to the value of the pending run with index ``first``."""
-        low = self.points - len(self._pending)
-        after = self._pending[first]
-        evidence = f"{format_change(self._level, after)}: {why}"
-        return LevelChange(low + first, self._level, after, low, low + first, rule, evidence, wants_rerun=unsure)
+    def _change(self, runs: Sequence[Number], rule: str, why: str, *, unsure: bool = False) -> LevelChange:
+        """Return the change to the first repeated value of the newest runs."""
+        low, first = self.points - len(runs), _first_repeated(runs)
+        evidence = f"{format_change(self._level, runs[first])}: {why}"
+        return LevelChange(low + first, self._level, runs[first], low, low + first, rule, evidence, wants_rerun=unsure)
 
     def measurements(self) -> list[Number]:
         """Return all measurements of the newest point if it was measured again; otherwise none.
@@ -211,26 +269,25 @@ class RepeatingSeries:
         again = self.measurements()
         if 2 * sum(value == self._level for value in again) >= max(1, len(again)):
             return list(self.confirmed)
-        pending = [*self._pending[:-1], *again] if again else self._pending
-        points, strayed = self._comparable() + len(pending) - len(self._pending), self._strays()
-        chance = log_choose(strayed + len(pending), len(pending)) - log_choose(points, len(pending))
-        if strayed and chance > SUSPECT:
-            return list(self.confirmed)
-        sure = self._level not in again and _is_change(
-            pending, self._level, points, strayed, exact=self._is_exact(), far=self._far_strays()
-        )
-        if sure:
-            rule, why = self._rule(), f"{len(pending)} measurements agree off a level that repeats"
-            return [*self.confirmed, self._change(_first_repeated(self._pending), rule, why)]
-        return [*self.confirmed, *self._suspicions()]
+        strayed, suspected = self._strays(), list[LevelChange]()
+        for runs, far in ((self._pending, self._far_strays()), (self._farther(), 0)):
+            measured = [*runs[:-1], *again] if again else runs
+            points = self._comparable() + len(measured) - len(runs)
+            exact = self._is_exact() and runs is self._pending
+            if self._level not in again and _is_change(measured, self._level, points, strayed, exact=exact, far=far):
+                why = f"{len(measured)} measurements agree off a level that repeats"
+                return [*self.confirmed, self._change(runs, self._rule(runs), why)]
+            if runs and (not strayed or _chance(len(measured), points, strayed, far) <= SUSPECT):
+                suspected = suspected or self._suspicions(runs)
+        return [*self.confirmed, *suspected]
 
-    def _suspicions(self) -> list[LevelChange]:
-        """Return the changes that the pending runs show if none of them strayed."""
+    def _suspicions(self, runs: Sequence[Number]) -> list[LevelChange]:
+        """Return the changes that the newest runs show if none of them strayed."""
         why = "the previous level repeats; more runs of this revision can decide"
         if self._strays():
-            return [self._change(_first_repeated(self._pending), "repeat", why, unsure=True)]
-        level, start, suspicions = self._level, self.points - len(self._pending), []
-        for index, value in enumerate(self._pending, start):
+            return [self._change(runs, "repeat", why, unsure=True)]
+        level, start, suspicions = self._level, self.points - len(runs), []
+        for index, value in enumerate(runs, start):
             if value != level:
                 evidence = f"{format_change(level, value)}: {why}"
                 suspicions.append(LevelChange(index, level, value, index, index, "exact", evidence, wants_rerun=True))
@@ -250,6 +307,15 @@ def _first_repeated(values: Sequence[Number]) -> int:
     return values.index(Counter(values).most_common(1)[0][0])
 
 
+def _chance(size: int, points: int, strayed: int, far: int | None) -> float:
+    """Return the logarithm of the probability that as many newest runs of all points are strays; see _is_change."""
+    orders = log_choose(points, size)
+    chance = log_choose(strayed + size, size) - orders
+    if far is not None and far < strayed:
+        chance = min(chance, TWO_QUESTIONS + log_choose(far + size, size) - orders)
+    return chance
+
+
 def _is_change(
     pending: Sequence[Number], level: Number, points: int, strayed: int, *, exact: bool, far: int | None = None
 ) -> bool:
@@ -265,10 +331,7 @@ def _is_change(
     size = len(pending)
     if size < SHORTEST:
         return False
-    orders = log_choose(points, size)
-    chance = log_choose(strayed + size, size) - orders
-    if far is not None and far < strayed:
-        chance = min(chance, TWO_QUESTIONS + log_choose(far + size, size) - orders)
+    chance = _chance(size, points, strayed, far)
     if _transitions(pending) <= size // 3:
         return chance <= (-PROVEN if exact and strayed == 0 else RARE)
     return chance <= RARE and (min(pending) > level or max(pending) < level)

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from runner.host.lock import HostTurn
-from tests.runner.commands import command_line, faultwatch, git, make_history, served, variables
+from tests.runner.commands import WORKLOAD, command_line, faultwatch, git, make_history, served, variables
 
 LINK = f"160000,{'1' * 40},deps/library"
 GONE = "repo has no commit 'gone'"
 LACKS = "repo cannot be checked out: this clone lacks the submodule deps/library at 111111111111"
+POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 7\n"
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +28,19 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         git(repo, "update-index", "--add", "--cacheinfo", LINK)
         git(repo, "add", ".gitmodules")
         git(repo, "commit", "--quiet", "--message", f"Linked {number}")
+    git(repo, "checkout", "--quiet", "-f", "-b", "pointing", "main")
+    (repo / ".gitattributes").write_text("data/*.bin filter=lfs diff=lfs merge=lfs -text\n")
+    (repo / "data").mkdir()
+    (repo / "data" / "big.bin").write_text(POINTER)
+    (repo / "pointer.txt").write_text(POINTER)
+    git(repo, "-c", "filter.lfs.clean=cat", "-c", "filter.lfs.process=", "add", ".")
+    git(repo, "commit", "--quiet", "--message", "Keep data in Git LFS")
+    git(repo, "checkout", "--quiet", "-f", "-b", "torn", "main")
+    (repo / "torn.txt").write_text("This will be gone.\n")
+    git(repo, "add", ".")
+    git(repo, "commit", "--quiet", "--message", "Tear")
+    name = git(repo, "rev-parse", "HEAD:torn.txt")
+    (repo / ".git" / "objects" / name[:2] / name[2:]).unlink()
     git(repo, "checkout", "--quiet", "-f", "main")
     lock = folder / "lock"
     lock.touch()
@@ -66,6 +80,48 @@ def test_a_mistyped_revision_and_a_missing_submodule_are_refused_at_once(words: 
     lacks = said(place, *(word.format("linked") for word in words))
     assert LACKS in lacks
     assert "incomplete = true" in lacks
+
+
+@pytest.mark.parametrize("words", [OF_ONE[0], OF_A_RANGE[0], OF_A_RANGE[2]], ids=" ".join)
+def test_content_that_git_lfs_keeps_and_files_that_the_clone_lacks_are_refused_at_once(
+    words: tuple[str, ...], place: Path
+) -> None:
+    pointing = said(place, *(word.format("pointing") for word in words))
+    assert "this clone lacks the content of data/big.bin, which Git LFS keeps" in pointing
+    assert "run `git lfs fetch --all`" in pointing.splitlines()[-1]
+    torn = said(place, *(word.format("torn") for word in words))
+    assert "this clone lacks the file torn.txt" in torn
+    assert "`git fetch --refetch`" in torn.splitlines()[-1]
+
+
+def test_a_repository_that_lacks_a_part_is_not_adopted_only_after_a_wait(place: Path) -> None:
+    whole = place / "adopted"
+    git(place, "clone", "--quiet", "--no-checkout", "--branch=pointing", str(place / "repo"), str(whole))
+    git(whole, "config", "filter.lfs.required", "false")
+    lacks = "lacks the content of data/big.bin"
+    assert lacks in said(place, "init", "--yes", "--repo", "adopted", "--build", "make", "--run", "true")
+    (whole / "workload.toml").write_text(WORKLOAD)
+    assert lacks in said(place, "init", "--yes", "adopted")
+
+
+def test_a_partial_clone_that_cannot_reach_its_remote_is_told_how_to_complete_it(place: Path) -> None:
+    partial = place / "partial"
+    git(place / "repo", "config", "uploadpack.allowFilter", "true")
+    address = (place / "repo").as_uri()
+    options = ("--quiet", "--no-checkout", "--filter=blob:none", "--no-local", "--single-branch", "--branch=main")
+    git(place, "clone", *options, address, str(partial))
+    git(partial, "remote", "set-url", "origin", (place / "gone").as_uri())
+    messages = said(place, "measure", str(place / "repo"), "--repo", str(partial), "--committed-only")
+    assert "from promisor remote" in messages
+    assert "clone the project anew without --filter" in messages.splitlines()[-1]
+
+
+def test_a_shallow_clone_is_told_how_to_get_older_commits(place: Path) -> None:
+    shallow = place / "shallow"
+    git(place, "clone", "--quiet", "--depth=1", "--branch=main", (place / "repo").as_uri(), str(shallow))
+    messages = said(place, "measure", str(shallow), "--revision", "HEAD~1")
+    assert "has no commit 'HEAD~1'" in messages
+    assert "git fetch --unshallow" in messages
 
 
 def test_a_history_that_is_whole_somewhere_waits_to_be_measured(place: Path) -> None:

@@ -1,5 +1,8 @@
 """Counts that repeat to the fault: one fault more is a drift, on one run."""
 
+import random
+import statistics
+
 import pytest
 
 from service.rules.detect import find_level_changes
@@ -88,3 +91,44 @@ def test_a_run_that_was_off_by_one_does_not_excuse_a_step_of_thousands() -> None
     # Once a run had gone as far, as many runs may go there by chance.
     (change,) = find_level_changes([*(4000 if count == 339 else count for count in before), *[3338, 3339] * 5, 3338])
     assert change.wants_rerun
+
+
+def modes(rng: random.Random) -> tuple[list[int], list[float]]:
+    """Counts of a program with some exact modes, and how often each occurs."""
+    counts = sorted(rng.sample(range(332, 345), rng.choice([1, 2, 3, 4])))
+    return counts, [rng.random() ** 2 + 0.01 for _ in counts]
+
+
+def test_a_large_step_is_never_unnoticed_whatever_modes_a_count_has() -> None:
+    certain = 0
+    for seed in range(600):
+        rng = random.Random(seed)
+        counts, often = modes(rng)
+        before, after = rng.choice([(11, 11), (8, 14), (15, 7)])
+        samples = [
+            [count + 3000 * (place >= before) for count in rng.choices(counts, often, k=rng.choice([1, 3, 5, 8]))]
+            for place in range(before + after)
+        ]
+        changes = find_level_changes([statistics.median_low(run) for run in samples], samples=samples)
+        shown = [change for change in changes if change.low <= before <= change.high and change.after > 3000]
+        assert shown, (seed, samples)
+        certain += not shown[-1].wants_rerun
+    assert certain >= 570
+
+
+def test_a_first_run_in_a_rare_mode_does_not_hide_a_step() -> None:
+    first = [[344, 340, 344]]
+    samples = first + [[340, 344, 340], [340, 340, 340], [340, 340, 344]] * 4 + [[640, 640, 644]] * 11
+    (change,) = find_level_changes([statistics.median_low(run) for run in samples], samples=samples)
+    assert (change.low, change.before, change.after, change.wants_rerun) == (13, 340, 640, False)
+
+
+def test_a_stray_just_before_a_large_step_does_not_belong_to_it() -> None:
+    before = [336, 336, 336, 336, 336, 338, 336, 338, 336, 336, 336, 338, 338, 338, 340]
+    (change,) = find_level_changes([*before, 3338, 3340, 3340, 3340, 3340, 3340, 3338])
+    assert change.index == 15
+
+
+def test_a_small_exact_change_does_not_hide_a_large_one_just_after_it() -> None:
+    changes = find_level_changes([339, *[334] * 8, 333, 333, *[3334, 3334, 3334, 3333, 3334, 3333, 3333, 3333, 3334]])
+    assert any(change.low <= 11 <= change.high and change.after > 3000 for change in changes)
