@@ -38,6 +38,8 @@ def what_to_do(event: EventSummary, *, can_be_confirmed: bool = True) -> str:
         return ""
     if event.certainty is Certainty.PROVISIONAL:
         return "Wait: further runs decide" if can_be_confirmed else "In doubt for good: decide, or dismiss it"
+    if event.only_builds is not None:
+        return "Nothing: builds of the same commits differ as much"
     if event.cause is Cause.UNKNOWN:
         return "Check the host"
     in_doubt = event.certainty is Certainty.RANGE and (event.n_candidates > 1 or not event.candidates_known)
