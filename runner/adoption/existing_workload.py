@@ -4,8 +4,9 @@ from pathlib import Path
 
 from runner.errors import FaultwatchError
 from runner.subject.repository import Repository
+from runner.subject.workload_files import workload_files
+from runner.workload import WORKLOAD_FILE
 
-WORKLOAD_FILE = "workload.toml"
 _NAMED = 3
 """The most files that a message names."""
 
@@ -42,9 +43,7 @@ def workload_place(repository: Repository, top: Path, named: str | None) -> Path
         return file
     if (top / WORKLOAD_FILE).exists():
         return top / WORKLOAD_FILE
-    listed = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", f":(top,glob)**/{WORKLOAD_FILE}")
-    found = sorted(filter(None, repository.git(*listed).split("\0")))
-    files = [top / name for name in found if (top / name).is_file()]
+    files = workload_files(repository)
     if len(files) > 1:
         names = ", ".join(str(file.relative_to(top)) for file in files[:_NAMED])
         more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""

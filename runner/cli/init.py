@@ -15,6 +15,7 @@ from runner.cli.terminal import say
 from runner.cli.workbench import host_turn, prepare_workbench
 from runner.errors import FaultwatchError
 from runner.settings import load_settings
+from runner.workload import WORKLOAD_FILE
 
 if TYPE_CHECKING:
     from runner.adoption.ci_files import Ci, CiFile
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from runner.subject.repository import Repository
     from runner.workload import Workload
 
-WORKLOAD_FILE = "workload.toml"
 _WORK = (
     "Change `command` in [run] of workload.toml to the work that users wait for; `faultwatch measure` counts it, with "
     "the same build"

@@ -10,11 +10,9 @@ from runner.settings import Settings
 from runner.subject.registry import find_subject
 from runner.subject.repository import Repository, open_repository
 from runner.subject.shipped_workloads import shipped_repository
-from runner.workload import Workload, load_workload
+from runner.subject.workload_files import workload_files
+from runner.workload import WORKLOAD_FILE, Workload, load_workload
 from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload, is_path, shipped_names
-
-_MOST_FILES = 100
-"""Workload files of a repository among which a name is looked for."""
 
 
 def workload_and_repository(
@@ -72,17 +70,13 @@ def _workloads(name: str, repository: Repository, settings: Settings) -> Iterato
 
 def _workload_files(name: str, repository: Repository, settings: Settings) -> Iterator[Path]:
     """Yield the files to look at: that at the top first, then where this host measured it, then other folders."""
-    top = repository.path / "workload.toml"
+    top = repository.path / WORKLOAD_FILE
     if top.is_file():
         yield top
     registered = find_subject(settings, repository.name).workloads.get(name)
     if registered and Path(registered).is_file():
         yield Path(registered)
-    try:
-        tracked = repository.git("ls-files", "-z", "--", "*/workload.toml").split("\0")
-    except FaultwatchError:  # A clone of an address has no files beside its history.
-        return
-    yield from (repository.path / file for file in tracked[:_MOST_FILES] if file)
+    yield from workload_files(repository)
 
 
 def _current_repository(settings: Settings) -> Repository | None:
@@ -93,15 +87,15 @@ def _current_repository(settings: Settings) -> Repository | None:
 
 
 def _own_workload(folder: Path, settings: Settings) -> str:
-    file = folder / "workload.toml"
+    file = folder / WORKLOAD_FILE
     if file.exists():
         return str(file)
     repository = None
     with suppress(FaultwatchError):
         repository = open_repository(str(folder), settings.clones, named=False)
-    below = sorted(_workload_files("", repository, settings)) if repository else []
-    remedy = f"name one, such as {below[0]}" if below else "name a WORKLOAD, or write one with `faultwatch init`"
-    raise FaultwatchError(f"{folder} has no workload.toml", remedy)
+    found = workload_files(repository) if repository else []
+    remedy = f"name one, such as {found[0]}" if found else "name a WORKLOAD, or write one with `faultwatch init`"
+    raise FaultwatchError(f"{folder} has no {WORKLOAD_FILE}", remedy)
 
 
 def _repository_of(workload: Workload, settings: Settings) -> Repository:

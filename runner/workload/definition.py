@@ -58,6 +58,8 @@ def _only_counters(events: tuple[str, ...]) -> tuple[str, ...]:
     return events
 
 
+WORKLOAD_FILE = "workload.toml"
+"""The name of a workload file, unless its path is named."""
 PAGE_CACHE_STATES = ("host", "cold")
 OWN_FOLDER = "{workload}"
 """Placeholder of the workload's folder, in ``[build]`` and ``[run]``."""
@@ -265,7 +267,7 @@ def load_workload(path: Path) -> Workload:
     FaultwatchError
         The file is missing, is not TOML, or is not valid; the message names the file, the key and the mistake.
     """
-    file = path / "workload.toml" if path.is_dir() else path
+    file = path / WORKLOAD_FILE if path.is_dir() else path
     document = read_toml(
         file, "workload file", "name a workload.toml, its folder, or one that `faultwatch workloads` lists"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from runner.contract.metrics import CATALOGUE
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
-from runner.workload.definition import Workload, load_workload
+from runner.workload.definition import WORKLOAD_FILE, Workload, load_workload
 from runner.workload.matrix import cases
 
 SHIPPED_WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
@@ -20,7 +20,7 @@ def find_workload(name: str) -> Workload:
     """Load a workload by the path of its file or folder, or by the name of a shipped one."""
     if not is_path(name):
         shipped = SHIPPED_WORKLOADS / name
-        if (shipped / "workload.toml").exists():
+        if (shipped / WORKLOAD_FILE).exists():
             return load_workload(shipped)
         if not Path(name).exists():
             raise FaultwatchError(
@@ -37,7 +37,7 @@ def is_path(name: str) -> bool:
     A folder or a program that happens to be called like a workload is none.
     """
     path = Path(name)
-    return "/" in name or (path / "workload.toml").exists() or (path.is_file() and path.suffix == ".toml")
+    return "/" in name or (path / WORKLOAD_FILE).exists() or (path.is_file() and path.suffix == ".toml")
 
 
 def is_workload(name: str) -> bool:
@@ -47,7 +47,7 @@ def is_workload(name: str) -> bool:
 
 def shipped_names() -> list[str]:
     """Return the names of the shipped workloads."""
-    return sorted(file.parent.name for file in SHIPPED_WORKLOADS.glob("*/workload.toml"))
+    return sorted(file.parent.name for file in SHIPPED_WORKLOADS.glob(f"*/{WORKLOAD_FILE}"))
 
 
 def check_metric(workload: Workload, name: str) -> None:

@@ -41,6 +41,11 @@ def judge(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofSta
     return ProofState.FAILS, f"{sentence} {verdict.sentence}"
 
 
+def is_of_builds(name: str, comparison: Comparison) -> bool:
+    """Return whether a metric differs only as further builds of the same commits do."""
+    return any(verdict.metric == name and verdict.although == "other builds" for verdict in comparison.metrics)
+
+
 def with_levels(culprit: Culprit, name: str, comparison: Comparison) -> Culprit:
     """Return a proven culprit with the levels of its proof, which its proof's runs show.
 
@@ -109,7 +114,9 @@ def next_proof(
     if not unproven:
         tried = [culprit for culprit in answer.culprits if culprit.proof]
         if not any(culprit.proof.state is ProofState.STANDS for culprit in tried if culprit.proof) and tried:
-            return not_proven(question, observations, _why_unproven(tried))
+            refused = not_proven(question, observations, _why_unproven(tried))
+            only_builds = all(culprit.proof.only_builds for culprit in tried if culprit.proof)
+            return refused.model_copy(update={"only_builds": only_builds})
         failed = {culprit.commit for culprit in tried if culprit.proof and culprit.proof.state is ProofState.FAILS}
         return Found(culprits=tuple(culprit for culprit in answer.culprits if culprit.commit not in failed))
     free = [culprit for culprit in unproven if culprit.commit not in pending]
