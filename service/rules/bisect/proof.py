@@ -27,10 +27,8 @@ def judge(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofSta
     verdict = next((verdict for verdict in comparison.metrics if verdict.metric == name), None)
     if verdict is None:
         return ProofState.OPEN, f"{name} was not measured."
-    if verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.change is None:
+    if verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.change is None or verdict.wants_other_build:
         return ProofState.OPEN, verdict.sentence
-    if verdict.wants_other_build:
-        return ProofState.OPEN, f"{verdict.sentence} Other builds of the two commits may differ as much."
     own_change = verdict.change - culprit.brought
     if _differs(verdict, culprit) and own_change and (own_change > 0) == (culprit.after > culprit.before):
         return ProofState.STANDS, verdict.sentence
