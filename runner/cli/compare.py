@@ -10,6 +10,7 @@ import click
 
 from runner.cli.activity import Activity, activity
 from runner.cli.arguments import ends_of, workload_and_range
+from runner.cli.formatting import count_of
 from runner.cli.options import (
     again_option,
     choice_options,
@@ -207,6 +208,9 @@ class _Session:
         """Let the service decide, and show how many executions it still needs."""
         decision = self.service.compare(request)
         more = min(decision.more, self.pairs.most - len(request.head.samples))
+        if more > 0:
+            # Else the time that is left would seem to grow for no reason.
+            self.shown(f"{self.title}, not decided after {count_of(len(request.head.samples), 'pair')}")
         self.shown.remain(max(0, more) * (1 if request.base_stored else 2) + self.later)
         return decision
 

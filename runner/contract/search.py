@@ -69,6 +69,8 @@ class Proof(Strict):
 
     state: ProofState
     sentence: str
+    only_builds: bool = False
+    """Whether it fails because further builds of the two commits differ as much as they do."""
     parent_run: UUID
     run: UUID
 
@@ -132,6 +134,8 @@ class NothingToFind(Strict):
 
     kind: Literal["refused"] = "refused"
     sentence: str
+    only_builds: bool = False
+    """Whether what differs is only builds: further builds of the same commits differ as much."""
 
 
 Answer = Measure | Prove | Wait | Found | NothingToFind

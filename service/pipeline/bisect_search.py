@@ -179,5 +179,11 @@ def _proven(session: Session, name: str, question: Question, culprit: Culprit, s
     request = ComparisonRequest(base=base, head=head, precision={name: smallest} if smallest else {})
     comparison = in_turns.decide(request)
     shown, sentence = proof.judge(culprit, name, comparison)
-    measured = Proof(state=shown, sentence=sentence, parent_run=base.run_id, run=head.run_id)
+    measured = Proof(
+        state=shown,
+        sentence=sentence,
+        only_builds=proof.is_of_builds(name, comparison),
+        parent_run=base.run_id,
+        run=head.run_id,
+    )
     return proof.with_levels(culprit.model_copy(update={"proof": measured}), name, comparison)

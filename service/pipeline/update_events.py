@@ -85,7 +85,8 @@ def _rank(event: Event, drifts: Sequence[Drift]) -> None:
     event.direction = headline.leading_drift(drifts).direction
     event.certainty, event.size, event.price = terms.certainty, terms.size, terms.price
     event.importance = importance.importance(terms)
-    event.below_floor = importance.is_below_floor(drifts, terms.certainty)
+    only_builds = bool(event.document.get("only_builds"))
+    event.below_floor = only_builds or importance.is_below_floor(drifts, terms.certainty)
 
 
 def refresh_culprits(session: Session, subject: str, drift_id: str, now: datetime) -> None:

@@ -369,6 +369,8 @@ class EventSummary(View):
     """The commits that a bisect has proven to have caused it; empty where none has."""
     bisect: int | None = None
     """The job that proved them."""
+    only_builds: int | None = None
+    """The job that showed that only builds differ: further builds of the same commits do as much."""
     author: str = ""
     """Author of the commit that caused it; empty unless a bisect has proven one, or only one can have and the change is
     a fact."""

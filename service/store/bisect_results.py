@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract.job import Job as JobView
 from runner.contract.job import State
-from runner.contract.search import Found, Search
+from runner.contract.search import Found, NothingToFind, Search
 from service.rules.events.narrowing import BisectResult
 from service.rules.jobs.automatic_acts import SERVICE
 from service.rules.jobs.drifts_to_bisect import OrderedBisect
@@ -66,8 +66,12 @@ def by_event(session: Session, subject: str) -> Mapping[str, BisectResult]:
     found: dict[str, BisectResult] = {}
     for job in session.scalars(query):
         search = result(job)
-        if search is not None and isinstance(search.answer, Found) and job.question.get("drift"):
+        if search is None or not job.question.get("drift"):
+            continue
+        if isinstance(search.answer, Found):
             found[job.question["drift"]] = BisectResult(job.id, search.answer.culprits)
+        elif isinstance(search.answer, NothingToFind) and search.answer.only_builds:
+            found[job.question["drift"]] = BisectResult(job.id, (), only_builds=True)
     of_subject = select(Event.id).join(Subject, Event.subject_id == Subject.id).where(Subject.name == subject)
     own = set(session.scalars(of_subject)) if found else set()
     events = event_drifts.events_of(session, sorted(found))

@@ -6,14 +6,14 @@ import json
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import false, func, select
 from sqlalchemy.orm import Session
 
 from runner.contract.night import NightCell, NightDigest, NightDrift, NightPart
 from service.rules.nightly_digest import CaseRun, make_digest, merge_cells
 from service.schemas.history import Cause, Drift
 from service.store import shared_rows
-from service.store.models import Case, DriftRow, Host, Night, Revision, Run, Series, Subject
+from service.store.models import Case, DriftRow, Event, Host, Night, Revision, Run, Series, Subject
 
 
 def store(session: Session, name: str, part: NightPart, owner: str | None, now: datetime) -> None:
@@ -66,7 +66,7 @@ def _found(session: Session, cell: NightCell) -> dict[int, CaseRun]:
 
 
 def _drifts(session: Session, cells: tuple[NightCell, ...]) -> list[NightDrift]:
-    """Return the drifts of the cells' series that begin at the revision of the night."""
+    """Return the drifts of the cells' series that begin at the revision of the night, but none below the floor."""
     drifts: dict[str, NightDrift] = {}
     for cell in cells:
         keys = {shared_rows.case_key(case) for case in cell.cases}
@@ -77,7 +77,9 @@ def _drifts(session: Session, cells: tuple[NightCell, ...]) -> list[NightDrift]:
             .join(Series.host)
             .join(Series.case)
             .join(Revision, (Revision.subject_id == Subject.id) & (Revision.position == DriftRow.position))
+            .join(Event, Event.id == DriftRow.event_id, isouter=True)
             .where(Subject.name == cell.subject, Host.name == cell.host, Revision.commit == cell.revision)
+            .where(func.coalesce(Event.below_floor, false()).is_(false()))
             .order_by(DriftRow.id)
         )
         for key, document in rows:

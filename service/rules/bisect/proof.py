@@ -27,10 +27,8 @@ def judge(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofSta
     verdict = next((verdict for verdict in comparison.metrics if verdict.metric == name), None)
     if verdict is None:
         return ProofState.OPEN, f"{name} was not measured."
-    if verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.change is None:
+    if verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.change is None or verdict.wants_other_build:
         return ProofState.OPEN, verdict.sentence
-    if verdict.wants_other_build:
-        return ProofState.OPEN, f"{verdict.sentence} Other builds of the two commits may differ as much."
     own_change = verdict.change - culprit.brought
     if _differs(verdict, culprit) and own_change and (own_change > 0) == (culprit.after > culprit.before):
         return ProofState.STANDS, verdict.sentence
@@ -39,6 +37,11 @@ def judge(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofSta
     before, after = quantity(culprit.before, unit, culprit.after), quantity(culprit.after, unit, culprit.before)
     sentence = f"The search measured {before} before and {after} after, but interleaved {result}."
     return ProofState.FAILS, f"{sentence} {verdict.sentence}"
+
+
+def is_of_builds(name: str, comparison: Comparison) -> bool:
+    """Return whether a metric differs only as further builds of the same commits do."""
+    return any(verdict.metric == name and verdict.although == "other builds" for verdict in comparison.metrics)
 
 
 def with_levels(culprit: Culprit, name: str, comparison: Comparison) -> Culprit:
@@ -109,7 +112,9 @@ def next_proof(
     if not unproven:
         tried = [culprit for culprit in answer.culprits if culprit.proof]
         if not any(culprit.proof.state is ProofState.STANDS for culprit in tried if culprit.proof) and tried:
-            return not_proven(question, observations, _why_unproven(tried))
+            refused = not_proven(question, observations, _why_unproven(tried))
+            only_builds = all(culprit.proof.only_builds for culprit in tried if culprit.proof)
+            return refused.model_copy(update={"only_builds": only_builds})
         failed = {culprit.commit for culprit in tried if culprit.proof and culprit.proof.state is ProofState.FAILS}
         return Found(culprits=tuple(culprit for culprit in answer.culprits if culprit.commit not in failed))
     free = [culprit for culprit in unproven if culprit.commit not in pending]

@@ -32,7 +32,8 @@ def by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -> Metri
         )
     others = min(len(before), len(after)) - 1
     if others < OTHER_BUILDS:
-        return verdict.model_copy(update={"wants_other_build": True})
+        sentence = f"{verdict.sentence} Further builds of both revisions have to show it, too."
+        return verdict.model_copy(update={"wants_other_build": True, "sentence": sentence})
     sentence = f"{verdict.sentence} {others} further builds of each revision show it as well."
     return verdict.model_copy(update={"sentence": sentence})
 

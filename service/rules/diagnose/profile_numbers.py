@@ -164,7 +164,7 @@ class Facts:
         if not sums:
             return ()
         ((function, faults),) = sums.most_common(1)
-        return (f"{faults:,} of the faults are in {shortened(function)}{self._call_path()}",)
+        return (f"{faults:,} of the faults are in {shortened(function)}{self._call_path(function)}",)
 
     def lines(self) -> tuple[str, ...]:
         """Return the facts as lines of text."""
@@ -195,7 +195,7 @@ class Facts:
         ratio = self.anatomy.refault_ratio
         return f" ({number(ratio)} each)" if ratio else ""
 
-    def _call_path(self) -> str:
+    def _call_path(self, function: str) -> str:
         """Describe the heaviest stack: the program's own innermost line, and the innermost functions."""
         stacks = self.profile.faults.stacks if self.profile.faults else ()
         if not stacks:
@@ -203,6 +203,8 @@ class Facts:
         frames = [self.profile.frames[place] for place in stacks[0].frames]
         own = own_line(frames)
         line = f", called in {own}" if own else ""
+        if own.startswith(here := f"{shortened(function)} at "):
+            line = f", at {own.removeprefix(here)}"
         return f"{line} ({' ← '.join(shortened(frame.function) for frame in reversed(frames[-4:]))})"
 
 

@@ -38,8 +38,8 @@ def what_to_do(event: EventSummary, *, can_be_confirmed: bool = True) -> str:
         return ""
     if event.certainty is Certainty.PROVISIONAL:
         return "Wait: further runs decide" if can_be_confirmed else "In doubt for good: decide, or dismiss it"
-    if event.cause is Cause.UNKNOWN:
-        return "Check the host"
+    if event.only_builds is not None or event.cause is Cause.UNKNOWN:
+        return "Check the host" if event.only_builds is None else "Nothing: builds of the same commits differ as much"
     in_doubt = event.certainty is Certainty.RANGE and (event.n_candidates > 1 or not event.candidates_known)
     if in_doubt and event.state is not State.ACKNOWLEDGED:
         return f"Find the commit among {event.n_candidates:,}" if event.candidates_known else "Find the commit"

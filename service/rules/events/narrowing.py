@@ -13,10 +13,17 @@ from service.text.candidates import name_candidates, name_culprits
 
 @dataclass(frozen=True, slots=True)
 class BisectResult:
-    """The culprits that a job has found."""
+    """What a job has found.
+
+    Attributes
+    ----------
+    only_builds
+        Whether it found no culprit, because builds of the same commits differ as much as the commits do.
+    """
 
     job: int
     culprits: tuple[Culprit, ...]
+    only_builds: bool = False
 
     @property
     def proven(self) -> bool:
@@ -26,7 +33,7 @@ class BisectResult:
 
 
 def narrow(document: Mapping[str, Any], result: BisectResult | None) -> dict[str, Any]:
-    """Return the description of an event with the commits that a bisect has proven.
+    """Return the description of an event with the commits that a bisect has proven, or that only builds differ.
 
     Commits that are not among the candidates of the event explain something else, so they change nothing.
 
@@ -37,6 +44,9 @@ def narrow(document: Mapping[str, Any], result: BisectResult | None) -> dict[str
     """
     described = dict(document)
     known = {entry["commit"]: Candidate.model_validate(entry) for entry in document.get("candidates", ())}
+    described.pop("only_builds", None)
+    if result is not None and result.only_builds:
+        return described | {"only_builds": result.job}
     if result is None or not result.proven:
         return described
     commits = list(dict.fromkeys(commit for culprit in result.culprits for commit in culprit.candidates))

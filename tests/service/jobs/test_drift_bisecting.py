@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 from runner.contract import Report
 from runner.contract.job import Backend, Job, JobOrder
 from runner.contract.report import IMPORT_FORMAT
-from runner.contract.search import Culprit, Found, Proof, ProofState, Search
+from runner.contract.search import Culprit, Found, NothingToFind, Proof, ProofState, Search
 from service.jobs.drift_bisecting import DriftBisector
 from service.jobs.extension import scheduler
 from service.notify.message import write
@@ -93,10 +93,14 @@ def work(app: APIFlask) -> None:
 
 def end(client: FlaskClient, job: dict[str, Any], commit: str) -> None:
     """Carry out a bisect that names a commit, proven."""
-    lease = client.post(f"/api/v1/jobs/{job['id']}/claim", json={"host": "lab-1"}).json["lease"]
     proof = Proof(state=ProofState.STANDS, sentence="", parent_run=uuid.uuid4(), run=uuid.uuid4())
     culprit = Culprit(commit=commit, parent=commit, before=1, after=2, candidates=(commit,), proof=proof)
-    search = Search(commits=3, known=4, answer=Found(culprits=(culprit,)))
+    end_with(client, job, Found(culprits=(culprit,)))
+
+
+def end_with(client: FlaskClient, job: dict[str, Any], answer: Found | NothingToFind) -> None:
+    lease = client.post(f"/api/v1/jobs/{job['id']}/claim", json={"host": "lab-1"}).json["lease"]
+    search = Search(commits=3, known=4, answer=answer)
     body = {"lease": lease, "outcome": "done", "sentence": "found", "result": search.model_dump(mode="json")}
     assert client.post(f"/api/v1/jobs/{job['id']}/finish", json=body).status_code == 200
 
@@ -170,6 +174,20 @@ def test_the_service_orders_it_once_and_the_result_names_the_commit(app: APIFlas
     history.send(client, [late])
     client.get("/api/v1/drifts")
     assert event(client)["blamed"] == history.TITLES[GAP[1]]
+
+
+def test_an_event_of_builds_that_differ_by_themselves_is_folded(app: APIFlask, client: FlaskClient) -> None:
+    choose(client, "do")
+    work(app)
+    (job,) = bisects(client)
+    assert not event(client)["below_floor"]
+    refused = NothingToFind(sentence="Not proven: builds of one revision differ as much.", only_builds=True)
+    end_with(client, job, refused)
+    found = event(client)
+    assert (found["below_floor"], found["culprits"]) == (True, [])
+    assert "builds of the same commit differ as much" in read(client, f"/events/{found['id']}")
+    work(app)
+    assert len(bisects(client)) == 1
 
 
 def test_a_failed_bisect_is_not_ordered_again(app: APIFlask, client: FlaskClient) -> None:

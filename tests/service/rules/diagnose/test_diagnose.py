@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.contract.diagnosis import DiagnosisRequest, Finding
-from runner.contract.profile import Memory, Profile, StackKind, Touch
+from runner.contract.profile import Frame, Memory, Profile, StackKind, Touch
 from service.rules.diagnose.diagnosis import RULES, diagnose
 from service.rules.diagnose.profile_numbers import Facts
 from service.rules.diagnose.rule import LEAST_PRICE
@@ -380,3 +380,26 @@ def _check_stories(made: Profile, before: Profile | None, found: Sequence[Findin
                 assert before is not None
             case _:
                 raise AssertionError(finding.rule)
+
+
+def test_the_evidence_names_the_line_of_the_project_that_the_faults_came_through() -> None:
+    template = "std::vector<std::basic_string<char, std::char_traits<char>, std::allocator<char> > >::_M_realloc_insert"
+    frames = (
+        Frame(function="main", module="/builds/a/program", file="src/main.cc", line=3),
+        Frame(function="Index::Add", module="/builds/a/program", file="src/index.cc", line=7),
+        Frame(function=template, module="/builds/a/program", file="/usr/include/c++/12/bits/vector.tcc", line=449),
+        Frame(function="copy", module="/usr/lib/libc.so.6"),
+    )
+
+    def evidence(*stack: int) -> str:
+        made = stacks(StackKind.FAULTS, {stack: 300})
+        told = profile(anatomy({Touch.FIRST: 300})).model_copy(update={"frames": frames, "faults": made})
+        return Facts.of(told).where[0]
+
+    assert evidence(0, 1, 2, 3) == (
+        "300 of the faults are in copy, called in Index::Add at src/index.cc:7 "
+        "(copy ← std::vector<std::basic_string<…> >::_M_realloc_insert ← Index::Add ← main)"
+    )
+    own = frames[1].model_copy(update={"function": "copy"})
+    frames = (frames[0], own)
+    assert evidence(0, 1) == "300 of the faults are in copy, at src/index.cc:7 (copy ← main)"

@@ -64,13 +64,21 @@ def test_each_case_says_what_came_of_it(api: Api) -> None:
 def test_a_drift_that_begins_at_the_nights_revision_is_told(api: Api) -> None:
     host = reports.report(1, 1).host.name
     api.put_revisions(1, 2, 3)
-    api.send(*(reports.report(number, *[100 if number < 3 else 101] * 5) for number in (1, 2, 3)))
+    api.send(*(reports.report(number, *[100 if number < 3 else 150] * 5) for number in (1, 2, 3)))
     assert [drift["revision"] for drift in api.drifts(metric="minor-faults")] == [commit(3)]
     before = put(api, carried_out(2, host=host), night="before")
     assert not before["drifts"]
     (drift,) = [one for one in put(api, carried_out(3, host=host))["drifts"] if one["metric"] == "minor-faults"]
-    assert (drift["before"], drift["after"]) == (100, 101)
+    assert (drift["before"], drift["after"]) == (100, 150)
     assert drift["title"] == "provisional: the only candidate is Change 3"
+
+
+def test_a_drift_below_the_floor_is_folded_as_on_the_first_page(api: Api) -> None:
+    host = reports.report(1, 1).host.name
+    api.put_revisions(1, 2, 3)
+    api.send(*(reports.report(number, *[100 if number < 3 else 101] * 5) for number in (1, 2, 3)))
+    assert api.drifts(metric="minor-faults")[0]["below_floor"]
+    assert not put(api, carried_out(3, host=host))["drifts"]
 
 
 def test_nights_that_there_are_not(api: Api) -> None:
