@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from runner.adoption.built_programs import built_programs, runs_of
-from runner.adoption.printed_text import is_usage, lacking_module
+from runner.adoption.printed_text import complains, is_usage, lacking_module
 from runner.adoption.proposal import BuildProposal, RunProposal, shell
 from runner.adoption.sources import Sources
 from runner.adoption.steadying import steadying
@@ -145,7 +145,7 @@ class FirstMeasurement:
                 say(f"trying {candidate.command}")
                 tried = self._try(proposal, candidate, tree)
                 if candidate is not run and tried.faults and not self._reads_standard_input(proposal, run, tree):
-                    tried = Tried(candidate, (), "it prints the same without the file, so it does not read it")
+                    tried = Tried(candidate, (), "it does not take the file: it prints an error, or the same")
                 programs.setdefault(program, []).append(tried)
                 yield tried
                 if tried.faults:
@@ -234,13 +234,14 @@ class FirstMeasurement:
         return Tried(run, (), report.failure.explained if report.failure else "it was not measured")
 
     def _reads_standard_input(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> bool:
-        """Return whether a program does something else with a file as its standard input than with none.
+        """Return whether a program does something else with a file as its standard input than with none, and no error.
 
         Its faults do not say so: those of the shell that opens the file are counted too.
         """
         runs = from_standard_input(run), from_standard_input(replace(run, stand_in=os.devnull))
         first, second = (self._executed(self._workload(proposal, one, TRIAL_SECONDS), tree) for one in runs)
-        return (first.status, first.output) != (second.status, second.output)
+        differ = (first.status, first.output) != (second.status, second.output)
+        return differ and not (complains(first.output) and not complains(second.output))
 
     def _executed(self, workload: Workload, tree: Path) -> Finished:
         """Execute a command without measuring it, to see what it prints."""

@@ -8,6 +8,7 @@ _LISTED = re.compile(r"\s*(?:-h\b|--help\b|help\s{2}|.{0,60}\b(?:sub)?commands:\
 _ASKS = re.compile(r"\b(?:try|see|run|use)\b.{0,60}[\s`'\"](?:--help|-h|help)\b", re.IGNORECASE)
 _MOST_LINES = 40
 """Of usage, which may have a banner before it. A benchmark that explains itself prints more."""
+_ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 _LACKS = re.compile(r"^.*\bNo module named '?([\w.]+).*$", re.MULTILINE)
 
 
@@ -17,6 +18,11 @@ def is_usage(text: str) -> bool:
     if any(_USAGE.match(line) or _LISTED.match(line) for line in lines[:_MOST_LINES]):
         return True
     return len(lines) <= _MOST_LINES and any(map(_ASKS.search, lines))
+
+
+def complains(text: str) -> bool:
+    """Return whether a program has printed that something is wrong, as with an input that is none for it."""
+    return bool(_ERROR.search(text))
 
 
 def lacking_module(text: str) -> tuple[str, str]:

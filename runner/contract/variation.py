@@ -6,16 +6,17 @@ GO = (
     "Go's garbage collector and threads move it: with `GOGC=off` and then `GOMAXPROCS=1` as well, a program that "
     "allocates much varied by a tenth of a percent instead of by half."
 )
-GO_WITHOUT_COLLECTOR = (
-    "Go's garbage collector is off already. Its threads still move it (`GOMAXPROCS=1` leaves less of that), and so "
-    "does work that depends on chance or time (fix the seed and the number of rounds)."
+_GO_WITHOUT_COLLECTOR = (
+    "Go's garbage collector is off already. {}Work that depends on chance or time moves it too (fix the seed and the "
+    "number of rounds)."
 )
+_GO_THREADS = "Its threads still move it (`GOMAXPROCS=1` leaves less of that). "
 USUAL = (
     "Threads move it, for they take memory in an order that nobody controls (`OMP_NUM_THREADS=1`, "
     "`RAYON_NUM_THREADS=1`, or the program's own option for one); the garbage collector of Go (`GOGC=off`, "
     "`GOMAXPROCS=1`); and sizes, seeds and work that depend on chance or time (fix them)."
 )
-_GO_TOOL, _COLLECTOR = "tool.go", "variable.GOGC"
+_GO_TOOL, _COLLECTOR, _THREADS = "tool.go", "variable.GOGC", "variable.GOMAXPROCS"
 
 
 def remedy(settings: Collection[str] = ()) -> str:
@@ -28,4 +29,6 @@ def remedy(settings: Collection[str] = ()) -> str:
     """
     if _GO_TOOL not in settings:
         return USUAL
-    return GO_WITHOUT_COLLECTOR if _COLLECTOR in settings else GO
+    if _COLLECTOR not in settings:
+        return GO
+    return _GO_WITHOUT_COLLECTOR.format("" if _THREADS in settings else _GO_THREADS)

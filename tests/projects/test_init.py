@@ -255,12 +255,20 @@ def test_a_program_that_only_prints_its_usage_gives_way_to_one_that_works(folder
     assert done.returncode == 0, done.stderr
     assert "./project: " in done.stderr
     assert "minor faults, but it only prints how it is used" in done.stderr
-    assert "exec ./project < LICENSE': it prints the same without the file, so it does not read it" in done.stderr
+    assert "exec ./project < LICENSE': it does not take the file: it prints an error, or the same" in done.stderr
     assert load_workload(project.folder).run.command == ("./project",)
     assert "`./project` only says how it is used, so this counts next to nothing" in done.stdout
     assert "such as `./project … INPUT`" in done.stdout
 
     (project.folder / "workload.toml").unlink()
+    complaint = 'if (fgets(x, 9, stdin)) puts("error: no program"); return n > 1; }\n'
+    project.commit("Read", {"main.c": "#include <stdio.h>\nchar x[9];\nint main(int n, char **words) { " + complaint})
+    done = init(folder, "--yes")
+    assert "exec ./project < LICENSE': it does not take the file" in done.stderr
+    assert load_workload(project.folder).run.command == ("./project",)
+
+    (project.folder / "workload.toml").unlink()
+    (project.folder / "main.c").write_text(usage)
     project.commit("Test", {"sums.c": "int main(void) { return 0; }\n"})
     done = init(folder, "--yes")
     assert done.returncode == 0, done.stderr

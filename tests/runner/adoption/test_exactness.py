@@ -27,6 +27,9 @@ def test_a_count_that_varies_names_what_makes_it_repeat() -> None:
     without = exactness([1, 2, 3], {"tool.go": "go1.24", "variable.GOGC": "off"}).sentence
     assert "is off already" in without
     assert "GOGC=off" not in without
+    assert "`GOMAXPROCS=1`" in without
+    alone = exactness([1, 2, 3], {"tool.go": "go1.24", "variable.GOGC": "off", "variable.GOMAXPROCS": "1"}).sentence
+    assert "GOMAXPROCS=1" not in alone
 
 
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=9))

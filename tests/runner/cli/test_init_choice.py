@@ -9,7 +9,8 @@ from click.testing import CliRunner
 from runner.adoption.first_measurement import FirstMeasurement, Tried
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.cli import init_choice
-from runner.cli.init import command
+from runner.cli.init import _left_out, command
+from runner.cli.init_choice import Choice
 from runner.cli.questions import Questions
 from runner.contract.report import Build
 from runner.errors import FaultwatchError
@@ -129,3 +130,14 @@ def test_a_named_build_gets_what_the_files_say_of_the_project() -> None:
     assert named.environment["SETUPTOOLS_SCM_PRETEND_VERSION"], "whichever way it builds, it reads a version"
     assert not named.git
     assert "PIP_FIND_LINKS" in named.environment
+
+
+def test_a_benchmark_that_fails_is_named_beside_a_proposal_that_only_starts() -> None:
+    proposal, idle = BuildProposal("Python", ""), Tried(RunProposal('python -c "import x"', idle=True), (5, 5, 5))
+    failed = Tried(RunProposal("python bench.py"), (), "`python bench.py` succeeds, but prints: No module named pyperf")
+    package = Tried(RunProposal("bin/x --help", idle=True), (), "it failed")
+    (remark,) = _left_out(Choice(proposal, idle, (failed, package)))
+    assert "python bench.py` succeeds, but prints: No module named pyperf" in remark
+    work = Tried(RunProposal("python bench_more.py"), (9, 9, 9))
+    assert _left_out(Choice(proposal, work, (failed,))) == [], "the proposal is a benchmark too"
+    assert _left_out(Choice(proposal, Tried(failed.run, (9, 9), usage=True), (failed,))) == [], "another build ran it"
