@@ -26,6 +26,9 @@ _HEADER = struct.Struct("<32xQ14xHH")
 """Of the ELF header: the offset of the program headers, the size of each, and their number."""
 _SECTIONS = struct.Struct("<40xQ10xHH")
 """Of the ELF header: the offset of the section headers, the size of each, and their number."""
+_SECTION = struct.Struct("<8xQ48x")
+"""Of a section header: the flags. The offset in the file and the size are its bytes 24 to 40."""
+_LOADED = 2
 _SECTION_HEADER_OFFSET = slice(40, 48)
 _SEGMENT = struct.Struct("<I4xQ16xQ")
 """Of a program header: the type of its segment, the offset in the file, and the size in the file."""
@@ -86,7 +89,8 @@ def _loaded_content(content: bytes) -> bytes:
     """Return the part of an ELF file that is loaded into memory; of any other file, all of it.
 
     The rest, such as debug information, depends on how the file was built. So do the section headers, which say where
-    that lies. Go's linker writes them right behind the program headers, into a page that is loaded.
+    that lies. Go's linker writes them right behind the program headers, into a page that is loaded: there, only the
+    places and sizes of sections that are not loaded are left out.
     """
     if content[:6] != _ELF64_LITTLE_ENDIAN:
         return content
@@ -101,8 +105,10 @@ def _loaded_content(content: bytes) -> bytes:
         return content  # Segments that overlap without end would make gigabytes of a small file.
     without_sections = bytearray(content)
     without_sections[_SECTION_HEADER_OFFSET] = bytes(8)
-    # Nowhere else, or a file could hide any of its content.
-    table = slice(behind, behind + size * number if sections == behind else behind)
-    without_sections[table] = bytes(len(without_sections[table]))
+    # Nothing else, or a file could hide any of its content.
+    if sections == behind and size == _SECTION.size:
+        for entry in range(behind, min(behind + size * number, len(content) - size), size):
+            flags, place = _SECTION.unpack_from(content, entry)[0], slice(entry + 24, entry + 40)
+            without_sections[place] = content[place] if flags & _LOADED else bytes(16)
     loaded = [without_sections[offset : offset + length] for kind, offset, length in segments if kind == _LOAD]
     return _BUILD_ID.sub(lambda note: note[1] + bytes(len(note[2])), b"".join(loaded)) if loaded else content

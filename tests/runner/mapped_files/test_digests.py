@@ -73,10 +73,11 @@ def test_a_go_program_has_the_same_bytes_whatever_the_name_of_its_folder(tmp_pat
     assert len({digest_built_file(program, program.parent) for program in programs}) == 1
 
 
-def test_a_table_of_sections_in_the_middle_of_a_program_hides_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("place", "size", "number"), [(2048, 64, 4), (120, 64, 60), (120, 4000, 60000)])
+def test_a_table_of_sections_hides_no_code(place: int, size: int, number: int, tmp_path: Path) -> None:
     digests = set()
     for name, code in (("one", b"\x90"), ("other", b"\xcc")):
-        header = HEADER.pack(b"\x7fELF\x02\x01\x01", 3, 62, 1, 0, 64, 2048, 0, 64, 56, 1, 64, 4, 0)
+        header = HEADER.pack(b"\x7fELF\x02\x01\x01", 3, 62, 1, 0, 64, place, 0, 64, 56, 1, size, number, 0)
         content = (header + SEGMENT.pack(1, 5, 0, 0, 0, 4096, 4096, 4096)).ljust(2048, b"\0") + code * 256
         (tmp_path / name).write_bytes(content.ljust(4096, b"\0"))
         digests.add(digest_built_file(tmp_path / name, tmp_path))
