@@ -24,7 +24,7 @@ class Inputs:
     names
         Their paths in the tree.
     beside
-        The paths of all that is in their folders.
+        The paths of all that is in their folders, as far as those are folders of the tree.
     """
 
     names: frozenset[str] = frozenset()
@@ -56,6 +56,6 @@ class Inputs:
 
 def _beside(names: Iterable[str], tree: Path) -> frozenset[str]:
     """Return the paths of all that is in the folders of some files, as text that can be stored and printed."""
-    folders = {(tree / name).parent for name in names}
+    folders = {(tree / name).parent for name in names if not Path(name).is_absolute()}
     entries = (entry for folder in folders if folder.is_dir() for entry in folder.iterdir())
     return frozenset(os.fsencode(entry.relative_to(tree)).decode(errors="replace") for entry in entries)

@@ -19,6 +19,18 @@ def test_an_input_that_a_program_removed_is_named(tmp_path: Path) -> None:
     assert before.spent(tmp_path).startswith("an execution before removed or renamed LICENSE, so the command works")
 
 
+def test_what_lies_beside_an_input_of_another_folder_is_no_output(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    records = tmp_path / "records"
+    records.touch()
+    before = Inputs.of((str(records),), tree)
+    (tmp_path / "other").touch()
+    assert before.spent(tree) == ""
+    records.unlink()
+    assert "removed or renamed" in before.spent(tree)
+
+
 def test_an_output_that_a_program_left_beside_its_input_is_named(tmp_path: Path) -> None:
     before = inputs(tmp_path)
     for number in range(5):
