@@ -125,7 +125,7 @@ class LevelChangeDetector:
         runs = "the newest run lies" if change.length == 1 else f"the newest {change.length} runs lie"
         evidence = f"{format_change(before, after)}: {runs} {sigmas(size)} off the previous level"
         if change.between:
-            evidence += "; the first of them lies between both" if change.between == 1 else "; the first lie between both"
+            evidence += f"; the first {'lies' if change.between == 1 else number(change.between) + ' lie'} between both"
         if change.unsure:
             evidence += "; one more run can decide"
         high = index + change.between
