@@ -50,9 +50,7 @@ class PackageManager:
 
 CARGO = PackageManager("Cargo", ("cargo",), "CARGO_HOME", "{home}/.cargo", ("registry", "git", "config.toml"))
 GO = PackageManager("Go", ("go",), "GOMODCACHE", "{home}/go/pkg/mod")
-PIP = PackageManager(
-    "pip", ("pip", "pip3"), "PIP_FIND_LINKS", "{home}/.cache/faultwatch/pip", download="pip download"
-)
+PIP = PackageManager("pip", ("pip", "pip3"), "PIP_FIND_LINKS", "{home}/.cache/faultwatch/pip", download="pip download")
 MANAGERS = (CARGO, GO, PIP)
 GO_OBJECTS = {"GOCACHE": "{home}/.cache/go-build"}
 """What Go has compiled, its standard library above all: without this folder, once for each revision."""
