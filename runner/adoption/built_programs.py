@@ -26,6 +26,8 @@ _GENERATED = {
 }
 """Folders of build systems that hold their own programs, or programs under a second name."""
 ROUNDS = "10x"
+_TEST = 4
+"""Where :func:`rank` places the project's test programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def rank(program: BuiltProgram, project: str) -> tuple[int, int, str]:
     elif any("fuzz" in word for word in words):
         place = 5
     elif any(word.startswith(("test", "check")) or word.endswith("test") for word in words):
-        place = 4
+        place = _TEST
     elif any(word.startswith(("example", "demo", "sample")) for word in words):
         place = 3
     else:
@@ -124,7 +126,7 @@ def runs_of(programs: Iterable[BuiltProgram], project: str, inputs: Iterable[str
             runs.append(RunProposal(f"{start} {options}", output="google-benchmark"))
             continue
         place = rank(program, project)[0]
-        runs.append(RunProposal(start, idle=place != 0))
+        runs.append(RunProposal(start, idle=place != 0, test=place == _TEST))
         if place in {1, 2}:
             runs += [RunProposal(f"{start} {file}", stand_in=file) for file in files]
             runs += [RunProposal(f"{start} {option}", idle=True) for option in ("--version", "--help")]

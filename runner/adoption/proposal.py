@@ -20,6 +20,8 @@ class RunProposal:
         A file of the project that the program reads instead of the input that users have; empty if there is none.
     environment
         Variables of the measured process.
+    test
+        It is a test program of the project: it brings its own input, but users wait for other work.
     """
 
     command: str
@@ -27,6 +29,7 @@ class RunProposal:
     environment: Mapping[str, str] = field(default_factory=dict)
     idle: bool = False
     stand_in: str = ""
+    test: bool = False
 
     @property
     def promising(self) -> bool:

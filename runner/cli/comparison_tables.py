@@ -67,10 +67,11 @@ def show_end_of_log(console: Console, log: str) -> None:
 
 
 def _sentences(metrics: Sequence[MetricVerdict]) -> dict[str, list[str]]:
-    """Return each sentence on what decides once, with the metrics that it is about."""
+    """Return each sentence on what decides, or on why one side has no value, once, with the metrics it is about."""
     said: dict[str, list[str]] = {}
     for metric_verdict in metrics:
-        if metric_verdict.counts:
+        one_sided = bool(metric_verdict.base.n) != bool(metric_verdict.head.n)
+        if metric_verdict.counts or one_sided:
             said.setdefault(metric_verdict.sentence, []).append(metric_verdict.metric)
     return said
 

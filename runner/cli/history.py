@@ -98,6 +98,7 @@ def command(
     something failed and nothing was measured, if reports wait, if the service refused one, or if this host counted
     the same bytes differently.
     """
+    from runner.cli.page_address import is_served
     from runner.reporting.embedded import connect
 
     if span and is_range(span) and revision != "HEAD":
@@ -128,7 +129,8 @@ def command(
             drifts = [] if summary.waiting else service.drifts(subject=prepared.repository.name)
             charts = [] if summary.waiting else _charts(service, prepared)
     target = TypedTarget(prepared.workload.name, workload_name, repo, variables)
-    give_history(summary, drifts, target, charts, as_json=as_json, output_file=output_file)
+    served = is_served(prepared.settings)
+    give_history(summary, drifts, target, charts, served=served, as_json=as_json, output_file=output_file)
     if summary.waiting or summary.refused or summary.contradicted or (summary.failed and not summary.measured):
         raise click.exceptions.Exit(1)
 
@@ -242,6 +244,7 @@ def give_history(
     target: TypedTarget,
     charts: Sequence[str] = (),
     *,
+    served: bool = True,
     as_json: bool,
     output_file: Path | None,
 ) -> None:
@@ -252,7 +255,7 @@ def give_history(
         document(summary, drifts),
         as_json=as_json,
         output_file=output_file,
-        show=lambda: show_history(summary, drifts, target, charts),
+        show=lambda: show_history(summary, drifts, target, charts, served=served),
     )
 
 

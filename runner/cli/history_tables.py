@@ -15,9 +15,20 @@ _SIGNS = {"regression": "▲ regression", "improvement": "▼ improvement"}
 
 
 def show_history(
-    summary: HistorySummary, drifts: Sequence[dict[str, Any]], target: TypedTarget, charts: Sequence[str] = ()
+    summary: HistorySummary,
+    drifts: Sequence[dict[str, Any]],
+    target: TypedTarget,
+    charts: Sequence[str] = (),
+    *,
+    served: bool = True,
 ) -> None:
-    """Print the result of a history, the drifts that the service has found, and the addresses of its charts."""
+    """Print the result of a history, the drifts that the service has found, and the addresses of its charts.
+
+    Parameters
+    ----------
+    served
+        Whether a service answers at these addresses.
+    """
     console = Console()
     same = f"{summary.taken_over} taken over from a run of the same bytes, " if summary.taken_over else ""
     console.print(
@@ -56,6 +67,8 @@ def show_history(
     show_drifts(console, drifts, target)
     for address in charts:
         console.print(f"Chart: {escape_text(address)}", highlight=False, soft_wrap=True)
+    if charts and not served:
+        console.print("  → `faultwatch-service serve` shows it: no service answers there yet", highlight=False)
 
 
 def describe_left_out(commits: int) -> str:

@@ -38,7 +38,10 @@ _USAGE = (
     "`{} … INPUT`; `faultwatch measure` counts it, with the same build"
 )
 _STAND_IN = "The program reads {}, which may not be an input for it. " + _WORK
-_FAILED = "This may be better work, but fails: {}. To measure it, have --build make what it needs, and pass it as --run"
+_FAILED = (
+    "This may be better work, but was not measured: {}. To measure it, have `command` in [build] of workload.toml make "
+    "what it needs, or give it less to do, and make it the `command` in [run]"
+)
 
 _GATE_READS = (
     "The gate builds in a sandbox without a network, which has to show {0}: {1}. On the gate's host these folders have "
@@ -271,11 +274,11 @@ def _weakness(tried: "Tried") -> str:
         return _USAGE.format(run.command, says, run.command.removesuffix(" --version").removesuffix(" --help"))
     if run.stand_in:
         return _STAND_IN.format(run.stand_in)
-    return _IDLE.format(run.command) if run.idle else ""
+    return _IDLE.format(run.command) if run.idle and not run.test else ""
 
 
 def _left_out(choice: "Choice") -> list[str]:
-    """Return which commands fail that promise more work than the one that is proposed."""
+    """Return which commands fail, or take too long, that promise more work than the one that is proposed."""
     chosen = choice.tried
     if chosen.worked and chosen.run.promising:
         return []

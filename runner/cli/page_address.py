@@ -1,5 +1,7 @@
 """The addresses of the service's pages, as the person at this terminal can open them."""
 
+import socket
+
 from runner.settings import Settings
 from runner.variables import value_of
 
@@ -7,6 +9,20 @@ from runner.variables import value_of
 def page_address(settings: Settings, path: str) -> str:
     """Return the address of a page: on the service that the settings name, else on the one to be started here."""
     return f"{settings.url.rstrip('/')}{path}" if settings.url else f"http://127.0.0.1:{_port()}{path}"
+
+
+def is_served(settings: Settings) -> bool:
+    """Return whether a service may answer at the addresses: the one that is named has answered, the one here may not.
+
+    Without a named one, commands use the database of this user, which a service here only shows.
+    """
+    if settings.url:
+        return True
+    try:
+        socket.create_connection(("127.0.0.1", int(_port())), timeout=1).close()
+    except (OSError, OverflowError):
+        return False
+    return True
 
 
 def _port() -> str:

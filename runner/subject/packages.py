@@ -23,8 +23,8 @@ class PackageManager:
     parts
         What of the folder holds packages; everything if empty. Beside them may lie what nobody else should read, such
         as Cargo's credentials.
-    filling
-        What fills the folder.
+    download
+        What a build command has to contain to fill the folder; any command does if empty.
     """
 
     name: str
@@ -32,22 +32,25 @@ class PackageManager:
     variable: str
     folder: str
     parts: tuple[str, ...] = ()
-    filling: str = "`faultwatch measure`, which builds with a network,"
+    download: str = ""
 
     def places(self, folder: Path) -> list[Path]:
         """Return what to show of the folder."""
         return [folder / part for part in self.parts if (folder / part).exists()] if self.parts else [folder]
 
+    def filling(self, command: Iterable[str]) -> str:
+        """Return how people fill the folder for a build command."""
+        if self.download and not any(self.download in part for part in command):
+            return f"fill it with `{self.download} --dest FOLDER PACKAGE...`"
+        return (
+            "fill it with `faultwatch measure WORKLOAD` on this host as this user, which builds outside of the "
+            "sandbox, with a network"
+        )
+
 
 CARGO = PackageManager("Cargo", ("cargo",), "CARGO_HOME", "{home}/.cargo", ("registry", "git", "config.toml"))
 GO = PackageManager("Go", ("go",), "GOMODCACHE", "{home}/go/pkg/mod")
-PIP = PackageManager(
-    "pip",
-    ("pip", "pip3"),
-    "PIP_FIND_LINKS",
-    "{home}/.cache/faultwatch/pip",
-    filling="`pip download --dest FOLDER PACKAGE...`",
-)
+PIP = PackageManager("pip", ("pip", "pip3"), "PIP_FIND_LINKS", "{home}/.cache/faultwatch/pip", download="pip download")
 MANAGERS = (CARGO, GO, PIP)
 GO_OBJECTS = {"GOCACHE": "{home}/.cache/go-build"}
 """What Go has compiled, its standard library above all: without this folder, once for each revision."""

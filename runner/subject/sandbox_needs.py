@@ -107,7 +107,11 @@ def lacking(  # noqa: PLR0917 - what a build consists of
     if unseen:
         return f"the sandbox does not show {_named(unseen)}: {_setting(sandbox, unseen)}"
     missing = [need for need in needed if any(str(one) in log for one in _absent(need.folder))]
-    return f"this host lacks {_named(missing)}, which a build in the sandbox cannot make" if missing else ""
+    if not missing:
+        return ""
+    managers = [_VARIABLES[need.why] for need in missing if need.why in _VARIABLES]
+    remedy = managers[0].filling(command) if managers else "make it on this host"
+    return f"this host lacks {_named(missing)}, which a build in the sandbox cannot make: {remedy}"
 
 
 def _without_network(
@@ -119,19 +123,19 @@ def _without_network(
     if manager:
         place = Need(Path(manager.folder.replace("{home}", str(Path.home()))), manager.name)
         return (
-            f': write {manager.variable} = "{manager.folder}" under [build.environment], have {manager.filling} fill '
-            f"it, and {_setting(sandbox, [*unseen, *_packages([manager], place.folder)])}"
+            f': write {manager.variable} = "{manager.folder}" under [build.environment], '
+            f"{manager.filling(command)}, and {_setting(sandbox, [*unseen, *_packages([manager], place.folder)])}"
         )
     empty = [need for manager in used for need in _unfilled(manager, Path(environment[manager.variable]))]
     if unseen or empty:
-        fill = f" {_named(empty)} is empty: have {used[0].filling} fill it" if empty else ""
+        fill = f" {_named(empty)} is empty: {used[0].filling(command)}" if empty else ""
         show = f" it does not show {_named(unseen)}" if unseen else ""
         unseen = [*unseen, *(need for need in empty if not _is_shown(str(need.folder), sandbox))]
         setting = f"{', and' if empty else ':'} {_setting(sandbox, unseen)}" if unseen else ""
         return f", and{' and'.join(part for part in (show, fill) if part)}{setting}"
     if used:
         places = ", ".join(f"{environment[manager.variable]} ({manager.variable})" for manager in used)
-        return f", and {places} lacks a package: have {used[0].filling} fill it"
+        return f", and {places} lacks a package: {used[0].filling(command)}"
     return ": commit what it downloads, or install that on this host and name its folder in FAULTWATCH_SANDBOX_READ"
 
 

@@ -6,16 +6,15 @@ CI systems, so that all of them say the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Literal
 
 from runner.contract.gate import FindingRule, GateFinding
-from service.forges.wording import change, metric_name, since, verdict
+from service.forges.wording import change, metric_name, since, verdict, what_failed
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
 from service.text.markdown import plain
 
 _LONGEST = 1_000
-_STAGES: Mapping[str, str] = {"build": "does not build", "run": "does not run to its end"}
 
 
 def findings(outcome: GateOutcome) -> tuple[GateFinding, ...]:
@@ -42,14 +41,13 @@ def _of_case(case: CaseOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
 
 
 def _unmeasured(case: CaseOutcome, outcome: GateOutcome) -> GateFinding:
-    side, failure = case.failed or ("", None)
-    what = _STAGES.get(failure.stage, "was not measured") if failure else "was not measured"
+    _, failure = case.failed or ("", None)
     fails = not outcome.passed and (case.state is GateState.HEAD_FAILED or outcome.state is GateState.NOTHING)
     return GateFinding(
         rule=FindingRule.NOT_MEASURED,
         level="failure" if fails else "warning",
         case=case.name,
-        title=plain(f"{case.name}: {side} {what}" if side else f"{case.name} {what}"),
+        title=plain(f"{case.name}: {what_failed(case)}" if failure else f"{case.name} was not measured"),
         message=plain(failure.message if failure else "No metric that decides has a value.", _LONGEST),
         file=case.case.file,
     )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from runner.contract import MetricVerdict, Outcome, metric
-from service.rules.gate.verdict import GateOutcome, GateState, MetricOutcome
+from runner.contract import MetricVerdict, Outcome, Stage, metric
+from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
 from service.text.numbers import difference, percent
 
 Show = Callable[[str], str]
 """Escapes text from a repository."""
+_FAILURES: Mapping[Stage | None, str] = {Stage.BUILD: "does not build", Stage.RUN: "does not run to its end"}
+_SUCCESSES: Mapping[Stage | None, str] = {Stage.BUILD: "builds", Stage.RUN: "runs to its end"}
 
 
 def verdict(outcome: GateOutcome, show: Show) -> str:
@@ -47,17 +49,29 @@ def _unmeasured(outcome: GateOutcome, show: Show) -> str:
     if worst.failed is None:
         lead = "Nothing was measured" if nothing else "A case was not measured"
         return f"{lead}: no metric that decides has a value in {where}."
-    side, failure = worst.failed
-    what = {"build": "does not build", "run": "does not run to its end"}.get(failure.stage, "was not measured")
-    if worst.case.head.outcome is Outcome.SKIPPED and worst.case.base.outcome is Outcome.SKIPPED:
-        what = "was not measured"
     tail = {
         GateState.HEAD_FAILED: "",
         GateState.BASE_FAILED: ", so there is nothing to compare with",
         GateState.UNMEASURED: ", so there is nothing to compare",
         GateState.NOTHING: ", so nothing was compared",
     }[outcome.state]
-    return f"The {side} {what}{tail}: {where}."
+    what = what_failed(worst)
+    return f"{what[:1].upper()}{what[1:]}{tail}: {where}."
+
+
+def what_failed(case: CaseOutcome) -> str:
+    """Return which sides of a case failed, and at what, as a clause; empty if both sides were measured."""
+    if not case.failures:
+        return ""
+    skipped = case.case.base.outcome is Outcome.SKIPPED and case.case.head.outcome is Outcome.SKIPPED
+    stages = [None if skipped else failure.stage for _, failure in case.failures]
+    if len(stages) == 2 and stages[0] == stages[1]:
+        return f"neither the base nor the head {_SUCCESSES.get(stages[0], 'was measured')}"
+    said = (
+        f"the {side} {_FAILURES.get(stage, 'was not measured')}"
+        for (side, _), stage in zip(case.failures, stages, strict=True)
+    )
+    return " and ".join(said)
 
 
 def _undecided(outcome: GateOutcome, show: Show) -> str:

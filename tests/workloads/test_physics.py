@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,9 @@ def test_a_file_that_runs_cannot_be_made_cold(tmp_path: Path) -> None:
     shutil.copy(shutil.which("sleep") or "", copy)
     with subprocess.Popen([copy, "60"]) as sleeping:
         try:
+            # Once it sleeps, it has run, so it maps its pages.
+            while "(sleep) S" not in Path(f"/proc/{sleeping.pid}/stat").read_text():
+                time.sleep(0.01)
             with pytest.raises(EvictionError, match="pages stay in memory"):
                 make_cold([copy])
         finally:

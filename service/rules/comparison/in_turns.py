@@ -102,8 +102,7 @@ def _judge(name: str, request: ComparisonRequest, error: float) -> _Judged:
 
 def _decide(name: str, pairs: Pairs, request: ComparisonRequest, error: float) -> MetricDecision:
     base, head, judging = request.base, request.head, request.judging
-    missing = [side for side, report in (("base", base), ("head", head)) if not report.values(name) and report.samples]
-    if missing or not pairs:
+    if (missing := _missing(name, request)) or not pairs:
         return _absent(name, missing, request)
     counted = all(reading.status is Status.COUNTED for reading in (*base.readings(name), *head.readings(name)))
     if metric(name).kind is Kind.COUNT and counted:
@@ -114,6 +113,11 @@ def _decide(name: str, pairs: Pairs, request: ComparisonRequest, error: float) -
         if repeating and (decision := rules.decide_count(pairs, error)).verdict is Verdict.CHANGED:
             return decision
     return rules.decide_noisy(pairs, judging.smallest_change(name), error)
+
+
+def _missing(name: str, request: ComparisonRequest) -> list[str]:
+    sides = (("base", request.base), ("head", request.head))
+    return [side for side, report in sides if not report.values(name) and report.samples]
 
 
 def _absent(name: str, missing: Sequence[str], request: ComparisonRequest) -> MetricDecision:
@@ -132,6 +136,8 @@ def _beside_stored(name: str, request: ComparisonRequest, error: float) -> tuple
     """Compare head with the level of a base that was measured earlier."""
     base, head = request.base, request.head
     readings = (*base.readings(name), *head.readings(name))
+    if missing := _missing(name, request):
+        return [], _absent(name, missing, request)
     left = majority(base.values(name))
     later = MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", "Base was measured earlier, not interleaved with head.")
     if left is None or not head.values(name):

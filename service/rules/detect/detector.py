@@ -124,9 +124,12 @@ class LevelChangeDetector:
         size = abs(change.after - change.before) / self._noisy.noise.sigma
         runs = "the newest run lies" if change.length == 1 else f"the newest {change.length} runs lie"
         evidence = f"{format_change(before, after)}: {runs} {sigmas(size)} off the previous level"
+        if change.between:
+            evidence += f"; the first {'lies' if change.between == 1 else number(change.between) + ' lie'} between both"
         if change.unsure:
             evidence += "; one more run can decide"
-        return LevelChange(index, before, after, index, index, "newest", evidence, wants_rerun=change.unsure)
+        high = index + change.between
+        return LevelChange(index, before, after, index, high, "newest", evidence, wants_rerun=change.unsure)
 
     def _level(self, centred: float) -> Number:
         """Return a level in the unit of the series; whole levels of an integer series as integers."""

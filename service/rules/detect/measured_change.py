@@ -8,12 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from service.rules.detect.between_levels import runs_between
 from service.rules.detect.exchangeability import normal_scores, shifts
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
 from service.rules.detect.strays import HALF
 
 NEAR = 32  # points on each side that a level is taken from
+FIRST = 6  # points on each side of a change of which some may lie between its levels
 REACH = 48  # points on each side among which its position lies
 
 Ints = NDArray[np.int64]
@@ -124,6 +126,11 @@ def measure_changes(
     earlier = (sums[at + half] - total) / part
     trend = np.where(half > 0, later - earlier, 0.0)
     low, high = np.minimum(first, index), np.maximum(last, index)
+    if not noise.has_modes:
+        for i in range(m):
+            old, new = x[starts[i] : index[i]][-FIRST:], x[index[i] : stops[m + i]][:FIRST]
+            low[i] = min(low[i], index[i] - runs_between(old[::-1].tolist(), medians[i], medians[m + i], noise.sigma))
+            high[i] = max(high[i], index[i] + runs_between(new.tolist(), medians[m + i], medians[i], noise.sigma))
     columns = (index, medians[:m], medians[m:], low, high, length, trend, exact[:-2], exact[2:])
     listed = zip(*(column.tolist() for column in columns), in_doubt, strict=True)
     return [MeasuredChange(*row) for row in listed]

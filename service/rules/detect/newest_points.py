@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from service.rules.detect.between_levels import runs_between
 from service.rules.detect.distinct_levels import lacking_shift
 from service.rules.detect.exchangeability import WINDOW, normal_scores
 from service.rules.detect.median_of_nine import Floats
@@ -29,12 +30,16 @@ SMALLEST = 2.2  # sigma: smallest mean of several points
 
 
 class NewestChange(NamedTuple):
-    """The newest ``length`` points left the level ``before``; ``unsure`` if a rerun is needed to confirm it."""
+    """The newest ``length`` points left the level ``before``; ``unsure`` if a rerun is needed to confirm it.
+
+    The first ``between`` of them lie between both levels: whether the change begins or goes on there is not known.
+    """
 
     length: int
     before: float
     after: float
     unsure: bool
+    between: int = 0
 
 
 def median_of(values: Sequence[float]) -> float:
@@ -90,7 +95,8 @@ def judge_newest(
             and lacking_shift(values, split) == 0
             and (_is_too_short_to_wander(values, split, noise) or _is_explained(values / unit, split, noise))
         )
-        return NewestChange(length, level, median_of(runs), not sure)
+        after = median_of(runs)
+        return NewestChange(length, level, after, not sure, runs_between(runs, after, level, unit))
     alone = newest[0] * direction
     if len(newest) == 1 and alone >= ALONE and alone * unit >= 1.2 * stray():
         return NewestChange(1, level, recent[-1], True)

@@ -56,4 +56,7 @@ def test_a_program_is_tried_alone_then_with_a_file_then_with_usual_options() -> 
 def test_a_program_without_input_may_do_nothing_unless_it_is_a_benchmark() -> None:
     runs = runs_of([BuiltProgram("x"), BuiltProgram("x_bench"), BuiltProgram("y", google=True)], "x", ["README.md"])
     assert [run.command for run in runs if run.idle] == ["./x", "./x --version", "./x --help"]
+    assert not any(run.test for run in runs)
+    tests = BuiltProgram("build/xmltest"), BuiltProgram("test/unit")
+    assert all(run.test for run in runs_of(tests, "tinyxml"))
     assert [(run.command, run.stand_in) for run in runs if run.stand_in] == [("./x README.md", "README.md")]

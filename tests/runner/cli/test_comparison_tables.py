@@ -4,8 +4,10 @@ import pytest
 
 from runner.cli.comparison_tables import show_comparison
 from runner.cli.suggestion import TypedTarget
-from runner.contract.comparison import Comparison, MetricVerdict, Side, Verdict
+from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict, Side, Verdict
+from runner.contract.report import Reading, Sample, Status
 from runner.measuring.comparison import Compared
+from service.rules.comparison import in_turns
 from tests.runner.sample_reports import report
 
 TARGET = TypedTarget("w", "bench.toml", "./seeds")
@@ -98,3 +100,19 @@ def test_one_sentence_about_several_metrics_is_printed_once(capsys: pytest.Captu
     lines = told(capsys, *rows, same_bytes=True)
     assert [line for line in lines if "As it is." in line] == ["minor-faults, major-faults: As it is."]
     assert "same after 1 pair: same bytes, so nothing can have changed" in lines
+
+
+def test_a_side_without_a_value_says_why_once(capsys: pytest.CaptureFixture[str]) -> None:
+    kinds = ("file-faults", "anonymous-faults")
+    why = "the watched execution took 130 faults, and no sample took as many"
+    missing = dict.fromkeys(kinds, Reading(status=Status.NOT_COUNTED, reason=why))
+    base, head = (
+        report().model_copy(update={"samples": (Sample(readings=readings),)})
+        for readings in (dict.fromkeys(kinds, Reading(value=7)), missing)
+    )
+    for stored in (False, True):
+        decided = in_turns.decide(ComparisonRequest(base=base, head=head, base_stored=stored))
+        show_comparison(Compared(base, head, decided, base_stored=stored), TARGET)
+        text = capsys.readouterr().out
+        said = f"  file-faults, anonymous-faults: The head does not have a value of this metric: {why}.\n"
+        assert text.count(said) == 1

@@ -72,6 +72,17 @@ def test_the_addresses_of_the_charts_come_last(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out.endswith("No drift.\nChart: http://127.0.0.1:8080/series/1\n")
 
 
+def test_where_no_service_answers_the_command_that_serves_the_chart_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show_history(HistorySummary(revisions=3), [], TARGET, ["http://127.0.0.1:8080/series/1"], served=False)
+    chart, last = capsys.readouterr().out.splitlines()[-2:]
+    assert chart == "Chart: http://127.0.0.1:8080/series/1"
+    assert "`faultwatch-service serve`" in last
+    show_history(HistorySummary(revisions=3), [], TARGET, served=False)
+    assert "serve" not in capsys.readouterr().out, "there is no chart"
+
+
 def test_a_drift_between_unknown_commits_names_none() -> None:
     text = shown(candidates_known=False)
     assert "one of the commits up to cccccccccc" in text

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from runner.adoption.first_measurement import FirstMeasurement, Tried
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.cli import init_choice
-from runner.cli.init import _left_out, command
+from runner.cli.init import _left_out, _weakness, command
 from runner.cli.init_choice import Choice
 from runner.cli.questions import Questions
 from runner.contract.report import Build
@@ -138,6 +138,12 @@ def test_a_benchmark_that_fails_is_named_beside_a_proposal_that_only_starts() ->
     package = Tried(RunProposal("bin/x --help", idle=True), (), "it failed")
     (remark,) = _left_out(Choice(proposal, idle, (failed, package)))
     assert "python bench.py` succeeds, but prints: No module named pyperf" in remark
+    assert "--run" not in remark, "refused beside the workload.toml that init has just written"
     work = Tried(RunProposal("python bench_more.py"), (9, 9, 9))
     assert _left_out(Choice(proposal, work, (failed,))) == [], "the proposal is a benchmark too"
     assert _left_out(Choice(proposal, Tried(failed.run, (9, 9), usage=True), (failed,))) == [], "another build ran it"
+
+
+def test_a_test_program_is_not_said_to_do_nothing_but_start() -> None:
+    assert "may only start" in _weakness(Tried(RunProposal("build/x", idle=True), (5, 5)))
+    assert _weakness(Tried(RunProposal("build/xmltest", idle=True, test=True), (5, 5))) == ""

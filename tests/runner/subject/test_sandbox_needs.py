@@ -9,6 +9,10 @@ from runner.subject.packages import managers_of, wanted_network
 from runner.subject.sandbox_needs import empty_folders, lacking, needs
 
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
+MEASURE = (
+    "fill it with `faultwatch measure WORKLOAD` on this host as this user, which builds outside of the sandbox, with a "
+    "network"
+)
 LOGS = {
     "pip": "ERROR: Could not install packages due to an OSError: Could not find a suitable TLS CA certificate bundle",
     "pip without an index": "ERROR: No matching distribution found for setuptools>=80",
@@ -65,14 +69,34 @@ def test_hidden_packages_are_named_with_the_setting_that_shows_them(home: Path) 
     )
     shown = Sandbox(readable=(f"{home}/go/pkg/mod",))
     said = lacking(("go", "build"), "go", variables, shown, home / "tree", LOGS["Go"])
-    assert "/go/pkg/mod (GOMODCACHE) lacks a package: have `faultwatch measure`" in said
+    assert f"/go/pkg/mod (GOMODCACHE) lacks a package: {MEASURE}" in said
 
 
 def test_packages_that_nobody_has_fetched_yet_are_fetched_first(home: Path) -> None:
     variables = {"PATH": SYSTEM, "GOMODCACHE": f"{home}/go/pkg/mod"}
     said = lacking(("go", "build"), "go", variables, Sandbox(), home / "tree", LOGS["Go"])
-    assert f"{home}/go/pkg/mod (GOMODCACHE) is empty: have `faultwatch measure`" in said
+    assert f"{home}/go/pkg/mod (GOMODCACHE) is empty: {MEASURE}" in said
     assert said.endswith(f"set FAULTWATCH_SANDBOX_READ={home}/go/pkg/mod on this host")
+
+
+def test_a_folder_for_packages_that_a_new_host_lacks_is_filled_by_a_measurement(home: Path) -> None:
+    modules = f"{home}/go/pkg/mod"
+    log = f"go: could not create module cache: mkdir {home}/go: read-only file system"
+    shown = Sandbox(readable=(modules,))
+    said = lacking(("go", "build"), "go", {"PATH": SYSTEM, "GOMODCACHE": modules}, shown, home / "tree", log)
+    assert said == f"this host lacks {modules} (GOMODCACHE), which a build in the sandbox cannot make: {MEASURE}"
+
+
+def test_what_pip_installs_is_kept_by_a_measurement_if_the_build_downloads_it(home: Path) -> None:
+    folder = f"{home}/.cache/faultwatch/pip"
+    variables, shown = {"PATH": SYSTEM, "PIP_FIND_LINKS": folder}, Sandbox(readable=(folder,))
+    begin = f"a build in the sandbox has no network, and {folder} (PIP_FIND_LINKS) is empty: "
+    kept = "pip install --no-index . || { pip download --dest $PIP_FIND_LINKS .; pip install .; }"
+    log = LOGS["pip without an index"]
+    said = lacking(("sh", "-c", kept), "sh", variables, shown, home / "tree", log)
+    assert said == begin + MEASURE
+    said = lacking(("sh", "-c", "pip install ."), "sh", variables, shown, home / "tree", log)
+    assert said == f"{begin}fill it with `pip download --dest FOLDER PACKAGE...`"
 
 
 def test_a_command_without_a_folder_for_packages_is_told_which_variable_names_one(home: Path) -> None:
@@ -135,6 +159,6 @@ def test_what_the_sandbox_hides_is_named_with_the_setting_that_shows_it(tmp_path
     assert lacking(("x",), "crago", variables, Sandbox(readable=(str(tmp_path),)), tree) == ""
     assert lacking(("x",), "sh", {"PATH": SYSTEM}, Sandbox(), tree) == ""
     store = {"PATH": SYSTEM, "STORE": f"{tmp_path}/store", "OUT": f"{tree}/out"}
-    lacks = f"this host lacks {tmp_path}/store (STORE), which a build in the sandbox cannot make"
+    lacks = f"this host lacks {tmp_path}/store (STORE), which a build in the sandbox cannot make: make it on this host"
     assert lacking(("x",), "sh", store, Sandbox(), tree, f"mkdir {tmp_path}/store: permission denied") == lacks
     assert lacking(("x",), "sh", store, Sandbox(), tree, "x.c:1: error: expected ';'") == ""

@@ -51,8 +51,9 @@ def failed(
     log: str = "",
     mib: int = 4,
     head_runs: bool = False,
+    head_stage: Stage | None = None,
 ) -> GateCase:
-    """Return a case of which one side failed; if that is base, head may have been executed alone."""
+    """Return a case of which one side failed; if that is base, head may have been executed alone, or fail as well."""
     failure = Failure(stage=stage, message=message, log=log)
     other = Failure(stage=Stage.MEASURE, message="the other side of the comparison could not be measured")
     sides = {
@@ -63,6 +64,8 @@ def failed(
     }
     if head_runs:
         sides["head"] = _side(HEAD, mib, samples=(reports.sample(100),))
+    if head_stage:
+        sides["head"] = _side(HEAD, mib, failure=failure.model_copy(update={"stage": head_stage}))
     return GateCase(**sides)
 
 

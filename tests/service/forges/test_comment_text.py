@@ -96,7 +96,9 @@ REPORTS: dict[str, tuple[GateReport, Acceptance | None, GateState]] = {
         GateState.BASE_FAILED,
     ),
     "both-fail": (
-        made_gates.gate(made_gates.failed("base", stage=Stage.RUN, message="exit 1", log="Killed\n")),
+        made_gates.gate(
+            made_gates.failed("base", stage=Stage.RUN, message="exit 1", log="Killed\n", head_stage=Stage.RUN)
+        ),
         None,
         GateState.NOTHING,
     ),

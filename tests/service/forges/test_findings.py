@@ -57,5 +57,5 @@ def test_small_steps_that_are_too_many_are_a_failure() -> None:
 
 def test_the_text_of_strangers_has_no_line_break_and_nothing_invisible() -> None:
     (found,) = findings(judge_gate(made_gates.gate(made_gates.failed("head", message="a\n::error::\x1b[31m\u202e"))))
-    assert found.title == "copy_service[mib=4]: head does not build"
+    assert found.title == "copy_service[mib=4]: the head does not build"
     assert found.message == "a ::error::\\u{1b}[31m\\u{202e}"
