@@ -48,7 +48,7 @@ _FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb
     click.option(
         "--call-graph",
         type=click.Choice(["dwarf", "fp", "lbr"]),
-        help="How stacks are unwound. Default: as the program file allows.",
+        help="How stacks are unwound. Default: as the program allows; fp for Go.",
     ),
     click.option(
         "--stacks",

@@ -31,6 +31,8 @@ def show_profile(profile: Profile) -> None:
     cost = profile.overhead_percent
     overhead = f"; recording cost {cost:+.0f} % CPU time" if cost and cost >= 1 else ""
     console.print(f"Of {scope}{processes}{overhead}. Profiles don't affect results.", style="dim")
+    for remark in profile.remarks:
+        console.print(escape_text(remark), style="yellow", highlight=False)
     if profile.anatomy:
         _show_anatomy(console, profile.anatomy)
     for stacks in profile.stack_profiles:
@@ -38,8 +40,6 @@ def show_profile(profile: Profile) -> None:
     if profile.census:
         calls = ", ".join(f"{name} {call.calls:,}" for name, call in profile.census.calls.items())
         console.print(f"System calls ({profile.census.source}): {calls or 'none'}", highlight=False)
-    for remark in profile.remarks:
-        console.print(escape_text(remark), style="yellow", highlight=False)
 
 
 def show_diagnosis(diagnosis: Diagnosis, suggest: Suggest) -> None:

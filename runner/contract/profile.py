@@ -216,7 +216,7 @@ class Profile(Strict):
     anatomy: Anatomy | None = None
     census: Census | None = None
     remarks: tuple[Remark, ...] = Field(default=(), max_length=100)
-    """What this host did not allow, with the setting that would allow it."""
+    """What is missing, such as what this host did not allow, with what would help; and why stacks were unwound so."""
 
     @property
     def stack_profiles(self) -> tuple[StackProfile, ...]:

@@ -106,9 +106,13 @@ class TrialFiles:
         for file in faults.files if faults else ():
             if self._is_input(file, began):
                 changed |= self._prepare(file.path)
-        paths = (Path(path) for path in self._preparations)
-        self._known.expected[self._case] = tuple(str(self._relative(path)) for path in paths)
+        self._known.expected[self._case] = tuple(str(self._relative(path)) for path in self.paths)
         return changed
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files that the program is known to map, itself first."""
+        return [Path(path) for path in self._preparations]
 
     def describe(self) -> ProgramFiles | None:
         """Return the description of the files for the report; None if no execution could be watched."""
@@ -146,7 +150,7 @@ class TrialFiles:
             f"the page-cache state of {_listed(paths)} could not be prepared: {reason}"
             for reason, paths in unprepared.items()
         ]
-        mapped = [Path(path) for path in self._preparations]
+        mapped = self.paths
         own = [*self._opened, *(path for path in mapped if path.is_relative_to(self._tree))]
         system = [path for path in mapped if not path.is_relative_to(self._tree)]
         doubted = doubts(self._tree, own, system) if self._all_seen else ()

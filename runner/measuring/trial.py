@@ -194,6 +194,12 @@ class Trial:
         path, _ = resolve(self._case.command[0], self._tree, self._state.environment["PATH"])
         return self._tree / path
 
+    @property
+    def own_files(self) -> list[Path]:
+        """The program, and the files of the work tree that it was seen to map."""
+        tree = self._tree.resolve()
+        return [self.program, *(path for path in self._files.paths if path.is_relative_to(tree))]
+
     def warm_up(self) -> None:
         """Execute the case, watch which files it maps, and prepare their state in the page cache.
 

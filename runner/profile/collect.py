@@ -18,8 +18,9 @@ from runner.measuring.trial import Trial
 from runner.perf.recording import Recording, RecordPlan
 from runner.profile import recording_plan
 from runner.profile.anatomy import CodePlace, Dissection
-from runner.profile.elf import call_graph_of
+from runner.profile.elf import call_graph_of, go_file
 from runner.profile.fault_access import FaultAccess
+from runner.profile.legibility import has_no_callers, missing_callers, missing_names
 from runner.profile.permissions import RecordingPermissions, recording_permissions
 from runner.profile.recording_plan import CallGraph, ExpectedCounts
 from runner.profile.recording_reader import ADDRESSES, STACKS, TRACED, recorded_events
@@ -42,6 +43,8 @@ class Collector:
     ----------
     scratch
         The folder for perf's recordings.
+    without_callers
+        The kinds of stacks of which nearly all have one frame.
     """
 
     trial: Trial
@@ -49,6 +52,7 @@ class Collector:
     permissions: RecordingPermissions
     scratch: Path
     remarks: list[str] = field(default_factory=list)
+    without_callers: list[StackKind] = field(default_factory=list)
     table: FrameTable = field(init=False)
     _within: list[str] = field(init=False)
     """The words before tools that read recordings and binaries, see :func:`read_only_prefix`."""
@@ -121,6 +125,8 @@ class Collector:
         return recorded_events(file, *fields, within=self._within)
 
     def _profile(self, kind: StackKind, weighed: Weighed, period: int, file: Path, total: int) -> StackProfile:
+        if has_no_callers(weighed):
+            self.without_callers.append(kind)
         stacks = self.table.stacks(scaled(weighed.stacks, total))
         return StackProfile(
             kind=kind,
@@ -156,7 +162,7 @@ def collect(
     Parameters
     ----------
     call_graph
-        How perf unwinds stacks; by default what the program's file allows.
+        How perf unwinds stacks; by default what the program's files allow.
     times
         Record CPU time and waiting as well as faults.
 
@@ -176,9 +182,10 @@ def collect(
     counted = trial.execute()
     references = _references(trial, progress)
     expected = expectation(counted.processes[0] if counted.processes else counted.readings)
+    chosen, reason = (call_graph, ()) if call_graph else _unwinding(trial)
     with scratch_folder() as folder:
-        collector = Collector(trial, call_graph or call_graph_of(trial.program), permissions, folder)
-        collector.remarks += permissions.remarks
+        collector = Collector(trial, chosen, permissions, folder)
+        collector.remarks += (*reason, *permissions.remarks)
         progress("recording faults")
         faults, anatomy, census, recorded = collector.faults(expected)
         on_cpu = off_cpu = None
@@ -186,6 +193,9 @@ def collect(
             progress("recording CPU time and waiting")
             on_cpu, off_cpu = collector.times(expected)
     root = f"{trial.tree.absolute()}/"
+    frames = tuple(_from_tree(frame, root) for frame in collector.table.frames)
+    collector.remarks += missing_callers(collector.without_callers, chosen)
+    collector.remarks += missing_names(frames, trial.tree)
     return Profile(
         profile_id=uuid.uuid4(),
         subject=trial.subject.name,
@@ -202,7 +212,7 @@ def collect(
         readings=counted.readings,
         references=references,
         overhead_percent=_overhead(counted.readings, recorded.readings),
-        frames=tuple(_from_tree(frame, root) for frame in collector.table.frames),
+        frames=frames,
         faults=faults,
         on_cpu=on_cpu,
         off_cpu=off_cpu,
@@ -210,6 +220,15 @@ def collect(
         census=census,
         remarks=tuple(remark[:1000] for remark in collector.remarks[:100]),
     )
+
+
+def _unwinding(trial: Trial) -> tuple[CallGraph, tuple[str, ...]]:
+    """Return how to unwind the stacks of a case, and why if its program is of Go, also where a shell starts it."""
+    go = go_file(trial.own_files)
+    if go is None:
+        return call_graph_of(trial.program), ()
+    name = relative(str(go.resolve()), f"{trial.tree.resolve()}/")
+    return "fp", (f"stacks follow frame pointers, because {name} is a Go program, and Go keeps them (--call-graph fp)",)
 
 
 def _from_tree(frame: contract.Frame, root: str) -> contract.Frame:

@@ -1,8 +1,9 @@
-"""Reads the segments of ELF files, as far as profiles need them."""
+"""Reads the segments and sections of ELF files, as far as profiles need them."""
 
 import struct
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from runner.profile.recording_plan import CallGraph
 from runner.system.regular_file import open_regular
@@ -10,11 +11,17 @@ from runner.system.regular_file import open_regular
 LOAD = 1
 _UNWINDING = 0x6474E550
 """Kind of the segment with the unwinding tables."""
+_SYMBOLS = 2
+"""Kind of the section with the names of all functions."""
+_GO = frozenset((".go.buildinfo", ".note.go.buildid"))
+"""Sections that Go's linker writes, also into a stripped program."""
+_LINES = frozenset((".debug_line", ".zdebug_line"))
 _HEADER = struct.Struct("<16xHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
 
 _MOST_BYTES = 1 << 20
-"""Of the table of segments."""
+"""Of a table of segments or sections, and of the names of sections."""
 
 
 class Segment(NamedTuple):
@@ -26,33 +33,74 @@ class Segment(NamedTuple):
     size: int
 
 
+class Sections(NamedTuple):
+    """What the sections of a program or library say about it."""
+
+    is_go: bool
+    """Whether Go's linker wrote it."""
+    has_symbols: bool
+    """Whether it has the names of its functions, not only of those that it exports."""
+    has_lines: bool
+    """Whether it has source lines."""
+
+
 def segments(file: Path) -> list[Segment]:
     """Return the segments of a 64-bit ELF file; an empty list for any other file."""
     try:
         with open_regular(file) as stream:
-            head = stream.read(_HEADER.size)
-            if len(head) < _HEADER.size or head[:6] != b"\x7fELF\x02\x01":
-                return []
-            fields = _HEADER.unpack(head)
-            start, size, number = fields[4], fields[8], fields[9]
-            if size < _SEGMENT.size:
-                return []
-            stream.seek(start)
-            table = stream.read(min(size * number, _MOST_BYTES))
+            fields = _header(stream)
+            return [
+                Segment(kind, offset, address, length)
+                for kind, _, offset, address, _, length, _, _ in _table(stream, _SEGMENT, fields[4], *fields[8:10])
+            ]
     except (OSError, OverflowError, ValueError):
         return []
-    found = []
-    for place in range(0, len(table) - _SEGMENT.size + 1, size):
-        kind, _, offset, address, _, length, _, _ = _SEGMENT.unpack_from(table, place)
-        found.append(Segment(kind, offset, address, length))
-    return found
+
+
+def sections(file: Path) -> Sections | None:
+    """Return what the sections of a 64-bit ELF file say; None for any other file."""
+    try:
+        with open_regular(file) as stream:
+            fields = _header(stream)
+            table = list(_table(stream, _SECTION, fields[5], *fields[10:12])) if fields[11] else []
+            names = b""
+            if fields[12] < len(table):
+                offset, size = table[fields[12]][4:6]
+                stream.seek(offset)
+                names = stream.read(min(size, _MOST_BYTES))
+    except (OSError, OverflowError, ValueError):
+        return None
+    found = {names[start : names.find(b"\0", start)].decode("ascii", "replace") for start, *_ in table}
+    return Sections(bool(found & _GO), any(kind == _SYMBOLS for _, kind, *_ in table), bool(found & _LINES))
+
+
+def go_file(files: Iterable[Path]) -> Path | None:
+    """Return the first of some files that is of Go, if any."""
+    return next((file for file in files if (found := sections(file)) and found.is_go), None)
 
 
 def call_graph_of(program: Path) -> CallGraph:
-    """Return the best way to unwind the stacks of a program.
+    """Return the best way to unwind the stacks of a program that is not of Go.
 
     Compilers omit frame pointers but include unwinding tables, and the C library has only those. A file without tables
-    (a script, a Go program) has frame pointers or nothing. Only the user can choose LBR: it needs hardware that virtual
-    machines rarely have.
+    (a script) has frame pointers or nothing. Only the user can choose LBR: it needs hardware that virtual machines
+    rarely have.
     """
     return "dwarf" if any(segment.kind == _UNWINDING for segment in segments(program)) else "fp"
+
+
+def _header(stream: BinaryIO) -> tuple[int, ...]:
+    """Return the fields of the header; ValueError for a file that is no 64-bit ELF file."""
+    head = stream.read(_HEADER.size)
+    if len(head) < _HEADER.size or head[:6] != b"\x7fELF\x02\x01":
+        raise ValueError
+    return _HEADER.unpack(head)
+
+
+def _table(stream: BinaryIO, entry: struct.Struct, start: int, size: int, number: int) -> Iterator[tuple[int, ...]]:
+    if size < entry.size:
+        raise ValueError
+    stream.seek(start)
+    table = stream.read(min(size * number, _MOST_BYTES))
+    for place in range(0, len(table) - entry.size + 1, size):
+        yield entry.unpack_from(table, place)

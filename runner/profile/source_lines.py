@@ -1,4 +1,4 @@
-"""Finds source lines with addr2line: one process for each binary, all offsets at once."""
+"""Finds source lines with addr2line: all offsets of a binary at once."""
 
 import re
 import subprocess
@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.execution.start_block import BASE_VARIABLES
-from runner.profile.elf import LOAD, Segment, segments
+from runner.profile.elf import LOAD, Segment, sections, segments
 
 _TIMEOUT = 20.0
 """Seconds."""
-
+_TOOLS = ("addr2line", "llvm-addr2line")
+"""LLVM's is asked for what GNU's does not find in a file with lines: 2.40 reads none of Go 1.26."""
 
 _NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
 """A line's number. Debugging information, which a program brings along, may name any."""
@@ -34,12 +35,24 @@ def lines_of(module: str, offsets: Iterable[int], within: Sequence[str] = ()) ->
     loaded = [segment for segment in segments(Path(module)) if segment.kind == LOAD]
     addresses = {offset: _address(loaded, offset) for offset in set(offsets)}
     known = {offset: address for offset, address in addresses.items() if address is not None}
-    if not known:
-        return {}
+    found: dict[int, tuple[SourceLine, ...]] = {}
+    for tool in _TOOLS:
+        missing = known.keys() - found.keys()
+        if not missing:
+            break
+        lines = _ask(tool, module, [known[offset] for offset in sorted(missing)], within)
+        found |= {offset: lines[known[offset]] for offset in missing if lines.get(known[offset])}
+        has = sections(Path(module))
+        if has is None or not has.has_lines:
+            break
+    return found
+
+
+def _ask(tool: str, module: str, addresses: Iterable[int], within: Sequence[str]) -> dict[int, tuple[SourceLine, ...]]:
     try:
         done = subprocess.run(
-            [*within, "addr2line", "-a", "-f", "-i", "-C", "-e", module],
-            input="\n".join(f"{address:#x}" for address in known.values()) + "\n",
+            [*within, tool, "-a", "-f", "-i", "-C", "-e", module],
+            input="\n".join(f"{address:#x}" for address in addresses) + "\n",
             capture_output=True,
             text=True,
             errors="replace",
@@ -49,8 +62,7 @@ def lines_of(module: str, offsets: Iterable[int], within: Sequence[str] = ()) ->
         )
     except (OSError, subprocess.TimeoutExpired):
         return {}
-    lines = parse_lines(done.stdout)
-    return {offset: lines[address] for offset, address in known.items() if lines.get(address)}
+    return parse_lines(done.stdout)
 
 
 def parse_lines(text: str) -> dict[int, tuple[SourceLine, ...]]:

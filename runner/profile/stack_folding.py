@@ -117,7 +117,7 @@ class FrameTable:
 
 def expanded(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[contract.Frame]:
     """Return a frame and the functions inlined into it, innermost first. The outermost keeps perf's name."""
-    module = KERNEL if frame.offset >= _KERNEL_START else frame.module
+    module = frame.module if in_program(frame) else KERNEL
     if not lines:
         return [contract.Frame(function=frame.function[:4000], module=module[:4000])]
     inlined = [(line.function, line) for line in lines[:-1]]
@@ -126,6 +126,11 @@ def expanded(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[contract
         contract.Frame(function=function[:4000], module=module[:4000], file=line.file[:4000], line=line.line)
         for function, line in [*inlined, (outer, lines[-1])]
     ]
+
+
+def in_program(frame: ScriptFrame) -> bool:
+    """Return whether a frame is of the program and its libraries, not of the kernel."""
+    return frame.offset < _KERNEL_START
 
 
 def relative(path: str, root: str) -> str:
@@ -137,6 +142,5 @@ def _called(stack: tuple[ScriptFrame, ...]) -> Iterable[tuple[ScriptFrame, int]]
     """Yield each frame with the offset of its instruction; for a caller, of the call and not of the return address."""
     innermost = True
     for frame in stack:
-        in_user = frame.offset < _KERNEL_START
-        yield frame, frame.offset if innermost or not in_user else max(0, frame.offset - 1)
-        innermost = innermost and not in_user
+        yield frame, frame.offset if innermost or not in_program(frame) else max(0, frame.offset - 1)
+        innermost = innermost and not in_program(frame)

@@ -7,6 +7,7 @@ from tests.hostile.arena import Arena, Outcome
 
 NAMES = (
     *("bwrap", "perf", "git", "cc", "c++", "gfortran", "ld", "as", "addr2line", "objdump", "readelf", "nm", "gdb"),
+    "llvm-addr2line",
     *("cp", "rm", "chmod", "env", "sh", "prlimit", "setpriv", "strace", "make", "ldd", "uname", "python3", "gunicorn"),
 )
 

@@ -39,6 +39,20 @@ def test_two_profiles_name_the_line_that_grew(client: FlaskClient) -> None:
     assert rows[1] == "answer,copyserve,main.c,25,25,2000,51200,49200"
 
 
+def test_a_line_that_could_not_be_read_is_not_put_down_to_the_build(client: FlaskClient) -> None:
+    frames = [frame.model_copy(update={"file": "", "line": 0}) for frame in FRAMES]
+    changes = {"frames": tuple(frames), "remarks": ("copyserve: has source lines, but none could be read",)}
+    ids = []
+    for one in (BEFORE, AFTER):
+        blind = one.model_copy(update={**changes, "profile_id": uuid.uuid4()})
+        ids.append(blind.profile_id)
+        assert client.put(f"/api/v1/profiles/{ids[-1]}", json=blind.model_dump(mode="json")).status_code == 201
+    page = read(client, f"/profiles/{ids[1]}?before={ids[0]}")
+    assert "copyserve: no line could be read" in page
+    assert "copyserve: has source lines, but none could be read" in page
+    assert "without -g" not in page
+
+
 def test_what_a_program_calls_itself_is_shown_and_not_run(client: FlaskClient) -> None:
     for address in (f"/profiles/{AFTER.profile_id}", f"/profiles/{AFTER.profile_id}?before={BEFORE.profile_id}"):
         assert "<img" not in client.get(address).text

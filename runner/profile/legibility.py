@@ -1,0 +1,74 @@
+"""Says what keeps a profile from being read, and what would help: names, source lines and callers that are missing."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from runner.contract.profile import Frame
+from runner.profile.elf import sections
+from runner.profile.recording_plan import CallGraph
+from runner.profile.stack_folding import Weighed, in_program
+
+_NEARLY_ALL = 0.9
+_FEWEST = 10
+"""Of fewer stacks nothing is said: they can be the loader's."""
+_MOST_NAMED = 3
+_HELP: Mapping[CallGraph, str] = {
+    "dwarf": "`--call-graph fp` finds them where the program keeps frame pointers, as Go does, and C if told to",
+    "fp": "build with frame pointers (-fno-omit-frame-pointer), or `--call-graph dwarf` where the program has tables",
+    "lbr": "`--call-graph fp` or `--call-graph dwarf` may find them",
+}
+
+
+def has_no_callers(weighed: Weighed) -> bool:
+    """Return whether nearly all of the recorded stacks have one frame of the program; the kernel's do not count."""
+    depths = [(sum(map(in_program, stack)), weight) for stack, weight in weighed.stacks.items()]
+    known = sum(weight for depth, weight in depths if depth)
+    alone = sum(weight for depth, weight in depths if depth == 1)
+    return weighed.samples >= _FEWEST and 0 < known * _NEARLY_ALL <= alone
+
+
+def missing_callers(kinds: Iterable[str], call_graph: CallGraph) -> Iterator[str]:
+    """Yield a remark about the kinds of stacks that have no callers, if there are any."""
+    if named := " and ".join(kinds):
+        yield f"nearly all stacks of {named} have one frame: they name places, not who called. {_HELP[call_graph]}"
+
+
+def missing_names(frames: Iterable[Frame], tree: Path) -> Iterator[str]:
+    """Yield remarks about files of the work tree whose functions or lines are not known.
+
+    Parameters
+    ----------
+    frames
+        Frames whose modules are relative to the tree if they lie in it.
+    """
+    stripped, unread, without = [], [], []
+    for module, parts in sorted(_own(frames).items()):
+        has = sections(tree / module)
+        if has is None or any(part.line for part in parts):
+            continue
+        if has.has_lines:
+            unread.append(module)
+        elif has.has_symbols:
+            without.append(module)
+        elif any(part.function == "[unknown]" for part in parts):
+            stripped.append(module)
+    if stripped:
+        yield f"{_listed(stripped)}: stripped, so functions have no names; build without `strip`, `-s` and `-Wl,-s`"
+    if unread:
+        yield f"{_listed(unread)}: has source lines, but none could be read; `llvm-addr2line` is asked too if installed"
+    if without:
+        yield f"{_listed(without)}: has no source lines; build with `-g`"
+
+
+def _own(frames: Iterable[Frame]) -> dict[str, list[Frame]]:
+    found: dict[str, list[Frame]] = defaultdict(list)
+    for frame in frames:
+        if frame.module and not frame.module.startswith(("/", "[")):
+            found[frame.module].append(frame)
+    return found
+
+
+def _listed(files: list[str]) -> str:
+    more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
+    return ", ".join(files[:_MOST_NAMED]) + more

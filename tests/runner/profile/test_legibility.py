@@ -1,0 +1,154 @@
+"""What a profile says about names, lines and callers that are missing: real programs under a real perf."""
+
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from runner.cli.profile_tables import show_profile
+from runner.contract.profile import Frame, Profile
+from runner.contract.report import Case, Environment, Host, Revision
+from runner.doctor.counting import require_measurable
+from runner.measuring.trial import Bench, Subject, Trial
+from runner.profile.collect import collect
+from runner.profile.elf import LOAD, Sections, sections, segments
+from runner.profile.legibility import has_no_callers, missing_callers, missing_names
+from runner.profile.script_parser import ScriptFrame
+from runner.profile.source_lines import lines_of
+from runner.profile.stack_folding import KERNEL as KERNEL_MODULE
+from runner.profile.stack_folding import Weighed
+from runner.workload import load_workload
+
+AGAIN = Path(__file__).parent / "recorded/again.c"
+GROWING = """package main
+
+//go:noinline
+func grow(pages []byte) {
+\tfor at := 0; at < len(pages); at += 4096 {
+\t\tpages[at] = 1
+\t}
+}
+
+//go:noinline
+func middle() { grow(make([]byte, 16<<20)) }
+
+func main() { middle() }
+"""
+LEAF, CALLER = ScriptFrame(0x100, "leaf", "/srv/a"), ScriptFrame(0x200, "main", "/srv/a")
+KERNEL = ScriptFrame(0xFFFFFFFF81000000, "exc_page_fault", "[kernel.kallsyms]")
+needs_go = pytest.mark.skipif(not shutil.which("go"), reason="needs Go")
+
+
+def compiled(folder: Path, *options: str) -> Path:
+    subprocess.run(["cc", "-O0", "-pthread", *options, "-o", "program", AGAIN], cwd=folder, check=True)
+    return folder / "program"
+
+
+def built_with_go(folder: Path, *options: str) -> Path:
+    (folder / "main.go").write_text(GROWING)
+    subprocess.run(["go", "build", *options, "-o", "program", "main.go"], cwd=folder, check=True)
+    return folder / "program"
+
+
+def profiled(folder: Path, command: str) -> Profile:
+    require_measurable()
+    (folder / "workload.toml").write_text(f'[workload]\nname = "w"\n[run]\ncommand = "{command}"\n')
+    bench = Bench(Host(name="host"), lambda _: Environment(knobs={}))
+    revision = Revision(commit="a" * 40, committed_at=datetime.now(UTC))
+    case = Case(workload="w", definition="0" * 16)
+    return collect(Trial(load_workload(folder), Subject("subject", revision, case), bench, folder), times=False)
+
+
+def user_ways(profile: Profile) -> list[list[str]]:
+    """Return the functions of each stack of faults without the kernel's, outermost first."""
+    assert profile.faults is not None
+    stacks = [[profile.frames[place] for place in stack.frames] for stack in profile.faults.stacks]
+    return [[frame.function for frame in stack if frame.module != KERNEL_MODULE] for stack in stacks]
+
+
+@needs_go
+@pytest.mark.parametrize(("options", "symbols"), [((), True), (("-ldflags=-s -w",), False)])
+def test_a_program_of_go_is_known_even_when_stripped(tmp_path: Path, options: tuple[str, ...], symbols: bool) -> None:
+    assert sections(built_with_go(tmp_path, *options)) == Sections(True, symbols, symbols)
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (("-g",), Sections(False, True, True)),
+        ((), Sections(False, True, False)),
+        (("-s",), Sections(False, False, False)),
+    ],
+)
+def test_what_a_compiler_left_in_a_program(tmp_path: Path, options: tuple[str, ...], found: Sections) -> None:
+    assert sections(compiled(tmp_path, *options)) == found
+
+
+def test_a_file_that_is_no_program_has_no_sections(tmp_path: Path) -> None:
+    (tmp_path / "script").write_text("#!/bin/sh\n")
+    assert sections(tmp_path / "script") is None
+    assert sections(tmp_path / "nothing") is None
+
+
+@needs_go
+@pytest.mark.perf
+def test_stacks_of_go_have_callers_although_a_shell_starts_it(tmp_path: Path) -> None:
+    built_with_go(tmp_path)
+    profile = profiled(tmp_path, "sh -c 'exec ./program'")
+    assert any(way[-3:] == ["main.main", "main.middle", "main.grow"] for way in user_ways(profile))
+    assert any("program is a Go program" in remark and "fp" in remark for remark in profile.remarks)
+    assert not any("one frame" in remark for remark in profile.remarks)
+
+
+@needs_go
+@pytest.mark.skipif(not shutil.which("llvm-addr2line"), reason="needs LLVM")
+def test_lines_of_go_are_read_with_llvm_where_gnu_finds_none(tmp_path: Path) -> None:
+    program = built_with_go(tmp_path)
+    symbols = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout.splitlines()
+    address = next(int(line.split()[0], 16) for line in symbols if line.endswith(" main.grow"))
+    code = next(part for part in segments(program) if part.kind == LOAD and 0 <= address - part.address < part.size)
+    offset = address - code.address + code.offset
+    found = lines_of(str(program), [offset])[offset]
+    assert (found[0].function, Path(found[0].file).name) == ("main.grow", "main.go")
+
+
+@pytest.mark.perf
+def test_a_stripped_program_is_named_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    compiled(tmp_path, "-s")
+    show_profile(profiled(tmp_path, "./program"))
+    assert "program: stripped, so functions have no names; build without" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("build", "options", "said"),
+    [
+        (compiled, ("-g",), "has source lines, but none could be read"),
+        (compiled, (), "no source lines; build with `-g`"),
+        (compiled, ("-s",), "stripped"),
+        pytest.param(built_with_go, (), "has source lines, but none could be read", marks=needs_go),
+    ],
+)
+def test_what_a_file_lacks_is_said_truly(
+    tmp_path: Path, build: Callable[..., Path], options: tuple[str, ...], said: str
+) -> None:
+    build(tmp_path, *options)
+    (remark,) = missing_names([Frame(function="[unknown]", module="program")], tmp_path)
+    assert remark.startswith("program: ")
+    assert said in remark
+    assert not list(missing_names([Frame(function="f", module="program", file="a.c", line=3)], tmp_path))
+
+
+def test_stacks_of_one_frame_are_not_taken_for_call_chains() -> None:
+    alone, whole = (LEAF, KERNEL), (LEAF, CALLER)
+    assert has_no_callers(Weighed(Counter({(KERNEL, LEAF): 95, whole: 5, (KERNEL,): 50}), 150))
+    assert not has_no_callers(Weighed(Counter({alone: 80, whole: 20}), 100))
+    assert not has_no_callers(Weighed(Counter({(KERNEL,): 100}), 100))
+    assert not has_no_callers(Weighed(Counter({alone: 3}), 3))
+    (remark,) = missing_callers(["faults", "on-cpu"], "dwarf")
+    assert "faults and on-cpu have one frame" in remark
+    assert "--call-graph fp" in remark
+    assert not list(missing_callers([], "dwarf"))
