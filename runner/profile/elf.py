@@ -23,6 +23,9 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _MOST_BYTES = 1 << 20
 """Of a table of segments or sections, and of the names of sections."""
 
+_LONGEST = 32
+"""Bytes of a section's name that are looked at, or a file of a stranger could name megabytes for each section."""
+
 
 class Segment(NamedTuple):
     """A segment: its position in the file and in memory."""
@@ -70,7 +73,7 @@ def sections(file: Path) -> Sections | None:
                 names = stream.read(min(size, _MOST_BYTES))
     except (OSError, OverflowError, ValueError):
         return None
-    found = {names[start : names.find(b"\0", start)].decode("ascii", "replace") for start, *_ in table}
+    found = {names[start : start + _LONGEST].partition(b"\0")[0].decode("ascii", "replace") for start, *_ in table}
     return Sections(bool(found & _GO), any(kind == _SYMBOLS for _, kind, *_ in table), bool(found & _LINES))
 
 

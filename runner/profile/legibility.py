@@ -54,7 +54,7 @@ def missing_names(frames: Iterable[Frame], tree: Path) -> Iterator[str]:
         elif any(part.function == "[unknown]" for part in parts):
             stripped.append(module)
     if stripped:
-        yield f"{_listed(stripped)}: stripped, so functions have no names; build without `strip`, `-s` and `-Wl,-s`"
+        yield f"{_listed(stripped)}: stripped, so functions have no names; build without `strip`, `-s` or `--strip-all`"
     if unread:
         yield f"{_listed(unread)}: has source lines, but none could be read; `llvm-addr2line` is asked too if installed"
     if without:

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
-from runner.profile.elf import call_graph_of, segments
+from runner.profile.elf import call_graph_of, sections, segments
 from tests.fuzz.door import Attempt
 from tests.fuzz.mutation import mutated_bytes
 
 SHARE = 500
 _HEAD = 4096
 """Bytes of a real file: its header and its table of segments."""
-_FIELDS = ((16, "<H"), (32, "<Q"), (40, "<Q"), (54, "<H"), (56, "<H"))
+_FIELDS = ((16, "<H"), (32, "<Q"), (40, "<Q"), *((place, "<H") for place in (54, 56, 58, 60, 62)))
 """Where the header says where the table is, how long an entry is, and how many there are."""
 
 
@@ -36,6 +36,7 @@ def opened(folder: Path) -> Iterator[Attempt]:
         file.write_bytes(data)
         found = segments(file)
         assert call_graph_of(file) in {"dwarf", "fp"}
+        sections(file)
         return "segments" if found else "none"
 
     yield attempt
