@@ -77,8 +77,8 @@ class ControlledPerf:
                 # Some versions send a NUL after the line; it arrives with the next answer.
                 got = os.read(self._from_perf, 16)
                 if not got:
-                    lines = _text(self._stderr).split("\n")
-                    line = next((text.strip() for text in lines if text.strip(" :\n")), "it printed nothing")
+                    lines = (text.strip() for text in _text(self._stderr).split("\n"))
+                    line = next((text for text in lines if text.strip(":") not in {"", "Error"}), "it printed nothing")
                     raise AttachError(f"perf could not attach to the program: {line[:300]}")
                 answer += got
 

@@ -12,7 +12,7 @@ from runner.contract.level import majority
 from runner.contract.report import Status
 from runner.doctor.counting import require_measurable
 from runner.errors import FaultwatchError
-from runner.perf.attach import AttachedPerf
+from runner.perf.attach import AttachedPerf, AttachError
 from runner.perf.session import Execution, ExecutionFailure, count, count_together
 from runner.process_state import system_calls
 from runner.process_state.memory_group import MemoryGroup
@@ -205,9 +205,10 @@ def test_a_control_group_for_which_there_is_no_descriptor_is_no_fault_of_the_gro
 
 def test_events_of_the_kernel_alone_are_not_zero_where_only_user_space_is_counted() -> None:
     events = ["context-switches:u", "cpu-migrations:u", "minor-faults:u"]
-    with subprocess.Popen(["sleep", "0.1"]) as process:
+    with subprocess.Popen(["sleep", "60"]) as process:
         perf = AttachedPerf([process.pid], events)
         perf.send_command("enable")
+        process.kill()
         process.wait()
         perf.end()
         readings = perf.readings()
@@ -313,3 +314,12 @@ def test_a_region_is_counted_although_children_come_and_go(programs: Path) -> No
         reading = done.sample.readings["region:minor-faults"]
         assert reading.value, reading.reason
         assert reading.value >= 4096
+
+
+def test_why_perf_cannot_attach_is_told() -> None:
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    perf = AttachedPerf([process.pid], ["minor-faults"])
+    with pytest.raises(AttachError, match=r"could not attach to the program: (?!Error)\w"):
+        perf.send_command("enable")
+    perf.close()
