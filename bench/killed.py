@@ -26,7 +26,7 @@ from pathlib import Path
 from bench.report import finish, steps
 from tests.left_behind import Places, left_behind, lost_or_twice, settings
 from tests.power_cut import disk
-from tests.runner.commands import ROOT, Proxy, command_line, faultwatch, git, make_history, served, variables
+from tests.runner.commands import Proxy, command_line, faultwatch, git, make_history, served, variables
 
 MOMENTS = 300
 DISK = "96m"
@@ -160,9 +160,9 @@ def moment(yard: Yard, kind: str, means: str, delay: float) -> Iterator[str]:
             process.wait(_LIMIT)
     process.wait(_LIMIT)
     text = (yard.folder / "output").read_text(errors="replace")
-    # One that names none of the project's files is of the interpreter's own start, which nothing here can answer.
-    if "Traceback" in text and str(ROOT) in text and means not in CUTS:
-        yield f"a traceback: {text.strip().splitlines()[-1][:200]}"
+    if "Traceback" in text and means not in CUTS:
+        files = [line.strip() for line in text.splitlines() if line.lstrip().startswith("File ")]
+        yield f"a traceback: {text.strip().splitlines()[-1][:200]}, {files[-1][:200] if files else 'in no file'}"
     status, messages = yard.next_command()
     if status != 0:
         yield f"the next command ended with {status}: {messages.strip()[-300:]}"
