@@ -170,7 +170,8 @@ class MergedChanges:
         near = bisect_left(self._known, change.low - SAME - LONG, key=_index)
         until = bisect_left(self._known, change.high + SAME + LONG + 1, key=_index)
         same = [other for other in (*self._known[near:until], *self._long) if _overlap(change, other)]
-        return abs(change.after - change.before) <= LARGER * sum(abs(other.after - other.before) for other in same)
+        explained = LARGER * sum(abs(other.after - other.before) for other in same)
+        return bool(same) and abs(change.after - change.before) <= explained
 
 
 def _is_same(last: LevelChange, newest: LevelChange, reach: int) -> bool:

@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.rules.detect import LevelChangeDetector, find_level_changes
+from service.rules.detect import LevelChange, LevelChangeDetector, find_level_changes
+from service.rules.detect.detector import MergedChanges
 
 
 @st.composite
@@ -84,6 +85,12 @@ def test_any_whole_numbers_are_judged_without_error(values):
 def test_any_finite_numbers_are_judged_without_error(values):
     for drift in find_level_changes(values, kind="rate"):
         assert np.isfinite([drift.before, drift.after]).all()
+
+
+def test_a_change_far_from_every_known_one_is_kept_whatever_its_size():
+    known = LevelChange(10, 5, 6, 10, 10, "exact", "")
+    far = LevelChange(200, 7.0, 7.0, 200, 200, "step", "")
+    assert MergedChanges([known]).update([far]) == [known, far]
 
 
 def test_a_step_that_the_newest_points_show_as_well_is_one_change():
