@@ -4,17 +4,18 @@ A clone has this folder beside ``runner/`` and ``service/``. A wheel has those, 
 that an environment gets no top-level module of a name that others may use as well.
 """
 
-import signal
+# Nothing that Python has not loaded itself: Ctrl-C during an import before run_runner shows a traceback.
+import _signal as signal  # type: ignore[import-not-found]  # the module signal makes enumerations of it
+import os
 import sys
-from pathlib import Path
 
-_TREE = Path(__file__).parent / "tree"
+_TREE = os.path.join(os.path.dirname(__file__), "tree")  # noqa: PTH118, PTH120 - pathlib imports for 10 ms
 
 
 def add_tree() -> None:
     """Make ``runner`` and ``service`` importable, in this process alone. A clone is on the path as it is."""
-    if _TREE.is_dir() and str(_TREE) not in sys.path:
-        sys.path.insert(0, str(_TREE))
+    if os.path.isdir(_TREE) and _TREE not in sys.path:  # noqa: PTH112 - as above
+        sys.path.insert(0, _TREE)
 
 
 def run_runner() -> None:
