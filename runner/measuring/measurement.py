@@ -16,6 +16,7 @@ from runner.subject.build import Builder, BuildFailure, missing_programs
 from runner.subject.build_record import DamagedBuild
 from runner.subject.built_tree import begin_session
 from runner.subject.repository import Repository
+from runner.version import version
 from runner.workload import Workload
 
 _OF_THE_HOST = frozenset(
@@ -73,12 +74,11 @@ def _measured(trial: Trial, rule: Sampling, progress: Callable[[], None]) -> Rep
     samples: list[Sample] = []
     try:
         begin_session(trial.tree)
-        # The models of a report are built while the program runs, in an execution that is no sample.
-        models_built = in_background(Report.model_rebuild)
+        loaded = in_background(_load_what_reports_need)
         try:
             trial.warm_up()
         finally:
-            models_built()
+            loaded()
         progress()
         while rule.wants_more(samples):
             samples.append(trial.execute())
@@ -90,6 +90,12 @@ def _measured(trial: Trial, rule: Sampling, progress: Callable[[], None]) -> Rep
         return trial.skipped(str(error), temporary=True)
     except ExecutionFailure as failure:
         return trial.failed(failure.stage, failure.message, failure.log, temporary=failure.temporary)
+
+
+def _load_what_reports_need() -> None:
+    """Load it while the program runs, in an execution that is no sample."""
+    Report.model_rebuild()
+    version()
 
 
 def _is_of_revision(error: Exception) -> bool:
