@@ -13,7 +13,7 @@ from runner.cli.suggestion import TypedTarget
 from runner.contract.comparison import MetricVerdict, Side, Verdict
 from runner.contract.level import Number
 from runner.contract.metrics import metric
-from runner.contract.verdict_words import stands_out, verdict_words
+from runner.contract.verdict_words import lacks_a_side, stands_out, verdict_words
 from runner.measuring.comparison import Compared
 
 LOG_LINES = 20
@@ -70,8 +70,7 @@ def _sentences(metrics: Sequence[MetricVerdict]) -> dict[str, list[str]]:
     """Return each sentence on what decides, or on why one side has no value, once, with the metrics it is about."""
     said: dict[str, list[str]] = {}
     for metric_verdict in metrics:
-        one_sided = bool(metric_verdict.base.n) != bool(metric_verdict.head.n)
-        if metric_verdict.counts or one_sided:
+        if metric_verdict.counts or lacks_a_side(metric_verdict):
             said.setdefault(metric_verdict.sentence, []).append(metric_verdict.metric)
     return said
 

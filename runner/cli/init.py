@@ -1,6 +1,7 @@
 """``faultwatch init``: propose a workload file for a repository, measure it, and write a file for its CI."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +94,7 @@ def command(
     from runner.adoption.systems.python import filling
     from runner.adoption.version_from_git import version_remark
     from runner.subject.repository import Repository, open_repository
+    from runner.subject.workload_files import workload_files
 
     new = bool(build_command or run_command)
     if new and workload_name:
@@ -106,9 +108,9 @@ def command(
     repository = Repository(top, found.name)
     revision = repository.revision("HEAD")
     sources = sources_of(repository, revision.commit)
-    existing = top / WORKLOAD_FILE if new else workload_place(repository, top, workload_name)
     if new:
-        _refuse_two(existing, questions)
+        _refuse_two(workload_files(repository), top / WORKLOAD_FILE, questions)
+    existing = top / WORKLOAD_FILE if new else workload_place(repository, top, workload_name)
     kept = None if new else _kept(existing, top, questions)
     rejected = kept is None and existing.exists()
     is_whole_needed = not (kept and kept.build.incomplete)
@@ -165,19 +167,30 @@ def _refuse_own_folder(*commands: str | None) -> None:
         )
 
 
-def _refuse_two(file: Path, questions: Questions) -> None:
+def _refuse_two(files: Sequence[Path], top_file: Path, questions: Questions) -> None:
     """Refuse commands for a new workload file where one is that stays: the gate would run another than was measured.
+
+    Parameters
+    ----------
+    files
+        The workload files that the repository has.
+    top_file
+        Where the new one would be. Only a file there can be replaced.
 
     Raises
     ------
     FaultwatchError
-        The file is not to be replaced.
+        A file stays.
     """
-    if file.exists() and not questions.confirm(f"{file} exists. Replace it by a new one?", default=False):
-        raise FaultwatchError(
-            f"{file} exists, and --build and --run are for a new one",
-            "leave them out to measure it as it is; or write them into it; or remove it first",
-        )
+    file = top_file if top_file.exists() else next(iter(files), None)
+    if file is None:
+        return
+    if file == top_file and questions.confirm(f"{file} exists. Replace it by a new one?", default=False):
+        return
+    raise FaultwatchError(
+        f"{file} exists, and --build and --run are for a new one",
+        "leave them out to measure it as it is; or write them into it; or remove it first",
+    )
 
 
 def _kept(file: Path, top: Path, questions: Questions) -> "Workload | None":

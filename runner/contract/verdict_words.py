@@ -17,13 +17,18 @@ def verdict_words(verdict: MetricVerdict, *, crept: bool = False, since: str = "
     """
     if not verdict.counts:
         return "not judged"
-    if verdict.rule == "absent" and not (verdict.base.n and verdict.head.n):
+    if lacks_a_side(verdict):
         return f"missing in {_lacking(verdict)}"
     if verdict.verdict is Verdict.NEEDS_MORE_RUNS:
         return "not decided"
     if verdict.verdict is Verdict.SAME:
         return f"same: {verdict.although}" if verdict.although else "same"
     return "better" if verdict.direction == "improvement" else _worse(verdict, crept, since)
+
+
+def lacks_a_side(verdict: MetricVerdict) -> bool:
+    """Return whether base or head has no value, so that the verdict's sentence says why."""
+    return verdict.rule == "absent" and not (verdict.base.n and verdict.head.n)
 
 
 def stands_out(verdict: MetricVerdict, *, crept: bool = False) -> bool:

@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 
 from runner.contract import MetricVerdict, metric
 from runner.contract.comparison import Side
-from runner.contract.verdict_words import stands_out, verdict_words
-from service.forges.wording import change, metric_name, since, verdict
+from runner.contract.verdict_words import lacks_a_side, stands_out, verdict_words
+from service.forges.wording import change, metric_name, of_rows, since, verdict
 from service.rules.gate import insight
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, MetricOutcome
 from service.text.markdown import block, code
@@ -24,6 +24,7 @@ LIMIT = 65_536
 _KNOBS = 10
 _LONGEST_KNOB = 60
 _FAILURES = 3
+_REASONS = 3
 _LOG = 3_000
 _COMMANDS = 3
 _LONGEST_COMMAND = 1_000
@@ -69,7 +70,9 @@ def text(outcome: GateOutcome, links: Links, end: str = "", limit: int = LIMIT) 
         Most bytes of the comment.
     """
     first = f"**{verdict(outcome, code)}**\n\n{_failures(outcome.cases)}"
-    sides = f"{_same_bytes(outcome)}{_stored_bases(outcome.cases)}{_environments(outcome.cases)}"
+    sides = (
+        f"{_lacking(outcome.metrics)}{_same_bytes(outcome)}{_stored_bases(outcome.cases)}{_environments(outcome.cases)}"
+    )
     steps = f"{_commands(outcome)}{_next_step(outcome, links)}"
     last = f"{insight.as_markdown(outcome.insights)}{sides}{steps}{_links(outcome, links)}"
     last = f"{last}{end}\n" if end else last
@@ -167,6 +170,21 @@ def _failures(cases: Iterable[CaseOutcome]) -> str:
             parts.append(f"{before.format('End of the log')}{block(failure.log, _LOG)}\n{after}\n")
     if len(failures) > _FAILURES:
         parts.append(f"… and {len(failures) - _FAILURES} more that could not be measured.\n\n")
+    return "".join(parts)
+
+
+def _lacking(rows: Iterable[MetricOutcome]) -> str:
+    """Return each reason why a side has no value, once, with the metrics and cases that it is about."""
+    reasons: dict[str, list[MetricOutcome]] = {}
+    for row in rows:
+        if lacks_a_side(row.metric_verdict):
+            reasons.setdefault(row.metric_verdict.sentence, []).append(row)
+    parts = []
+    for sentence, about in list(reasons.items())[:_REASONS]:
+        metrics, cases = of_rows(about, code)
+        parts.append(f"{metrics[:1].upper()}{metrics[1:]} in {cases}: {code(sentence, 300)}\n\n")
+    if len(reasons) > _REASONS:
+        parts.append(f"… and {len(reasons) - _REASONS} more reasons why a side has no value.\n\n")
     return "".join(parts)
 
 

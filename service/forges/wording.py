@@ -91,9 +91,7 @@ def _open(rows: Sequence[MetricOutcome], show: Show) -> str:
     """Return what is missing or needs more runs: what is missing first."""
     missing = [row for row in rows if row.metric_verdict.rule == "absent"]
     shown = missing or rows
-    titles = _listed(list(dict.fromkeys(metric_name(row.metric_verdict, show) for row in shown)))
-    cases = list(dict.fromkeys(row.case for row in shown))
-    where = f"{show(cases[0])}{_others(len(cases) - 1, 'case')}"
+    titles, where = of_rows(shown, show)
     if missing:
         sides = {_side_without(row.metric_verdict) for row in missing}
         return f"{sides.pop() if len(sides) == 1 else 'one side lacks'} {titles} in {where}"
@@ -102,6 +100,13 @@ def _open(rows: Sequence[MetricOutcome], show: Show) -> str:
             return "whether that exceeds the budget needs more runs"
         return f"whether {titles} {_verb(titles, 'exceeds', 'exceed')} the budget needs more runs in {where}"
     return f"{titles} {_verb(titles, 'needs', 'need')} more runs in {where}"
+
+
+def of_rows(rows: Sequence[MetricOutcome], show: Show) -> tuple[str, str]:
+    """Return of which metrics rows are, and of which cases."""
+    titles = _listed(list(dict.fromkeys(metric_name(row.metric_verdict, show) for row in rows)))
+    cases = list(dict.fromkeys(row.case for row in rows))
+    return titles, f"{show(cases[0])}{_others(len(cases) - 1, 'case')}"
 
 
 def _verb(titles: str, one: str, many: str) -> str:

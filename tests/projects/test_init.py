@@ -307,17 +307,20 @@ def test_an_existing_workload_file_that_does_not_build_says_why(folder: Path) ->
     assert "Traceback" not in done.stderr
 
 
-def test_commands_for_a_new_workload_file_are_refused_beside_one_that_stays(folder: Path) -> None:
+@pytest.mark.parametrize("place", ["workload.toml", "bench/driver/workload.toml"])
+def test_commands_for_a_new_workload_file_are_refused_beside_one_that_stays(folder: Path, place: str) -> None:
     project = Project(folder / "project")
     project.commit("Start", {"start.txt": "exec true\n"})
     text = '[workload]\nname = "x"\n\n[run]\ncommand = "sh start.txt"\n'
-    (project.folder / "workload.toml").write_text(text)
+    (project.folder / place).parent.mkdir(parents=True, exist_ok=True)
+    (project.folder / place).write_text(text)
     done = init(folder, "--yes", "--run", "true")
     assert done.returncode == 2
     what, remedy = done.stderr.splitlines()
-    assert what.endswith("workload.toml exists, and --build and --run are for a new one")
+    assert what.endswith(f"/project/{place} exists, and --build and --run are for a new one")
     assert "leave them out" in remedy
-    assert (project.folder / "workload.toml").read_text() == text
+    assert [*project.folder.rglob("workload.toml")] == [project.folder / place]
+    assert (project.folder / place).read_text() == text
     assert not (project.folder / "faultwatch-gate.sh").exists()
 
 

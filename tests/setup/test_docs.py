@@ -64,6 +64,13 @@ def test_the_help_lists_every_target_for_people() -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_text_is_not_wider_than_the_code(document: Path) -> None:
+    """Tables, pictures and blocks cannot be wrapped."""
+    text = re.sub(r"```.*?```", "", (ROOT / document).read_text(), flags=re.DOTALL)
+    assert not [line for line in text.splitlines() if len(line) > 120 and not line.lstrip().startswith(("|", "!["))]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
 def test_relative_links_lead_somewhere(document: Path) -> None:
     text = re.sub(r"```.*?```", "", (ROOT / document).read_text(), flags=re.DOTALL)
     broken = []

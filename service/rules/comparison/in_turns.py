@@ -127,9 +127,13 @@ def _absent(name: str, missing: Sequence[str], request: ComparisonRequest) -> Me
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", sentence, more=1)
     reports = [getattr(request, side) for side in missing]
     reasons = [reading.reason for report in reports for reading in report.readings(name) if reading.reason]
-    why = f": {reasons[0]}" if reasons else ""
-    both = "Neither base nor head has" if len(missing) == 2 else f"The {missing[0]} does not have"
-    return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", f"{both} a value of this metric{why}.")
+    neither = len(missing) == 2
+    if reasons:
+        who = "Neither base nor head has" if neither else f"The {missing[0]} does not have"
+        sentence = f"{who} a value of this metric: {reasons[0]}."
+    else:
+        sentence = f"{'Neither base nor head reports' if neither else f'The {missing[0]} does not report'} this metric."
+    return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", sentence)
 
 
 def _beside_stored(name: str, request: ComparisonRequest, error: float) -> tuple[Pairs, MetricDecision]:

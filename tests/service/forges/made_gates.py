@@ -8,7 +8,7 @@ from typing import Any
 
 from runner.contract import Case, Environment, Failure, Outcome, Stage
 from runner.contract.gate import GateCase, GateReport
-from runner.contract.report import ProgramFiles
+from runner.contract.report import ProgramFiles, Reading, Sample, Status
 from tests.service import reports
 
 SESSION = uuid.UUID(int=1)
@@ -33,6 +33,13 @@ def case(
         samples = tuple(reports.sample(count, {"throughput": speed}) for count, speed in zip(faults, row, strict=True))
         sides.append(_side(commit, mib, samples=samples, environment=Environment(knobs=knobs[place])))
     return GateCase(base=sides[0], head=sides[1], **told)
+
+
+def lacking_in_head(made: GateCase, name: str, reason: str) -> GateCase:
+    """Return a case of which no sample of head has a value of a metric."""
+    missing = {name: Reading(status=Status.NOT_COUNTED, reason=reason)}
+    samples = tuple(Sample(readings=dict(one.readings) | missing) for one in made.head.samples)
+    return made.model_copy(update={"head": made.head.model_copy(update={"samples": samples})})
 
 
 def of_same_bytes(base: Sequence[int], head: Sequence[int]) -> GateCase:

@@ -79,6 +79,19 @@ REPORTS: dict[str, tuple[GateReport, Acceptance | None, GateState]] = {
         None,
         GateState.UNDECIDED,
     ),
+    "missing-in-head": (
+        made_gates.gate(
+            *(
+                made_gates.lacking_in_head(case, "minor-faults", f"no sample took as many: {HOSTILE}")
+                for case in (SAME, BETTER)
+            ),
+            made_gates.lacking_in_head(
+                made_gates.case([9] * 30, [9] * 30), "throughput", "the program did not print it"
+            ),
+        ),
+        None,
+        GateState.UNDECIDED,
+    ),
     "intermittent": (
         made_gates.gate(made_gates.case([100] * 60, [100, 1100, 100] * 20)),
         None,
@@ -240,6 +253,9 @@ def test_nothing_that_a_repository_writes_gets_out_of_its_place(texts: list[str]
     knobs = {f"{text[:50]}{number}": text for number, text in enumerate(texts)}
     cases = [made_gates.case([1] * 30, [2] * 30, mib=text * repeat, knobs=(knobs, {})) for text in texts]
     cases += [made_gates.failed("head", message=text * 4, log=log * 400) for text in texts]
+    cases += [
+        made_gates.lacking_in_head(SAME, "minor-faults", text * repeat) for text in texts if len(text) * repeat <= 1000
+    ]
     report = made_gates.gate(*cases)
     written = comment_text.text(judge_gate(report, Acceptance(texts[0], texts[-1])), LINKS, MARKER)
     assert len(written.encode()) <= comment_text.LIMIT

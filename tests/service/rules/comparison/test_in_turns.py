@@ -148,8 +148,8 @@ def test_a_deciding_metric_that_one_side_lacks_is_never_the_same(
     verdict = of(comparison, "minor-faults")
     assert (comparison.verdict, comparison.more) == (MORE, 0)
     assert (verdict.rule, verdict.verdict, verdict.counts) == ("absent", MORE, True)
-    assert verdict.sentence.startswith(f"The {lacking} does not have a value of this metric")
-    assert verdict.sentence.endswith("no counter." if readings else "metric.")
+    why = "does not have a value of this metric: no counter." if readings else "does not report this metric."
+    assert verdict.sentence == f"The {lacking} {why}"
 
 
 def test_a_metric_that_the_workload_names_is_missed_on_both_sides() -> None:
