@@ -44,7 +44,7 @@ def main() -> None:
         for first in range(chosen.first, chosen.first + share, PART)
     ]
     with ThreadPoolExecutor(chosen.processes) as pool:
-        each = pool.map(lambda part: (part[0], _run(*part, chosen.seed)), parts)
+        each = pool.map(lambda part: (part[0], _run(*part, seed=chosen.seed)), parts)
         done = list(steps(each, f"parts of up to {PART:,} inputs", len(parts)))
     results = {name: [result for of, result in done if of == name] for name in shares}
     _show(results, time.monotonic() - started)

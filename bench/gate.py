@@ -35,6 +35,7 @@ from runner.reporting.embedded import connect
 from runner.settings import load_settings
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload, load_workload
+from runner.workload.matrix import cases
 from service.forges.signature import signed
 from tests.service.forges.github.stand_in import APP, SECRET, GitHub, running
 
@@ -115,7 +116,7 @@ class Run:
         done.webhook = self._webhook(head)
         settings, workload = load_settings(), self.workloads[self.number % 2]
         with connect(settings) as service:
-            results = compare_cases(service, self.repository, workload, self.place, (self.base, head))
+            results = compare_cases(service, self.repository, workload, self.place, (self.base, head), cases(workload))
             finished = max(result.head.finished_at.timestamp() for result in results)
             sampled = time.monotonic() - (time.time() - finished)
             service.gate(gate_report(results, workload, self.subject, self.base, head, self._job()))

@@ -115,7 +115,7 @@ class Yard:
         runs: list[dict[str, object]] = []
         while True:
             page = self.proxy.ask(f"/runs?outcome=measured&limit=1000&offset={len(runs)}")
-            runs += page["items"]  # type: ignore[arg-type]
+            runs += page["items"]
             if len(runs) >= int(str(page["total"])):
                 return runs
 

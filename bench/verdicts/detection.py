@@ -102,8 +102,8 @@ def _false_alarms(rng: Rng) -> dict[str, int]:
         figures[f"sure in 6,000 sampled runs, {name}"] = sum(
             _sure_ever([median(samples) for samples in runs], runs) for runs in series
         )
-    for name, law in LAWS.items():
-        figures[f"sure in 20,000 runs, {name}"] = sum(_sure_ever(law(rng, 500).tolist()) for _ in range(40))
+    for name, runs_of in LAWS.items():
+        figures[f"sure in 20,000 runs, {name}"] = sum(_sure_ever(runs_of(rng, 500).tolist()) for _ in range(40))
     levels = [LEVEL + rng.normal(0, 20, 500) for _ in range(20)]
     drawn = [[np.round(level + rng.normal(0, 20, 10)).astype(int).tolist() for level in runs] for runs in levels]
     figures["sure in 10,000 runs, noise between runs, 10 samples each"] = sum(

@@ -254,6 +254,7 @@ class HistoryMeasurement:
                 yield taken_over, 0
                 continue
             executions = _ExecutionCounter(watcher)
+            sampling = Sampling.of(self.workload, self.samples, levels(source.samples) if source else run.expected)
             with builds.paused():
                 report = measure(
                     self.workload,
@@ -263,9 +264,8 @@ class HistoryMeasurement:
                     subject=subject,
                     revision=revision,
                     build=build,
-                    sampling=Sampling.of(
-                        self.workload, self.samples, levels(source.samples) if source else run.expected
-                    ),
+                    # Nothing is said of the host after two samples that another program can have disturbed.
+                    sampling=sampling.until_sure() if source else sampling,
                     progress=executions,
                 )
             if same_bytes:

@@ -1,7 +1,7 @@
 """Decides when enough samples are taken, so that more of them cannot change the verdict. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from runner.contract.level import Number, bounds, majority, median
@@ -54,6 +54,10 @@ class Sampling:
         least = workload.workload.samples
         most = workload.workload.max_samples or (100 if precision else 10)
         return cls(least, max(least, most), precision, expected or {})
+
+    def until_sure(self) -> Self:
+        """Return the sampling that takes all samples, unless each one so far is as expected."""
+        return replace(self, least=self.most)
 
     def wants_more(self, samples: Sequence[Sample]) -> bool:
         """Return whether another sample is needed."""

@@ -147,6 +147,7 @@ int main(void) {{
 
     runs = {run["revision"]: run for run in proxy.ask("/runs?quarantined=true")["items"]}  # type: ignore[attr-defined]
     assert runs.keys() == {bad, after}
+    assert len(proxy.ask(f"/runs/{runs[bad]['run_id']}")["samples"]) == 10, "two could be chance"
     page = read(f"{proxy.service}/runs/{runs[bad]['run_id']}")
     assert "no commit can have changed the count" in page
     assert proxy.ask("/drifts")["items"] == []

@@ -89,6 +89,30 @@ def test_only_certain_counts_are_taken_over(changes: dict[str, Any], tmp_path: P
     assert not is_taken_over(tmp_path, changes)
 
 
+@pytest.mark.parametrize(
+    ("counts", "blamed", "said"),
+    [
+        ((100, 100), False, ""),
+        ((100, 101, 100), False, ""),
+        ((101, 101), True, ""),
+        ((101, 103, 103), False, "minor-faults 100 there, 101 – 103 here"),
+        ((99, 101, 101), False, "minor-faults 100 there, 99 – 101 here"),
+        ((110, 112, 112), True, ""),
+    ],
+)
+def test_a_host_is_blamed_for_counts_that_repeat_or_are_far_off_and_not_for_ones_that_vary(
+    counts: tuple[int, ...], blamed: bool, said: str, tmp_path: Path
+) -> None:
+    workload = make_workload(tmp_path)
+    case, tree = Case(workload="w", definition=workload.definition), make_tree(tmp_path / "tree")
+    same_bytes = SameBytes(workload, Bench(Host(name="box"), lambda _: reports.GLIBC))
+    source, again = measured(tree, case, **with_samples(100, 100)), measured(tree, case, **with_samples(*counts))
+    checked = same_bytes.checked(again, source)
+    assert bool(checked.quarantine) is blamed
+    assert said in " ".join(checked.remarks)
+    assert bool(checked.remarks) is bool(said)
+
+
 @pytest.mark.parametrize("more", ["processes = 2\n", '[metrics]\njudge = ["elapsed"]\n'])
 def test_what_time_decides_is_measured_always(more: str, tmp_path: Path) -> None:
     assert not is_taken_over(tmp_path, {}, more)

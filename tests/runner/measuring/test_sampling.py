@@ -49,6 +49,12 @@ def test_one_sample_is_enough_where_it_repeats_the_history() -> None:
     assert needed(Sampling(expected={"minor-faults": 7}), [7, 7]) == 2, "nothing is known of its major faults"
 
 
+def test_a_doubt_about_what_the_history_shows_takes_all_samples() -> None:
+    sure = Sampling(expected={"minor-faults": 7, "major-faults": 0}).until_sure()
+    assert needed(sure, [7] * 10) == 1
+    assert needed(sure, [8] * 10) == 10
+
+
 def test_a_fixed_number_is_that_number_whatever_is_counted() -> None:
     workload = Workload.model_validate({"workload": {"name": "w"}, "run": {"command": ["x"]}})
     assert needed(Sampling.of(workload, 5), [7] * 9) == 5
