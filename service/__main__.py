@@ -82,6 +82,9 @@ def main() -> None:
         # With standalone_mode=False, click returns the exit code instead of exiting.
         status = cli.main(standalone_mode=False)
         sys.exit(status if isinstance(status, int) else 0)
+    except click.exceptions.NoArgsIsHelpError as error:  # There is nothing wrong to be named.
+        click.echo(error.format_message(), err=True)
+        sys.exit(error.exit_code)
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "faultwatch-service"
         click.echo(f"{path}: {' '.join(error.format_message().split())}", err=True)

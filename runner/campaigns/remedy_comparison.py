@@ -11,6 +11,9 @@ from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.remedy import with_remedy
 
+PAIRS = 24
+"""Pairs before the first verdict: enough for counts that repeat, and for the bounds of noisy metrics."""
+
 
 def remedy_trials(
     repository: Repository,

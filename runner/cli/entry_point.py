@@ -199,6 +199,16 @@ def _own_error(error: Exception) -> NoReturn:
     sys.exit(os.EX_SOFTWARE)
 
 
+def _show_usage(error: click.UsageError) -> None:
+    """Say what is wrong with the arguments; where there are none, what there is to choose from."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)
+        return
+    path = error.ctx.command_path if error.ctx else "faultwatch"
+    click.echo(harmless(f"{path}: {' '.join(error.format_message().split())}"), err=True)
+    click.echo(f"  → {_form_of_commit(error)}`{path} -h` shows what it takes", err=True)
+
+
 def _form_of_commit(error: click.UsageError) -> str:
     """Return how a commit is named, if there is one argument too many for a command that takes one; else nothing."""
     names = {one.name for one in error.ctx.command.params} if error.ctx else set()
@@ -221,9 +231,7 @@ def _run() -> None:
     except click.exceptions.Abort:
         _stopped()
     except click.UsageError as error:
-        path = error.ctx.command_path if error.ctx else "faultwatch"
-        click.echo(harmless(f"{path}: {' '.join(error.format_message().split())}"), err=True)
-        click.echo(f"  → {_form_of_commit(error)}`{path} -h` shows what it takes", err=True)
+        _show_usage(error)
         sys.exit(error.exit_code)
     except click.ClickException as error:
         error.show()

@@ -24,8 +24,6 @@ from runner.settings import load_settings
 from runner.subject.presence import present
 from runner.workload.lookup import one_case
 
-PAIRS = 10
-
 
 @click.command(name="try")
 @options(
@@ -61,10 +59,10 @@ def command(
 ) -> None:
     """Measure one case of a WORKLOAD with and without a remedy, interleaved, and show what the remedy changes.
 
-    Ten pairs are measured, unless --samples says otherwise. Nothing is stored. Exit code 1 if one side cannot be
-    measured.
+    24 pairs are measured, unless --samples says otherwise: enough for counts that repeat. Nothing is stored. Exit code
+    1 if one side cannot be measured.
     """
-    from runner.campaigns.remedy_comparison import remedy_trials
+    from runner.campaigns.remedy_comparison import PAIRS, remedy_trials
     from runner.measuring.comparison import Pairs, compare
     from runner.reporting.embedded import connect
     from runner.workload.remedy import parse_settings, with_remedy

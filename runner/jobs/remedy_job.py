@@ -3,7 +3,7 @@
 from dataclasses import replace
 from statistics import median
 
-from runner.campaigns.remedy_comparison import case_with, remedy_trials
+from runner.campaigns.remedy_comparison import PAIRS, case_with, remedy_trials
 from runner.contract import number_text
 from runner.contract.job import RemedyQuestion
 from runner.contract.metrics import metric
@@ -16,8 +16,6 @@ from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool
 from runner.workload.bound_case import bind
 
-FIRST_PAIRS = 24
-"""Pairs before the first question to the service: enough for the bounds of noisy metrics in a grid of many cells."""
 _METRICS = ("minor-faults", "major-faults", "sys-percent", "throughput", "elapsed", "max-rss")
 """The metrics by which a remedy is judged, if measured, and its cost in memory."""
 
@@ -46,7 +44,7 @@ def run(job: ClaimedJob) -> JobResult:
     job.about_to_measure(2)
     pairs = Pairs.of(job.workload, question.samples)
     if question.samples is None:
-        pairs = replace(pairs, first=max(pairs.first, FIRST_PAIRS), most=max(pairs.most, FIRST_PAIRS))
+        pairs = replace(pairs, first=max(pairs.first, PAIRS), most=max(pairs.most, PAIRS))
     result = compare(present, changed, job.service.compare, pairs=pairs)
     head = result.head.model_copy(update={"case": case_with(job.case, question.settings)})
     outbox.post_now(*(_aside(side) for side in (result.base, head) if side.outcome is not Outcome.SKIPPED))

@@ -90,6 +90,8 @@ def listed(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([row | {"scopes": row["scopes"].split(",")} for row in rows], indent=2))
         return
+    if not rows:
+        click.echo("There are no tokens.")
     for row in rows:
         click.echo(f"{row['id']}  {row['state']:8} until {row['until']}  {row['scopes']:20}  {row['name']}")
 

@@ -196,11 +196,14 @@ class Facts:
         return f" ({number(ratio)} each)" if ratio else ""
 
     def _call_path(self, function: str) -> str:
-        """Describe the heaviest stack: the program's own innermost line, and the innermost functions."""
+        """Describe the heaviest stack of a function: the program's own innermost line, and the innermost functions."""
         stacks = self.profile.faults.stacks if self.profile.faults else ()
-        if not stacks:
+        through = ([self.profile.frames[place] for place in stack.frames] for stack in stacks)
+        known = [frames for frames in through if any(frame.function == function for frame in frames)]
+        if not known:
             return ""
-        frames = [self.profile.frames[place] for place in stacks[0].frames]
+        # An inlined function can be innermost instead.
+        frames = next((frames for frames in known if frames[-1].function == function), known[0])
         own = own_line(frames)
         line = f", called in {own}" if own else ""
         if own.startswith(here := f"{shortened(function)} at "):

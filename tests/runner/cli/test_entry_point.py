@@ -86,6 +86,13 @@ def test_help_lists_every_command(tmp_path: Path) -> None:
         assert f"  {name} " in done.stdout
 
 
+@pytest.mark.parametrize("words", [(), ("job",)])
+def test_a_command_alone_shows_what_there_is_to_choose_from(words: tuple[str, ...], tmp_path: Path) -> None:
+    done = faultwatch(*words, home=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == faultwatch(*words, "--help", home=tmp_path).stdout
+
+
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_explains_itself(name: str, tmp_path: Path) -> None:
     done = faultwatch(name, "--help", home=tmp_path)

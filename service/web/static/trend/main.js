@@ -37,6 +37,7 @@ function draw() {
   Chart.defaults.font.family = theme().font;
   Chart.defaults.locale = "en";
   chart = new Chart(canvas, configuration(drawn(document_), view, theme(), actions));
+  for (const part of root.querySelectorAll("[data-shown]")) part.hidden = view.as !== part.dataset.shown;
   for (const button of root.querySelectorAll("[data-set]")) {
     button.setAttribute("aria-pressed", String(view[button.dataset.set] === button.value));
   }

@@ -392,7 +392,8 @@ def test_the_evidence_names_the_line_of_the_project_that_the_faults_came_through
     )
 
     def evidence(*stack: int) -> str:
-        made = stacks(StackKind.FAULTS, {stack: 300})
+        # Heavier, but of another function, as where the faults of one come in several ways.
+        made = stacks(StackKind.FAULTS, {(0,): 400, stack: 300})
         told = profile(anatomy({Touch.FIRST: 300})).model_copy(update={"frames": frames, "faults": made})
         return Facts.of(told).where[0]
 

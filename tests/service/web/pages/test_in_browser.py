@@ -367,6 +367,7 @@ def test_another_series_is_laid_over_on_an_axis_of_its_own(client: FlaskClient, 
     page = measured.open(f"/series/1?with={other}")
     title = "Chart.getChart(document.querySelector('canvas')).scales.y.options.title.text"
     assert page.evaluate(title) == "% of start"
+    assert "right axis" not in page.locator(".legend").inner_text(), "there is none"
     first = "Chart.getChart(document.querySelector('canvas')).data.datasets.find((set) => set.id === '{}').data[0].y"
     assert [page.evaluate(first.format(name)) for name in ("path", "over-1")] == [100, 100]
     page.get_by_role("button", name="Values").click()
@@ -377,6 +378,7 @@ def test_another_series_is_laid_over_on_an_axis_of_its_own(client: FlaskClient, 
     assert len({point["pixel"][1] for point in over}) == 2
     assert page.evaluate("Chart.getChart(document.querySelector('canvas')).scales.second.options.title.text")
     assert "Throughput of copy_service" in page.inner_text(".legend")
+    assert "(operations/s, right axis)" in page.inner_text(".legend")
     measured.assert_quiet()
 
 
