@@ -69,12 +69,14 @@ class RepeatingSeries:
         ) = []  # the first runs at this level, until it is known
         self._longest = 1  # samples of a point before the newest one
         self._newest: Sequence[Number] = ()
+        self._spans: list[tuple[Number, Number]] = []  # the least and the largest value that each point shows
 
     def extend(self, values: Sequence[Number], samples: Sequence[Sequence[Number]]) -> None:
         """Append points with their samples."""
         for value, point in zip(values, samples, strict=True):
             self._longest = max(self._longest, len(self._newest))
             self._newest = point
+            self._spans.append((min((value, *point)), max((value, *point))))
             self.points += 1
             if self.points == 1:
                 self._level = value
@@ -249,8 +251,17 @@ class RepeatingSeries:
     def _change(self, runs: Sequence[Number], rule: str, why: str, *, unsure: bool = False) -> LevelChange:
         """Return the change to the first repeated value of the newest runs."""
         low, first = self.points - len(runs), _first_repeated(runs)
-        evidence = f"{format_change(self._level, runs[first])}: {why}"
-        return LevelChange(low + first, self._level, runs[first], low, low + first, rule, evidence, wants_rerun=unsure)
+        after = runs[first]
+        # A run between the levels whose samples reach the new one, and not the old one, is at the new one already.
+        while first and self._shows(low + first - 1, after) and not self._shows(low + first - 1, self._level):
+            first -= 1
+        evidence = f"{format_change(self._level, after)}: {why}"
+        return LevelChange(low + first, self._level, after, low, low + first, rule, evidence, wants_rerun=unsure)
+
+    def _shows(self, index: int, value: Number) -> bool:
+        """Return whether a value lies within the samples of a point."""
+        least, largest = self._spans[index]
+        return least <= value <= largest
 
     def measurements(self) -> list[Number]:
         """Return all measurements of the newest point if it was measured again; otherwise none.

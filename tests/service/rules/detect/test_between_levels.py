@@ -26,3 +26,13 @@ def test_a_step_without_a_run_between_leaves_one() -> None:
 @given(st.lists(st.floats(-1e6, 1e6), max_size=12), st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.floats(0, 1e3))
 def test_some_runs_are_always_at_the_level(runs: list[float], level: float, other: float, sigma: float) -> None:
     assert 0 <= runs_between(runs, level, other, sigma) <= max(0, len(runs) - FEWEST)
+
+
+@pytest.mark.parametrize(("samples", "low", "high"), [((4808, 4812), 11, 11), ((4808, 4808), 11, 12)])
+def test_a_run_whose_samples_reach_the_new_level_is_at_it(samples: tuple[int, int], low: int, high: int) -> None:
+    values = [1808] * 11 + [4808] + [4811] * 5
+    points = [(value, value) for value in values]
+    points[11] = samples
+    (change,) = find_level_changes(values, samples=points)
+    assert (change.low, change.high) == (low, high)
+    assert (change.before, change.after, change.wants_rerun) == (1808, 4811, False)
