@@ -131,7 +131,9 @@ class RepeatingSeries:
                 self._confirm_newest(len(plateau))
             elif _is_change(farther, self._level, size, strayed, exact=False, far=0):
                 self._confirm_newest(len(farther))
-        elif _is_change(self._pending, self._level, size, strayed, exact=self._is_exact(), far=self._far_strays()):
+        elif _is_change(
+            self._pending, self._level, size, strayed, exact=self._goes_beyond(self._pending), far=self._far_strays()
+        ):
             self._confirm()
         elif strayed and _is_change(farther := self._farther(), self._level, size, strayed, exact=False, far=0):
             self._confirm_newest(len(farther))
@@ -161,6 +163,20 @@ class RepeatingSeries:
     def _is_exact(self) -> bool:
         """Return whether so few runs of the whole series strayed that the first change of a level needs no history."""
         return self._all_strayed <= SELDOM * self.points
+
+    def _goes_beyond(self, runs: Sequence[Number]) -> bool:
+        """Return whether the series is exact, and runs lie farther off the level than the samples of two runs on it.
+
+        A count of which samples differ by two can differ by one for a while: few orders of the runs prove no change.
+        """
+        nearest = min((abs(value - self._level) for value in runs), default=0)
+        spans = self._spans[self._begin : self.points - len(runs)][-MANY:]
+        reaches = (
+            max(largest - self._level, self._level - least)
+            for least, largest in spans
+            if least <= self._level <= largest
+        )
+        return self._is_exact() and sum(reach >= nearest for reach in reaches) < 2
 
     def _stray(self, values: Sequence[Number]) -> None:
         """Count runs off the level as strays."""
@@ -228,7 +244,7 @@ class RepeatingSeries:
     def _rule(self, runs: Sequence[Number]) -> str:
         """Return the rule by which the newest runs are a change."""
         repeats = _transitions(runs) <= len(runs) // 3
-        return "exact" if repeats and self._strays() == 0 and self._is_exact() else "repeat"
+        return "exact" if repeats and self._strays() == 0 and self._goes_beyond(runs) else "repeat"
 
     def _start_at(self, first: int) -> None:
         """Continue at the level of the pending run with index ``first``; the later pending runs are added anew."""
@@ -284,7 +300,7 @@ class RepeatingSeries:
         for runs, far in ((self._pending, self._far_strays()), (self._farther(), 0)):
             measured = [*runs[:-1], *again] if again else runs
             points = self._comparable() + len(measured) - len(runs)
-            exact = self._is_exact() and runs is self._pending
+            exact = runs is self._pending and self._goes_beyond(runs)
             if self._level not in again and _is_change(measured, self._level, points, strayed, exact=exact, far=far):
                 why = f"{len(measured)} measurements agree off a level that repeats"
                 return [*self.confirmed, self._change(runs, self._rule(runs), why)]

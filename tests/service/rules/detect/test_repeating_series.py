@@ -132,3 +132,12 @@ def test_a_stray_just_before_a_large_step_does_not_belong_to_it() -> None:
 def test_a_small_exact_change_does_not_hide_a_large_one_just_after_it() -> None:
     changes = find_level_changes([339, *[334] * 8, 333, 333, *[3334, 3334, 3334, 3333, 3334, 3333, 3333, 3333, 3334]])
     assert any(change.low <= 11 <= change.high and change.after > 3000 for change in changes)
+
+
+def test_a_step_within_what_the_samples_of_a_level_vary_by_is_no_fact_at_once() -> None:
+    values = [4808] * 6 + [4807] * 6
+    samples = [(4808, 4810, 4808), (4808, 4808), (4808, 4812, 4808), *[(4808, 4808)] * 3, *[(4807, 4807)] * 6]
+    (within,) = find_level_changes(values, samples=samples)
+    (beyond,) = find_level_changes([4808] * 6 + [4908] * 6, samples=[*samples[:6], *[(4908, 4908)] * 6])
+    assert (within.index, within.wants_rerun) == (6, True)
+    assert (beyond.index, beyond.wants_rerun, beyond.rule) == (6, False, "exact")
