@@ -99,7 +99,7 @@ class SameBytes:
             remark = _OTHER_FILES.format(source.revision.commit[:10])
             return report.model_copy(update={"remarks": (*report.remarks, remark)})
         expected, counted = _exact_counts(source) or {}, levels(report.samples)
-        if varying := _varying(report, expected):
+        if varying := _varying(report, expected, counted):
             self._contradicted.add(report.case.name)
             remark = _VARIES.format(source.revision.commit[:10], "; ".join(varying))
             return report.model_copy(update={"remarks": (*report.remarks, remark)})
@@ -157,7 +157,7 @@ def _exact_counts(report: Report) -> Mapping[str, Number] | None:
     return counts
 
 
-def _varying(report: Report, expected: Mapping[str, Number]) -> list[str]:
+def _varying(report: Report, expected: Mapping[str, Number], counted: Mapping[str, Number]) -> list[str]:
     """Return what is counted differently because it varies, as clauses; empty if another reason is needed.
 
     A program whose threads take memory by chance counts a fault more or less. That says nothing about the host, if the
@@ -171,7 +171,7 @@ def _varying(report: Report, expected: Mapping[str, Number]) -> list[str]:
         low, high = min(values), max(values)
         if max(low - before, before - high) > high - low:
             return []
-        if low < high and levels(report.samples).get(name) != before:
+        if low < high and counted.get(name) != before:
             clauses.append(f"{name} {before:,} there, {low:,} – {high:,} here")
     return clauses
 
