@@ -58,7 +58,7 @@ def create_app(config: Config | None = None) -> APIFlask:
     row_ids.register(app)
     body_limits.register(app)
     guard.register(app, by_token=config.by_token)
-    keep_sessions(app, config.home)
+    keep_sessions(app, config)
     register_api(app)
     register_pages(app)
     app.register_blueprint(webhooks.bp)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from service.errors import ServiceError
+from service.config.secret_files import read_long_secret, read_secret
 
 if TYPE_CHECKING:
     from service.config.variables import ServiceVariables
@@ -54,26 +53,12 @@ class GithubSettings:
         """
         if given.github_app is None:
             return None
-        secret = _content(given.github_secret_file, _SECRET).strip().encode()
-        if len(secret) < _SHORTEST_SECRET:
-            remedy = f"Use at least {_SHORTEST_SECRET} characters: `openssl rand -hex 32` generates some."
-            raise ServiceError("The webhook's secret is too short", _SECRET, remedy)
+        secret = read_long_secret(given.github_secret_file, _SECRET, _SHORTEST_SECRET, "The webhook's secret")
         return cls(
             app_id=given.github_app,
-            key=_content(given.github_key_file, _KEY),
+            key=read_secret(given.github_key_file, _KEY),
             secret=secret,
             api=given.github_api.rstrip("/"),
             address=given.address.rstrip("/"),
             workflow=given.github_workflow,
         )
-
-
-def _content(file: Path | None, variable: str) -> str:
-    reason = "it is not set"
-    if file is not None:
-        try:
-            return file.expanduser().read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
-            reason = (error.strerror or "") if isinstance(error, OSError) else "it is not text"
-    remedy = "Set the variable to the path of the file."
-    raise ServiceError("A file of the GitHub App cannot be read", f"{variable}: {reason}", remedy)

@@ -12,9 +12,12 @@ from pathlib import Path
 from runner.contract.report import safe_name
 from service.config.access import Access
 from service.config.github_app import GithubSettings
+from service.config.secret_files import read_long_secret
 from service.config.token_forges import FORGEJO, GITLAB, TokenForge
 from service.config.trusted_jobs import TrustedJobs
 
+SESSION_KEY = "session.key"
+"""Name of the file in the folder of data."""
 LOOPBACK = ("localhost", "127.0.0.1")
 LEASE = timedelta(seconds=90)
 """How long a silent runner keeps its job."""
@@ -22,6 +25,8 @@ NARROWING_RUNS = 200
 """How many runs within 24 hours may narrow open ranges down by themselves, for each subject."""
 IDLE = timedelta(minutes=2)
 """Time without a new run after which a host counts as idle."""
+
+_SHORTEST_KEY = 32
 
 
 def this_host() -> str:
@@ -70,6 +75,8 @@ class Config:
         Whether a service that requires tokens shows its results to callers without one.
     embedding_sites
         Origins of the sites whose pages may show charts of this service in a frame.
+    session_key
+        What signs the cookies of browsers; None for a key that the service makes in the folder of data.
     notifications
         File of the notification channels; None for the one in the folder of data.
     address
@@ -94,6 +101,7 @@ class Config:
     proxies: tuple[str, ...] = ()
     anonymous_read: bool = False
     embedding_sites: tuple[str, ...] = ()
+    session_key: bytes | None = field(default=None, repr=False)
     notifications: Path | None = None
     address: str = ""
 
@@ -140,6 +148,10 @@ class Config:
             proxies=given.proxies,
             anonymous_read=given.anonymous_read,
             embedding_sites=given.embedding_sites,
+            session_key=given.session_key_file
+            and read_long_secret(
+                given.session_key_file, "FAULTWATCH_SESSION_KEY_FILE", _SHORTEST_KEY, "The session key"
+            ),
             notifications=given.notifications,
             address=given.address.rstrip("/"),
         )

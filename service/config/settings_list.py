@@ -10,7 +10,7 @@ from sqlalchemy import make_url
 
 from service.config.github_app import GithubSettings
 from service.config.notifications import CHATS, FILE, ChatChannel, EmailChannel, NotificationSettings, WebhookChannel
-from service.config.settings import IDLE, LEASE, LOOPBACK, NARROWING_RUNS, Config
+from service.config.settings import IDLE, LEASE, LOOPBACK, NARROWING_RUNS, SESSION_KEY, Config
 from service.config.token_forges import FORGEJO, GITLAB, TokenForge, Variables
 from service.config.trusted_jobs import TrustedJobs
 from service.config.variables import Group, Variable, table
@@ -94,7 +94,7 @@ def list_settings(
 def _setting(variable: Variable, value: str, is_default: bool, environment: Mapping[str, str]) -> Setting:
     source = ENVIRONMENT if environment.get(variable.name) else DEFAULT if is_default else AT_THE_START
     if variable.name.endswith("_FILE"):
-        source = environment.get(variable.name) or AT_THE_START
+        source = environment.get(variable.name) or (DEFAULT if is_default else AT_THE_START)
     meaning = variable.meaning.replace("`", "")
     return Setting(name=variable.title, variable=variable.name, value=value, source=source, meaning=meaning)
 
@@ -124,6 +124,10 @@ def _service(config: Config, by_token: bool) -> _Values:
         "FAULTWATCH_IDLE_SECONDS": (f"{config.idle.total_seconds():.0f} s", config.idle == IDLE),
         "FAULTWATCH_EMBEDDING_SITES": (", ".join(config.embedding_sites) or "none", not config.embedding_sites),
         "FAULTWATCH_PROXIES": (", ".join(config.proxies) or "on this machine", not config.proxies),
+        "FAULTWATCH_SESSION_KEY_FILE": (
+            _SECRET if config.session_key else str(config.home / SESSION_KEY),
+            config.session_key is None,
+        ),
         "FAULTWATCH_NOTIFICATIONS": (str(config.notifications or config.home / FILE), not config.notifications),
         "FAULTWATCH_ADDRESS": (config.address or "none", not config.address),
     }

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from service.config.secret_files import read_long_secret, read_secret
 from service.errors import ServiceError
 
 _SHORTEST_SECRET = 16
@@ -60,22 +61,8 @@ class TokenForge:
             return None
         if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname:
             raise ServiceError("This is not the address of a forge", f"{names.url}={url}", "Write https://HOST.")
-        token = _content(token_file, names.token_file)
+        token = read_secret(token_file, names.token_file)
         if not token or not token.isascii() or not token.isprintable():
             raise ServiceError("This file has no token", names.token_file, "Write it there, on one line.")
-        secret = _content(secret_file, names.secret_file).encode()
-        if len(secret) < _SHORTEST_SECRET:
-            remedy = f"Use at least {_SHORTEST_SECRET} characters: `openssl rand -hex 32` generates some."
-            raise ServiceError("The webhook's secret is too short", names.secret_file, remedy)
+        secret = read_long_secret(secret_file, names.secret_file, _SHORTEST_SECRET, "The webhook's secret")
         return cls(url.rstrip("/"), token, secret, address.rstrip("/"))
-
-
-def _content(file: Path | None, variable: str) -> str:
-    reason = "it is not set"
-    if file is not None:
-        try:
-            return file.expanduser().read_text(encoding="utf-8").strip()
-        except (OSError, ValueError) as error:
-            reason = (error.strerror or "") if isinstance(error, OSError) else "it is not text"
-    remedy = "Set the variable to the path of the file."
-    raise ServiceError("A file of the settings cannot be read", f"{variable}: {reason}", remedy)

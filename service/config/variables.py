@@ -182,6 +182,13 @@ class ServiceVariables(BaseSettings):
         usual="none",
         unit="origins such as `https://wiki.example.com`",
     )
+    session_key_file: Path | None = _variable(
+        "FAULTWATCH_SESSION_KEY_FILE",
+        Group.SERVICE,
+        "Session key",
+        "The file with the secret that signs the cookies of browsers. Machines with one database need the same one.",
+        usual="`session.key` in `FAULTWATCH_HOME`, which the service makes",
+    )
     address: str = _variable(
         "FAULTWATCH_ADDRESS",
         Group.SERVICE,

@@ -12,9 +12,9 @@ from pathlib import Path
 from flask import Flask, request
 from flask.sessions import SecureCookieSessionInterface
 
+from service.config.settings import SESSION_KEY, Config
 from service.durable_files import sync_folder
 
-_KEY = "session.key"
 _DAYS = 30
 
 
@@ -24,9 +24,9 @@ class _Sessions(SecureCookieSessionInterface):
         return request.is_secure
 
 
-def keep_sessions(app: Flask, home: Path) -> None:
-    """Let an application sign its cookies, with a stored key that all its processes share."""
-    app.secret_key = _key(home / _KEY)
+def keep_sessions(app: Flask, config: Config) -> None:
+    """Let an application sign its cookies, with a key that all its processes share."""
+    app.secret_key = config.session_key or _key(config.home / SESSION_KEY)
     app.session_interface = _Sessions()
     app.config.update(
         SESSION_COOKIE_NAME="faultwatch",

@@ -3,14 +3,17 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from flask import Flask
 
+from service.config.settings import Config
+from service.errors import ServiceError
 from service.web.access.sessions import keep_sessions
 
 
-def key(home: Path) -> bytes:
+def key(home: Path, given: bytes | None = None) -> bytes:
     app = Flask(__name__)
-    keep_sessions(app, home)
+    keep_sessions(app, Config(home=home, database_url="sqlite://", session_key=given))
     assert isinstance(app.secret_key, bytes)
     return app.secret_key
 
@@ -28,3 +31,17 @@ def test_what_a_power_cut_left_is_used_up(tmp_path: Path) -> None:
     (tmp_path / ".session.key.new").write_bytes(b"x" * 40)
     assert len(key(tmp_path)) == 32
     assert [file.name for file in tmp_path.iterdir()] == ["session.key"]
+
+
+def test_machines_that_share_a_key_make_none(tmp_path: Path) -> None:
+    assert key(tmp_path, b"k" * 32) == b"k" * 32
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [None, "k" * 31, b"\xff" * 40])
+def test_a_shared_key_that_is_missing_or_short_is_refused(tmp_path: Path, content: str | bytes | None) -> None:
+    file = tmp_path / "key"
+    if content is not None:
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(ServiceError, match="FAULTWATCH_SESSION_KEY_FILE"):
+        Config.from_environment({"FAULTWATCH_SESSION_KEY_FILE": str(file)})
