@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from sqlalchemy import func, or_, select
-from sqlalchemy.orm import Session, aliased
+from typing import cast
+
+from sqlalchemy import ColumnElement, FromClause, Table, func, or_, select, true
+from sqlalchemy.orm import Session
 
 from runner.contract import Outcome
 from runner.contract.report import OUTSIDE
 from service.rules.nightly_grid import RecentPoint, UnmeasuredRun
-from service.store import points as stored
 from service.store import runs
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, Subject
 
@@ -20,17 +21,6 @@ _OF_HISTORY = or_(Run.quarantine.is_(None), Run.quarantine.not_in(OUTSIDE))
 
 def points(session: Session, metric: str, subject: str | None = None, workload: str | None = None) -> list[RecentPoint]:
     """Return the newest points of every series of a metric, of workloads whose name contains a text."""
-    other, of_other = aliased(Point), aliased(Run)
-    oldest = (
-        select(other.run_number)
-        .join(of_other, other.run_number == of_other.number)
-        .where(other.series_id == Series.id, or_(of_other.quarantine.is_(None), of_other.quarantine.not_in(OUTSIDE)))
-        .order_by(other.run_number.desc())
-        .limit(1)
-        .offset(_POINTS_PER_SERIES - 1)
-        .correlate(Series)
-        .scalar_subquery()
-    )
     conditions = [
         Series.metric == metric,
         *([Subject.name == subject] if subject else []),
@@ -47,16 +37,21 @@ def points(session: Session, metric: str, subject: str | None = None, workload: 
     names = {series_id: (subject, host, case, key, of) for series_id, subject, host, case, key, of in named}
     if not names:
         return []
+    newest, of_series = _newest(session)
     # Not by the session, which takes half as long again to hand out thousands of rows.
     rows = session.connection().execute(
-        stored.joined(
-            *(Point.series_id, Environment.hash, Run.id, Revision.commit, Revision.position),
-            *(Run.started_at, Run.quarantine, Point.status, Point.value),
+        select(
+            *(newest.c.series_id, Environment.hash, Run.id, Revision.commit, Revision.position),
+            *(Run.started_at, Run.quarantine, newest.c.status, newest.c.value),
         )
-        .join(Series, Point.series_id == Series.id)
+        .select_from(Series)
         .join(Series.subject)
         .join(Series.case)
-        .where(Point.run_number >= func.coalesce(oldest, 0), _OF_HISTORY, *conditions)
+        .join(newest, of_series)
+        .join(Run, newest.c.run_number == Run.number)
+        .join(Revision, Run.revision_id == Revision.id)
+        .join(Environment, Run.environment_id == Environment.id)
+        .where(_OF_HISTORY, *conditions)
     )
     return [
         RecentPoint(
@@ -73,6 +68,25 @@ def points(session: Session, metric: str, subject: str | None = None, workload: 
         )
         for series_id, environment, run_id, revision, position, started_at, quarantine, status, value in rows
     ]
+
+
+def _newest(session: Session) -> tuple[FromClause, ColumnElement[bool]]:
+    """Return the newest points of series, and the condition by which they are joined with those.
+
+    Each database needs a query of its own so as to read no other points.
+    """
+    numbers = (
+        select(Point.run_number, Point.series_id, Point.status, Point.value)
+        .join(Run, Point.run_number == Run.number)
+        .where(Point.series_id == Series.id, _OF_HISTORY)
+        .order_by(Point.run_number.desc())
+        .correlate(Series)
+    )
+    if session.get_bind().dialect.name == "postgresql":
+        return numbers.limit(_POINTS_PER_SERIES).lateral(), true()
+    oldest = numbers.with_only_columns(Point.run_number).limit(1).offset(_POINTS_PER_SERIES - 1).scalar_subquery()
+    newest = cast(Table, Point.__table__).alias()
+    return newest, (newest.c.series_id == Series.id) & (newest.c.run_number >= func.coalesce(oldest, 0))
 
 
 def failures(session: Session) -> list[UnmeasuredRun]:
