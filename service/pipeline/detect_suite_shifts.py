@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
 from runner.contract import CATALOGUE
@@ -17,10 +17,12 @@ from service.rules.series.candidate_commits import commits_between
 from service.rules.series.tracks import Points
 from service.schemas import history as views
 from service.store import points, revisions
+from service.store.engine import bulk
 from service.store.engine.database import Database
 from service.store.models import DriftRow, Host, Revision, Run, Series, Subject, SuiteLook
 
 _JUDGED = [name for name, entry in CATALOGUE.items() if entry.judged]
+_SERIES_PER_QUERY = 50
 
 
 class Suite(NamedTuple):
@@ -39,7 +41,7 @@ def detect_shifts(database: Database) -> None:
     for suite, metric in due:
         with database.reading() as session:
             shift = _judge(session, suite, metric)
-        with database.writing() as session:
+        with database.writing([suite.subject.name]) as session:
             _store(session, suite, metric, shift)
     if due:
         update_events.refresh(database)
@@ -109,11 +111,13 @@ def _paths(session: Session, suite: Suite, metric: str) -> list[tuple[Points, in
         Series.subject_id == suite.subject.id, Series.host_id == suite.host.id, Series.metric == metric, ~drifted
     )
     paths = []
-    for series_id in session.scalars(of_suite.order_by(Series.id)).all():
-        path = points.trend_of(session, series_id).path
-        if len(path) > 1 and path[-1].revision == suite.newest.commit and path[-2].revision == suite.before.commit:
-            last = session.scalars(select(DriftRow.position).where(DriftRow.series_id == series_id)).all()
-            paths.append((path, max(last, default=-1)))
+    for chunk in bulk.chunks(session.scalars(of_suite.order_by(Series.id)).all(), _SERIES_PER_QUERY):
+        of_series = select(DriftRow.series_id, func.max(DriftRow.position)).where(DriftRow.series_id.in_(chunk))
+        last: dict[int, int] = dict(session.execute(of_series.group_by(DriftRow.series_id)).all())
+        for series_id, trend in points.trends_of(session, chunk).items():
+            path = trend.path
+            if len(path) > 1 and path[-1].revision == suite.newest.commit and path[-2].revision == suite.before.commit:
+                paths.append((path, last.get(series_id, -1)))
     return suite_shift.in_common_environments(paths)
 
 

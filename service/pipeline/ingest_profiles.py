@@ -15,12 +15,12 @@ def ingest(database: Database, profile: Profile) -> StoreResult:
     prepared = profiles.prepare(profile)
     case = series.SeriesFilter(profile.subject, profile.case.name, host=profile.host.name)
     priced: list[int] = []
-    with database.writing() as session:
+    with database.writing([profile.subject]) as session:
         result = profiles.store(session, prepared)
         if result is StoreResult.CREATED:
             priced = series.mark_stale(session, case, PRICED)
     if priced:
         detect_drifts.refresh(database)
-        with database.writing() as session:
+        with database.writing([profile.subject]) as session:
             update_events.refresh_prices(session, priced)
     return result

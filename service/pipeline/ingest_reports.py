@@ -46,7 +46,7 @@ def ingest(database: Database, reports: Iterable[Report | PlainReport]) -> Inges
     conflicting: list[UUID] = []
     with database.ingesting():
         for part in split(prepare(reports)):
-            with database.writing() as session:
+            with database.writing({prepared.report.subject for prepared in part}) as session:
                 result = store(session, part)
             created |= result.created
             conflicting += result.conflicting

@@ -37,11 +37,12 @@ def refresh(database: Database) -> bool:
     with an expected one, gives its series another baseline.
     """
     with database.reading() as session:
-        stale = list(session.scalars(select(Subject.id).where(Subject.drifts_version != Subject.events_version)))
+        changed = Subject.drifts_version != Subject.events_version
+        stale = session.execute(select(Subject.id, Subject.name).where(changed)).all()
     again = False
-    for subject_id in stale:
-        _mark_unchanged(database, subject_id)
-        with database.writing() as session:
+    for subject_id, name in stale:
+        _mark_unchanged(database, subject_id, name)
+        with database.writing([name]) as session:
             again |= _refresh(session, subject_id)
     return again
 
@@ -102,7 +103,7 @@ def refresh_culprits(session: Session, subject: str, drift_id: str, now: datetim
             _rank(event, first)
 
 
-def _mark_unchanged(database: Database, subject_id: int) -> None:
+def _mark_unchanged(database: Database, subject_id: int, name: str) -> None:
     """Assign the drifts that were detected again without a change to their events.
 
     Most drifts are, and comparing them takes long. So they are compared outside of the write lock; the result holds
@@ -112,7 +113,7 @@ def _mark_unchanged(database: Database, subject_id: int) -> None:
     with database.reading() as session:
         seen, events = session.scalar(version), event_drifts.unchanged(session, subject_id)
     for chunk in bulk.chunks(events.items(), _DRIFTS_PER_TRANSACTION):
-        with database.writing() as session:
+        with database.writing([name]) as session:
             if session.scalar(version) != seen:
                 return
             _write_events(session, dict(chunk))

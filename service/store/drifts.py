@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -83,9 +83,12 @@ def begun_levels(session: Session, oldest: Mapping[int, int]) -> dict[UUID, bool
     return begun
 
 
-def of_series(session: Session, series_id: int) -> list[DriftView]:
-    """Return the drifts of one series, in the order of the history."""
+def of_series(session: Session, series_ids: Collection[int]) -> dict[int, list[DriftView]]:
+    """Return the drifts of series in the order of the history, by the id of the series; none for one without."""
     rows = session.scalars(
-        select(DriftRow).where(DriftRow.series_id == series_id).order_by(DriftRow.position, DriftRow.id)
+        select(DriftRow).where(DriftRow.series_id.in_(series_ids)).order_by(DriftRow.position, DriftRow.id)
     )
-    return [DriftView.model_validate(row.document) for row in rows]
+    by_series: dict[int, list[DriftView]] = {series_id: [] for series_id in series_ids}
+    for row in rows:
+        by_series[row.series_id].append(DriftView.model_validate(row.document))
+    return by_series

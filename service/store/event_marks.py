@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from sqlalchemy import func, select, update
@@ -26,13 +27,15 @@ def wake(event: Event) -> None:
     event.snoozed_until, event.wakes_after = None, None
 
 
-def wake_after_run(session: Session, series_id: int) -> None:
-    """Put the events of a series back into the list that were to wait for a run which the series has now."""
-    newest = select(func.max(Point.run_number)).where(Point.series_id == series_id).scalar_subquery()
-    of_series = select(EventDriftRow.event_id).where(EventDriftRow.series_id == series_id)
+def wake_after_run(session: Session, series_ids: Collection[int]) -> None:
+    """Put the events of series back into the list that were to wait for a run which one of the series has now."""
+    newest = select(func.max(Point.run_number)).where(Point.series_id == EventDriftRow.series_id).scalar_subquery()
+    awaited = select(EventDriftRow.event_id).where(
+        EventDriftRow.event_id == Event.id, EventDriftRow.series_id.in_(series_ids), Event.wakes_after < newest
+    )
     session.execute(
         update(Event)
-        .where(Event.wakes_after.is_not(None), Event.wakes_after < newest, Event.id.in_(of_series))
+        .where(Event.wakes_after.is_not(None), awaited.exists())
         .values(wakes_after=None)
         .execution_options(synchronize_session=False)
     )

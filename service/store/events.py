@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -223,17 +223,21 @@ def of_drift(session: Session, drift_id: str) -> triage.EventDetail | None:
     return None if event_id is None else detail(session, event_id)
 
 
-def baselines(session: Session, series_id: int) -> dict[UUID, tuple[Number, Number] | None]:
+def baselines(session: Session, series_ids: Collection[int]) -> dict[int, dict[UUID, tuple[Number, Number] | None]]:
     """Return the runs that begin an expected level, from which a series is judged, with the levels before and after.
 
-    The levels are None for a ramp.
+    By the id of the series; those without such a run are left out. The levels are None for a ramp.
     """
     rows = session.scalars(
         select(EventDriftRow)
         .join(Event, EventDriftRow.event_id == Event.id)
-        .where(EventDriftRow.series_id == series_id, Event.state == State.EXPECTED)
+        .where(EventDriftRow.series_id.in_(series_ids), Event.state == State.EXPECTED)
     )
-    return {row.run_after: None if row.rule == "ramp" else (row.before, row.after) for row in rows if row.run_after}
+    by_series: dict[int, dict[UUID, tuple[Number, Number] | None]] = defaultdict(dict)
+    for row in rows:
+        if row.run_after and row.series_id is not None:
+            by_series[row.series_id][row.run_after] = None if row.rule == "ramp" else (row.before, row.after)
+    return by_series
 
 
 def _summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> list[triage.EventSummary]:

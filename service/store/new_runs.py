@@ -143,10 +143,11 @@ def _resolve(session: Session, new: Sequence[PreparedReport]) -> list[_NewRun]:
     """Number the runs and return the ids of the rows that they refer to, inserting those that are missing."""
     reports = [prepared.report for prepared in new]
     subjects = shared_rows.subjects(session, dict.fromkeys(report.subject for report in reports))
-    hosts = shared_rows.hosts(session, dict.fromkeys(report.host.name for report in reports))
-    cases = shared_rows.cases(session, {prepared.case: prepared.report.case for prepared in new})
-    environments = shared_rows.environments(
-        session, {prepared.environment: prepared.report.environment for prepared in new}
+    shared = shared_rows.add(
+        session,
+        dict.fromkeys(report.host.name for report in reports),
+        {prepared.case: prepared.report.case for prepared in new},
+        {prepared.environment: prepared.report.environment for prepared in new},
     )
     commits = {
         name: revisions.ensure(session, subject_id, (report.revision for report in reports if report.subject == name))
@@ -155,9 +156,9 @@ def _resolve(session: Session, new: Sequence[PreparedReport]) -> list[_NewRun]:
     return [
         _NewRun(
             number,
-            _SeriesGroup(subjects[report.subject], hosts[report.host.name], cases[prepared.case]),
+            _SeriesGroup(subjects[report.subject], shared.hosts[report.host.name], shared.cases[prepared.case]),
             *commits[report.subject][report.revision.commit],
-            environments[prepared.environment],
+            shared.environments[prepared.environment],
             prepared,
         )
         for number, prepared, report in zip(bulk.new_run_numbers(session, len(new)), new, reports, strict=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Select, func, or_, select
+from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Status
@@ -139,23 +139,43 @@ def of_series(session: Session, series_id: int, runs: Collection[UUID] | None = 
     return [PointRow._make(row) for row in session.execute(query)]
 
 
-def trend_of(session: Session, series_id: int) -> tracks.Trend:
-    """Arrange the points of a series that have a place in its trend. Reads only their levels."""
+def trends_of(session: Session, series_ids: Collection[int]) -> dict[int, tracks.Trend]:
+    """Arrange the points of series that have a place in their trends, by the id of the series. Reads only their levels.
+
+    The runs are read once, however many of the series have points of them.
+    """
+    of_series = Point.series_id.in_(series_ids), Point.value.is_not(None)
+    runs = _runs_on_trend(session, of_series)
+    by_series: dict[int, list[tracks.PathPoint]] = {series_id: [] for series_id in series_ids}
+    levels = select(Point.series_id, Point.run_number, Point.value, Point.n, Point.samples).where(*of_series)
+    for series_id, number, value, n, samples in session.execute(levels):
+        if number in runs and value is not None:
+            run_id, revision, position, environment, measured_at, program_bytes, is_taken_over = runs[number]
+            point = tracks.PathPoint(
+                *(run_id, revision, position, environment, measured_at, value, decode_samples(value, n, samples)),
+                *(program_bytes, is_taken_over),
+            )
+            by_series[series_id].append(point)
+    return {series_id: tracks.arrange_trend(found) for series_id, found in by_series.items()}
+
+
+_RunOnTrend = tuple[UUID, str, int, str, datetime, ProgramBytes, bool]
+"""What a point has from its run."""
+
+
+def _runs_on_trend(session: Session, of_points: Sequence[ColumnElement[bool]]) -> dict[int, _RunOnTrend]:
+    """Return the runs of some points that have a place in the trend, by their numbers."""
     rows = session.execute(
-        joined(
-            *(Run.id, Revision.commit, Revision.position, Environment.hash, Run.started_at),
-            *(Point.value, Point.n, Point.samples, Run.quarantine, *BYTES_COLUMNS),
-        ).where(Point.series_id == series_id, Point.value.is_not(None), IS_ON_TREND)
+        select(Run.number, Run.id, Revision.commit, Revision.position, Environment.hash, Run.started_at, Run.quarantine)
+        .add_columns(*BYTES_COLUMNS)
+        .join(Revision, Run.revision_id == Revision.id)
+        .join(Environment, Run.environment_id == Environment.id)
+        .where(Run.number.in_(select(Point.run_number).where(*of_points)), IS_ON_TREND)
     )
-    return tracks.arrange_trend(
-        tracks.PathPoint(
-            *(run_id, revision, position, environment, measured_at, value, decode_samples(value, n, samples)),
-            program_bytes=bytes_of(*bytes_values),
-            is_taken_over=quarantine is not None,
-        )
-        for run_id, revision, position, environment, measured_at, value, n, samples, quarantine, *bytes_values in rows
-        if value is not None
-    )
+    return {
+        number: (run_id, revision, position, environment, measured_at, bytes_of(*values), quarantine is not None)
+        for number, run_id, revision, position, environment, measured_at, quarantine, *values in rows
+    }
 
 
 def arrange(rows: list[PointRow]) -> tracks.Trend:

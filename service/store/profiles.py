@@ -92,14 +92,15 @@ def store(session: Session, prepared: PreparedProfile) -> StoreResult:
         return StoreResult.KNOWN if digest == prepared.digest else StoreResult.CONFLICTING
     subject_id = shared_rows.subjects(session, [sent.subject])[sent.subject]
     key, environment = shared_rows.case_key(sent.case), sent.environment.hash
+    shared = shared_rows.add(session, [sent.host.name], {key: sent.case}, {environment: sent.environment})
     session.add(
         StoredProfile(
             id=sent.profile_id,
             subject_id=subject_id,
             revision_id=revisions.ensure(session, subject_id, [sent.revision])[sent.revision.commit][0],
-            case_id=shared_rows.cases(session, {key: sent.case})[key],
-            host_id=shared_rows.hosts(session, [sent.host.name])[sent.host.name],
-            environment_id=shared_rows.environments(session, {environment: sent.environment})[environment],
+            case_id=shared.cases[key],
+            host_id=shared.hosts[sent.host.name],
+            environment_id=shared.environments[environment],
             started_at=sent.started_at,
             digest=prepared.digest,
             gist=prepared.gist,

@@ -79,6 +79,16 @@ def find(session: Session, series_id: int) -> Series | None:
     return session.scalar(_JOINED.where(Series.id == series_id))
 
 
+def stale(session: Session) -> dict[int, int]:
+    """Return the series that have changed since they were judged, with their numbers of points."""
+    return dict(session.execute(STALE.add_columns(Series.n_points)).all())
+
+
+def find_stale(session: Session, series_ids: Collection[int]) -> list[Series]:
+    """Return those of some series that have changed since they were judged, with their subjects, cases and hosts."""
+    return list(session.scalars(_JOINED.where(Series.id.in_(series_ids), Series.version != Series.judged_version)))
+
+
 def head(row: Series) -> history.SeriesHead:
     """Return the subject, host, case and metric of a series."""
     entry = metric(row.metric)
@@ -112,7 +122,7 @@ def detail(session: Session, series_id: int) -> history.SeriesDetail | None:
         n_points=len(layout.points),
         points=layout.points,
         changes=_changes(session, path),
-        drifts=drifts.of_series(session, series_id),
+        drifts=drifts.of_series(session, [series_id])[series_id],
         failures=_failures(session, row),
     )
 

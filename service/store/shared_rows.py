@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Table, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
@@ -31,20 +31,29 @@ def subjects(session: Session, names: Iterable[str]) -> dict[str, int]:
     return _ids(session, Subject.name, Subject.id, {name: {"name": name} for name in names})
 
 
-def hosts(session: Session, names: Iterable[str]) -> dict[str, int]:
-    """Return the ids of hosts by name; create the missing ones."""
-    return _ids(session, Host.name, Host.id, {name: {"name": name} for name in names})
+class SharedIds(NamedTuple):
+    """Ids of rows that subjects share."""
+
+    hosts: dict[str, int]
+    """By name."""
+    cases: dict[str, int]
+    """By key."""
+    environments: dict[str, int]
+    """By hash."""
 
 
-def environments(session: Session, by_hash: Mapping[str, contract.Environment]) -> dict[str, int]:
-    """Return the ids of environments by hash; create the missing ones."""
-    rows = {key: {"hash": key, "knobs": environment.knobs} for key, environment in by_hash.items()}
-    return _ids(session, Environment.hash, Environment.id, rows)
+def add(
+    session: Session,
+    hosts: Iterable[str],
+    cases: Mapping[str, contract.Case],
+    environments: Mapping[str, contract.Environment],
+) -> SharedIds:
+    """Return the ids of hosts, cases and environments; create the missing ones.
 
-
-def cases(session: Session, by_key: Mapping[str, contract.Case]) -> dict[str, int]:
-    """Return the ids of cases by key; create the missing ones."""
-    rows = {
+    One function does it for all three, because every writer has to add them in the same order: two that add the same
+    rows in different orders would wait for each other for ever.
+    """
+    case_rows = {
         key: {
             "key": key,
             "workload": case.workload,
@@ -52,9 +61,14 @@ def cases(session: Session, by_key: Mapping[str, contract.Case]) -> dict[str, in
             "parameters": case.parameters,
             "name": case.name,
         }
-        for key, case in by_key.items()
+        for key, case in cases.items()
     }
-    return _ids(session, Case.key, Case.id, rows)
+    environment_rows = {key: {"hash": key, "knobs": entry.knobs} for key, entry in environments.items()}
+    return SharedIds(
+        _ids(session, Host.name, Host.id, {name: {"name": name} for name in hosts}),
+        _ids(session, Case.key, Case.id, case_rows),
+        _ids(session, Environment.hash, Environment.id, environment_rows),
+    )
 
 
 def _ids(
@@ -64,7 +78,8 @@ def _ids(
     rows: Mapping[str, dict[str, Any]],
 ) -> dict[str, int]:
     ids = _find(session, key, identity, rows)
-    new = [rows[name] for name in rows if name not in ids]
+    # By key: every writer adds the same rows in the same order.
+    new = [rows[name] for name in sorted(rows) if name not in ids]
     if not new:
         return ids
     table = key.class_.__table__

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import cast
 
-from sqlalchemy import select
+from sqlalchemy import Table, select
 from sqlalchemy.orm import Session
 
 from service.rules.series.sparkline import Sparkline, draw_sparkline
 from service.rules.series.tracks import Trend
 from service.schemas.history import Direction, Drift
 from service.store import drifts, models, points
+from service.store.engine import bulk
 
 _MOST_DRAWN = 12
 """Most missing sparklines that are drawn for one page."""
@@ -18,11 +20,13 @@ _MOST_POINTS = 1000
 """Longest series whose missing sparkline is drawn for a page."""
 
 
-def store(session: Session, series_id: int, version: int, sparkline: Sparkline | None) -> None:
-    """Store the sparkline of a series."""
-    if sparkline is not None:
-        document = sparkline.model_dump(mode="json")
-        session.merge(models.SparklineRow(series_id=series_id, version=version, document=document))
+def store(session: Session, drawn: Mapping[int, tuple[int, Sparkline]]) -> None:
+    """Store sparklines by the id of their series, each with the version of the series that it shows."""
+    rows = [
+        {"series_id": series_id, "version": version, "document": sparkline.model_dump(mode="json")}
+        for series_id, (version, sparkline) in drawn.items()
+    ]
+    bulk.insert_or_replace(session, cast(Table, models.SparklineRow.__table__), rows, ["series_id"])
 
 
 def draw(trend: Trend, drifts_of_series: Iterable[Drift]) -> Sparkline | None:
@@ -44,7 +48,9 @@ def read(session: Session, series: Iterable[int]) -> dict[int, Sparkline]:
     missing = [series_id for series_id in ids if series_id not in drawn][:_MOST_DRAWN]
     short = select(models.Series.id).where(models.Series.id.in_(missing), models.Series.n_points <= _MOST_POINTS)
     for series_id in session.scalars(short).all():
-        sparkline = draw(points.arrange(points.of_series(session, series_id)), drifts.of_series(session, series_id))
+        sparkline = draw(
+            points.arrange(points.of_series(session, series_id)), drifts.of_series(session, [series_id])[series_id]
+        )
         if sparkline is not None:
             drawn[series_id] = sparkline
     return drawn

@@ -120,8 +120,8 @@ class RepeatingSeries:
             self._stray([*self._pending, value] if undecided else self._pending)
             self._pending = []
             self._at_level += not undecided
-            if len(point) > 1 and not undecided and len(self._shown) < MANY:
-                self._shown.update(set(point) - {value})
+            if len(point) > 1 and not undecided and len(self._shown) < MANY and (others := set(point) - {value}):
+                self._shown.update(others)
             return
         self._pending.append(value)
         size, strayed = self._comparable(), self._strays()
@@ -180,10 +180,11 @@ class RepeatingSeries:
 
     def _stray(self, values: Sequence[Number]) -> None:
         """Count runs off the level as strays."""
+        if not values:
+            return
         self._strayed += len(values)
         self._all_strayed += len(values)
-        if values:
-            self._clean = self.points
+        self._clean = self.points
         if len(self._seen) < MANY:
             self._seen.update(values)
         for value in values:

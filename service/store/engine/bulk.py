@@ -66,19 +66,29 @@ def update(
 
 def insert_missing(session: Session, table: Table, rows: Sequence[dict[str, Any]]) -> None:
     """Insert the rows that no unique constraint rejects; other writers may insert the same rows at the same time."""
-    build: Any = postgresql.insert if session.get_bind().dialect.name == "postgresql" else sqlite.insert
     if rows:
-        session.execute(build(table).on_conflict_do_nothing(), list(rows))
+        session.execute(_build_insert(session)(table).on_conflict_do_nothing(), list(rows))
 
 
 def insert_or_add(
     session: Session, table: Table, rows: Sequence[dict[str, Any]], column: str, key: Sequence[str]
 ) -> None:
     """Insert rows; where a row with this key exists, add to one of its columns instead."""
-    build: Any = postgresql.insert if session.get_bind().dialect.name == "postgresql" else sqlite.insert
-    new = build(table)
+    new = _build_insert(session)(table)
     total = {column: table.c[column] + new.excluded[column]}
     session.connection().execute(new.on_conflict_do_update(index_elements=list(key), set_=total), list(rows))
+
+
+def insert_or_replace(session: Session, table: Table, rows: Sequence[dict[str, Any]], key: Sequence[str]) -> None:
+    """Insert rows; where a row with this key exists, replace its other columns."""
+    if rows:
+        new = _build_insert(session)(table)
+        others = {name: new.excluded[name] for name in rows[0] if name not in key}
+        session.connection().execute(new.on_conflict_do_update(index_elements=list(key), set_=others), list(rows))
+
+
+def _build_insert(session: Session) -> Any:
+    return postgresql.insert if session.get_bind().dialect.name == "postgresql" else sqlite.insert
 
 
 def new_run_numbers(session: Session, count: int) -> list[int]:

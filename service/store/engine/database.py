@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import Session
 
 from service.errors import ServiceError
-from service.store.engine import exclusion, wal
+from service.store.engine import exclusion, turns, wal
 from service.store.engine.deferred import DeferredWork
 from service.store.engine.write_lock import WriteLock
 
@@ -23,8 +23,6 @@ BUSY_SECONDS = 20
 """How long a statement waits for another process or thread to release the database."""
 BUSY_SECONDS_AT_START = 3
 """The same while somebody waits for the service to start."""
-_WRITER_LOCK = 4604180
-"""Number of the advisory lock that writers to PostgreSQL take."""
 CACHE_KIB = 65536
 """Page cache of each SQLite connection: a batch of runs touches a page of every series."""
 
@@ -72,22 +70,28 @@ class Database:
             yield session
 
     @contextmanager
-    def writing(self) -> Iterator[Session]:
+    def writing(self, subjects: Collection[str] = ()) -> Iterator[Session]:
         """Open a session that is committed at the end, or rolled back after an exception.
 
-        There is one writer at a time. SQLite's write lock is taken at the start, because a transaction that reads
-        first and writes later cannot wait for the lock: it fails. PostgreSQL allows several writers, but two that
-        touch the same rows in different order would deadlock. Do slow work outside of the transaction.
+        SQLite has one writer at a time. Its lock is taken at the start, because a transaction that reads first and
+        writes later cannot wait for the lock: it fails. On PostgreSQL, writers of different subjects work side by side;
+        see :mod:`service.store.engine.turns`. Do slow work outside of the transaction.
+
+        Parameters
+        ----------
+        subjects
+            Names of the subjects of which the session changes runs, series, drifts and events, where it changes nothing
+            else. Without any it may change everything.
         """
-        with self._write_turn(), self._transaction() as session:
+        with self._write_turn(), self._transaction(subjects) as session:
             yield session
 
     @contextmanager
-    def _transaction(self) -> Iterator[Session]:
+    def _transaction(self, subjects: Collection[str]) -> Iterator[Session]:
         with Session(self.engine) as session, session.begin():
             connection = session.connection(execution_options={"faultwatch_write": True})
             if not self.is_sqlite:
-                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITER_LOCK})")
+                turns.take(connection, subjects)
             yield session
         if self._checkpoints is not None:
             self._checkpoints.request()

@@ -1,0 +1,37 @@
+"""The order in which writers of PostgreSQL take turns.
+
+A writer has either one or more subjects, or everything. Writers of different subjects work side by side. A writer of
+everything works alone: there are few, and they are short.
+
+Nobody can deadlock. Every writer takes its locks first, in one order: the lock of everything, shared or not, then those
+of its subjects by number. Rows of a subject are changed under its lock only. The rows that subjects share (hosts,
+cases, environments) are only ever added, table after table and by key, so that two writers who add the same ones wait
+for each other in one direction.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+
+from sqlalchemy import Connection
+
+_EVERYTHING = 4604180
+_SUBJECTS = 4604182
+"""First number of the locks of subjects; the second one stands for the name. Two names that share a number merely wait
+for each other."""
+
+
+def take(connection: Connection, subjects: Iterable[str]) -> None:
+    """Wait for the turn of a writer, which lasts until its transaction ends.
+
+    Parameters
+    ----------
+    subjects
+        The names of its subjects; none for everything.
+    """
+    numbers = sorted({zlib.crc32(name.encode()) - 2**31 for name in subjects})  # 32 bits with a sign
+    shared = "_shared" if numbers else ""
+    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock{shared}({_EVERYTHING})")
+    for number in numbers:
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s, %s)", (_SUBJECTS, number))
