@@ -148,10 +148,13 @@ class Config:
             proxies=given.proxies,
             anonymous_read=given.anonymous_read,
             embedding_sites=given.embedding_sites,
-            session_key=given.session_key_file
-            and read_long_secret(
-                given.session_key_file, "FAULTWATCH_SESSION_KEY_FILE", _SHORTEST_KEY, "The session key"
-            ),
+            session_key=_session_key(given.session_key_file),
             notifications=given.notifications,
             address=given.address.rstrip("/"),
         )
+
+
+def _session_key(file: Path | None) -> bytes | None:
+    if file is None:
+        return None
+    return read_long_secret(file, "FAULTWATCH_SESSION_KEY_FILE", _SHORTEST_KEY, "The session key")
