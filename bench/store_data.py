@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -69,13 +70,13 @@ def values(case: int, commit: int) -> list[list[int | float]]:
 
 def run_id(case: int, commit: int, subject: str = SUBJECT) -> uuid.UUID:
     """Return the id of a run, which is as good as random."""
-    seed = case << 32 | commit if subject == SUBJECT else f"{subject} {case} {commit}"
-    return uuid.UUID(int=Random(seed).getrandbits(128), version=4)
+    digest = hashlib.blake2b(f"{subject} {case} {commit}".encode(), digest_size=16).digest()
+    return uuid.UUID(bytes=digest, version=4)
 
 
 def batches(size: Size, runs: int, first_commit: int = 0) -> Iterator[tuple[int, bytes]]:
     """Return bodies of requests that hold so many runs, and how many each holds; commit by commit."""
-    head = _head()
+    head = report_head()
     body: list[str] = []
     for commit in range(first_commit, first_commit + size.commits):
         told = revision(commit).model_dump_json()
@@ -94,7 +95,7 @@ def stepping(subject: str, commits: int, cases: int) -> bytes:
     The sizes of the steps are spread over five orders of magnitude, up and down. All is in one request, so that each
     series is judged once.
     """
-    head, sizes = _head(subject), Random(subject)
+    head, sizes = report_head(subject), Random(subject)
     levels = [100_000] * cases
     body: list[str] = []
     for commit in range(commits):
@@ -113,8 +114,8 @@ def _list(reports: list[str]) -> bytes:
     return f'{{"reports":[{",".join(reports)}]}}'.encode()
 
 
-def _head(subject: str = SUBJECT) -> str:
-    """Return what all reports share, from the models themselves."""
+def report_head(subject: str = SUBJECT, more: Mapping[str, object] | None = None) -> str:
+    """Return what all reports of a subject share, from the models themselves, with further fields."""
     made = Report(
         run_id=uuid.UUID(int=0),
         subject=subject,
@@ -130,9 +131,8 @@ def _head(subject: str = SUBJECT) -> str:
     )
     ReportList(reports=(made,))
     shared = json.loads(made.model_dump_json(exclude_defaults=True))
-    return json.dumps({name: shared[name] for name in ("subject", "host", "environment", "runner_version", "outcome")})[
-        1:-1
-    ]
+    kept = {name: shared[name] for name in ("subject", "host", "environment", "runner_version", "outcome")}
+    return json.dumps(kept | dict(more or {}))[1:-1]
 
 
 def _report(head: str, told: str, case: int, commit: int, samples: str = "", subject: str = SUBJECT) -> str:

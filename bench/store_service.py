@@ -21,8 +21,11 @@ PATIENCE = 120
 class Service:
     """A service that runs until it is stopped or killed."""
 
-    def __init__(self, home: Path, workers: int = 1) -> None:
+    def __init__(self, home: Path, workers: int = 1, url: str | None = None) -> None:
         self.home = home
+        variables = {"FAULTWATCH_HOME": str(home), "FAULTWATCH_WORKERS": str(workers)}
+        if url is not None:
+            variables["DATABASE_URL"] = url
         port_file = home / "port"
         home.mkdir(parents=True, exist_ok=True)
         port_file.unlink(missing_ok=True)
@@ -31,7 +34,7 @@ class Service:
                 *(sys.executable, "-m", "service", "serve", "--port", "0", "--port-file", port_file),
                 *("--parent", str(os.getpid())),  # whatever becomes of the benchmark, it leaves no service behind
             ],
-            env=os.environ | {"FAULTWATCH_HOME": str(home), "FAULTWATCH_WORKERS": str(workers)},
+            env=os.environ | variables,
             stdout=subprocess.DEVNULL,
             start_new_session=True,  # so that all of it can be killed at once
         )
@@ -63,11 +66,16 @@ class Service:
 
     def cpu_seconds(self) -> float:
         """Return the processor time of all its processes so far."""
-        ticks = 0
-        for process in (self.process.pid, *_children(self.process.pid)):
-            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-            ticks += int(fields[11]) + int(fields[12])
-        return ticks / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds(self.process.pid)
+
+
+def cpu_seconds(process: int) -> float:
+    """Return the processor time of a process, of its living children, and of those that it has waited for."""
+    ticks = 0
+    for one in (process, *_children(process)):
+        fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+        ticks += sum(map(int, fields[11:15] if one == process else fields[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _children(process: int) -> Sequence[int]:

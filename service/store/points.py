@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy import Select, func, or_, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Status
@@ -144,11 +144,12 @@ def trends_of(session: Session, series_ids: Collection[int]) -> dict[int, tracks
 
     The runs are read once, however many of the series have points of them.
     """
+    levels = select(Point.series_id, Point.run_number, Point.value, Point.n, Point.samples)
     of_series = Point.series_id.in_(series_ids), Point.value.is_not(None)
-    runs = _runs_on_trend(session, of_series)
+    rows = session.connection().execute(levels.where(*of_series)).all()  # in half the time of the session
+    runs = _runs_on_trend(session, {row[1] for row in rows})
     by_series: dict[int, list[tracks.PathPoint]] = {series_id: [] for series_id in series_ids}
-    levels = select(Point.series_id, Point.run_number, Point.value, Point.n, Point.samples).where(*of_series)
-    for series_id, number, value, n, samples in session.execute(levels):
+    for series_id, number, value, n, samples in rows:
         if number in runs and value is not None:
             run_id, revision, position, environment, measured_at, program_bytes, is_taken_over = runs[number]
             point = tracks.PathPoint(
@@ -163,14 +164,14 @@ _RunOnTrend = tuple[UUID, str, int, str, datetime, ProgramBytes, bool]
 """What a point has from its run."""
 
 
-def _runs_on_trend(session: Session, of_points: Sequence[ColumnElement[bool]]) -> dict[int, _RunOnTrend]:
-    """Return the runs of some points that have a place in the trend, by their numbers."""
-    rows = session.execute(
+def _runs_on_trend(session: Session, numbers: Collection[int]) -> dict[int, _RunOnTrend]:
+    """Return those of some runs that have a place in the trend, by their numbers."""
+    rows = session.connection().execute(
         select(Run.number, Run.id, Revision.commit, Revision.position, Environment.hash, Run.started_at, Run.quarantine)
         .add_columns(*BYTES_COLUMNS)
         .join(Revision, Run.revision_id == Revision.id)
         .join(Environment, Run.environment_id == Environment.id)
-        .where(Run.number.in_(select(Point.run_number).where(*of_points)), IS_ON_TREND)
+        .where(bulk.among(session, Run.number, numbers), IS_ON_TREND)
     )
     return {
         number: (run_id, revision, position, environment, measured_at, bytes_of(*values), quarantine is not None)

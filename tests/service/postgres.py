@@ -31,7 +31,8 @@ def binaries() -> Path:
 class Server:
     """A running server."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, process: int) -> None:
+        self.process = process
         self._folder = folder
         self._numbers = count(1)
 
@@ -61,7 +62,7 @@ def running() -> Iterator[Server]:
         with (folder / "log").open("w") as log:
             process = subprocess.Popen(["setpriv", *map(str, command), *settings], stdout=log, stderr=log)
         try:
-            server = Server(folder)
+            server = Server(folder, process.pid)
             _wait_for(server, process, folder / "log")
             yield server
         finally:

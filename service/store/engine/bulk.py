@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, TypeVar, cast
 
-from sqlalchemy import Dialect, Table, func, select, text
+from sqlalchemy import ColumnElement, Dialect, Integer, Table, any_, func, literal, select, text
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from service.store.models import Run
 
@@ -98,6 +99,13 @@ def new_run_numbers(session: Session, count: int) -> list[int]:
         return sorted(session.scalars(reserved, {"count": count}))
     last = session.scalar(select(func.max(Run.number))) or 0  # SQLite has one writer: this session
     return list(range(last + 1, last + 1 + count))
+
+
+def among(session: Session, column: InstrumentedAttribute[int], numbers: Iterable[int]) -> ColumnElement[bool]:
+    """Return the condition that a column has one of some whole numbers: one parameter, however many there are."""
+    if session.get_bind().dialect.name == "postgresql":
+        return column == any_(literal(list(numbers), postgresql.ARRAY(Integer)))
+    return column.in_(select(func.json_each(json.dumps(list(numbers))).table_valued("value").c.value))
 
 
 def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:

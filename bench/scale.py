@@ -1,0 +1,209 @@
+"""The service at the size of an organisation: many series, several machines on one PostgreSQL.
+
+    make bench-scale                                    everything, on both databases
+    python -m bench.scale --quick judging               one part, a tenth of it
+
+- ``judging``: a batch brings each of 100,000 series a new point, one in a hundred of them on another level. All are
+  judged within three minutes, each drift is there once, and a service that is killed meanwhile goes on where it was.
+- ``writers``: four services with homes of their own, on one PostgreSQL, each take runs of another subject about the
+  same hosts, cases and environments; then one service takes as many. None deadlocks, nothing is lost or doubled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import psycopg
+
+from bench.report import finish, progress
+from bench.scale_data import METRICS, Scale
+from bench.store_service import Service, cpu_seconds, get, post
+from tests.service import postgres
+
+PARTS = ("judging", "writers")
+MOST_SECONDS = 180.0
+SUBJECTS = 4
+LEAST_GAIN = 1.8
+"""Where each service has a processor, and so have the database's sessions."""
+_BATCH = 1000
+_COMMITS = 20
+_CASES = 100
+"""Of each subject of the writers."""
+_MOVED = 100
+"""One case in so many takes a step."""
+_KILLED_AT = 0.5
+"""Which share is still to be judged when the service is killed."""
+
+
+def main() -> None:
+    """Run the parts asked for, and say what holds."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; without any, all of them")
+    parser.add_argument("--quick", action="store_true", help="a tenth of everything")
+    parser.add_argument("--databases", nargs="+", choices=("sqlite", "postgresql"), default=["sqlite", "postgresql"])
+    asked = parser.parse_args()
+    if unknown := set(asked.parts) - set(PARTS):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    parts = asked.parts or PARTS
+    figures: dict[str, object] = {}
+    misses: list[str] = []
+    if "judging" in parts:
+        for database in asked.databases:
+            figures[f"judging, {database}"] = _judging(database, 2_500 if asked.quick else 25_000, misses)
+    if "writers" in parts:
+        figures["writers"] = _writers(60 if asked.quick else 600, misses)
+    finish("scale", misses, figures)
+
+
+def _judging(database: str, cases: int, misses: list[str]) -> dict[str, object]:
+    data = Scale("bench", cases)
+    with ExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="faultwatch-bench-")))
+        url = None
+        if database == "postgresql":
+            server = stack.enter_context(postgres.running())
+            url = server.url(server.create())
+        service = Service(home, url=url)
+        stack.callback(lambda: service.stop())  # noqa: PLW0108 - another service takes its place
+        for commit in range(_COMMITS):
+            _send(service, data.batches(commit, _BATCH))
+            progress(f"{database}: {commit + 1} of {_COMMITS} commits stored")
+        _wait(service, 0)
+        began = time.monotonic()
+        _send(service, data.batches(_COMMITS, _BATCH, moved=_MOVED))
+        stored = time.monotonic()
+        # Judging begins when no more runs arrive. That wait counts.
+        _wait(service, data.series * _KILLED_AT)
+        before = time.monotonic()
+        service.kill()
+        left = 0
+        service = Service(home, url=url)
+        left = _unjudged(service)
+        restarted = time.monotonic()
+        _wait(service, 0)
+        seconds = before - stored + time.monotonic() - restarted
+        drifts = _steps(service)
+    expected = len(range(0, cases, _MOVED))
+    figures: dict[str, object] = {
+        "series": data.series,
+        "points of each": _COMMITS + 1,
+        "seconds to store": round(stored - began, 1),
+        "seconds to judge": round(seconds, 1),
+        "series a second": round(data.series / seconds),
+        "left after the kill": left,
+        "drifts": drifts,
+    }
+    print(f"{database:12} {figures}")
+    if seconds > MOST_SECONDS * data.series / 100_000:
+        misses.append(f"{database}: {data.series:,} series took {seconds:.0f} s")
+    if drifts != expected:
+        misses.append(f"{database}: {drifts} drifts instead of {expected}")
+    if left > data.series * _KILLED_AT:
+        misses.append(f"{database}: after the kill {left:,} series were judged anew")
+    return figures
+
+
+def _writers(commits: int, misses: list[str]) -> dict[str, object]:
+    """Take the runs of some subjects, by a service each and then by a single one."""
+    with ExitStack() as stack:
+        server = stack.enter_context(postgres.running())
+        found: dict[int, tuple[float, float]] = {}
+        lost: dict[int, int] = {}
+        deadlocks = 0
+        for machines in (SUBJECTS, 1):
+            name = server.create()
+            with ExitStack() as serving:
+                services = [_machine(serving, server.url(name)) for _ in range(machines)]
+                found[machines] = _store_all(services, commits, server.process)
+                with psycopg.connect(server.url(name)) as connection:
+                    stored = connection.execute("SELECT count(*) FROM point").fetchone()
+                    failed = connection.execute(
+                        "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+                    ).fetchone()
+            assert stored is not None
+            assert failed is not None
+            points = SUBJECTS * commits * _CASES * len(METRICS)
+            lost[machines], deadlocks = points - stored[0], deadlocks + failed[0]
+    wall = found[1][0] / found[SUBJECTS][0]
+    cpu = found[1][1] / found[SUBJECTS][1]
+    figures: dict[str, object] = {
+        "points": points,
+        "seconds, one machine": round(found[1][0], 1),
+        "seconds, four machines": round(found[SUBJECTS][0], 1),
+        "gain by wall clock": round(wall, 2),
+        "processor seconds, one machine": round(found[1][1], 1),
+        "processor seconds, four machines": round(found[SUBJECTS][1], 1),
+        "gain by processor time": round(cpu, 2),
+        "lost or doubled": lost,
+        "deadlocks": deadlocks,
+    }
+    print(f"writers      {figures}")
+    if (os.cpu_count() or 1) >= 2 * SUBJECTS and wall < LEAST_GAIN:
+        misses.append(f"four machines store only {wall:.2f} times as fast as one")
+    if any(lost.values()):
+        misses.append(f"points lost or doubled: {lost}")
+    if deadlocks:
+        misses.append(f"{deadlocks} deadlocks")
+    return figures
+
+
+def _machine(serving: ExitStack, url: str) -> Service:
+    home = Path(serving.enter_context(tempfile.TemporaryDirectory(prefix="faultwatch-bench-")))
+    service = Service(home, url=url)
+    serving.callback(service.stop)
+    return service
+
+
+def _store_all(services: Sequence[Service], commits: int, server: int) -> tuple[float, float]:
+    """Have the services store so many commits of each subject; return the wall clock and processor seconds."""
+
+    def store(number: int) -> None:
+        data = Scale(f"subject-{number}", _CASES)
+        for commit in range(commits):
+            _send(services[number % len(services)], data.batches(commit, _CASES))
+
+    def spent() -> float:
+        return sum(service.cpu_seconds() for service in services) + cpu_seconds(server)
+
+    cpu, began = spent(), time.monotonic()
+    with ThreadPoolExecutor(SUBJECTS) as pool:
+        for done in pool.map(store, range(SUBJECTS)):
+            assert done is None
+    return time.monotonic() - began, spent() - cpu
+
+
+def _send(service: Service, bodies: Iterable[bytes]) -> None:
+    with closing(service.connect()) as connection:
+        for body in bodies:
+            post(connection, "/api/v1/runs", body)
+
+
+def _wait(service: Service, left: float) -> None:
+    """Wait until at most so many series are to be judged."""
+    while (now := _unjudged(service)) > left:
+        progress(f"{now:,} series wait to be judged")
+        time.sleep(0.2)
+
+
+def _unjudged(service: Service) -> int:
+    with closing(service.connect()) as connection:
+        lines = get(connection, "/metrics").decode().splitlines()
+    return int(float(next(line.split()[1] for line in lines if line.startswith("faultwatch_series_unjudged "))))
+
+
+def _steps(service: Service) -> int:
+    """Return how many drifts of exact counts there are."""
+    with closing(service.connect()) as connection:
+        return int(json.loads(get(connection, f"/api/v1/drifts?metric={METRICS[0]}&limit=1"))["total"])
+
+
+if __name__ == "__main__":
+    main()
