@@ -21,7 +21,7 @@ from typing import Self
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_step
-from runner.system.processes import started_at
+from runner.system.processes import is_stopped, started_at
 
 _JOB = re.compile(r"\bjob run (?:--\S+ )*(\d+)\b")
 _LONGEST = 200
@@ -35,10 +35,13 @@ class Holder:
     process: int
 
     def describe(self) -> str:
-        """Return who it is, what it does, and since when it runs."""
+        """Return who it is, what it does, since when it runs, and how it goes on if it is stopped."""
         since = started_at(self.process)
-        time = f", running since {since.astimezone():%Y-%m-%d %H:%M:%S}" if since else ""
-        return f"process {self.process} ({_user(self.process)}{time}): {_command(self.process)}"
+        if since is None:
+            return f"what process {self.process}, which has ended, left running"
+        time = f"{_user(self.process)}, running since {since.astimezone():%Y-%m-%d %H:%M:%S}"
+        hint = f" (it is stopped: `kill -CONT {self.process}` lets it go on)" if is_stopped(self.process) else ""
+        return f"process {self.process} ({time}): {_command(self.process)}{hint}"
 
 
 class HostTurn:
@@ -159,7 +162,9 @@ def _command(process: int) -> str:
         words = Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:
         words = []
-    text = " ".join(without_password(word) for word in words if word)
+    text = " ".join(" ".join(without_password(word) for word in words).split())
+    # Whoever runs a command chooses its words: none of them may steer the terminal of who waits.
+    text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
     # The service starts its jobs as commands, which nobody has typed.
     job = _JOB.search(text)

@@ -12,11 +12,22 @@ _START = 19
 
 def start_of(process: int) -> int | None:
     """Return when a process started, in clock ticks since the boot; None if there is none or it cannot be seen."""
+    fields = _status(process)
+    return int(fields[_START]) if len(fields) > _START else None
+
+
+def is_stopped(process: int) -> bool:
+    """Return whether a process is stopped, by a signal or by a debugger."""
+    return _status(process)[:1] in (["T"], ["t"])
+
+
+def _status(process: int) -> list[str]:
+    """Return the fields of ``/proc/PID/stat`` after the name; none if the process cannot be seen."""
     try:
         text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-        return int(text.rpartition(")")[2].split()[_START])
-    except (OSError, ValueError, IndexError):
-        return None
+    except OSError:
+        return []
+    return text.rpartition(")")[2].split()
 
 
 @lru_cache

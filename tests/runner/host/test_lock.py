@@ -1,6 +1,7 @@
 """One measurement at a time."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -52,12 +53,53 @@ def test_a_second_measurement_waits_and_says_for_whom(lock: Path) -> None:
     assert second.communicate(timeout=60)[0] == "mine\n"
 
 
+def test_who_waits_is_told_that_the_holder_is_stopped(lock: Path) -> None:
+    first = other(lock)
+    assert first.stdout
+    assert first.stdout.readline() == "mine\n"
+    first.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, first.pid, os.WSTOPPED)
+    second = other(lock)
+    assert second.stdout
+    assert f"it is stopped: `kill -CONT {first.pid}` lets it go on" in second.stdout.readline()
+    first.send_signal(signal.SIGCONT)
+    first.communicate(timeout=60)
+    assert second.communicate(timeout=60)[0] == "mine\n"
+
+
+def test_who_waits_is_told_that_the_holder_has_ended_and_left_a_process(lock: Path) -> None:
+    descriptor = os.open(lock, os.O_RDONLY)
+    locking = subprocess.run(
+        [sys.executable, "-c", "import fcntl, os, sys; fcntl.flock(int(sys.argv[1]), fcntl.LOCK_EX)", str(descriptor)],
+        pass_fds=[descriptor],
+        check=True,
+    )
+    assert locking.returncode == 0
+    second = other(lock)
+    assert second.stdout
+    assert "which has ended, left running" in second.stdout.readline()
+    os.close(descriptor)
+    assert second.communicate(timeout=60)[0] == "mine\n"
+
+
 def test_a_turn_that_has_not_begun_or_has_ended_holds_up_nobody(lock: Path) -> None:
     with HostTurn(lock, print) as turn:
         for _ in range(2):
             assert other(lock).communicate(timeout=60)[0] == "mine\n"
             turn.begin()
             turn.end()
+
+
+def test_the_command_of_the_holder_cannot_steer_a_terminal(lock: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()", "\x1b[2J one\ntwo \x07"], stdin=subprocess.PIPE, text=True
+    ) as process:
+        said = Holder(process.pid).describe()
+        while "input" not in said:  # it is still becoming that program
+            said = Holder(process.pid).describe()
+        process.communicate("\n")
+    assert said.isprintable()
+    assert said.endswith("-c input() \N{REPLACEMENT CHARACTER}[2J one two \N{REPLACEMENT CHARACTER}")
 
 
 def test_a_holder_that_is_killed_lets_go(lock: Path) -> None:
