@@ -37,17 +37,15 @@ def refresh_all(database: Database) -> None:
     Judging can take long, so it happens outside of the write lock. Where a series changes meanwhile, the result is
     dropped and the series is judged again. A series that cannot be judged stays as it is.
     """
-    skipped: set[int] = set()
-    while stale := {one: n_points for one, n_points in _stale(database).items() if one not in skipped}:
+    failed: set[int] = set()
+    while stale := {one: n_points for one, n_points in _stale(database).items() if one not in failed}:
         for batch in _batches(stale):
             with database.reading() as session:
-                judged = list(judge(session, batch))
-            # The others were judged by another process meanwhile, or cannot be judged.
-            skipped.update(set(batch) - {one.series_id for one in judged})
-            if not judged:
-                continue
-            with database.writing({one.subject for one in judged}) as session:
-                _store(session, judged)
+                judged, not_judged = judge(session, batch)
+            failed |= not_judged
+            if judged:  # else another process was faster
+                with database.writing({one.subject for one in judged}) as session:
+                    _store(session, judged)
     if update_events.refresh(database):
         refresh(database)
 

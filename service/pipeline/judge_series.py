@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
@@ -56,20 +56,27 @@ class JudgedSeries:
     withdrawn: dict[str, str]
 
 
-def judge(session: Session, series_ids: Collection[int]) -> Iterator[JudgedSeries]:
+def judge(session: Session, series_ids: Collection[int]) -> tuple[list[JudgedSeries], set[int]]:
     """Judge those of some series that have changed since they were judged. What they share is read once.
 
-    A series that cannot be judged is left out and logged: it must not keep the others from being judged.
+    Returns
+    -------
+    tuple
+        What the series show, and the ids of those that cannot be judged: they must not keep the others from it.
     """
     stale = series.find_stale(session, series_ids)
     ids = [row.id for row in stale]
     trends, former = points.trends_of(session, ids), drifts.of_series(session, ids)
     baselines, facts = events.baselines(session, ids), _Facts(session)
+    judged: list[JudgedSeries] = []
+    failed: set[int] = set()
     for row in stale:
         try:
-            yield _judge(facts, row, trends[row.id], baselines.get(row.id, {}), former[row.id])
+            judged.append(_judge(facts, row, trends[row.id], baselines.get(row.id, {}), former[row.id]))
         except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
             log.exception("series %d could not be judged", row.id)
+            failed.add(row.id)
+    return judged, failed
 
 
 class _Facts:

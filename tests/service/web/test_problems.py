@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from service.config.settings import Config
-from service.pipeline import detect_drifts
+from service.pipeline import judge_series
 from service.store import revisions
 from service.web.api import body
 from tests.service import reports
@@ -143,7 +143,7 @@ def test_a_series_that_cannot_be_judged_keeps_no_run_out(
     def crash(*_: object, **__: object) -> None:
         raise ValueError("a detector's mistake")
 
-    monkeypatch.setattr(detect_drifts, "find_drifts", crash)
+    monkeypatch.setattr(judge_series, "find_drifts", crash)
     assert api.send(reports.report(1, 100, 100), reports.report(2, 150, 150)) == [201, 201]
     assert "could not be judged" in caplog.text
     monkeypatch.undo()
