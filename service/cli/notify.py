@@ -13,7 +13,7 @@ from service.config.settings import Config
 
 @click.command(short_help="Send the notifications that are due.")
 def notify() -> None:
-    """Send the notifications that are due (docs/how-to/notifications.md). A running service does so by itself."""
+    """Send the notifications that are due (see the guide “Notifications”). A running service does so by itself."""
     from service.config import notifications as settings  # noqa: PLC0415
     from service.notify import delivery  # noqa: PLC0415
     from service.store.engine.database import Database  # noqa: PLC0415

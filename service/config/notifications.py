@@ -300,10 +300,10 @@ def load(home: Path, named: Path | None = None) -> NotificationSettings:
     try:
         return NotificationSettings.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        raise ServiceError("The file is not TOML", f"{path}: {error}", "See docs/how-to/notifications.md.") from error
+        raise ServiceError("The file is not TOML", f"{path}: {error}", "See the guide “Notifications”.") from error
     except ValidationError as error:
         raise ServiceError(
-            "A setting is invalid", f"{path}: {_first_problem(error)}", "See docs/how-to/notifications.md."
+            "A setting is invalid", f"{path}: {_first_problem(error)}", "See the guide “Notifications”."
         ) from error
 
 

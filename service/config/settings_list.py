@@ -18,13 +18,13 @@ from service.config.variables import Group, Variable, table
 DEFAULT, ENVIRONMENT, AT_THE_START = "default", "environment", "given at the start"
 _SECRET = "set, and never shown"  # noqa: S105 - shown in place of one
 _HIDDEN = "***"
-_DOCUMENTS = {
-    Group.SERVICE: "docs/how-to/access.md",
-    Group.APP: "docs/how-to/github.md",
-    Group.GITLAB: "docs/how-to/forges.md",
-    Group.FORGEJO: "docs/how-to/forges.md",
-    Group.JOBS: "docs/how-to/github.md",
-    Group.NOTIFICATIONS: "docs/how-to/notifications.md",
+GUIDES = {
+    Group.SERVICE: "Who may do what",
+    Group.APP: "Reporting to GitHub",
+    Group.GITLAB: "Reporting to GitLab and Forgejo",
+    Group.FORGEJO: "Reporting to GitLab and Forgejo",
+    Group.JOBS: "Reporting to GitHub",
+    Group.NOTIFICATIONS: "Notifications",
 }
 
 
@@ -86,7 +86,7 @@ def list_settings(
         notes[Group.NOTIFICATIONS] = channels
         groups[Group.NOTIFICATIONS] = []
     return [
-        SettingGroup(title=group, document=_DOCUMENTS[group], empty=notes.get(group, ""), settings=settings)
+        SettingGroup(title=group, document=GUIDES[group], empty=notes.get(group, ""), settings=settings)
         for group, settings in groups.items()
     ]
 

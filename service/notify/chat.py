@@ -112,11 +112,11 @@ def _receiver(url: str, asset: AppriseAsset, name: str) -> tuple[NotifyBase, Cha
     """
     receiver = Apprise.instantiate(url, asset=asset)
     if not isinstance(receiver, NotifyBase):
-        raise NotSentError(f"{name}: the address is not complete; see docs/how-to/notifications.md")
+        raise NotSentError(f"{name}: the address is not complete; see the guide “Notifications”")
     scheme = receiver.url(privacy=True).partition("://")[0]  # type: ignore[no-untyped-call]
     chat = CHATS.get(scheme)
     if chat is None:
-        raise NotSentError(f"{name}: this service is not supported; see docs/how-to/notifications.md")
+        raise NotSentError(f"{name}: this service is not supported; see the guide “Notifications”")
     receiver.notify_format = NotifyFormat(chat.format)
     # The receiver must not choose which other hosts the service calls.
     receiver.redirects = False
