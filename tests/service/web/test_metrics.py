@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
@@ -20,6 +23,7 @@ from service.web.metrics import Exposed
 from tests.service import reports
 from tests.service.apiclient import Api
 
+ROOT = Path(__file__).parents[3]
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
 # As Prometheus asks; it would take a page for people too, and make nothing of it.
 PROMETHEUS = "application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
@@ -85,3 +89,20 @@ def test_prometheus_gets_no_page_to_sign_in(client: FlaskClient, config: Config)
     assert client.get("/metrics", headers={"Accept": PROMETHEUS}).mimetype == "text/plain"
     closed = create_app(replace(config, access=Access.TOKENS)).test_client()
     assert closed.get("/metrics", headers={"Accept": PROMETHEUS}).status_code == 401
+
+
+def test_the_dashboard_of_grafana_asks_for_metrics_and_labels_that_there_are(api: Api) -> None:
+    api.send(reports.report(1, 100, 100))
+    families = text_string_to_metric_families(api.client.get("/metrics").text)
+    labels = {sample.name: set(sample.labels) for family in families for sample in family.samples}
+    board = json.loads((ROOT / "setup/monitoring/grafana.json").read_text(encoding="utf-8"))
+    asked = [target for panel in board["panels"] for target in panel["targets"]]
+    assert len(asked) > 10
+    for target in asked:
+        (name,) = re.findall(r"faultwatch_\w+", target["expr"])
+        assert name in labels, target
+        used = re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]) + re.findall(r"(\w+)=~", target["expr"])
+        assert set(used) <= labels[name], target
+    places = [panel["gridPos"] for panel in board["panels"]]
+    assert len({(place["x"], place["y"]) for place in places}) == len(places)
+    assert all(place["x"] + place["w"] <= 24 for place in places)
