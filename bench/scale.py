@@ -7,6 +7,8 @@
   judged within three minutes, each drift is there once, and a service that is killed meanwhile goes on where it was.
 - ``writers``: four services with homes of their own, on one PostgreSQL, each take runs of another subject about the
   same hosts, cases and environments; then one service takes as many. None deadlocks, nothing is lost or doubled.
+- ``kills``: two services, their workers and PostgreSQL are killed at random moments while runs are sent. What was
+  acknowledged is there once.
 """
 
 from __future__ import annotations
@@ -23,12 +25,13 @@ from pathlib import Path
 
 import psycopg
 
+from bench import scale_kill
 from bench.report import finish, progress
 from bench.scale_data import METRICS, Scale
 from bench.store_service import Service, cpu_seconds, get, post
 from tests.service import postgres
 
-PARTS = ("judging", "writers")
+PARTS = ("judging", "writers", "kills")
 MOST_SECONDS = 180.0
 SUBJECTS = 4
 LEAST_GAIN = 1.8
@@ -60,6 +63,8 @@ def main() -> None:
             figures[f"judging, {database}"] = _judging(database, 2_500 if asked.quick else 25_000, misses)
     if "writers" in parts:
         figures["writers"] = _writers(60 if asked.quick else 600, misses)
+    if "kills" in parts:
+        figures["kills"] = _kills(30 if asked.quick else 300, misses)
     finish("scale", misses, figures)
 
 
@@ -152,6 +157,13 @@ def _writers(commits: int, misses: list[str]) -> dict[str, object]:
         misses.append(f"points lost or doubled: {lost}")
     if deadlocks:
         misses.append(f"{deadlocks} deadlocks")
+    return figures
+
+
+def _kills(kills: int, misses: list[str]) -> dict[str, object]:
+    figures = scale_kill.kill_often(kills)
+    print(f"kills        {figures}")
+    misses += [f"{name}: {figures[name]}" for name in ("lost or doubled", "incomplete", "miscounted") if figures[name]]
     return figures
 
 

@@ -72,13 +72,14 @@ class Service:
 def cpu_seconds(process: int) -> float:
     """Return the processor time of a process, of its living children, and of those that it has waited for."""
     ticks = 0
-    for one in (process, *_children(process)):
+    for one in (process, *children(process)):
         fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
         ticks += sum(map(int, fields[11:15] if one == process else fields[11:13]))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def _children(process: int) -> Sequence[int]:
+def children(process: int) -> Sequence[int]:
+    """Return the living children of a process."""
     return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 

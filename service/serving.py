@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import ipaddress
+import logging
 import os
 import socket
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +16,8 @@ from typing import Any
 from flask import Flask
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from service.app import create_app
 from service.background import tasks
@@ -32,6 +36,10 @@ STOP_SECONDS = 5
 """How long requests under way may delay a stop."""
 _TASK_STOP_SECONDS = 0.5
 """The same of background tasks. What is cut off is done again after the next start, as after a kill."""
+_ATTEMPTS = 5
+"""How often a worker tries to make its application, on a database that answers."""
+_PAUSE_SECONDS = 0.5
+log = logging.getLogger(__name__)
 
 
 def serve(config: Config, host: str, port_file: Path | None = None) -> None:
@@ -62,7 +70,7 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
     background: list[BackgroundScheduler] = []  # of this worker process, which makes one application
 
     def make_app() -> Flask:
-        app = create_app(replace(config, trusted_hosts=trusted_hosts(config, str(address))))
+        app = _make_patiently(replace(config, trusted_hosts=trusted_hosts(config, str(address))))
         with app.app_context():
             database = current.database()
         background.append(tasks.start(app, database, config, f"http://{_in_url(_local_address(address))}:{port}"))
@@ -78,6 +86,41 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
 
     # The application is created in the worker: a database connection must not cross a fork.
     _Server(make_app, listener, config.workers, when_ready, worker_exit).run()
+
+
+def _make_patiently(config: Config) -> Flask:
+    """Make an application once its database answers.
+
+    gunicorn ends the whole service where a new worker fails. A database that is started again must not do that.
+    """
+    for attempt in range(1, _ATTEMPTS + 1):
+        _wait_for(config.database_url)
+        try:
+            return create_app(config)
+        except (ServiceError, SQLAlchemyError):
+            if attempt == _ATTEMPTS:
+                raise
+            log.warning("the application was not made; attempt %d of %d", attempt, _ATTEMPTS)
+            time.sleep(_PAUSE_SECONDS)
+    raise AssertionError
+
+
+def _wait_for(database_url: str) -> None:
+    database = Database(database_url)
+    said = False
+    try:
+        while True:
+            try:
+                with database.reading() as session:
+                    session.execute(text("SELECT 1"))
+                    return
+            except OperationalError as error:
+                if not said:
+                    log.warning("waiting for the database: %s", str(error.orig).strip())
+                said = True
+                time.sleep(_PAUSE_SECONDS)
+    finally:
+        database.close()
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -29,12 +29,44 @@ def binaries() -> Path:
 
 
 class Server:
-    """A running server."""
+    """A server that can be killed and started again."""
 
-    def __init__(self, folder: Path, process: int) -> None:
-        self.process = process
-        self._folder = folder
+    def __init__(self, folder: Path, user: pwd.struct_passwd | None) -> None:
+        self._folder, self._user = folder, user
         self._numbers = count(1)
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        settings = [argument for setting in _QUICK for argument in ("-c", setting)]
+        data = ("-D", self._folder / "data", "-k", self._folder)
+        command = ["setpriv", *_as(self._user), "--pdeathsig", "QUIT", binaries() / "postgres", *data, *settings]
+        with (self._folder / "log").open("a") as log:
+            self._process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log)
+        _wait_for(self, self._process, self._folder / "log")
+
+    @property
+    def process(self) -> int:
+        """Number of its main process."""
+        return self._process.pid
+
+    def kill(self) -> None:
+        """End all of its processes with no warning."""
+        children = Path(f"/proc/{self.process}/task/{self.process}/children").read_text().split()
+        self._process.kill()
+        self._process.wait()
+        for child in map(int, children):
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End it at once: nothing has to be kept."""
+        self._process.send_signal(signal.SIGQUIT)
+        try:
+            self._process.wait(PATIENCE / 4)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
     def url(self, name: str) -> str:
         """Return the address of a database."""
@@ -57,21 +89,11 @@ def running() -> Iterator[Server]:
         os.chown(folder, user.pw_uid, user.pw_gid)
     try:
         _call(user, binaries() / "initdb", "--auth=trust", "--username=tests", "--no-sync", "-D", folder / "data")
-        settings = [argument for setting in _QUICK for argument in ("-c", setting)]
-        command = [*_as(user), "--pdeathsig", "QUIT", binaries() / "postgres", "-D", folder / "data", "-k", folder]
-        with (folder / "log").open("w") as log:
-            process = subprocess.Popen(["setpriv", *map(str, command), *settings], stdout=log, stderr=log)
+        server = Server(folder, user)
         try:
-            server = Server(folder, process.pid)
-            _wait_for(server, process, folder / "log")
             yield server
         finally:
-            process.send_signal(signal.SIGQUIT)  # at once: nothing has to be kept
-            try:
-                process.wait(PATIENCE / 4)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            server.stop()
     finally:
         shutil.rmtree(folder)
 

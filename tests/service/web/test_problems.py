@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -9,11 +10,13 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from service.app import create_app
 from service.config.settings import Config
 from service.pipeline import judge_series
 from service.store import revisions
+from service.web import current
 from service.web.api import body
-from tests.service import reports
+from tests.service import postgres, reports
 from tests.service.apiclient import Api
 
 SOME_RUN = f"/api/v1/runs/{UUID(int=1)}"
@@ -165,3 +168,20 @@ def test_a_database_that_another_program_holds(
     assert "locked" in problem["detail"]
     assert answer.headers["Retry-After"]
     assert api.send(reports.report(1, 100)) == [201]
+
+
+def test_while_postgresql_is_started_again_clients_are_asked_to_come_back(tmp_path: Path) -> None:
+    with postgres.running() as server:
+        url = server.url(server.create())
+        app = create_app(Config.from_environment({"FAULTWATCH_HOME": str(tmp_path), "DATABASE_URL": url}))
+        api = Api(app.test_client())
+        assert api.send(reports.report(1, 100, 100)) == [201]
+        server.kill()
+        for _ in range(2):  # a connection that broke, and one that cannot be made
+            answer = api.put(reports.report(2, 100, 100))
+            assert_problem(answer, 503)
+            assert answer.headers["Retry-After"] == "5"
+        server.start()
+        assert api.send(reports.report(2, 100, 100)) == [201]
+        with app.app_context():
+            current.database().close()
