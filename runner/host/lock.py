@@ -21,7 +21,7 @@ from typing import Self
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_step
-from runner.system.processes import is_stopped, started_at
+from runner.system.processes import has_ended, is_stopped, started_at
 
 _JOB = re.compile(r"\bjob run (?:--\S+ )*(\d+)\b")
 _LONGEST = 200
@@ -36,10 +36,10 @@ class Holder:
 
     def describe(self) -> str:
         """Return who it is, what it does, since when it runs, and how it goes on if it is stopped."""
-        since = started_at(self.process)
-        if since is None:
+        if has_ended(self.process):
             return f"what process {self.process}, which has ended, left running"
-        time = f"{_user(self.process)}, running since {since.astimezone():%Y-%m-%d %H:%M:%S}"
+        since = started_at(self.process)
+        time = _user(self.process) + (f", running since {since.astimezone():%Y-%m-%d %H:%M:%S}" if since else "")
         hint = f" (it is stopped: `kill -CONT {self.process}` lets it go on)" if is_stopped(self.process) else ""
         return f"process {self.process} ({time}): {_command(self.process)}{hint}"
 

@@ -17,8 +17,19 @@ def start_of(process: int) -> int | None:
 
 
 def is_stopped(process: int) -> bool:
-    """Return whether a process is stopped, by a signal or by a debugger."""
-    return _status(process)[:1] in (["T"], ["t"])
+    """Return whether a process was stopped by a signal."""
+    return _status(process)[:1] == ["T"]
+
+
+def has_ended(process: int) -> bool:
+    """Return whether there is no process of this number, even where others' processes are hidden."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass
+    return False
 
 
 def _status(process: int) -> list[str]:

@@ -15,7 +15,7 @@ from service.jobs import extension as jobs
 from service.jobs.drift_bisecting import DriftBisector
 from service.jobs.drift_profiling import DriftProfiler
 from service.notify import delivery
-from service.pipeline import accept_merged, detect_suite_shifts
+from service.pipeline import accept_merged, detect_drifts, detect_suite_shifts
 from service.store.engine.database import Database
 
 _EVENTS, _FORGES, _JOBS, _BISECTS, _PROFILES = "events", "forges", "jobs", "bisects", "profiles"
@@ -62,10 +62,11 @@ def tasks(app: Flask, database: Database, config: Config) -> list[Task]:
 
 
 def _settle_events(database: Database, config: Config) -> None:
-    """Detect shifts of whole suites, settle what was merged, send notifications.
+    """Judge what another process has left, detect shifts of whole suites, settle what was merged, send notifications.
 
     In this order, in one task: a message must neither list drifts that are one shift, nor what was accepted.
     """
+    detect_drifts.refresh(database)
     detect_suite_shifts.detect_shifts(database)
     accept_merged.settle(database, datetime.now(UTC))
     channels = notifications.load(config.home, config.notifications)

@@ -186,7 +186,7 @@ class ServiceVariables(BaseSettings):
         "FAULTWATCH_SESSION_KEY_FILE",
         Group.SERVICE,
         "Session key",
-        "The file with the secret that signs the cookies of browsers. Machines with one database need the same one.",
+        "The file with the key that signs the cookies of browsers. Machines with one database need the same one.",
         usual="`session.key` in `FAULTWATCH_HOME`, which the service makes",
     )
     address: str = _variable(

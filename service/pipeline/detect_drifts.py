@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
@@ -17,7 +16,7 @@ from service.store.models import DriftRow, Series, Subject
 
 MOST_AT_ONCE = 64
 """Most series that are judged before a report is answered."""
-_SERIES_AT_ONCE = 200
+_SERIES_AT_ONCE = 100
 _POINTS_AT_ONCE = 20_000
 """How many series, of how many points, are judged between one transaction and the next: enough to share what they
 have in common, few enough that nobody waits for the write."""
@@ -72,33 +71,22 @@ def _batches(stale: Mapping[int, int]) -> Iterator[list[int]]:
 
 
 def _store(session: Session, judged: Sequence[JudgedSeries]) -> None:
-    """Store the results of series that have not changed since they were read."""
-    of_batch = select(Series.id, Series.version).where(Series.id.in_([one.series_id for one in judged]))
-    versions = dict(session.execute(of_batch).all())
-    current = {one.series_id: one for one in judged if versions.get(one.series_id) == one.version}
-    moved = _moved(session, current)
+    """Store the results of series that have neither changed nor been judged since they were read."""
+    of_batch = select(Series.id, Series.version, Series.judged_version)
+    rows = session.execute(of_batch.where(Series.id.in_([one.series_id for one in judged])))
+    versions = {series_id: (version, judged_version) for series_id, version, judged_version in rows}
+    current = {one.series_id: one for one in judged if versions.get(one.series_id) == (one.version, one.judged_version)}
+    moved = [one for one in current.values() if one.differ]
     if moved:
-        session.execute(delete(DriftRow).where(DriftRow.series_id.in_(moved)))
-        session.add_all([drift for name in moved for drift in current[name].drifts])
-        subjects = select(Series.subject_id).where(Series.id.in_(moved))
+        ids = [one.series_id for one in moved]
+        session.execute(delete(DriftRow).where(DriftRow.series_id.in_(ids)))
+        session.add_all([drift for one in moved for drift in one.drifts])
+        subjects = select(Series.subject_id).where(Series.id.in_(ids))
         increased = {"drifts_version": Subject.drifts_version + 1}
         session.execute(update(Subject).where(Subject.id.in_(subjects)).values(increased))
-        for name in moved:
-            event_drifts.mark_withdrawn(session, current[name].withdrawn)
+        for one in moved:
+            event_drifts.mark_withdrawn(session, one.withdrawn)
     event_marks.wake_after_run(session, current)
     drawn = {name: (one.version, one.sparkline) for name, one in current.items() if one.sparkline is not None}
     sparklines.store(session, drawn)
     session.execute(update(Series).where(Series.id.in_(current)).values(judged_version=Series.version))
-
-
-def _moved(session: Session, judged: Mapping[int, JudgedSeries]) -> list[int]:
-    """Return the series whose drifts are not those that are stored."""
-    columns = DriftRow.series_id, DriftRow.id, DriftRow.position, DriftRow.document
-    stored: dict[int, dict[tuple[str, int], Mapping[str, Any]]] = {name: {} for name in judged}
-    for series_id, identity, position, document in session.execute(select(*columns).where(columns[0].in_(judged))):
-        stored[series_id][identity, position] = document
-    return [
-        name
-        for name, one in judged.items()
-        if stored[name] != {(drift.id, drift.position): drift.document for drift in one.drifts}
-    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sqlalchemy.orm import Session
+
 from runner.contract.profile import Profile
 from service.pipeline import detect_drifts, update_events
 from service.rules.fault_price import PRICED
@@ -14,11 +16,12 @@ def ingest(database: Database, profile: Profile) -> StoreResult:
     """Store a profile. If it is new, judge the fault counts of its case again: it may show what a fault costs."""
     prepared = profiles.prepare(profile)
     case = series.SeriesFilter(profile.subject, profile.case.name, host=profile.host.name)
-    priced: list[int] = []
-    with database.writing([profile.subject]) as session:
+
+    def store(session: Session) -> tuple[StoreResult, list[int]]:
         result = profiles.store(session, prepared)
-        if result is StoreResult.CREATED:
-            priced = series.mark_stale(session, case, PRICED)
+        return result, series.mark_stale(session, case, PRICED) if result is StoreResult.CREATED else []
+
+    result, priced = database.write([profile.subject], store)
     if priced:
         detect_drifts.refresh(database)
         with database.writing([profile.subject]) as session:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from uuid import UUID
 
@@ -46,8 +47,8 @@ def ingest(database: Database, reports: Iterable[Report | PlainReport]) -> Inges
     conflicting: list[UUID] = []
     with database.ingesting():
         for part in split(prepare(reports)):
-            with database.writing({prepared.report.subject for prepared in part}) as session:
-                result = store(session, part)
+            subjects = {prepared.report.subject for prepared in part}
+            result = database.write(subjects, partial(store, prepared=part))
             created |= result.created
             conflicting += result.conflicting
     return IngestResult(frozenset(created), tuple(conflicting))

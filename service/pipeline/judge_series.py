@@ -38,10 +38,14 @@ class JudgedSeries:
 
     Attributes
     ----------
-    subject, series_id, version
-        The series with its subject, and the version of it that was judged.
+    subject, series_id
+        The series.
+    version, judged_version
+        The version of it that was judged, and the one that was judged before.
     drifts
         Its drifts, as they are stored.
+    differ
+        Whether they are others than those stored of the version that was judged before.
     sparkline
         Its sparkline; None without any point.
     withdrawn
@@ -51,32 +55,39 @@ class JudgedSeries:
     subject: str
     series_id: int
     version: int
+    judged_version: int
     drifts: list[DriftRow]
+    differ: bool
     sparkline: Sparkline | None
     withdrawn: dict[str, str]
 
 
 def judge(session: Session, series_ids: Collection[int]) -> tuple[list[JudgedSeries], set[int]]:
-    """Judge those of some series that have changed since they were judged. What they share is read once.
+    """Judge those of some series that have changed since they were judged.
+
+    They are judged together, so that what they share is read once. Where that fails, each is judged by itself.
 
     Returns
     -------
     tuple
         What the series show, and the ids of those that cannot be judged: they must not keep the others from it.
     """
+    try:
+        return _judge_together(session, series_ids), set()
+    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
+        if len(series_ids) == 1:
+            log.exception("series %d could not be judged", *series_ids)
+            return [], set(series_ids)
+    alone = [judge(session, [one]) for one in series_ids]
+    return [one for judged, _ in alone for one in judged], {one for _, failed in alone for one in failed}
+
+
+def _judge_together(session: Session, series_ids: Collection[int]) -> list[JudgedSeries]:
     stale = series.find_stale(session, series_ids)
     ids = [row.id for row in stale]
-    trends, former = points.trends_of(session, ids), drifts.of_series(session, ids)
+    trends, former = points.trends_of(session, ids), drifts.rows_of_series(session, ids)
     baselines, facts = events.baselines(session, ids), _Facts(session)
-    judged: list[JudgedSeries] = []
-    failed: set[int] = set()
-    for row in stale:
-        try:
-            judged.append(_judge(facts, row, trends[row.id], baselines.get(row.id, {}), former[row.id]))
-        except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
-            log.exception("series %d could not be judged", row.id)
-            failed.add(row.id)
-    return judged, failed
+    return [_judge(facts, row, trends[row.id], baselines.get(row.id, {}), former[row.id]) for row in stale]
 
 
 class _Facts:
@@ -95,9 +106,7 @@ class _Facts:
         return system_file_knobs(report) if report else {}
 
 
-def _judge(
-    facts: _Facts, row: Series, trend: Trend, baselines: Baselines, former: Sequence[history.Drift]
-) -> JudgedSeries:
+def _judge(facts: _Facts, row: Series, trend: Trend, baselines: Baselines, former: Sequence[DriftRow]) -> JudgedSeries:
     head = series.head(row)
     # A count that other things on the host move too, such as context switches, repeats by chance only.
     kind = head.kind if metric(head.metric).exact or head.kind not in {Kind.COUNT, Kind.SIZE} else Kind.RATE
@@ -114,14 +123,22 @@ def _judge(
         )
         for name, shift, small in named
     ]
+    rows = [_row(view, shift.after.position) for view, shift in zip(views, shifts, strict=True)]
+    stood = [history.Drift.model_validate(drift.document) for drift in former]
     return JudgedSeries(
-        head.subject,
-        row.id,
-        row.version,
-        [_row(view, shift.after.position) for view, shift in zip(views, shifts, strict=True)],
-        sparklines.draw(trend, views),
-        withdrawals(former, views, judged_points.values(), judged=row.judged),
+        subject=head.subject,
+        series_id=row.id,
+        version=row.version,
+        judged_version=row.judged_version,
+        drifts=rows,
+        differ=_contents(rows) != _contents(former),
+        sparkline=sparklines.draw(trend, views),
+        withdrawn=withdrawals(stood, views, judged_points.values(), judged=row.judged),
     )
+
+
+def _contents(rows: Sequence[DriftRow]) -> dict[tuple[str, int], Mapping[str, object]]:
+    return {(row.id, row.position): row.document for row in rows}
 
 
 def _row(view: history.Drift, position: int) -> DriftRow:

@@ -83,12 +83,17 @@ def begun_levels(session: Session, oldest: Mapping[int, int]) -> dict[UUID, bool
     return begun
 
 
-def of_series(session: Session, series_ids: Collection[int]) -> dict[int, list[DriftView]]:
+def of_series(session: Session, series_id: int) -> list[DriftView]:
+    """Return the drifts of one series, in the order of the history."""
+    return [DriftView.model_validate(row.document) for row in rows_of_series(session, [series_id])[series_id]]
+
+
+def rows_of_series(session: Session, series_ids: Collection[int]) -> dict[int, list[DriftRow]]:
     """Return the drifts of series in the order of the history, by the id of the series; none for one without."""
     rows = session.scalars(
         select(DriftRow).where(DriftRow.series_id.in_(series_ids)).order_by(DriftRow.position, DriftRow.id)
     )
-    by_series: dict[int, list[DriftView]] = {series_id: [] for series_id in series_ids}
+    by_series: dict[int, list[DriftRow]] = {series_id: [] for series_id in series_ids}
     for row in rows:
-        by_series[row.series_id].append(DriftView.model_validate(row.document))
+        by_series[row.series_id].append(row)
     return by_series

@@ -232,6 +232,7 @@ def baselines(session: Session, series_ids: Collection[int]) -> dict[int, dict[U
         select(EventDriftRow)
         .join(Event, EventDriftRow.event_id == Event.id)
         .where(EventDriftRow.series_id.in_(series_ids), Event.state == State.EXPECTED)
+        .order_by(EventDriftRow.found, EventDriftRow.drift_id)  # of two at one run, the one that is found holds
     )
     by_series: dict[int, dict[UUID, tuple[Number, Number] | None]] = defaultdict(dict)
     for row in rows:

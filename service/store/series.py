@@ -122,7 +122,7 @@ def detail(session: Session, series_id: int) -> history.SeriesDetail | None:
         n_points=len(layout.points),
         points=layout.points,
         changes=_changes(session, path),
-        drifts=drifts.of_series(session, [series_id])[series_id],
+        drifts=drifts.of_series(session, series_id),
         failures=_failures(session, row),
     )
 

@@ -8,8 +8,9 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, TypeVar, cast
 
-from sqlalchemy import ColumnElement, Dialect, Integer, Table, any_, func, literal, select, text
+from sqlalchemy import ColumnElement, Connection, Dialect, Integer, Table, any_, func, literal, select, text
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from service.store.models import Run
@@ -38,15 +39,24 @@ def insert(
     converted = _converted(connection.dialect, table, columns, rows, encoded)
     names = ", ".join(columns)
     if connection.dialect.name == "postgresql":
-        raw: Any = connection.connection.cursor()
-        with raw, raw.copy(f'COPY "{table.name}" ({names}) FROM STDIN') as copy:
-            for row in converted:
-                copy.write_row(row)
+        _copy(connection, f'COPY "{table.name}" ({names}) FROM STDIN', converted)
         return
     for chunk in chunks(converted, MOST_PARAMETERS // len(columns)):
         # One statement for many rows: executemany releases the interpreter's lock at each row, and then waits for
         # the other threads of this process to get it back.
         connection.exec_driver_sql(_insert_sql(table.name, names, len(columns), len(chunk)), tuple(chain(*chunk)))
+
+
+def _copy(connection: Connection, statement: str, rows: Iterable[Values]) -> None:
+    """Copy rows into a table of PostgreSQL. Errors are those of SQLAlchemy, which does not know this statement."""
+    raw: Any = connection.connection.cursor()
+    errors: Any = connection.dialect.loaded_dbapi.Error
+    try:
+        with raw, raw.copy(statement) as copy:
+            for row in rows:
+                copy.write_row(row)
+    except errors as error:
+        raise DBAPIError.instance(statement, None, error, errors, dialect=connection.dialect) from error
 
 
 def update(

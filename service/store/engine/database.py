@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
 from service.errors import ServiceError
@@ -19,6 +19,9 @@ from service.store.engine import exclusion, turns, wal
 from service.store.engine.deferred import DeferredWork
 from service.store.engine.write_lock import WriteLock
 
+Result = TypeVar("Result")
+_COLLISIONS = {"23505", "40P01"}
+"""PostgreSQL's codes of a row that is there already, and of a deadlock: appendix A of its documentation."""
 BUSY_SECONDS = 20
 """How long a statement waits for another process or thread to release the database."""
 BUSY_SECONDS_AT_START = 3
@@ -33,7 +36,7 @@ class Database:
     def __init__(self, url: str, busy_seconds: float = BUSY_SECONDS) -> None:
         try:
             self.url: URL = _with_driver(make_url(url))
-            self.engine: Engine = create_engine(self.url)
+            self.engine: Engine = create_engine(_with_keepalive(self.url))
         except (ArgumentError, ImportError) as error:
             raise ServiceError("Not a database address", "DATABASE_URL", str(error)) from error
         self._reading_engine = self.engine
@@ -86,6 +89,21 @@ class Database:
         with self._write_turn(), self._transaction(subjects) as session:
             yield session
 
+    def write(self, subjects: Collection[str], work: Callable[[Session], Result]) -> Result:
+        """Do work in a session of :meth:`writing`; return its result.
+
+        Rows of a subject can have identities that must be unique in all subjects. Where another subject's writer
+        stores the same one at the same time, the work is done again, alone.
+        """
+        try:
+            with self.writing(subjects) as session:
+                return work(session)
+        except (IntegrityError, OperationalError) as error:
+            if getattr(error.orig, "sqlstate", None) not in _COLLISIONS:
+                raise
+        with self.writing() as session:
+            return work(session)
+
     @contextmanager
     def _transaction(self, subjects: Collection[str]) -> Iterator[Session]:
         with Session(self.engine) as session, session.begin():
@@ -129,6 +147,16 @@ class Database:
 def _with_driver(url: URL) -> URL:
     """Add the driver to a PostgreSQL address; some tools still write `postgres:`."""
     return url.set(drivername="postgresql+psycopg") if url.drivername in {"postgres", "postgresql"} else url
+
+
+def _with_keepalive(url: URL) -> URL:
+    """Let PostgreSQL notice within a minute that this machine is gone, and release its locks; by default in hours."""
+    if url.get_backend_name() != "postgresql" or "options" in url.query:
+        return url
+    settings = {"idle": 30, "interval": 10, "count": 3}
+    return url.update_query_dict(
+        {"options": " ".join(f"-c tcp_keepalives_{name}={value}" for name, value in settings.items())}
+    )
 
 
 def _sqlite_file(url: URL) -> Path | None:

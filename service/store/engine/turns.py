@@ -1,12 +1,13 @@
 """The order in which writers of PostgreSQL take turns.
 
 A writer has either one or more subjects, or everything. Writers of different subjects work side by side. A writer of
-everything works alone: there are few, and they are short.
+everything works alone, for milliseconds.
 
-Nobody can deadlock. Every writer takes its locks first, in one order: the lock of everything, shared or not, then those
+Every writer takes its locks first, in one order: the lock of everything, shared or not, then those
 of its subjects by number. Rows of a subject are changed under its lock only. The rows that subjects share (hosts,
 cases, environments) are only ever added, table after table and by key, so that two writers who add the same ones wait
-for each other in one direction.
+for each other in one direction. What is left are identities that senders choose, such as those of runs: two writers who
+store the same one collide, and :meth:`service.store.engine.database.Database.write` lets one of them try again, alone.
 """
 
 from __future__ import annotations

@@ -18,7 +18,10 @@ from service.background.scheduler import BackgroundScheduler, Task
 from service.config.settings import Config
 from service.errors import ServiceError
 from service.jobs.extension import scheduler
+from service.pipeline import ingest_reports
+from service.store import series
 from service.store.engine.database import Database
+from tests.service import reports
 from tests.service.forges import conftest as on_forges
 from tests.service.forges import test_webhooks_of_forges as webhooks
 from tests.service.jobs_api import Jobs
@@ -109,3 +112,15 @@ def test_a_mistake_in_the_notifications_is_an_error_of_their_task(
     (events,) = (task for task in tasks.tasks(app, database, config) if task.name == "events")
     with pytest.raises(ServiceError, match="notifications"):
         events.work()
+
+
+def test_what_another_process_stored_and_did_not_judge_is_judged(
+    app: Flask, database: Database, config: Config
+) -> None:
+    ingest_reports.ingest(database, [reports.report(number, 100 + number) for number in (1, 2)])
+    with database.reading() as session:
+        assert series.stale(session)
+    (events,) = (task for task in tasks.tasks(app, database, config) if task.name == "events")
+    events.work()
+    with database.reading() as session:
+        assert not series.stale(session)

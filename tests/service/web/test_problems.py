@@ -8,12 +8,16 @@ from uuid import UUID
 import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
+from sqlalchemy import select, update
 from werkzeug.test import TestResponse
 
+from runner.contract.report import Case
 from service.app import create_app
 from service.config.settings import Config
 from service.pipeline import judge_series
-from service.store import revisions
+from service.store import revisions, series
+from service.store.engine.database import Database
+from service.store.models import DriftRow, Series
 from service.web import current
 from service.web.api import body
 from tests.service import postgres, reports
@@ -185,3 +189,23 @@ def test_while_postgresql_is_started_again_clients_are_asked_to_come_back(tmp_pa
         assert api.send(reports.report(2, 100, 100)) == [201]
         with app.app_context():
             current.database().close()
+
+
+@pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+def test_a_stored_drift_that_cannot_be_read_stops_neither_other_series_nor_the_start(
+    api: Api, config: Config, database: Database
+) -> None:
+    cases = [Case(workload=name, definition="1" * 16, parameters={}) for name in ("one", "other", "third")]
+    for number, faults in enumerate([100, 100, 150, 150], 1):
+        api.send(*(reports.report(number, faults, faults, case=case) for case in cases))
+    with database.writing() as session:
+        drift = session.scalars(select(DriftRow).order_by(DriftRow.id)).first()
+        assert drift is not None
+        drift.document = {**drift.document, "cause": "weather"}
+        session.execute(update(Series).values(version=Series.version + 1))
+        broken = drift.series_id
+    app = create_app(config)
+    with app.app_context():
+        current.database().close()
+    with database.reading() as session:
+        assert set(series.stale(session)) == {broken}

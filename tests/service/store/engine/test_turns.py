@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import threading
+import time
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -85,3 +87,14 @@ def shuffled_reports(writer: int, turn: int) -> list[Report]:
         )
         for host, case, environment in zip(hosts, cases, environments, strict=True)
     ]
+
+
+def test_of_two_subjects_that_use_one_run_id_at_once_the_second_is_refused(database: Database) -> None:
+    run_id = uuid.uuid4()
+    first = ingest_reports.prepare([reports.report(1, 100, run_id=run_id, subject="lua")])
+    with ThreadPoolExecutor(1) as pool:
+        with database.writing(["lua"]) as session:
+            ingest_reports.store(session, first)
+            second = pool.submit(ingest_reports.ingest, database, [reports.report(1, 100, run_id=run_id, subject="z")])
+            time.sleep(0.5)  # it waits for the first one's row
+        assert second.result(PATIENCE).conflicting == (run_id,)
