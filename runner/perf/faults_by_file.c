@@ -294,7 +294,7 @@ static size_t mapping_of(const struct process *process, uint64_t address)
 static void replace(struct process *process, size_t index, size_t removed, const struct mapping *new, size_t count)
 {
     if (process->count + count > process->room) {
-        process->room = 2 * process->room + 64;
+        process->room = 2 * (process->count + count); /* A child begins with all mappings of its parent. */
         process->mappings = grow(process->mappings, process->room, sizeof *process->mappings);
     }
     memmove(process->mappings + index + count, process->mappings + index + removed,

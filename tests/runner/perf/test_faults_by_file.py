@@ -35,6 +35,9 @@ int main(void)
 """
 MMAP2, LOST, COMM, EXIT = 10, 2, 3, 4
 COMM_EXEC = 1 << 13
+FORK = 7
+WITHOUT_LEAKS = {"ASAN_OPTIONS": "detect_leaks=0"}
+"""The program frees nothing: it ends soon."""
 Watch = Callable[[Sequence[bytes]], str]
 
 
@@ -48,8 +51,12 @@ def executed(time: int, name: str) -> bytes:
     return record(COMM, time, struct.pack("II16s", 7, 7, name.encode()), COMM_EXEC)
 
 
-def mapped(time: int) -> bytes:
-    return record(MMAP2, time, struct.pack("IIQQQIIQQII8s", 7, 7, 4096, 4096, 0, 8, 1, 99, 0, 5, 2, b"/lib/x"))
+def mapped(time: int, page: int = 1) -> bytes:
+    return record(MMAP2, time, struct.pack("IIQQQIIQQII8s", 7, 7, 4096 * page, 4096, 0, 8, 1, 99, 0, 5, 2, b"/lib/x"))
+
+
+def forked(time: int, child: int) -> bytes:
+    return record(FORK, time, struct.pack("IIIIQ", child, 7, child, 7, time))
 
 
 def ended(time: int) -> bytes:
@@ -65,11 +72,14 @@ def watch(tmp_path_factory: pytest.TempPathFactory) -> Watch:
     """Return what is made of the records in some buffers: how many were lost, and the hidden programs."""
     folder = tmp_path_factory.mktemp("watch")
     (folder / "harness.c").write_text(HARNESS.format(source=SOURCE))
-    subprocess.run(["cc", "-o", "harness", "harness.c"], cwd=folder, check=True)
+    checked = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g"]
+    subprocess.run(["cc", *checked, "-o", "harness", "harness.c"], cwd=folder, check=True)
 
     def run(buffers: Sequence[bytes]) -> str:
         text = b"".join(struct.pack("I", len(buffer)) + buffer for buffer in buffers)
-        return subprocess.run([folder / "harness"], input=text, check=True, capture_output=True).stdout.decode()
+        found = subprocess.run([folder / "harness"], input=text, check=False, capture_output=True, env=WITHOUT_LEAKS)
+        assert found.returncode == 0, found.stderr.decode()
+        return found.stdout.decode()
 
     return run
 
@@ -95,3 +105,10 @@ def test_a_program_whose_mappings_may_have_been_lost_is_not_hidden(
     buffers: list[bytes], found: str, watch: Watch
 ) -> None:
     assert watch(buffers) == found
+
+
+@pytest.mark.parametrize("mappings", [1, 63, 64, 65, 500])
+def test_a_child_begins_with_all_mappings_of_its_parent(watch: Watch, mappings: int) -> None:
+    pages = [mapped(2 + page, 2 * page) for page in range(1, mappings + 1)]
+    children = [forked(1000 + child, 100 + child) for child in range(3)]
+    assert watch([b"".join([executed(1, "python"), *pages, *children])]) == "0"
