@@ -1,14 +1,14 @@
 """Compares two revisions: executes them interleaved in one session on one host, until the service has decided."""
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Self
 
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.judging import Judging
-from runner.contract.level import majority
+from runner.contract.level import Number, majority, median
 from runner.contract.metrics import Kind, metric
 from runner.contract.other_builds import OtherBuild
 from runner.contract.report import Report, Sample
@@ -192,8 +192,16 @@ def _other_build(trial: Trial, progress: Callable[[], None]) -> OtherBuild:
         progress()
     report = trial.measured(samples)
     own_bytes = report.files.own_bytes if report.files else ""
-    counts = {name: majority(report.values(name)) for name in report.metrics if metric(name).kind is Kind.COUNT}
-    return OtherBuild(own_bytes=own_bytes, counted={name: level[0] for name, level in counts.items() if level})
+    counts = {name: report.values(name) for name in report.metrics if metric(name).kind is Kind.COUNT}
+    counted = {name: _level(values) for name, values in counts.items() if values}
+    return OtherBuild(own_bytes=own_bytes, counted=counted)
+
+
+def _level(values: Sequence[Number]) -> Number:
+    """Return the value that most samples have, or the one in the middle if the count varies."""
+    most, middle = majority(values), median(values)
+    assert middle is not None
+    return most[0] if most else middle
 
 
 def _request(base: Report, head: Report, judging: Judging, *, cases: int, most: int | None) -> ComparisonRequest:

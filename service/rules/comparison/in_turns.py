@@ -36,13 +36,12 @@ from runner.contract.level import Number, majority, median
 from service.rules.comparison import decision as rules
 from service.rules.comparison.budgets import BudgetState, hold_to_budget
 from service.rules.comparison.decision import MetricDecision, Pairs
-from service.rules.comparison.other_builds import by_other_builds
+from service.rules.comparison.other_builds import COUNTS, by_other_builds
 from service.rules.relative_change import percent_change
 from service.rules.same_bytes import have_same_bytes, is_uncertain, program_bytes
 
 ERROR = 0.001
 """Probability that a gate without a change calls any metric changed; it is shared among all cases and metrics."""
-_COUNTS = ("exact", "counts")
 
 
 class _Judged(NamedTuple):
@@ -90,7 +89,7 @@ def _judge(name: str, request: ComparisonRequest, error: float) -> _Judged:
     sides = base.values(name), head.values(name)
     if decision.rule == "paired":
         sides = tuple(value for value, _ in pairs), tuple(value for _, value in pairs)
-    threshold = judging.smallest_change(name) if decision.rule == "paired" else 1 if decision.rule in _COUNTS else None
+    threshold = judging.smallest_change(name) if decision.rule == "paired" else 1 if decision.rule in COUNTS else None
     verdict = verdict_of(name, decision, *sides, counts=counts, threshold=threshold)
     overruled = _by_bytes(verdict, base, head)
     if overruled is verdict:
@@ -177,9 +176,9 @@ def _by_bytes(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdi
         )
         if changed:
             sentence = f"{sentence} The host caused the difference in the counts. {verdict.sentence}"
-        elif verdict.rule in _COUNTS and verdict.verdict is Verdict.SAME and change == 0:
+        elif verdict.rule in COUNTS and verdict.verdict is Verdict.SAME and change == 0:
             sentence = f"{sentence} {verdict.sentence}"
-    elif changed and verdict.rule in _COUNTS and is_uncertain(change, program_bytes(base), program_bytes(head)):
+    elif changed and verdict.rule in COUNTS and is_uncertain(change, program_bytes(base), program_bytes(head)):
         most = program_bytes(base).most_uncertain, program_bytes(head).most_uncertain
         sentence = (
             f"The counts differ by {abs(change):,}, which is uncertain: up to {most[0]:,} faults "

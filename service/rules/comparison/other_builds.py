@@ -13,6 +13,9 @@ from runner.contract.other_builds import MOST_BETWEEN_BUILDS, OTHER_BUILDS
 from service.rules.same_bytes import have_same_own_bytes, program_bytes
 from service.text.numbers import number
 
+COUNTS = ("exact", "counts")
+"""The rules that compare counts one by one: of those that repeat, and of those that vary."""
+
 
 def by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdict:
     """Return the verdict on a metric in view of further builds, or that it needs them."""
@@ -40,7 +43,7 @@ def by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -> Metri
 
 def _is_of_builds(verdict: MetricVerdict, base: Report, head: Report) -> bool:
     """Return whether other builds of two revisions may explain a change."""
-    if verdict.verdict is not Verdict.CHANGED or verdict.rule != "exact":
+    if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS:
         return False
     small = abs(verdict.change or 0) <= MOST_BETWEEN_BUILDS
     one_build = have_same_own_bytes(program_bytes(base), program_bytes(head))

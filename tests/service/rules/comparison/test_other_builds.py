@@ -88,3 +88,14 @@ def test_a_change_never_stands_where_the_builds_of_both_overlap(base: list[int],
     apart = max(base) < min(head) or max(head) < min(base)
     assert (verdict is Verdict.CHANGED) == apart
     assert wants == (apart and size <= OTHER_BUILDS)
+
+
+def varying(number: int, level: int, builds: Sequence[int]) -> Report:
+    """A run whose count varies by one around a level."""
+    samples = tuple(Sample(readings={"minor-faults": Reading(value=level + place % 2)}) for place in range(200))
+    return run(number, [level, *builds]).model_copy(update={"samples": samples})
+
+
+def test_a_small_difference_of_a_count_that_varies_wants_further_builds_too() -> None:
+    assert decided(varying(1, 100, []), varying(2, 103, [])) == (Verdict.CHANGED, True)
+    assert decided(varying(1, 100, [103]), varying(2, 103, [100])) == (Verdict.SAME, False)
