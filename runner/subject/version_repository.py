@@ -1,7 +1,8 @@
 """Writes a git repository into a checkout, for scripts that derive a version from the history, such as setuptools-scm.
 
-It holds every commit up to the revision, the tags of these commits, and the files of the revision alone. It has no
-remote, no hooks and no link to the repository that it was made from, so it leads nowhere out of a sandbox.
+It holds every commit up to the revision, the tags of these commits, the files of the revision, and the lists of files
+of its parents: `git show` compares a commit with those, even where it prints nothing but its date. It has no remote,
+no hooks and no link to the repository that it was made from, so it leads nowhere out of a sandbox.
 """
 
 from pathlib import Path
@@ -31,7 +32,9 @@ def write_git_directory(repository: Repository, commit: str, tree: Path) -> None
     objects = ("rev-list", "--objects", "--no-object-names")
     commits = repository.git(*objects, "--filter=tree:0", commit, *tags.values())
     files = repository.git(*objects, "--no-walk", commit)
-    names = sorted({*commits.split(), *files.split()})
+    parents = repository.git("rev-parse", f"{commit}^@").split()
+    lists = repository.git(*objects, "--no-walk", "--filter=blob:none", *parents) if parents else ""
+    names = sorted({*commits.split(), *files.split(), *lists.split()})
     packing = ("pack-objects", "--stdout", "--quiet", "--delta-base-offset")
     pack = _run(*packing, git_dir=repository.common_directory(), data="\n".join(names).encode())
     _run("index-pack", "--stdin", git_dir=inside.path, data=pack)

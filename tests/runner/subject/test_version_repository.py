@@ -56,6 +56,25 @@ def test_a_version_script_finds_the_last_tag_and_a_clean_tree(checkout: Path) ->
     assert run(checkout, "describe", "--tags", "--dirty").endswith("-dirty")
 
 
+@pytest.mark.parametrize("is_merge", [False, True])
+def test_a_version_script_can_show_the_commit(commit: Run, git: Run, tmp_path: Path, is_merge: bool) -> None:
+    """As versioneer does for the date of a version."""
+    for folder in ("folder", "other/deep"):
+        (tmp_path / "subject" / folder).mkdir(parents=True)
+    commit("One", **{"folder/file": "1", "other/deep/file": "1"})
+    head = commit("Two", **{"folder/file": "2"})
+    if is_merge:
+        git("checkout", "--quiet", "-b", "side", "HEAD~1")
+        commit("Aside", **{"other/deep/file": "2"})
+        git("merge", "--quiet", "--no-edit", head)
+        head = git("rev-parse", "HEAD").strip()
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    write_commit(repository, head, tmp_path / "tree", bounded=True)
+    write_git_directory(repository, head, tmp_path / "tree")
+    assert run(tmp_path / "tree", "show", "-s", "--format=%H", "HEAD") == head
+    assert run(tmp_path / "tree", "show", "-s", "--format=%H") == head
+
+
 def test_it_leads_nowhere_and_holds_no_file_of_other_commits(checkout: Path, tmp_path: Path) -> None:
     inside = checkout / ".git"
     assert not (inside / "objects" / "info" / "alternates").exists()
