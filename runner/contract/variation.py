@@ -16,6 +16,7 @@ USUAL = (
     "`RAYON_NUM_THREADS=1`, or the program's own option for one); the garbage collector of Go (`GOGC=off`, "
     "`GOMAXPROCS=1`); and sizes, seeds and work that depend on chance or time (fix them)."
 )
+_OTHER_SYSTEMS = frozenset({"tool.meson", "tool.cargo", "tool.python3"})
 _GO_TOOL, _COLLECTOR, _THREADS = "tool.go", "variable.GOGC", "variable.GOMAXPROCS"
 
 
@@ -27,7 +28,8 @@ def remedy(settings: Collection[str] = ()) -> str:
     settings
         The names of the settings of a run, which tell what its program is built with; empty where that is unknown.
     """
-    if _GO_TOOL not in settings:
+    # Meson and pip look at every compiler that there is, whatever they build.
+    if _GO_TOOL not in settings or not _OTHER_SYSTEMS.isdisjoint(settings):
         return USUAL
     if _COLLECTOR not in settings:
         return GO

@@ -36,3 +36,8 @@ def test_a_count_that_varies_names_what_makes_it_repeat() -> None:
 def test_a_count_is_exact_if_most_executions_agree(counts: list[int]) -> None:
     most = max(counts.count(value) for value in counts)
     assert exactness(counts).exact is (most >= 2 and 2 * most > len(counts))
+
+
+def test_a_build_that_only_looks_for_go_is_not_advised_as_a_program_of_go() -> None:
+    python = exactness([1, 2, 3], {"tool.go": "go1.24", "tool.python3": "3.11", "tool.meson": "1.5"}).sentence
+    assert not python.partition("varies by itself. ")[2].startswith("Go's")
