@@ -1,5 +1,6 @@
 """``faultwatch init``: propose a workload file for a repository, measure it, and write a file for its CI."""
 
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -133,6 +134,7 @@ def command(
     file = ci_file(chosen, sources, workload=within, branch=_branch(repository), readable=gate.readable)
     if file:
         written += _write(top, file, questions)
+        remarks += _not_gated(top / file.path, within)
     measured = any(report.samples for report in reports)
     give_result(
         _document(top, existing, written, reports, gate),
@@ -148,6 +150,17 @@ def command(
     )
     if not measured:
         raise click.exceptions.Exit(1)
+
+
+def _not_gated(ci: Path, workload: str) -> list[str]:
+    """Return the remark that a file of the CI that was kept does not measure a workload."""
+    text = ci.read_text(encoding="utf-8", errors="replace") if ci.is_file() else ""
+    if re.search(rf"(?<![\w./-]){re.escape(workload)}(?![\w/-])", text):
+        return []
+    return [
+        f"{ci.name} was kept and does not name {workload}, so no gate measures that: repeat the gate's step for it, "
+        "with files of its own for what it writes"
+    ]
 
 
 def _refuse_own_folder(*commands: str | None) -> None:

@@ -18,6 +18,10 @@ _DRIVER = (
     "for a library, write a small driver into a folder of its own, with a workload.toml{} that builds both; "
     "`faultwatch init FOLDER` then measures it and writes the CI file"
 )
+_ONE_TARGET = (
+    "name a build of less, such as --build \"sh -c 'cmake -B build && cmake --build build --target PROGRAM'\", and its "
+    "program with --run"
+)
 _ONLY_USAGE = ", but it only prints how it is used"
 _NO_PROGRAM = "the build makes no program that could be run"
 
@@ -164,7 +168,7 @@ def _built(
     from runner.contract.report import Stage
     from runner.subject.build import BuildFailure
 
-    said, named = "", ""
+    said, named, slow = "", "", False
     reasons: set[str] = set()
     while proposals:
         number = 0
@@ -186,6 +190,10 @@ def _built(
                     f"{first.revision.commit[:10]} cannot be checked out: {failure.message}"
                 ) from None
             said = f"{lacks}; " * bool(lacks) + describe(failure)
+            if isinstance(failure, BuildFailure) and failure.timed_out:
+                slow = True
+                # What builds the tests as well takes even longer.
+                proposals[:] = [other for other in proposals if not other.tests]
             reason = said.partition("\n")[2] or said
             known = reason in reasons
             reasons.add(reason)
@@ -199,7 +207,7 @@ def _built(
     raise FaultwatchError(
         # That a library has no program says more than why its benchmarks do not build.
         f"{first.repository.name} was not built: {_NO_PROGRAM if _NO_PROGRAM in reasons else said.splitlines()[0]}",
-        _remedy(build, missing),
+        _ONE_TARGET if slow and build is None else _remedy(build, missing),
     )
 
 

@@ -19,6 +19,9 @@ OUTPUT_LIMIT = 256 * 1024
 """Bytes kept from the end of each stream. Earlier output is read and discarded."""
 
 
+TOO_LONG = "did not finish within"
+
+
 @dataclass(frozen=True, slots=True)
 class Finished:
     """The result of a program.
@@ -46,7 +49,7 @@ class Finished:
         if self.why:
             return self.why
         if self.status is None:
-            return f"did not finish within {self.deadline:g} s"
+            return f"{TOO_LONG} {self.deadline:g} s"
         if self.status < 0:
             return f"was ended by {signal_name(-self.status)}"
         return f"ended with exit code {self.status}" if self.status else ""

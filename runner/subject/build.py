@@ -12,7 +12,7 @@ from runner.contract.report import Build, Stage, hash_of
 from runner.environment.program_files import build_knobs, library_knobs
 from runner.environment.secrets import without_password, without_secrets
 from runner.errors import FaultwatchError
-from runner.execution.execute import execute
+from runner.execution.execute import TOO_LONG, execute
 from runner.execution.execution_log import log_command, log_step
 from runner.execution.sandbox import Sandbox
 from runner.execution.temporary_failure import is_full, is_temporary
@@ -57,6 +57,11 @@ class BuildFailure(Exception):
         self.stage = stage
         self.build = build
         self.temporary = temporary
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the build took longer than it may."""
+        return TOO_LONG in self.message
 
 
 @dataclass(frozen=True, slots=True)

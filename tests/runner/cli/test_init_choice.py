@@ -9,11 +9,12 @@ from click.testing import CliRunner
 from runner.adoption.first_measurement import FirstMeasurement, Tried
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.cli import init_choice
-from runner.cli.init import _left_out, _weakness, command
+from runner.cli.init import _left_out, _not_gated, _weakness, command
 from runner.cli.init_choice import Choice
 from runner.cli.questions import Questions
 from runner.contract.report import Build
 from runner.errors import FaultwatchError
+from runner.subject.build import BuildFailure
 from tests.runner.adoption.listings import listing
 
 ALONE, BENCHMARK = RunProposal("bin/x --version", idle=True), RunProposal("bin/benchmarks")
@@ -66,6 +67,34 @@ def test_the_next_build_may_install_what_the_program_needs(monkeypatch: pytest.M
     host = Host({("online", run.command): (9, 9)})
     assert choose(host, monkeypatch, *builds) == "online: python heat.py"
     assert choose(host, monkeypatch, *builds, run=run.command) == "online: python heat.py"
+
+
+class SlowHost(Host):
+    """Takes too long for the builds of some names."""
+
+    def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
+        if proposal.command.startswith("slow"):
+            self.built.append(proposal.command)
+            raise BuildFailure("`cmake` did not finish within 900 s", Build())
+        return super().build(proposal)
+
+
+def test_after_a_build_that_takes_too_long_none_is_tried_that_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = BuildProposal("CMake", "slow", runs=(ALONE,)), BuildProposal("CMake", "slow with tests", tests=True)
+    less = BuildProposal("CMake", "less", runs=(BENCHMARK,))
+    host = SlowHost({("less", BENCHMARK.command): (9, 9)})
+    assert choose(host, monkeypatch, *slow, less) == "less: bin/benchmarks"
+    assert host.built == ["slow", "less"]
+    with pytest.raises(FaultwatchError, match="--target"):
+        choose(SlowHost({}), monkeypatch, *slow)
+
+
+def test_a_kept_ci_file_that_gates_another_workload_is_no_gate_of_this_one(tmp_path: Path) -> None:
+    ci = tmp_path / "ci.yml"
+    ci.write_text("run: faultwatch gate bench/workload.toml --output x\n")
+    assert _not_gated(ci, "bench/workload.toml") == []
+    assert "does not name workload.toml" in _not_gated(ci, "workload.toml")[0]
+    assert "does not name more/bench/workload.toml" in _not_gated(ci, "more/bench/workload.toml")[0]
 
 
 def test_variants_of_a_build_are_not_built_for_a_program_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
