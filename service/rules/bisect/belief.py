@@ -76,6 +76,8 @@ class Belief:
     """``before[group, explanation]``: level before the step."""
     step: Floats
     """Size of the step that each explanation expects."""
+    square: Floats
+    """The expected square of that size. A step of known size whose sign is open is expected to be 0, and is not."""
     doubt: Floats
     """``doubt[side, explanation]``: variance of the level before or after, relative to the variance of the noise."""
     noise: float
@@ -105,9 +107,11 @@ class Belief:
         live = np.flatnonzero(self.each > NEGLIGIBLE)
         steps = effect[:, live].astype(np.float64)
         each, before, step, doubt = self.each[live], self.before[:, live], self.step[live], self.doubt[:, live]
+        square_step = self.square[live]
         groups = self.groups
         # Moments, over all explanations and no step, of the level that each test is expected to have.
-        sums = steps @ np.stack([each * step, each * step**2, each * (doubt[1] - doubt[0]), *(each * step * before)]).T
+        parts = [each * step, each * square_step, each * (doubt[1] - doubt[0]), *(each * step * before)]
+        sums = steps @ np.stack(parts).T
         mean = (before @ each + self.none * self.level)[groups] + sums[:, 0]
         square = (before**2 @ each + self.none * self.level**2)[groups] + sums[:, 1]
         varied = np.clip(square + 2 * sums[np.arange(len(groups)), 3 + groups] - mean**2, 0, None)
@@ -192,8 +196,9 @@ def believe(
     evidence -= waves / 2 * float(np.log(max(2.0, float(n.sum()))))
     weights /= weights.sum()
     step = np.divide(sxy, sxx, out=np.zeros_like(sxx), where=sxx > 1e-9) * k / (1 + k)
+    square = step**2
     if size is not None:
-        step = size * np.tanh(pull)
+        step, square = size * np.tanh(pull), np.full_like(step, size**2)
     level = group_total / group_n
     sides = np.stack([n.sum() - n @ steps, n @ steps])
     return Belief(
@@ -203,6 +208,7 @@ def believe(
         level=level,
         before=level[:, None] - share * step,
         step=step,
+        square=square,
         doubt=1 / (sides + 1 / SPREAD**2),
         noise=max(0.0, syy * (1 - float(weights[1:] @ fit)) / freedom),
         evidence=evidence,

@@ -137,9 +137,19 @@ class _Measurements:
         for culprit in culprits:
             others = [other for other in culprits if other != culprit]
             sizes.append(abs(float(self.believe(others, waves).step[culprit])))
-        known = {*self.cleared, *culprits}
         groups = self.groups(culprits)
+        known = {*self.cleared, *culprits, *self._untestable(groups)}
         return believe(self.effect, self.data, 0.5, groups=groups, cleared=known, waves=waves, size=min(sizes))
+
+    def _untestable(self, groups: npt.NDArray[np.intp]) -> list[int]:
+        """Return the explanations that no run can decide about: no group has a test on both sides of them."""
+        tests = [test for test in range(len(self.names)) if test not in self.failed]
+        sides = self.effect[tests]
+        both = np.zeros(sides.shape[1], dtype=bool)
+        for group in np.unique(groups[tests]):
+            of_group = sides[groups[tests] == group]
+            both |= of_group.any(axis=0) & ~of_group.all(axis=0)
+        return np.flatnonzero(~both).tolist()
 
     def alike(self) -> npt.NDArray[np.intp]:
         """Return for each explanation the first one that no measurable test distinguishes from it."""

@@ -63,6 +63,22 @@ def test_a_culprit_in_a_merged_branch_is_found():
     assert [(culprit.commit, culprit.parent) for culprit in answer.culprits] == [("b4", "b3")]
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("culprit", ["b2", "b4", "b8"])
+def test_a_branch_that_is_older_than_the_range_takes_few_runs(culprit: str, seed: int) -> None:
+    """Its commits have a level of their own, so that no run can tell whether the first one has moved it."""
+    nodes = (
+        Node(commit="b1", parents=("elsewhere",)),
+        *(Node(commit=f"b{place}", parents=(f"b{place - 1}",)) for place in range(2, 9)),
+        Node(commit="m", parents=("c0", "b8")),
+    )
+    truth = {"c0": 430.0} | {node.commit: 430.0 for node in nodes}
+    affected = nodes[[node.commit for node in nodes].index(culprit) :]
+    answer, seen = lead(ask(nodes), truth | {node.commit: 650.0 for node in affected}, noise=8, seed=seed)
+    assert [found.commit for found in answer.culprits] == [culprit]
+    assert len(seen) <= 40
+
+
 def test_commits_that_do_not_build_are_named_with_the_culprit():
     nodes = line(40)
     failing = {"c18", "c19", "c20", "c5"}
