@@ -5,17 +5,18 @@ import re
 LONGEST = 60
 """Characters of a name in a table."""
 _OPERATOR = re.compile(
-    r"operator\s*(?:\(\)|<=>|<<=?|>>=?|<=|>=|->\*?|<|>)|->|=>|\(anonymous namespace\)|\(\*?\w+\)(?=\.)"
+    r"operator\s*(?:\(\)|\[\]|<=>|<<=?|>>=?|<=|>=|->\*?|<|>)|->|=>|\(anonymous namespace\)|\(\*?\w+\)(?=\.)"
 )
 """Brackets that enclose no types: those of an operator, an arrow, a namespace, or of a receiver in Go."""
-_MASK = str.maketrans("<>()", "\ue000\ue001\ue002\ue003")
-_UNMASK = str.maketrans("\ue000\ue001\ue002\ue003", "<>()")
+_OPEN, _CLOSED = "<([", ">)]"
+_MASK = str.maketrans("<>()[]", "\ue000\ue001\ue002\ue003\ue004\ue005")
+_UNMASK = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005", "<>()[]")
 
 
 def shortened(name: str, longest: int = LONGEST) -> str:
     """Return a name with at most so many characters.
 
-    The types between angle brackets and parentheses go first, the innermost before the others; then the middle.
+    The types between brackets go first, the innermost before the others; then the middle.
     """
     if len(name) <= longest:
         return name
@@ -35,7 +36,7 @@ def _depth(name: str) -> int:
     """Return how deeply brackets are nested in a name."""
     deepest = depth = 0
     for char in name:
-        depth = max(0, depth + (char in "<(") - (char in ">)"))
+        depth = max(0, depth + (char in _OPEN) - (char in _CLOSED))
         deepest = max(deepest, depth)
     return deepest
 
@@ -45,11 +46,11 @@ def _without(name: str, least: int) -> str:
     kept: list[str] = []
     depth = 0
     for char in name:
-        if char in ">)":
+        if char in _CLOSED:
             depth = max(0, depth - 1)
         if depth < least:
             kept.append(char)
         elif kept[-1] != "…":
             kept.append("…")
-        depth += char in "<("
+        depth += char in _OPEN
     return "".join(kept)

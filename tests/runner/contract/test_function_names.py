@@ -31,6 +31,14 @@ VECTOR = f"std::vector<{STRING}, std::allocator<{STRING} > >"
         ),
         (f"std::operator<< <{STRING}>(std::ostream&, {STRING} const&)", "std::operator<< <…>(…)"),
         ("<alloc::vec::Vec<T,A> as core::iter::traits::collect::Extend<&T>>::extend", "<…>::extend"),
+        (
+            "github.com/tidwall/btree.NewBTreeGOptions[go.shape.struct { Key uint64; Value uint64 }]",
+            "github.com/tidwall/btree.NewBTreeGOptions[…]",
+        ),
+        (
+            "github.com/tidwall/btree.(*BTreeG[go.shape.struct { Key uint64; Value uint64 }]).nodeSet",
+            "github.com/tidwall/btree.(*BTreeG[…]).nodeSet",
+        ),
         ("github.com/yuin/goldmark/extension/ast/deeply/nested.(*parser).parseBlocks", None),
     ],
 )
@@ -43,7 +51,7 @@ def test_types_are_left_out_before_the_method(name: str, said: str | None) -> No
         assert short == said
 
 
-@given(st.text(alphabet="ab:<>() ,*&~.-operator", max_size=200), st.integers(10, 80))
+@given(st.text(alphabet="ab:<>()[] ,*&~.-operator", max_size=200), st.integers(10, 80))
 def test_a_name_of_a_stranger_is_never_longer_and_a_short_one_stays(name: str, longest: int) -> None:
     short = shortened(name, longest)
     assert len(short) <= longest
