@@ -15,6 +15,10 @@ from runner.workload import WORKLOAD_FILE, Workload, load_workload
 from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload, is_path, shipped_names
 
 
+_NAMED = 3
+"""How many changed files are named."""
+
+
 def workload_and_repository(
     settings: Settings, workload_name: str | None, repo: str | None
 ) -> tuple[Workload, Repository]:
@@ -125,8 +129,10 @@ def refuse_dirty(repository: Repository, *, allow: bool) -> None:
     FaultwatchError
         There are uncommitted changes, and they are not allowed.
     """
-    if not allow and repository.is_dirty():
+    changed = [] if allow else repository.changed_files()
+    if changed:
+        named = ", ".join(changed[:_NAMED]) + (f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else "")
         raise FaultwatchError(
-            f"{repository.path} has uncommitted changes, and only commits are measured",
+            f"{repository.path} has uncommitted changes ({named}), and only commits are measured",
             "commit or stash them, or pass --committed-only to leave them out",
         )

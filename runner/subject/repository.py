@@ -205,11 +205,12 @@ class Repository:
             # -u with a fresh index checks out everything.
             self.git("read-tree", "-u", "--reset", commit, checkout=Checkout(tree.absolute(), Path(scratch, "index")))
 
-    def is_dirty(self) -> bool:
-        """Return whether the work tree has uncommitted changes."""
+    def changed_files(self) -> list[str]:
+        """Return the paths of the files in the work tree that differ from the last commit, new ones left out."""
         if self.git("rev-parse", "--is-bare-repository").strip() == "true":
-            return False
-        return bool(self.git("status", "--porcelain", "--untracked-files=no").strip())
+            return []
+        lines = self.git("status", "--porcelain", "--no-renames", "--untracked-files=no").splitlines()
+        return [line[3:] for line in lines]
 
 
 def open_repository(location: str, cache: Path, *, named: bool = True) -> Repository:

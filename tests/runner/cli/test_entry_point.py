@@ -200,7 +200,7 @@ def test_an_error_of_faultwatch_is_not_the_answer_no(command: tuple[str, str], t
 def test_uncommitted_changes_are_refused(subject: str, tmp_path: Path) -> None:
     Path(subject, "file").write_text("changed")
     done = faultwatch("history", "--repo", subject, workload(tmp_path), home=tmp_path)
-    assert_one_clear_line(done, "uncommitted changes")
+    assert_one_clear_line(done, "uncommitted changes (file)")
     assert "--committed-only" in done.stderr
 
 

@@ -142,11 +142,11 @@ def test_says_that_git_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_change_that_no_commit_holds_is_dirt(history: list[str], tmp_path: Path) -> None:
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    assert not repository.is_dirty()
+    assert repository.changed_files() == []
     (tmp_path / "subject" / "untracked").write_text("is not dirt")
-    assert not repository.is_dirty()
+    assert repository.changed_files() == []
     (tmp_path / "subject" / "file").write_text("changed")
-    assert repository.is_dirty()
+    assert repository.changed_files() == ["file"]
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, int, bytes]]:
@@ -167,7 +167,7 @@ def test_an_export_never_writes_to_the_repository(history: list[str], git: Run, 
     git("config", "core.splitIndex", "true")
     before = snapshot(tmp_path / "subject")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    repository.is_dirty()
+    repository.changed_files()
     repository.revisions("HEAD")
     repository.export(history[2], tmp_path / "place" / "tree")
     assert [(path.name, path.read_text()) for path in (tmp_path / "place" / "tree").iterdir()] == [("file", "2")]
