@@ -51,10 +51,23 @@ def show_comparison(result: Compared, target: TypedTarget) -> None:
         console.print(f"0 on both sides: {', '.join(zero)}", style="dim", highlight=False)
     for sentence, names in _sentences(comparison.metrics).items():
         console.print(f"  {escape(', '.join(names))}: {escape(sentence)}", highlight=False, soft_wrap=True)
+    for line in _unwatched(result):
+        console.print(f"  [yellow]{escape(line)}[/]", highlight=False, soft_wrap=True)
     if any(verdict.counts and verdict.direction == "regression" for verdict in comparison.metrics):
         span = f"{result.base.revision.commit[:10]}..{result.head.revision.commit[:10]}"
         command = target.suggest("profile", span, result.head.case.name)
         console.print(f"  `{escape(command)}` says where it comes from", highlight=False, soft_wrap=True)
+
+
+def _unwatched(result: Compared) -> list[str]:
+    """Return what to think of the counts of sides of which no execution could be watched."""
+    sides = [side for side, report in (("base", result.base), ("head", result.head)) if not report.files]
+    if not sides:
+        return []
+    return [
+        f"{' and '.join(sides)}: no execution could be watched, so the files that the program maps are not prepared: a "
+        "small difference can be one of the page cache"
+    ]
 
 
 def show_end_of_log(console: Console, log: str) -> None:

@@ -14,7 +14,6 @@ from runner.subject.workload_files import workload_files
 from runner.workload import WORKLOAD_FILE, Workload, load_workload
 from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload, is_path, shipped_names
 
-
 _NAMED = 3
 """How many changed files are named."""
 

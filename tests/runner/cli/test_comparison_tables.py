@@ -5,6 +5,7 @@ import pytest
 from runner.cli.comparison_tables import show_comparison
 from runner.cli.suggestion import TypedTarget
 from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict, Side, Verdict
+from runner.contract.files import ProgramFiles
 from runner.contract.report import Reading, Sample, Status
 from runner.measuring.comparison import Compared
 from service.rules.comparison import in_turns
@@ -116,3 +117,14 @@ def test_a_side_without_a_value_says_why_once(capsys: pytest.CaptureFixture[str]
         text = capsys.readouterr().out
         said = f"  file-faults, anonymous-faults: The head does not have a value of this metric: {why}.\n"
         assert text.count(said) == 1
+
+
+def test_a_side_that_could_not_be_watched_is_said_to_depend_on_the_page_cache(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    comparison = Comparison(verdict=Verdict.SAME, more=0, metrics=(row("minor-faults", 7, 7, counts=True),), knobs=())
+    watched = report().model_copy(update={"files": ProgramFiles(mapped=(), own_bytes="", system_bytes="")})
+    show_comparison(Compared(watched, watched, comparison), TARGET)
+    assert "watched" not in capsys.readouterr().out
+    show_comparison(Compared(watched, watched.model_copy(update={"files": None}), comparison), TARGET)
+    assert "head: no execution could be watched" in capsys.readouterr().out
