@@ -36,7 +36,7 @@ class Database:
     def __init__(self, url: str, busy_seconds: float = BUSY_SECONDS) -> None:
         try:
             self.url: URL = _with_driver(make_url(url))
-            self.engine: Engine = create_engine(_with_keepalive(self.url))
+            self.engine: Engine = create_engine(self.url)
         except (ArgumentError, ImportError) as error:
             raise ServiceError("Not a database address", "DATABASE_URL", str(error)) from error
         self._reading_engine = self.engine
@@ -52,6 +52,7 @@ class Database:
         if self.is_sqlite:
             _prepare_sqlite(self.engine, busy_seconds)
         else:
+            _prepare_postgresql(self.engine)
             self._reading_engine = self.engine.execution_options(
                 isolation_level="REPEATABLE READ", postgresql_readonly=True
             )
@@ -149,16 +150,6 @@ def _with_driver(url: URL) -> URL:
     return url.set(drivername="postgresql+psycopg") if url.drivername in {"postgres", "postgresql"} else url
 
 
-def _with_keepalive(url: URL) -> URL:
-    """Let PostgreSQL notice within a minute that this machine is gone, and release its locks; by default in hours."""
-    if url.get_backend_name() != "postgresql" or "options" in url.query:
-        return url
-    settings = {"idle": 30, "interval": 10, "count": 3}
-    return url.update_query_dict(
-        {"options": " ".join(f"-c tcp_keepalives_{name}={value}" for name, value in settings.items())}
-    )
-
-
 def _sqlite_file(url: URL) -> Path | None:
     """Return the file of a SQLite database; None where it is in memory, and for PostgreSQL."""
     if url.get_backend_name() != "sqlite" or not url.database or url.database.startswith((":", "file:")):
@@ -185,6 +176,20 @@ def _prepare_sqlite(engine: Engine, busy_seconds: float) -> None:
     def on_begin(connection: Connection) -> None:
         writes = connection.get_execution_options().get("faultwatch_write", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _prepare_postgresql(engine: Engine) -> None:
+    """Let PostgreSQL notice within a minute that this machine is gone, and release its locks; by default in hours.
+
+    Not by an option of the connection, which poolers refuse.
+    """
+
+    @event.listens_for(engine, "connect")
+    def on_connect(connection: Any, _: Any) -> None:
+        with connection.cursor() as cursor:
+            for name, value in (("idle", 30), ("interval", 10), ("count", 3)):
+                cursor.execute(f"SET tcp_keepalives_{name} = {value}")
+        connection.commit()
 
 
 def _use_wal(connection: sqlite3.Connection, deadline: float) -> None:
