@@ -89,7 +89,6 @@ def _judging(database: str, cases: int, misses: list[str]) -> dict[str, object]:
         _wait(service, data.series * _KILLED_AT)
         before = time.monotonic()
         service.kill()
-        left = 0
         service = Service(home, url=url)
         left = _unjudged(service)
         restarted = time.monotonic()

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from random import Random
 
-from bench.store_data import START, report_head, revision, run_id
+from bench.store_data import report_head, report_text, revision
 
 METRICS = ("minor-faults", "major-faults", "sys-time", "elapsed")
 NOISY = METRICS[2:]
@@ -37,22 +36,20 @@ class Scale:
             One case in so many has more minor faults than before; 0 for none.
         """
         head, told = report_head(self.subject, {"judging": {"judge": NOISY}}), revision(commit, self.subject)
-        shared = f'{head},"revision":{told.model_dump_json()}'
+        commit_told = told.model_dump_json()
         for first in range(0, self.cases, runs):
             cases = range(first, min(first + runs, self.cases))
-            body = [self._report(shared, case, commit, STEP if moved and case % moved == 0 else 0) for case in cases]
+            body = [
+                report_text(head, commit_told, case, commit, self._samples(case, commit, moved), self.subject)
+                for case in cases
+            ]
             yield f'{{"reports":[{",".join(body)}]}}'.encode()
 
-    def _report(self, shared: str, case: int, commit: int, step: int) -> str:
+    def _samples(self, case: int, commit: int, moved: int) -> str:
         noise = Random(case * 1_000_003 + commit)
+        faults = 1000 + case + (STEP if moved and case % moved == 0 else 0)
         samples = []
         for _ in range(SAMPLES):
-            values = (1000 + case + step, 0, 0.5 + noise.random() / 100, 1 + noise.random() / 50)
-            readings = {name: {"value": value} for name, value in zip(METRICS, values, strict=True)}
-            samples.append({"readings": readings})
-        at = (START + timedelta(days=400, seconds=60 * commit)).isoformat()
-        return (
-            f'{{{shared},"run_id":"{run_id(case, commit, self.subject)}","started_at":"{at}","finished_at":"{at}",'
-            f'"case":{{"workload":"made-up","definition":"0123456789abcdef","parameters":{{"number":{case}}}}},'
-            f'"samples":{json.dumps(samples)}}}'
-        )
+            values = (faults, 0, 0.5 + noise.random() / 100, 1 + noise.random() / 50)
+            samples.append({"readings": {name: {"value": value} for name, value in zip(METRICS, values, strict=True)}})
+        return json.dumps(samples)[1:-1]

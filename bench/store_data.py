@@ -81,7 +81,7 @@ def batches(size: Size, runs: int, first_commit: int = 0) -> Iterator[tuple[int,
     for commit in range(first_commit, first_commit + size.commits):
         told = revision(commit).model_dump_json()
         for case in range(size.cases):
-            body.append(_report(head, told, case, commit))
+            body.append(report_text(head, told, case, commit))
             if len(body) == runs:
                 yield len(body), _list(body)
                 body = []
@@ -106,7 +106,7 @@ def stepping(subject: str, commits: int, cases: int) -> bytes:
         told = revision(commit, subject).model_dump_json()
         for case in range(cases):
             sample = f'{{"readings":{{"minor-faults":{{"value":{levels[case]}}}}}}}'
-            body.append(_report(head, told, case, commit, samples=f"{sample},{sample}", subject=subject))
+            body.append(report_text(head, told, case, commit, samples=f"{sample},{sample}", subject=subject))
     return _list(body)
 
 
@@ -135,7 +135,8 @@ def report_head(subject: str = SUBJECT, more: Mapping[str, object] | None = None
     return json.dumps(kept | dict(more or {}))[1:-1]
 
 
-def _report(head: str, told: str, case: int, commit: int, samples: str = "", subject: str = SUBJECT) -> str:
+def report_text(head: str, told: str, case: int, commit: int, samples: str = "", subject: str = SUBJECT) -> str:
+    """Return a report as JSON, from what all reports share and from its commit as JSON."""
     at = (START + timedelta(days=400, seconds=60 * commit + case)).isoformat()
     samples = samples or ",".join(_SAMPLE % tuple(row) for row in values(case, commit))
     identity = run_id(case, commit, subject)

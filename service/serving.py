@@ -16,8 +16,7 @@ from typing import Any
 from flask import Flask
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
-from sqlalchemy import text
-from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
 from service.app import create_app
 from service.background import tasks
@@ -26,6 +25,7 @@ from service.config import notifications
 from service.config.settings import Config
 from service.errors import ServiceError
 from service.store.engine.database import BUSY_SECONDS_AT_START, Database
+from service.store.engine.error_codes import is_away
 from service.store.engine.upgrade import upgrade
 from service.web import current
 
@@ -36,9 +36,8 @@ STOP_SECONDS = 5
 """How long requests under way may delay a stop."""
 _TASK_STOP_SECONDS = 0.5
 """The same of background tasks. What is cut off is done again after the next start, as after a kill."""
-_ATTEMPTS = 5
-"""How often a worker tries to make its application, on a database that answers."""
 _PAUSE_SECONDS = 0.5
+"""After which a worker tries again to reach a database that is away."""
 log = logging.getLogger(__name__)
 
 
@@ -89,38 +88,22 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
 
 
 def _make_patiently(config: Config) -> Flask:
-    """Make an application once its database answers.
+    """Make an application, and wait for its database where that is away.
 
     gunicorn ends the whole service where a new worker fails. A database that is started again must not do that.
     """
-    for attempt in range(1, _ATTEMPTS + 1):
-        _wait_for(config.database_url)
+    said = False
+    while True:
         try:
             return create_app(config)
-        except (ServiceError, SQLAlchemyError):
-            if attempt == _ATTEMPTS:
+        except (ServiceError, SQLAlchemyError) as error:
+            # The upgrade explains errors of the database.
+            if not is_away(error.__cause__ if isinstance(error, ServiceError) and error.__cause__ else error):
                 raise
-            log.warning("the application was not made; attempt %d of %d", attempt, _ATTEMPTS)
+            if not said:
+                log.warning("waiting for the database: %s", error)
+            said = True
             time.sleep(_PAUSE_SECONDS)
-    raise AssertionError
-
-
-def _wait_for(database_url: str) -> None:
-    database = Database(database_url)
-    said = False
-    try:
-        while True:
-            try:
-                with database.reading() as session:
-                    session.execute(text("SELECT 1"))
-                    return
-            except OperationalError as error:
-                if not said:
-                    log.warning("waiting for the database: %s", str(error.orig).strip())
-                said = True
-                time.sleep(_PAUSE_SECONDS)
-    finally:
-        database.close()
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -134,7 +134,7 @@ def command(
     file = ci_file(chosen, sources, workload=within, branch=_branch(repository), readable=gate.readable)
     if file:
         written += _write(top, file, questions)
-        remarks += _not_gated(top / file.path, within)
+        remarks += [] if file.path in written else _not_gated(top / file.path, within)
     measured = any(report.samples for report in reports)
     give_result(
         _document(top, existing, written, reports, gate),
@@ -154,7 +154,7 @@ def command(
 
 def _not_gated(ci: Path, workload: str) -> list[str]:
     """Return the remark that a file of the CI that was kept does not measure a workload."""
-    text = ci.read_text(encoding="utf-8", errors="replace") if ci.is_file() else ""
+    text = ci.read_text(encoding="utf-8", errors="replace")
     if re.search(rf"(?<![\w./-]){re.escape(workload)}(?![\w/-])", text):
         return []
     return [

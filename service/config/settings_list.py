@@ -49,7 +49,7 @@ class SettingGroup(BaseModel):
 
     title: str
     document: str
-    """The document that describes them."""
+    """Title of the guide that describes them."""
     empty: str = ""
     """Shown where there are none."""
     settings: list[Setting]

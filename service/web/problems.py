@@ -12,6 +12,8 @@ from pydantic import BaseModel
 from sqlalchemy.exc import OperationalError
 from werkzeug.exceptions import HTTPException
 
+from service.store.engine.error_codes import is_away
+
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
@@ -114,23 +116,13 @@ def http_problem(error: HTTPException) -> Response:
 
 def _database(error: OperationalError) -> Response:
     log.error("the database refused: %s", error.orig)
-    locked, away = "locked" in str(error.orig), _is_away(error)
+    locked, away = "locked" in str(error.orig), is_away(error)
     if not locked and not away:
         return _answer(500, "The database cannot be used; the log of the service says why.")
     what = "is locked by another program" if locked else "does not answer"
     response = _answer(503, f"The database {what}. Try again in a moment.")
     response.headers["Retry-After"] = "5"
     return response
-
-
-def _is_away(error: OperationalError) -> bool:
-    """Return whether PostgreSQL cannot be reached, or ended the connection: it is being started or stopped.
-
-    The codes are those of PostgreSQL's documentation, appendix A: class 08, and 57P of an operator's intervention.
-    An error of the connection itself has none.
-    """
-    code = getattr(error.orig, "sqlstate", "")
-    return code is None or code.startswith(("08", "57P"))
 
 
 def _crash(error: Exception) -> Response:

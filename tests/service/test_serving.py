@@ -10,13 +10,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 import requests
 
-from tests.service import reports
+from service.config.settings import Config
+from service.errors import ServiceError
+from service.serving import _make_patiently
+from service.web import current
+from tests.service import postgres, reports
 
 COMMAND = [sys.executable, "-m", "service"]
 PATIENCE = 30
@@ -160,3 +165,21 @@ def test_it_takes_the_socket_that_systemd_listens_with(tmp_path: Path) -> None:
     finally:
         process.terminate()
         assert process.wait(PATIENCE) == 0
+
+
+def test_a_worker_that_starts_while_postgresql_is_away_waits_for_it(tmp_path: Path) -> None:
+    with postgres.running() as server, ThreadPoolExecutor(1) as pool:
+        config = Config(home=tmp_path, database_url=server.url(server.create()))
+        server.kill()
+        made = pool.submit(_make_patiently, config)
+        time.sleep(1)
+        assert not made.done()
+        server.start()
+        with made.result(60).app_context():
+            current.database().close()
+
+
+def test_a_worker_whose_database_is_none_fails_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no database, and long enough for SQLite to see that" * 20)
+    with pytest.raises(ServiceError, match="not a database"):
+        _make_patiently(Config(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'file'}"))

@@ -102,6 +102,11 @@ class _Measurements:
         return self.graph.contains
 
     @property
+    def open_tests(self) -> list[int]:
+        """The tests that did not fail."""
+        return [test for test in range(len(self.names)) if test not in self.failed]
+
+    @property
     def waves(self) -> int:
         """The most waves by which a drift of the host is described."""
         return len(self.data.values) // WAVES_OF
@@ -143,7 +148,7 @@ class _Measurements:
 
     def _untestable(self, groups: npt.NDArray[np.intp]) -> list[int]:
         """Return the explanations that no run can decide about: no group has a test on both sides of them."""
-        tests = [test for test in range(len(self.names)) if test not in self.failed]
+        tests = self.open_tests
         sides = self.effect[tests]
         both = np.zeros(sides.shape[1], dtype=bool)
         for group in np.unique(groups[tests]):
@@ -155,8 +160,7 @@ class _Measurements:
         """Return for each explanation the first one that no measurable test distinguishes from it."""
         if not self.failed:
             return np.arange(self.effect.shape[1])
-        open_tests = [test for test in range(len(self.names)) if test not in self.failed]
-        columns = np.packbits(self.effect[open_tests], axis=0).T
+        columns = np.packbits(self.effect[self.open_tests], axis=0).T
         first: dict[bytes, int] = {}
         return np.array([first.setdefault(column.tobytes(), place) for place, column in enumerate(columns)])
 

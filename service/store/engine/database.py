@@ -17,11 +17,10 @@ from sqlalchemy.orm import Session
 from service.errors import ServiceError
 from service.store.engine import exclusion, turns, wal
 from service.store.engine.deferred import DeferredWork
+from service.store.engine.error_codes import is_collision
 from service.store.engine.write_lock import WriteLock
 
 Result = TypeVar("Result")
-_COLLISIONS = {"23505", "40P01"}
-"""PostgreSQL's codes of a row that is there already, and of a deadlock: appendix A of its documentation."""
 BUSY_SECONDS = 20
 """How long a statement waits for another process or thread to release the database."""
 BUSY_SECONDS_AT_START = 3
@@ -100,7 +99,7 @@ class Database:
             with self.writing(subjects) as session:
                 return work(session)
         except (IntegrityError, OperationalError) as error:
-            if getattr(error.orig, "sqlstate", None) not in _COLLISIONS:
+            if not is_collision(error):
                 raise
         with self.writing() as session:
             return work(session)
@@ -187,8 +186,9 @@ def _prepare_postgresql(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _: Any) -> None:
         with connection.cursor() as cursor:
-            for name, value in (("idle", 30), ("interval", 10), ("count", 3)):
-                cursor.execute(f"SET tcp_keepalives_{name} = {value}")
+            cursor.execute(
+                "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3"
+            )
         connection.commit()
 
 

@@ -1,0 +1,28 @@
+"""What PostgreSQL's error codes mean for whoever tries again: appendix A of its documentation. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_COLLISIONS = {"23505", "40P01"}
+"""A row that is there already, and a deadlock."""
+
+
+def is_collision(error: BaseException) -> bool:
+    """Return whether a writer met another one, so that it can try again alone."""
+    return _code(error) in _COLLISIONS
+
+
+def is_away(error: BaseException) -> bool:
+    """Return whether PostgreSQL cannot be reached, or ended the connection: it is being started or stopped.
+
+    That is class 08, and 57P of an operator's intervention. An error of the connection itself has no code.
+    """
+    code = _code(error)
+    return code is None or code.startswith(("08", "57P"))
+
+
+def _code(error: BaseException) -> str | None:
+    """Return the code of an error of the database; an empty text for any other one, and for SQLite's."""
+    original: Any = getattr(error, "orig", None)
+    return getattr(original, "sqlstate", "")
