@@ -3,8 +3,9 @@
 import os
 import re
 import socket
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
 
 from runner.contract.report import safe_name
 from runner.errors import FaultwatchError
@@ -16,8 +17,7 @@ BUILDS_DAYS = 30.0
 HOST_LOCK = Path("/sys/kernel")
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """The runner's settings.
 
     Attributes
@@ -50,7 +50,11 @@ class Settings:
     builds_days: float | None = BUILDS_DAYS
     build_jobs: int = 1
     lock: Path = HOST_LOCK
-    token: str | None = field(default=None, repr=False)
+    token: str | None = None
+
+    def __repr__(self) -> str:
+        """Without the token, which must not reach a log or a traceback."""
+        return f"Settings(home={str(self.home)!r}, url={self.url!r}, host={self.host!r})"
 
     @property
     def spool(self) -> Path:

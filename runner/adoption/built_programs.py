@@ -5,8 +5,9 @@ import re
 import stat
 import struct
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from runner.adoption.proposal import RunProposal
 from runner.adoption.sources import FOREIGN
@@ -30,8 +31,7 @@ _TEST = 4
 """Where :func:`rank` places the project's test programs."""
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltProgram:
+class BuiltProgram(Struct, frozen=True):
     """A program in a built tree.
 
     Attributes

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from importlib import resources
+
+from msgspec import Struct
 
 from runner.adoption.sources import Sources
 from runner.errors import FaultwatchError
@@ -21,8 +22,7 @@ class Ci(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class CiFile:
+class CiFile(Struct, frozen=True):
     """A file for a CI system.
 
     Attributes

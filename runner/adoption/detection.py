@@ -1,6 +1,6 @@
 """Detects the build systems of a project. Pure: the result depends only on the listing of its files."""
 
-import dataclasses
+from msgspec.structs import replace
 
 from runner.adoption.proposal import BuildProposal
 from runner.adoption.sources import Sources
@@ -19,4 +19,4 @@ def detect(sources: Sources) -> list[BuildProposal]:
 
 
 def _with_version(proposal: BuildProposal, read: VersionFromGit) -> BuildProposal:
-    return dataclasses.replace(proposal, git=read.git, environment={**proposal.environment, **read.variables})
+    return replace(proposal, git=read.git, environment={**proposal.environment, **read.variables})

@@ -1,14 +1,14 @@
 """Describes how exact the first counts of a program are. Pure."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from runner.contract.level import majority
 from runner.contract.variation import remedy
 
 
-@dataclass(frozen=True, slots=True)
-class Exactness:
+class Exactness(Struct, frozen=True):
     """How a count repeats.
 
     Attributes

@@ -4,9 +4,11 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from runner.adoption.built_programs import built_programs, runs_of
 from runner.adoption.printed_text import complains, is_usage, lacking_module
@@ -49,8 +51,7 @@ _NO_MEANING = {"OMP_NUM_THREADX": "1"}
 """As long, and obeyed by nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
+class Tried(Struct, frozen=True):
     """A command that was tried.
 
     Attributes

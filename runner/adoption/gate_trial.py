@@ -1,8 +1,10 @@
 """Builds a revision as the gate will, in a sandbox without a network, so that what it lacks is known before."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from runner.contract.report import Revision
 from runner.errors import FaultwatchError
@@ -13,8 +15,7 @@ from runner.workload import Workload
 from runner.workload.own_places import build_variables
 
 
-@dataclass(frozen=True, slots=True)
-class GateTrial:
+class GateTrial(Struct, frozen=True):
     """How a build in the gate's sandbox ended.
 
     Attributes

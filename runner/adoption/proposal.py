@@ -1,11 +1,11 @@
 """What detection proposes: how to build a project, and what to run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 
-@dataclass(frozen=True, slots=True)
-class RunProposal:
+class RunProposal(Struct, frozen=True):
     """A command to measure, as ``[run]`` of a workload file has it.
 
     Attributes
@@ -42,8 +42,7 @@ class RunProposal:
         return self.command.endswith((" --version", " --help"))
 
 
-@dataclass(frozen=True, slots=True)
-class BuildProposal:
+class BuildProposal(Struct, frozen=True):
     """A way to build a project, as ``[build]`` of a workload file has it.
 
     Attributes

@@ -1,9 +1,10 @@
 """The files of a commit, as detection sees them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 from runner.errors import FaultwatchError
 from runner.subject.repository import Repository
@@ -12,8 +13,7 @@ MOST_CHARACTERS = 256 * 1024
 """Of a file that detection reads."""
 
 
-@dataclass(frozen=True)
-class Sources:
+class Sources(Struct, frozen=True, dict=True):
     """The tracked files of a commit.
 
     Attributes

@@ -8,9 +8,10 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from runner.subject.tool_search import usual_path
 
@@ -19,8 +20,7 @@ VERSION_WORD = {"cargo": "--version", "go": "version"}
 _VERSION = re.compile(r"(\d+(?:\.\d+)+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Toolchain:
+class Toolchain(Struct, frozen=True):
     """A tool on this host.
 
     Attributes

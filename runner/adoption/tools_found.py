@@ -1,9 +1,10 @@
 """Adds to a proposed build what it needs to find the tools that a user has installed outside of the usual folders."""
 
-import dataclasses
 import os
 import shutil
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from runner.adoption.proposal import BuildProposal
 from runner.adoption.toolchains import VERSION_WORD, Toolchain, chosen, toolchains
@@ -25,7 +26,7 @@ def with_tools(build: BuildProposal, home: Path | None = None) -> BuildProposal:
         if rustup := _rustup_home(file, home):
             # Without it, rustup looks in HOME, which is the folder of the build.
             more["RUSTUP_HOME"] = _portable(rustup, home)
-    return dataclasses.replace(build, environment=more)
+    return replace(build, environment=more)
 
 
 def described(build: BuildProposal) -> tuple[str, str]:

@@ -6,7 +6,8 @@ the count. A fixed one costs nothing: the count does not depend on which version
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from runner.adoption.sources import Sources
 
@@ -46,8 +47,7 @@ _OTHERWISE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class VersionFromGit:
+class VersionFromGit(Struct, frozen=True):
     """What a build needs to find its version.
 
     Attributes

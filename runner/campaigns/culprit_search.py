@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.judging import Judging
@@ -67,8 +68,7 @@ def resolve_range(repository: Repository, good: str, bad: str) -> tuple[Revision
     return first, revisions
 
 
-@dataclass(frozen=True, slots=True)
-class CulpritSearcher:
+class CulpritSearcher(Struct, frozen=True):
     """Searches the history of a repository with one case.
 
     A search keeps no state outside the service, so an interrupted search continues where it was.

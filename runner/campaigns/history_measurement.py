@@ -2,8 +2,9 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from runner.contract.level import Number
 from runner.contract.plan import PlannedRun, PlanRequest, Reason
@@ -47,8 +48,7 @@ class HistoryObserver(Protocol):
         """A commit that the service ordered is not in this clone, so some runs are left out."""
 
 
-@dataclass(slots=True)
-class HistorySummary:
+class HistorySummary(Struct):
     """The result of measuring a history."""
 
     revisions: int = 0
@@ -86,8 +86,7 @@ class HistorySummary:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryMeasurement:
+class HistoryMeasurement(Struct, frozen=True):
     """Measures the history of a repository with one workload."""
 
     repository: Repository

@@ -1,7 +1,9 @@
 """Search for the knobs that moved a metric: measure one revision with some of the knobs changed."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from runner.contract.base import Parameter
 from runner.contract.knob_search import KnobChange, KnobSearch, KnobSearchRequest, MeasureKnobs
@@ -36,8 +38,7 @@ def can_be_set(name: str) -> bool:
     return name in PER_RUN or name.startswith((VARIABLE, PARAMETER, BUILD))
 
 
-@dataclass(frozen=True, slots=True)
-class KnobSetting:
+class KnobSetting(Struct, frozen=True):
     """A case with everything that is set for one run of it."""
 
     workload: Workload
@@ -121,8 +122,7 @@ def _changed(workload: Workload, run: Mapping[str, str], build: Mapping[str, str
     return Workload(**tables)
 
 
-@dataclass(frozen=True, slots=True)
-class KnobSearcher:
+class KnobSearcher(Struct, frozen=True):
     """Searches the knobs that differ between two environments, with one case of one revision.
 
     Like a search for commits, it keeps no state outside the service.

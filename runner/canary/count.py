@@ -4,8 +4,9 @@ If this count is wrong, no count of this host can be trusted.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from runner.canary.fault_cost import remembered_cost
 from runner.contract.trust import Canary, CanaryCount
@@ -23,16 +24,14 @@ _TIMEOUT = 20.0
 """Seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class CanaryOutcome:
+class CanaryOutcome(Struct, frozen=True):
     """The counts of the canary, or why they are unknown."""
 
     canary: Canary | None = None
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CanaryFaults:
+class CanaryFaults(Struct, frozen=True):
     """One execution: the faults expected of each kind, the faults counted, and the kinds that this host lacks."""
 
     expected: dict[str, int]

@@ -3,10 +3,10 @@
 import functools
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from runner.cli import completers
 from runner.cli.terminal import say
@@ -39,8 +39,7 @@ def ends_of(span: str) -> tuple[str, str]:
     return first, last or "HEAD"
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """What a command looks at, as its arguments name it.
 
     Attributes

@@ -1,10 +1,10 @@
 """``faultwatch bisect``: find the commits of a range, or the settings, that moved a metric."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from runner.cli.activity import Activity, activity
 from runner.cli.arguments import workload_and_range
@@ -152,8 +152,7 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-@dataclass(frozen=True, slots=True)
-class _SearchRequest:
+class _SearchRequest(Struct, frozen=True):
     """The arguments of both kinds of search."""
 
     settings: Settings

@@ -6,8 +6,8 @@ Forgejo, "Actions: variables", whose runner sets those of GitHub too.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
 
 from runner.contract.gate import ForgeKind, Project
@@ -18,8 +18,7 @@ _QUEUE = re.compile(r"refs/heads/gh-readonly-queue/.+/pr-([1-9][0-9]{0,8})-[0-9a
 _ADDRESS = re.compile(r"https?://[^\s<>\"()\[\]]{1,980}")
 
 
-@dataclass(frozen=True, slots=True)
-class CiJob:
+class CiJob(Struct, frozen=True):
     """A job, as far as a gate's report tells of it.
 
     Attributes

@@ -1,12 +1,12 @@
 """``faultwatch compare``: measure two revisions interleaved in one session, and show the verdict on each metric."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
 from runner.cli.activity import Activity, activity
 from runner.cli.arguments import ends_of, workload_and_range
@@ -133,8 +133,7 @@ def compare_cases(
     return results
 
 
-@dataclass(frozen=True, slots=True)
-class _Built:
+class _Built(Struct, frozen=True):
     """A built revision, or why it does not build."""
 
     tree: Path
@@ -142,8 +141,7 @@ class _Built:
     failure: "BuildFailure | None" = None
 
 
-@dataclass(frozen=True)
-class _Side:
+class _Side(Struct, frozen=True, dict=True):
     """A revision that is built when needed."""
 
     repository: Repository
@@ -182,8 +180,7 @@ class _Side:
         return Trial(self.workload, subject, self.workbench.bench, tree)
 
 
-@dataclass(slots=True)
-class _Session:
+class _Session(Struct):
     """What the comparisons of a command have in common; shows how far they are."""
 
     service: Service

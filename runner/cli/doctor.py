@@ -2,10 +2,10 @@
 
 import json
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import asdict
 
 from runner.cli.activity import activity
 from runner.cli.options import json_option, options

@@ -1,11 +1,12 @@
 """``faultwatch history``: measure a range of a repository's history."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from runner.campaigns.history_measurement import HistoryMeasurement, HistorySummary
 from runner.cli.arguments import is_range, workload_and_range
@@ -145,8 +146,7 @@ def _charts(service: "Service", prepared: "PreparedHistory") -> list[str]:
     return [page_address(prepared.settings, f"/series/{one['id']}") for one in found]
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedHistory:
+class PreparedHistory(Struct, frozen=True):
     """A history ready to be measured: the whole request has been checked."""
 
     settings: Settings

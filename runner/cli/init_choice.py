@@ -1,9 +1,11 @@
 """Builds a project in the ways that its files suggest, tries its programs, and lets the user choose one."""
 
 import shlex
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from runner.cli.activity import activity
 from runner.cli.questions import Questions
@@ -26,8 +28,7 @@ _ONLY_USAGE = ", but it only prints how it is used"
 _NO_PROGRAM = "the build makes no program that could be run"
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """What is proposed.
 
     Attributes

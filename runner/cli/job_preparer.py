@@ -1,8 +1,10 @@
 """Finds the repository, the workload and the case of a job on this host."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from runner.cli.workbench import prepare_workbench
 from runner.contract.job import BisectQuestion, Job, ProfileQuestion, Question
@@ -21,8 +23,7 @@ from runner.workload import Workload
 from runner.workload.lookup import find_workload, one_case
 
 
-@dataclass(frozen=True, slots=True)
-class JobPreparer:
+class JobPreparer(Struct, frozen=True):
     """Prepares claimed jobs on this host.
 
     Attributes

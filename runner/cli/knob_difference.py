@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from runner.campaigns.knob_search import PARAMETER, PER_RUN, VARIABLE, can_be_set
 from runner.cli.formatting import format_quantity
@@ -24,8 +25,7 @@ DERIVED = frozenset({"allocator"})
 """Knobs that only follow from a variable or from the library that it loads."""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """The differences between two environments."""
 
     knobs: tuple[KnobChange, ...]

@@ -2,16 +2,15 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import click
+from msgspec import Struct
 
 from runner.cli.untrusted_text import harmless
 from runner.errors import FaultwatchError
 
 
-@dataclass(frozen=True, slots=True)
-class Questions:
+class Questions(Struct, frozen=True):
     """Asks questions on the terminal.
 
     Attributes

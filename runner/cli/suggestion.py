@@ -2,13 +2,13 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from runner.cli.untrusted_text import harmless
 
 
-@dataclass(frozen=True, slots=True)
-class TypedTarget:
+class TypedTarget(Struct, frozen=True):
     """What a command looked at, as it was typed.
 
     Attributes

@@ -1,8 +1,9 @@
 """Prepares the workbench of a command, and shows its warnings."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from runner.cli.activity import activity
 from runner.cli.terminal import say, warn

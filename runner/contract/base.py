@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Annotated
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, TypeAdapter
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)]
 """A name that is safe in a URL, in a file name and on a command line."""
@@ -14,6 +14,11 @@ Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=
 """A plausible time, with its zone."""
 Parameter = Annotated[str, StringConstraints(max_length=4000)] | int | FiniteFloat | bool
 """The value of a parameter of a workload."""
+
+
+def load_validation() -> None:
+    """Import what builds a model's validator. Pydantic imports it with the first, and it takes long."""
+    TypeAdapter(int)
 
 
 def parameter_text(value: Parameter) -> str:

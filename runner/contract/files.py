@@ -59,4 +59,4 @@ class ProgramFiles(Strict):
     """Of all files in the build's directory that the program mapped or read; empty if it is unknown."""
     system_bytes: Digest = ""
     """Of all files elsewhere that the program mapped; empty if one of them cannot be read."""
-    uncertain_faults: UncertainFaults = UncertainFaults()
+    uncertain_faults: UncertainFaults = Field(default_factory=UncertainFaults)

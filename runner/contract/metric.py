@@ -1,8 +1,9 @@
 """The definition of a metric."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
+
+from msgspec import Struct
 
 
 class Kind(StrEnum):
@@ -16,8 +17,7 @@ class Kind(StrEnum):
     SIZE = "size"
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(Struct, frozen=True):
     """One kind of number that a run reports.
 
     Attributes

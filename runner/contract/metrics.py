@@ -3,7 +3,7 @@
 The runner reads it to know what to collect, the service to know what to judge and to show.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from runner.contract.fault_metrics import FAULT_KINDS
 from runner.contract.imported_metric import imported_metric

@@ -6,8 +6,9 @@ exponent, and the unit in which it is short: MiB instead of bytes, ms instead of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import floor, isinf, log10
+
+from msgspec import Struct
 
 Number = int | float
 
@@ -36,8 +37,7 @@ _COUNTED = {unit for unit in _SINGULAR if "/" not in unit}
 """Units of counts: the middle of two counts is written as a whole number, in full."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """A unit that is shorter to write: a value is divided by ``divisor`` and gets ``unit``."""
 
     divisor: float

@@ -252,7 +252,7 @@ class Report(Strict):
     """What a run of the same bytes counted before, if this one was measured to check that."""
     other_builds: tuple[OtherBuild, ...] = Field(default=(), max_length=10)
     """Further builds of the same revision, measured because this one differs by very little from another revision."""
-    judging: Judging = Judging()
+    judging: Judging = Field(default_factory=Judging)
     """Which metrics the workload wants judged, and by how much they may move. The newest report of a series holds."""
 
     @model_validator(mode="after")

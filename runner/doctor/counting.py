@@ -1,9 +1,10 @@
 """Finds out by trial whether perf can count page faults on this host, and those inside the kernel."""
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
+
+from msgspec import Struct
 
 from runner.doctor.probe import NOT_FOUND, HostProbe, ProgramOutput
 from runner.errors import FaultwatchError
@@ -18,8 +19,7 @@ ALLOW = "sudo sysctl -w kernel.perf_event_paranoid=1"
 INSTALL = "install perf (Debian: sudo apt install linux-perf; Ubuntu: sudo apt install linux-tools-generic)"
 
 
-@dataclass(frozen=True, slots=True)
-class CountingResult:
+class CountingResult(Struct, frozen=True):
     """The result of counting the faults of ``true``: a scope, or what prevents it."""
 
     scope: Scope | None = None

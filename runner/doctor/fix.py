@@ -7,8 +7,9 @@ Every fix lasts until the host reboots, or until it is undone.
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from runner.doctor import memory_checks, processor_checks
 from runner.doctor.leftovers import clear_leftovers
@@ -40,8 +41,7 @@ _TUNABLES = (
 """Every file that a fix may change."""
 
 
-@dataclass(slots=True)
-class FixReport:
+class FixReport(Struct):
     """What was fixed.
 
     Attributes

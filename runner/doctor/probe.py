@@ -3,8 +3,9 @@
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from runner.canary.count import CanaryOutcome, count_canary
 from runner.environment import compilers
@@ -22,8 +23,7 @@ _TIMEOUT = 20.0
 """Seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramOutput:
+class ProgramOutput(Struct, frozen=True):
     """The exit status and the output of a program."""
 
     status: int
@@ -51,8 +51,7 @@ def free_bytes(folder: Path) -> int | None:
     return shutil.disk_usage(existing).free if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK) else None
 
 
-@dataclass(frozen=True, slots=True)
-class HostProbe:
+class HostProbe(Struct, frozen=True):
     """Access to a host. The defaults examine this machine; tests replace what they need."""
 
     tree: Tree = field(default_factory=Tree)

@@ -1,8 +1,10 @@
 """Results of checks."""
 
-from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 
 class CheckStatus(StrEnum):
@@ -25,8 +27,7 @@ class CheckResult(NamedTuple):
     remedy: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """A named result. The name is stable: programs may rely on it."""
 
     name: str

@@ -6,10 +6,11 @@ The same watch sees to the machine's memory: a sandbox's ``/tmp`` takes memory t
 import os
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from msgspec import Struct
 
 from runner.execution.execute import EndPrograms
 from runner.system.tree_walk import TreeTooLarge, walk
@@ -89,8 +90,7 @@ class TreeGuard:
                 return
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(Struct, frozen=True):
     """What is free on a file system: bytes, and files (0 of both where it has no such limit); and in memory: bytes."""
 
     bytes: int

@@ -6,10 +6,11 @@ import signal
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Protocol, Self
+
+from msgspec import Struct
 
 from runner.execution.supervision import SupervisedProcess
 from runner.execution.supervisor import supervisor
@@ -22,8 +23,7 @@ OUTPUT_LIMIT = 256 * 1024
 TOO_LONG = "did not finish within"
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """The result of a program.
 
     Attributes
@@ -87,8 +87,7 @@ class Companion(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """A program to start."""
 
     command: Sequence[str]
@@ -145,8 +144,7 @@ def execute_together(
     return [program_run.finished(started, timeout) for program_run in running]
 
 
-@dataclass(slots=True)
-class _Running:
+class _Running(Struct):
     """A running program, and the end of its output so far."""
 
     process: SupervisedProcess

@@ -7,10 +7,11 @@ import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
+
+from msgspec import Struct, field
 
 from runner.execution.resource_limits import limits_of_programs
 
@@ -19,8 +20,7 @@ _CREDENTIALS = struct.Struct("iii")
 _ASK_PERSONALITY = 0xFFFFFFFF
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """How the program ended, and the kernel's account of it and of the children that it waited for.
 
     Attributes
@@ -46,8 +46,7 @@ class Ending:
     processor_time: float
 
 
-@dataclass(frozen=True, slots=True)
-class Confinement:
+class Confinement(Struct, frozen=True):
     """The limits of a program: its user and group, processes, bytes of a file and of a process's data."""
 
     processes: int
@@ -57,8 +56,7 @@ class Confinement:
     group: int = -1
 
 
-@dataclass(slots=True)
-class Start:
+class Start(Struct):
     """Starts programs together, when each of them exists, is counted, and waits."""
 
     number: int

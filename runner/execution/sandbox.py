@@ -11,10 +11,12 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from runner.errors import FaultwatchError
 from runner.execution.launch import Confinement
@@ -44,8 +46,7 @@ TMP_BYTES = 1024 * _MIB
 _MEMORY_SHARE = 0.75
 
 
-@dataclass(frozen=True, slots=True)
-class Sandbox:
+class Sandbox(Struct, frozen=True):
     """How programs are confined.
 
     Attributes

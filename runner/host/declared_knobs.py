@@ -8,9 +8,9 @@ declaration.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct, field
 from pydantic import ValidationError
 
 from runner.contract.report import Environment
@@ -21,8 +21,7 @@ VARIABLE = "FAULTWATCH_DECLARED_KNOBS"
 DEFAULT = Path("/etc/faultwatch/knobs.json")
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(Struct, frozen=True):
     """The declared knobs, or why they are unknown."""
 
     knobs: Mapping[str, str] = field(default_factory=dict)

@@ -13,10 +13,11 @@ import os
 import pwd
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from msgspec import Struct
 
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
@@ -28,8 +29,7 @@ _LONGEST = 200
 """Characters of a command that are shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(Struct, frozen=True):
     """The process that holds the lock."""
 
     process: int

@@ -1,8 +1,9 @@
 """Whether a host can be trusted, assessed before each session and stored with every report of the session."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from runner.canary.count import count_canary
 from runner.contract.report import Environment
@@ -10,8 +11,7 @@ from runner.contract.trust import Canary
 from runner.host.declared_knobs import Declaration, declaration
 
 
-@dataclass(frozen=True, slots=True)
-class HostTrust:
+class HostTrust(Struct, frozen=True):
     """Whether the host counts correctly, which knobs were declared, and what could not be found out."""
 
     canary: Canary | None = None

@@ -5,9 +5,10 @@ import io
 import os
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec import Struct
 
 from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun
@@ -25,8 +26,7 @@ MOST_RUNS = 500_000
 _FOLDERS_NAMED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class FolderRuns:
+class FolderRuns(Struct, frozen=True):
     """The runs of a folder, and the files that no format recognises, by their paths below it."""
 
     runs: list[ImportedRun]

@@ -8,9 +8,9 @@ import hashlib
 import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from msgspec import Struct, field
 from pydantic import ValidationError
 
 from runner.contract.imported_metric import Better
@@ -35,8 +35,7 @@ _NAMESPACE = uuid.UUID("5d3f6c2e-6f0c-5d1e-9a52-0c4c7c1b6f7a")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True)
-class ImportDefaults:
+class ImportDefaults(Struct, frozen=True):
     """Values from the command line for what a file does not contain; empty if not given.
 
     Attributes
@@ -65,8 +64,7 @@ class ImportDefaults:
     look_up: Callable[[str], Revision | None] = field(default=lambda _: None)
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedRun:
+class ImportedRun(Struct, frozen=True):
     """A run as read from a file.
 
     Attributes

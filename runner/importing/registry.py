@@ -1,9 +1,9 @@
 """All formats that can be imported, and which one a file has."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from runner.errors import FaultwatchError
@@ -26,8 +26,7 @@ from runner.importing.result import Result, to_runs
 from runner.importing.source import Source, first_mistake, one_line
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """One format.
 
     Attributes

@@ -1,8 +1,9 @@
 """What the parser of a format returns: results, which become runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct, field
 
 from runner.contract.imported_metric import Better, imported_name
 from runner.contract.judging import Judging
@@ -18,8 +19,7 @@ _MOST_METRICS = 100
 """That one case can have judged."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """The values of one metric of one case.
 
     Attributes

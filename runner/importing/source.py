@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Any, TypeVar
 
+from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from runner.errors import FaultwatchError
@@ -14,8 +14,7 @@ from runner.errors import FaultwatchError
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Struct, frozen=True, dict=True):
     """One file.
 
     Attributes

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from runner.contract.job import Question
 from runner.contract.report import Case
@@ -16,8 +17,7 @@ from runner.subject.repository import Repository
 from runner.workload import Workload
 
 
-@dataclass(frozen=True, slots=True)
-class JobResult:
+class JobResult(Struct, frozen=True):
     """The result of a job.
 
     Attributes
@@ -32,8 +32,7 @@ class JobResult:
     result: dict[str, Any] | None = None
 
 
-@dataclass(slots=True)
-class ClaimedJob:
+class ClaimedJob(Struct):
     """A job that this runner has claimed, with everything needed to run it."""
 
     question: Question

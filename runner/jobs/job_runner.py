@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from runner.contract.job import Backend, Claim, Job, Lease, Outcome
 from runner.errors import FaultwatchError, RequestRefused, ServiceUnavailable
@@ -19,8 +20,7 @@ Prepare = Callable[[Job, Service, Heartbeat, Callable[[], None]], ClaimedJob]
 """Prepares a job on this host. The last argument waits for the turn: to be called once the job is known to be sound."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobRunner:
+class JobRunner(Struct, frozen=True):
     """Runs jobs on this host, one at a time.
 
     Attributes

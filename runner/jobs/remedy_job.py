@@ -1,7 +1,8 @@
 """Runs a job that measures a case with and without other settings, interleaved, and stores both runs aside."""
 
-from dataclasses import replace
 from statistics import median
+
+from msgspec.structs import replace
 
 from runner.campaigns.remedy_comparison import PAIRS, case_with, remedy_trials
 from runner.contract import number_text

@@ -8,8 +8,9 @@ is not read again.
 import os
 import weakref
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from runner.contract.files import CacheState
 from runner.mapped_files.folios import has_prepared_folios
@@ -20,8 +21,7 @@ MOST_BYTES = 1 << 30
 """Size of the largest file that is evicted and read back. Larger files stay as they are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Preparation:
+class Preparation(Struct, frozen=True):
     """The result of preparing a file.
 
     Attributes
@@ -37,7 +37,7 @@ class Preparation:
     cache: CacheState
     reason: str = ""
     changed: bool = False
-    lock: "ResidencyLock | None" = field(default=None, compare=False)
+    lock: "ResidencyLock | None" = None
 
 
 class ResidencyLock:
@@ -49,8 +49,7 @@ class ResidencyLock:
         weakref.finalize(self, self._stack.close)
 
 
-@dataclass(slots=True)
-class CachePreparer:
+class CachePreparer(Struct):
     """Prepares files, and remembers which it has prepared, because only root can verify the folios of a file."""
 
     _prepared: set[tuple[int, ...]] = field(default_factory=set)

@@ -7,12 +7,13 @@ it reads. A revision in which none of these bytes differs cannot have changed a 
 import ctypes
 import os
 import struct
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
 from typing import Self
+
+from msgspec import Struct, field
 
 _OPENED, _MODIFIED, _MOVED_HERE, _CREATED, _OVERFLOWED = 0x20, 0x2, 0x80, 0x100, 0x4000
 _FOLDER, _FOLDERS_ONLY = 0x40000000, 0x01000000
@@ -20,8 +21,7 @@ _EVENT = struct.Struct("iIII")
 MOST_FOLDERS = 20_000
 
 
-@dataclass(slots=True)
-class FileAccesses:
+class FileAccesses(Struct):
     """The files of a tree that a program opened, wrote and created.
 
     Attributes

@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from runner.contract.files import CacheState, MappedFile, ProgramFiles, UncertainFaults
 from runner.execution.sandbox import Sandbox
@@ -19,8 +21,7 @@ _NO_COPY = "and a private copy needs root or a sandbox"
 WITH_COPIES, WITHOUT_COPIES = "prepared, shared files as private copies", "prepared, shared files as found"
 
 
-@dataclass(slots=True)
-class KnownFiles:
+class KnownFiles(Struct):
     """What a runner remembers about mapped files from one session to the next.
 
     Attributes

@@ -3,8 +3,10 @@
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from typing import Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.judging import Judging
@@ -28,8 +30,7 @@ SAMPLES = 5
 """Samples of a further build, of which the level is taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
+class Pairs(Struct, frozen=True):
     """How many pairs of executions a comparison takes.
 
     Attributes
@@ -58,8 +59,7 @@ class Pairs:
         return cls(16, max(MOST, workload.workload.max_samples or 0))
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Struct, frozen=True):
     """The result of a comparison; without a verdict if base or head could not be measured."""
 
     base: Report

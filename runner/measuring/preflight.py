@@ -1,8 +1,10 @@
 """Checks before a session whether this host can measure, and prepares what measuring needs."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from runner.contract.code_trust import CodeOrigin, build_store, needs_sandbox
 from runner.contract.report import Environment, Host
@@ -34,8 +36,7 @@ USER_ONLY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Workbench:
+class Workbench(Struct, frozen=True):
     """Everything needed to build and measure on this host."""
 
     bench: Bench
@@ -80,8 +81,6 @@ def prepare(
     FaultwatchError
         perf or the sandbox is missing or forbidden; the message says what allows it.
     """
-    from pydantic import TypeAdapter  # noqa: PLC0415 - loaded while waiting for other programs
-
     from runner.doctor.counting import counting_scope  # noqa: PLC0415 - only commands that measure need it
 
     def find_scope() -> "Scope":
@@ -89,7 +88,6 @@ def prepare(
         compilers.knobs()
         library_knobs(Tree())  # Remembers the digests of the libraries.
         page_cache_knob(None)  # Remembers whether copies can be mounted.
-        TypeAdapter(int)  # The first model imports a large module: better in the background.
         return scope
 
     if examined and forbids_programs(settings.builds):

@@ -9,8 +9,9 @@ to check the host.
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from runner.contract.level import Number
 from runner.contract.metrics import metric
@@ -35,8 +36,7 @@ _OTHER_FILES = (
 _VARIES = f"the bytes are those of {{}}, so the count varies by itself: {{}}; {_EVERY}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Measured:
+class _Measured(Struct, frozen=True):
     """The newest measured run of a case, and what another build is compared with."""
 
     report: Report

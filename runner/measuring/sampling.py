@@ -1,8 +1,10 @@
 """Decides when enough samples are taken, so that more of them cannot change the verdict. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Self
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from runner.contract.level import Number, bounds, majority, median
 from runner.contract.metrics import metric
@@ -23,8 +25,7 @@ _DEVIATION = 1.4826
 """Standard deviation of normal noise over its median absolute deviation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
+class Sampling(Struct, frozen=True):
     """How many samples a case needs.
 
     An exact count is known once more than half of the samples, and at least two, agree. A sample that repeats the count

@@ -6,17 +6,17 @@ Such a program cannot be executed a second time.
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+from msgspec import Struct
 
 _WORD = re.compile(r"[^\s'\"<>|&;=]+")
 _NAMED = 3
 """The most files that a message names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
+class Inputs(Struct, frozen=True):
     """The files of a tree that a command names, also within the command line of a shell.
 
     Attributes

@@ -5,9 +5,10 @@ import shlex
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from runner.contract.level import Number
 from runner.contract.report import (
@@ -58,8 +59,7 @@ _LONG = 5.0
 """Seconds after which a watched execution is not repeated."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bench:
+class Bench(Struct, frozen=True):
     """The host on which measurements are made, and its current environment.
 
     Attributes
@@ -110,8 +110,7 @@ class Bench:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """What is measured: a case of a revision, and how the revision was built."""
 
     name: str

@@ -8,8 +8,9 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from runner.measuring.bounded_search import named_groups
 
@@ -18,8 +19,7 @@ class UnreadableWorkError(Exception):
     """The text does not have the required format; the message says what is required."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkDone:
+class WorkDone(Struct, frozen=True):
     """Work done in the main loop.
 
     Attributes

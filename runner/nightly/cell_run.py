@@ -1,7 +1,8 @@
 """Measures the cells of a nightly run on this host."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from runner.campaigns.history_measurement import HistoryMeasurement, HistoryObserver, HistorySummary
 from runner.contract.night import CaseState, CellDigest, NightCell, NightDigest, NightPart
@@ -13,8 +14,7 @@ RETRIED = {CaseState.FAILED, CaseState.MISSING}
 """States of cases that are measured again. A skipped case stays skipped, and a host that counts wrong stays wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedCell:
+class PreparedCell(Struct, frozen=True):
     """A cell that is ready to be measured."""
 
     measurement: HistoryMeasurement

@@ -3,9 +3,11 @@
 import errno
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from runner.contract.report import Reading, Status
 from runner.errors import FaultwatchError
@@ -28,8 +30,7 @@ OUT_OF_FILES = frozenset({errno.EMFILE, errno.ENFILE})
 """Errors of the kernel where this process, or this host, has no more file descriptors."""
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """What to count, and how."""
 
     command: Sequence[str]

@@ -7,8 +7,9 @@ execution is not a sample, because recording every fault takes time.
 
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from runner.execution.compilation import CompilationError, compile_program
 from runner.execution.start_block import BASE_VARIABLES
@@ -20,8 +21,7 @@ _TIMEOUT = 10.0
 _NO_FILES = ("//", "/dev/zero", "/dev/shm/", "/memfd:", "/SYSV", "/anon_hugepage")  # noqa: S108 - the kernel's names
 
 
-@dataclass(frozen=True, slots=True)
-class FileFaults:
+class FileFaults(Struct, frozen=True):
     """A file that was mapped.
 
     Attributes
@@ -42,8 +42,7 @@ class FileFaults:
     faults: int
 
 
-@dataclass(frozen=True, slots=True)
-class FaultsByFile:
+class FaultsByFile(Struct, frozen=True):
     """The faults of one execution.
 
     Attributes

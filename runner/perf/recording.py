@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
 
 from runner.perf.attach import ControlledPerf
 
@@ -14,8 +15,7 @@ _BUFFER_PAGES = 8192
 """Size of each CPU's buffer for users who may lock that much memory: half a million fault records."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordPlan:
+class RecordPlan(Struct, frozen=True):
     """What one perf records.
 
     Attributes
@@ -40,8 +40,7 @@ class Tracer(Protocol):
         """Wait until the tool has noticed that they ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(Struct, frozen=True):
     """Everything to record of one execution."""
 
     plans: tuple[RecordPlan, ...]

@@ -14,7 +14,7 @@ or that its user may not read. Such a program that takes little of either is fou
 watched before its first sample (:mod:`runner.measuring.watched_execution`).
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from runner.contract.number_text import quantity
 
@@ -23,8 +23,7 @@ SHARE_OF_FAULTS = 0.1
 SHARE_OF_TIME = 0.7
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(Struct, frozen=True):
     """Faults, minor and major, and seconds of processor time."""
 
     faults: int | float

@@ -10,9 +10,11 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from runner.contract.report import Reading, Sample, Stage
 from runner.errors import FaultwatchError
@@ -47,16 +49,14 @@ class ExecutionFailure(Exception):
         self.temporary = temporary
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
+class Execution(Struct, frozen=True):
     """The result of one process: a sample of raw readings, and its output."""
 
     sample: Sample
     output: str
 
 
-@dataclass(frozen=True, slots=True)
-class Burst:
+class Burst(Struct, frozen=True):
     """The results of processes that started together: each one's own, and the readings of their control group."""
 
     executions: tuple[Execution, ...]

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from runner.execution.resource_limits import show_limits
 from runner.execution.start_block import PROCESS_VARIABLES, START_SIZE
@@ -17,8 +18,7 @@ from runner.process_state.stack_limit import StackLimit
 from runner.process_state.umask import FileMask
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessState:
+class ProcessState(Struct, frozen=True):
     """The state in which a measured process starts. Set before perf starts, so that no wrapper is counted.
 
     Attributes

@@ -3,7 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from runner.contract import profile as contract
 from runner.contract.profile import Access, Anatomy, Area, Call, Census, Memory, Site, Touch
@@ -36,8 +38,7 @@ _MOST = 2**64
 """Bytes that a census can name."""
 
 
-@dataclass(frozen=True, slots=True)
-class CodePlace:
+class CodePlace(Struct, frozen=True):
     """A place in the code of a program: an offset in a module, and its function as perf names it."""
 
     module: str
@@ -45,8 +46,7 @@ class CodePlace:
     function: str
 
 
-@dataclass(slots=True)
-class _Stretch:
+class _Stretch(Struct):
     """The faults of one thread in one mapping."""
 
     mapping: MemoryMapping
@@ -55,8 +55,7 @@ class _Stretch:
     last: float = 0.0
 
 
-@dataclass(slots=True)
-class Dissection:
+class Dissection(Struct):
     """Collects the events of one recording, in the order of time.
 
     Attributes

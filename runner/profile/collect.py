@@ -5,10 +5,11 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from runner.contract import profile as contract
 from runner.contract.profile import Anatomy, Census, Profile, StackKind, StackProfile
@@ -35,14 +36,17 @@ from runner.version import version
 Progress = Callable[[str], None]
 
 
-@dataclass(slots=True)
-class Collector:
+class Collector(Struct):
     """Collects the parts of one profile.
 
     Attributes
     ----------
     scratch
         The folder for perf's recordings.
+    within
+        The words before tools that read recordings and binaries, see :func:`read_only_prefix`.
+    table
+        The frames of all stacks.
     without_callers
         The kinds of stacks of which nearly all have one frame.
     """
@@ -51,15 +55,16 @@ class Collector:
     call_graph: CallGraph
     permissions: RecordingPermissions
     scratch: Path
+    within: list[str]
+    table: FrameTable
     remarks: list[str] = field(default_factory=list)
     without_callers: list[StackKind] = field(default_factory=list)
-    table: FrameTable = field(init=False)
-    _within: list[str] = field(init=False)
-    """The words before tools that read recordings and binaries, see :func:`read_only_prefix`."""
 
-    def __post_init__(self) -> None:
-        self._within = read_only_prefix(self.trial.sandbox, self.scratch, self.trial.tree)
-        self.table = FrameTable(partial(lines_of, within=self._within))
+    @classmethod
+    def of(cls, trial: Trial, call_graph: CallGraph, permissions: RecordingPermissions, scratch: Path) -> "Collector":
+        """Return the collector of a trial's profile, which has nothing yet."""
+        within = read_only_prefix(trial.sandbox, scratch, trial.tree)
+        return cls(trial, call_graph, permissions, scratch, within, FrameTable(partial(lines_of, within=within)))
 
     def faults(self, expected: ExpectedCounts) -> tuple[StackProfile, Anatomy, Census, Sample]:
         """Record each fault with its address in one execution, and some with their stacks in another.
@@ -122,7 +127,7 @@ class Collector:
         )
 
     def _events(self, file: Path, *fields: str) -> Iterator[Event]:
-        return recorded_events(file, *fields, within=self._within)
+        return recorded_events(file, *fields, within=self.within)
 
     def _profile(self, kind: StackKind, weighed: Weighed, period: int, file: Path, total: int) -> StackProfile:
         if has_no_callers(weighed):
@@ -184,7 +189,7 @@ def collect(
     expected = expectation(counted.processes[0] if counted.processes else counted.readings)
     chosen, reason = (call_graph, ()) if call_graph else _unwinding(trial)
     with scratch_folder() as folder:
-        collector = Collector(trial, chosen, permissions, folder)
+        collector = Collector.of(trial, chosen, permissions, folder)
         collector.remarks += (*reason, *permissions.remarks)
         progress("recording faults")
         faults, anatomy, census, recorded = collector.faults(expected)

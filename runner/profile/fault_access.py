@@ -3,8 +3,9 @@
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from runner.contract.profile import Access
 from runner.system.regular_file import open_regular
@@ -41,8 +42,7 @@ class Instruction(NamedTuple):
     offset: int = 0
 
 
-@dataclass(slots=True)
-class FaultAccess:
+class FaultAccess(Struct):
     """Tells how memory was accessed, on one architecture.
 
     Attributes

@@ -1,7 +1,9 @@
 """Tracks the memory mappings of processes."""
 
 from bisect import bisect_right
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from runner.contract.profile import Memory
 from runner.profile.script_parser import Mapped
@@ -10,8 +12,7 @@ _SHARED = ("/dev/zero", "/dev/shm/", "/memfd:", "/SYSV", "/anon_hugepage")  # no
 _KERNEL = {"[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[uprobes]"}
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryMapping:
+class MemoryMapping(Struct, frozen=True):
     """A mapped range of memory."""
 
     start: int
@@ -50,8 +51,7 @@ def memory_of(event: Mapped) -> Memory:
     return Memory.FILE_TEXT if "x" in event.protection else Memory.FILE_DATA
 
 
-@dataclass(slots=True)
-class ProcessMappings:
+class ProcessMappings(Struct):
     """The mappings of one process, without overlaps."""
 
     _starts: list[int] = field(default_factory=list)

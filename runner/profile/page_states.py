@@ -1,7 +1,8 @@
 """Tracks the pages of a process that faulted, and how it gave pages back. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from runner.contract.profile import Touch
 
@@ -12,8 +13,7 @@ _GIVING_BACK = {4, 8, 9, 21}
 _FIRST, _AGAIN = Touch.FIRST.value, Touch.AGAIN.value
 
 
-@dataclass(slots=True)
-class PageStates:
+class PageStates(Struct):
     """The pages of one process that have faulted, each with its state since.
 
     Attributes

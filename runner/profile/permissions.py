@@ -1,7 +1,8 @@
 """Finds out what the kernel lets this user record, and which setting would allow more."""
 
 import os
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from runner.profile.fault_access import EXCEPTIONS, has_error_codes, has_known_instructions
 from runner.system.tree import Tree
@@ -11,8 +12,7 @@ _UNDISTINGUISHED = "reads and writes are not distinguished"
 _EVENTS = ("sys/kernel/tracing/events", "sys/kernel/debug/tracing/events")
 
 
-@dataclass(frozen=True, slots=True)
-class RecordingPermissions:
+class RecordingPermissions(Struct, frozen=True):
     """What this user can record on this host.
 
     Attributes

@@ -1,6 +1,6 @@
 """Builds and profiles revisions."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from runner.contract.profile import Profile
 from runner.contract.report import Case
@@ -15,8 +15,7 @@ from runner.subject.repository import Repository
 from runner.workload import Workload
 
 
-@dataclass(frozen=True, slots=True)
-class Profiler:
+class Profiler(Struct, frozen=True):
     """Profiles a case of revisions of a repository."""
 
     repository: Repository

@@ -1,8 +1,9 @@
 """Plans what perf records, so that profiles stay small: events, periods, call graphs. Pure."""
 
 import math
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from runner.profile.fault_access import EXCEPTIONS
 
@@ -18,8 +19,7 @@ CALLS = ("mmap", "munmap", "madvise", "brk", "mremap")
 """The system calls that allocate or release memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedCounts:
+class ExpectedCounts(Struct, frozen=True):
     """The expected counts of an execution, from an execution that was only counted.
 
     Attributes

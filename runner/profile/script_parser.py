@@ -6,8 +6,9 @@ can choose its own. Any line that is not known here is a :class:`ScriptError`, n
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
+
+from msgspec import Struct
 
 
 class ScriptError(Exception):
@@ -47,8 +48,7 @@ class ScriptFrame(NamedTuple):
     module: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stacked:
+class Stacked(Struct, frozen=True):
     """An event with its stack, innermost frame first."""
 
     pid: int

@@ -3,8 +3,9 @@
 import re
 import subprocess
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from runner.execution.start_block import BASE_VARIABLES
 from runner.profile.elf import LOAD, Segment, sections, segments
@@ -18,8 +19,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
 """A line's number. Debugging information, which a program brings along, may name any."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLine:
+class SourceLine(Struct, frozen=True):
     """A function at a line of its source."""
 
     function: str

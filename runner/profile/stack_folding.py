@@ -2,7 +2,8 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from runner.contract import profile as contract
 from runner.profile.script_parser import Event, Lost, ScriptFrame, Stacked, Switched
@@ -15,8 +16,7 @@ _KERNEL_START = 1 << 63
 _LONGEST = 500
 
 
-@dataclass(slots=True)
-class Weighed:
+class Weighed(Struct):
     """Recorded stacks, innermost frame first, with their weights."""
 
     stacks: Counter[tuple[ScriptFrame, ...]] = field(default_factory=Counter)
@@ -76,8 +76,7 @@ def scaled(weights: Mapping[tuple[ScriptFrame, ...], int], total: int) -> dict[t
     return {stack: share for stack, share in shares.items() if share}
 
 
-@dataclass(slots=True)
-class FrameTable:
+class FrameTable(Struct):
     """The table of frames of a profile, each once."""
 
     lines: Lines

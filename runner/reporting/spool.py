@@ -4,10 +4,10 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from runner.contract.report import Report
@@ -26,8 +26,7 @@ MOST_FAILURES = 3
 _PARTIAL = ".partial"
 
 
-@dataclass(frozen=True, slots=True)
-class Spool:
+class Spool(Struct, frozen=True):
     """A folder with one file for each report or profile.
 
     ``RUN.json`` waits to be sent. ``RUN.refused`` was refused, and ``RUN.reason`` says why. Renamed to ``RUN.json``, it

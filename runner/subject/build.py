@@ -5,8 +5,10 @@ import resource
 import shlex
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from runner.contract.report import Build, Stage, hash_of
 from runner.environment.program_files import build_knobs, library_knobs
@@ -64,8 +66,7 @@ class BuildFailure(Exception):
         return TOO_LONG in self.message
 
 
-@dataclass(frozen=True, slots=True)
-class Builder:
+class Builder(Struct, frozen=True):
     """Builds revisions of one repository into a cache.
 
     Attributes

@@ -11,8 +11,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from runner.contract.code_trust import BuildStore
 from runner.errors import FaultwatchError
@@ -28,8 +29,7 @@ _held: OrderedDict[Path, int] = OrderedDict()
 """The locks of this process: descriptors by the path of the lock. The least recently used is first."""
 
 
-@dataclass(frozen=True, slots=True)
-class BuildCache:
+class BuildCache(Struct, frozen=True):
     """The builds of one store.
 
     Attributes

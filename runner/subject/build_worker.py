@@ -4,15 +4,13 @@ Reads an order, a line of JSON, and then commits, a line each. Answers each comm
 How it ended is in the cache: whoever measures the revision finds it there.
 """
 
-import json
 import socket
 import sys
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from runner.contract.code_trust import BuildStore
+from msgspec import Struct, json
+
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox
 from runner.subject.build import Builder, BuildFailure
@@ -22,29 +20,35 @@ from runner.workload import Workload
 from runner.workload.lookup import find_workload
 
 
+class BuildOrder(Struct, frozen=True):
+    """Whose revisions a worker builds, and how. ``workload`` is the path of the workload's file."""
+
+    cache: BuildCache
+    machine: dict[str, str]
+    sandbox: Sandbox | None
+    again: bool
+    repository: Repository
+    workload: str
+
+
 def encode_order(builder: Builder, repository: Repository, workload: Workload) -> str:
     """Return the line of JSON that tells a worker what to build."""
-    order = {
-        "cache": asdict(builder.cache),
-        "machine": dict(builder.machine),
-        "sandbox": asdict(builder.sandbox) if builder.sandbox else None,
-        "again": builder.again,
-        "repository": asdict(repository),
-        "workload": str(workload.path),
-    }
-    return json.dumps(order, default=str)
+    order = BuildOrder(
+        cache=builder.cache,
+        machine=dict(builder.machine),
+        sandbox=builder.sandbox,
+        again=builder.again,
+        repository=repository,
+        workload=str(workload.path),
+    )
+    return json.encode(order, enc_hook=str).decode()  # The hook is for paths.
 
 
 def decode_order(line: str) -> tuple[Builder, Repository, Workload]:
     """Return what a line of :func:`encode_order` says."""
-    order: dict[str, Any] = json.loads(line)
-    cache = order["cache"] | {"folder": Path(order["cache"]["folder"]), "store": BuildStore(order["cache"]["store"])}
-    confined = order["sandbox"]
-    folders = {name: tuple(confined[name]) for name in ("readable", "empty")} if confined else {}
-    box = Sandbox(**confined | folders) if confined else None
-    builder = Builder(BuildCache(**cache), order["machine"], box, again=order["again"])
-    repository = Repository(**order["repository"] | {"path": Path(order["repository"]["path"])})
-    return builder, repository, find_workload(order["workload"])
+    order = json.decode(line, type=BuildOrder, dec_hook=lambda _, path: Path(path))
+    builder = Builder(order.cache, order.machine, order.sandbox, again=order.again)
+    return builder, order.repository, find_workload(order.workload)
 
 
 def main() -> None:

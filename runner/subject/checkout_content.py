@@ -13,9 +13,10 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from runner.errors import FaultwatchError
 from runner.subject.checkout_size import LIST_FILES, MOST_BYTES, objection_to
@@ -58,8 +59,7 @@ class TooLargeCheckout(Exception):
     """The files of a commit are too many or too large; says how many or how large."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
+class _Rules(Struct, frozen=True):
     """What :func:`write_commit` refuses."""
 
     bounded: bool
@@ -70,8 +70,7 @@ class _Rules:
         return nullcontext() if self.whole else suppress(IncompleteCheckout)
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     """A file or a submodule of a commit.
 
     Attributes
@@ -127,9 +126,10 @@ def missing_part(repository: Repository, commit: str, level: int = 0) -> Incompl
         return IncompleteCheckout(f"this clone lacks the file {_shown(absent.path)}", COMPLETE_CLONE)
     try:
         _refuse_missing_large_files(repository, commit, entries)
-        names = _submodule_names(repository, commit)
-        for link in entries if level < _MOST_LEVELS else ():
-            if link.mode == _LINK and link.path in names:
+        links = [entry for entry in entries if entry.mode == _LINK] if level < _MOST_LEVELS else []
+        names = _submodule_names(repository, commit) if links else {}
+        for link in links:
+            if link.path in names:
                 submodule = _submodule(repository.common_directory(), names[link.path], link)
                 if deeper := missing_part(submodule, link.name, level + 1):
                     return deeper

@@ -1,9 +1,10 @@
 """Runs a build command in a sandbox."""
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from runner.errors import FaultwatchError
 from runner.execution.disk_guard import TreeGuard
@@ -63,7 +64,7 @@ def execute_confined(
         reason = launch.refusal or done.output.strip().rpartition("\n")[2]
         raise FaultwatchError(f"the sandbox cannot be created: {reason or done.problem}", "run `faultwatch doctor`")
     if guard.problem:
-        return dataclasses.replace(done, why=guard.problem)
+        return replace(done, why=guard.problem)
     if launch.refusal:
-        return dataclasses.replace(done, why=f"could not be executed in the sandbox: {launch.refusal}")
-    return done if launch.ending is None else dataclasses.replace(done, status=launch.ending.status)
+        return replace(done, why=f"could not be executed in the sandbox: {launch.refusal}")
+    return done if launch.ending is None else replace(done, status=launch.ending.status)

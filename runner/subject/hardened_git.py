@@ -11,10 +11,11 @@ import signal
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
@@ -61,8 +62,7 @@ _READ_FILES = frozenset({"checkout-index", "read-tree", "status"})
 """Commands that pass the files of a work tree through filters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checkout:
+class Checkout(Struct, frozen=True):
     """The work tree and the index of one git command, outside of the repository."""
 
     tree: Path

@@ -5,7 +5,9 @@ from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 
+from runner.contract.base import load_validation
 from runner.errors import FaultwatchError
+from runner.execution.in_background import in_background
 from runner.settings import Settings
 from runner.subject.registry import find_subject
 from runner.subject.repository import Repository, open_repository
@@ -31,6 +33,7 @@ def workload_and_repository(
     FaultwatchError
         One of them does not exist, or none is named and the current folder has no workload.
     """
+    in_background(load_validation)  # While git answers.
     repository = open_repository(repo, settings.clones) if repo else None
     if not workload_name:
         workload = find_workload(_own_workload(repository.path if repository else Path.cwd(), settings))

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class PackageManager:
+
+class PackageManager(Struct, frozen=True):
     """A program that downloads what a build needs.
 
     Attributes

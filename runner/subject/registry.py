@@ -5,8 +5,9 @@ A job of the service names its subject but no path, because paths differ between
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from runner.settings import Settings
 from runner.subject.repository import Repository
@@ -14,8 +15,7 @@ from runner.system.processes import is_alive, own_name
 from runner.workload import Workload
 
 
-@dataclass(frozen=True, slots=True)
-class SubjectEntry:
+class SubjectEntry(Struct, frozen=True):
     """The locations of a subject.
 
     Attributes

@@ -6,9 +6,10 @@ import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec import Struct
 
 from runner.contract.report import Ref, Revision, hash_of, safe_name
 from runner.environment.secrets import without_password
@@ -23,8 +24,7 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 _FIELDS = "%H%x00%P%x00%an%x00%cI%x00%s"
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """A local git repository.
 
     Attributes

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
@@ -16,8 +17,7 @@ MOST_PROCESSES = 1024
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
-@dataclass(frozen=True, slots=True)
-class BoundCase:
+class BoundCase(Struct, frozen=True):
     """What ``[run]`` says of one case.
 
     Attributes

@@ -193,14 +193,14 @@ class Workload(Table):
 
     workload: General
     run: RunRecipe
-    build: BuildRecipe = BuildRecipe()
+    build: BuildRecipe = Field(default_factory=BuildRecipe)
     matrix: dict[Name, tuple[Parameter, ...]] = Field(default_factory=dict)
     """By parameter: its values. Each combination is a case."""
     include: tuple[dict[Name, Parameter], ...] = ()
     """Additional points."""
     exclude: tuple[dict[Name, Parameter], ...] = ()
     """Points of the matrix to leave out: those that match all of these values."""
-    metrics: Metrics = Metrics()
+    metrics: Metrics = Field(default_factory=Metrics)
     path: Path = Field(default=Path(), exclude=True)
     """The path of the file."""
 

@@ -10,8 +10,9 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from runner.errors import FaultwatchError
 from runner.system.regular_file import open_regular
@@ -22,8 +23,7 @@ _MOST_FILES = 100_000
 _MOST_BYTES = 4 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(Struct, frozen=True):
     """One file.
 
     Attributes

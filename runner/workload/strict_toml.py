@@ -18,7 +18,7 @@ MOST_BYTES = 256 * 1024
 class Table(BaseModel):
     """A table of a file. Unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 def read_toml(file: Path, what: str, remedy: str) -> dict[str, Any]:

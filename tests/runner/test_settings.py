@@ -32,3 +32,10 @@ def test_what_is_no_limit_is_refused(text: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("FAULTWATCH_BUILDS_DAYS", text)
     with pytest.raises(FaultwatchError, match="FAULTWATCH_BUILDS_DAYS"):
         load_settings()
+
+
+def test_the_token_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAULTWATCH_TOKEN", "fw_secret")
+    settings = load_settings()
+    assert settings.token == "fw_secret"
+    assert "fw_secret" not in f"{settings!r} {settings}"

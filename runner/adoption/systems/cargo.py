@@ -1,9 +1,10 @@
 """Cargo: programs, else benchmarks that can run once, else examples."""
 
 import tomllib
-from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
+
+from msgspec.structs import replace
 
 from runner.adoption.proposal import BuildProposal, RunProposal, shell
 from runner.adoption.sources import Sources

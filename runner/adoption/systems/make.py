@@ -1,8 +1,9 @@
 """Make."""
 
 import re
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+
+from msgspec import Struct, field
 
 from runner.adoption.proposal import JOBS, BuildProposal, shell
 from runner.adoption.sources import Sources
@@ -38,8 +39,7 @@ def leaving(text: str) -> set[str]:
     return outside
 
 
-@dataclass
-class _Rule:
+class _Rule(Struct, dict=True):
     """What a target needs, and how it is made, with the values of variables."""
 
     needs: set[str] = field(default_factory=set)

@@ -7,7 +7,8 @@ golang.org/x/perf/benchfmt.
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from runner.contract.imported_metric import Better
 from runner.contract.report import Case
@@ -25,8 +26,7 @@ _TIMES = ("commit-time", "date", "upload-time")
 _TITLES = {"ns/op": "time", "B/op": "allocated", "allocs/op": "allocations", "MB/s": "throughput"}
 
 
-@dataclass
-class _State:
+class _State(Struct, dict=True):
     """What the lines so far say about the results that follow."""
 
     config: dict[str, str] = field(default_factory=dict)

@@ -1,7 +1,8 @@
 """Lines of perf's output, and the error that points at a line."""
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _STARTED = re.compile(r"# started on [A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]\d \d\d:\d\d:\d\d \d{4}", re.ASCII)
 """perf writes this above each run into a file (-o), in this form in every locale."""
@@ -17,8 +18,7 @@ class PerfOutputError(ValueError):
         super().__init__(f"line {number}: {what}: {text[:200]!r}" if number else what)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One line with its number, from 1."""
 
     number: int

@@ -1,7 +1,8 @@
 """Parses perf's event names and maps them to the metric catalogue."""
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from runner.contract.metrics import CATALOGUE
 from runner.perf.parse.lines import Line
@@ -37,8 +38,7 @@ _CORE_PMU = re.compile(r"cpu|cpu_[a-z0-9]+|armv[789]\w*|apple_\w+|software|tool"
 """PMUs of the cores and of the kernel itself: their name says where an event was counted, not what it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """An event's name taken apart.
 
     Attributes

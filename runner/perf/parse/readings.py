@@ -1,7 +1,8 @@
 """Turns the rows of perf's output into readings with the names and units of the catalogue."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from runner.contract.report import Reading, Status
 from runner.perf.parse.checks import check_clocks, check_rates, check_running_times
@@ -10,8 +11,7 @@ from runner.perf.parse.names import OWN_CLOCKS, Name, read_name
 from runner.perf.parse.rows import SECONDS, Row
 
 
-@dataclass(frozen=True, slots=True)
-class PerfResult:
+class PerfResult(Struct, frozen=True):
     """The readings of one output of perf.
 
     Attributes

@@ -1,7 +1,8 @@
 """Events as perf printed them, in any format."""
 
-from dataclasses import dataclass
 from decimal import Decimal
+
+from msgspec import Struct
 
 from runner.contract.report import Status
 from runner.perf.parse.lines import Line
@@ -12,8 +13,7 @@ MISSING = {"<not counted>": Status.NOT_COUNTED, "<not supported>": Status.NOT_SU
 SECONDS = {"msec": Decimal("1e-3"), "ns": Decimal("1e-9")}
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(Struct, frozen=True):
     """The printed count of an event: a number in a unit, or the reason why there is none."""
 
     value: Decimal | None
@@ -25,8 +25,7 @@ class Count:
     """Whether perf printed a number, even a meaningless one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One event as perf printed it.
 
     Attributes

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from runner.contract.report import Reading
 from runner.perf.parse.lines import Line, PerfOutputError, lines_of
@@ -33,8 +35,7 @@ _METRIC_ONLY = re.compile(r" {50,}#[^#]*\S *| {18,}TopdownL[0-9]\b.*")
 """A line with only derived numbers of the event above: the columns before them are empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Event:
+class _Event(Struct, frozen=True):
     """The line of an event, not parsed yet: only the whole output shows the meaning of its commas and points."""
 
     line: Line
@@ -146,8 +147,7 @@ def _ungrouped(events: Sequence[_Event], point: str) -> list[str]:
     return ["".join(number.groups) + number.fraction for number in numbers]
 
 
-@dataclass(frozen=True, slots=True)
-class _Grouped:
+class _Grouped(Struct, frozen=True):
     """A count, cut at the characters between its digits."""
 
     line: Line

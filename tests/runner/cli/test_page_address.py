@@ -1,7 +1,7 @@
 import socket
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from runner.cli.page_address import is_served, page_address
 from runner.settings import load_settings

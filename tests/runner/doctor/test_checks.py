@@ -6,11 +6,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from runner.canary.count import CanaryOutcome
 from runner.contract import Canary, CanaryCount

@@ -91,11 +91,11 @@ def here(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
     """Forget what was found out about this machine; note what is tried."""
     commands: list[Sequence[str]] = []
 
-    class Forbidden(HostProbe):
-        def __init__(self) -> None:
-            super().__init__(run=lambda command: commands.append(command) or ProgramOutput(NOT_FOUND, ""))
+    def run(command: Sequence[str]) -> ProgramOutput:
+        commands.append(command)
+        return ProgramOutput(NOT_FOUND, "")
 
-    monkeypatch.setattr(counting, "HostProbe", Forbidden)
+    monkeypatch.setattr(counting, "HostProbe", lambda: HostProbe(run=run))
     counting._here.cache_clear()
     yield commands
     counting._here.cache_clear()

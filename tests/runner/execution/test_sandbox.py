@@ -5,10 +5,10 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from runner.doctor.counting import require_measurable
 from runner.errors import FaultwatchError

@@ -1,11 +1,11 @@
 """Whole folders: every file of a known format, with what its name says."""
 
 import shutil
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from runner.contract.report import Revision
 from runner.errors import FaultwatchError

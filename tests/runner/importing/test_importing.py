@@ -1,12 +1,12 @@
 """Each format as its makers write it: what is read, and what is refused."""
 
 import gzip
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pyperf
 import pytest
+from msgspec.structs import replace
 
 from runner.contract import to_suite
 from runner.contract.report import Report, Revision

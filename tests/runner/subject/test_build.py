@@ -1,13 +1,12 @@
-import dataclasses
 import os
 import shutil
 import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from runner.contract.report import Stage
 from runner.errors import FaultwatchError
@@ -280,7 +279,7 @@ def test_a_damaged_record_is_one_line_and_a_new_build(
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     lines: list[str] = []
-    builder = dataclasses.replace(builder, say=lines.append)
+    builder = replace(builder, say=lines.append)
     tree, _ = builder.build(repository, head, workload("cp source program"))
     (tree.parent / RECORD).write_text(content)
     (tree / "program").unlink()

@@ -1,11 +1,11 @@
 """Inputs written after the tools' documentation, and what is refused."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from runner.contract.report import Report
 from runner.errors import FaultwatchError
