@@ -62,6 +62,8 @@ class Tried(Struct, frozen=True):
         Why it failed, a line.
     usage
         It only printed how it is used.
+    own_bytes
+        Digest of the files of the build that it mapped or read; empty if that is unknown.
     """
 
     run: RunProposal
@@ -69,6 +71,7 @@ class Tried(Struct, frozen=True):
     problem: str = ""
     seconds: float = 0.0
     usage: bool = False
+    own_bytes: str = ""
 
     @property
     def worked(self) -> bool:
@@ -230,8 +233,13 @@ class FirstMeasurement:
                 # It has started another program, and does not care that it failed.
                 problem = f"`{run.command}` succeeds, but prints: {_PLACE.sub('.', lack)}"
                 return Tried(run, (), problem[:_LONGEST_PROBLEM])
-            seconds = max(report.values("elapsed"), default=0.0)
-            return Tried(run, tuple(map(int, counts)), seconds=seconds, usage=is_usage(text))
+            return Tried(
+                run,
+                tuple(map(int, counts)),
+                seconds=max(report.values("elapsed"), default=0.0),
+                usage=is_usage(text),
+                own_bytes=report.files.own_bytes if report.files else "",
+            )
         return Tried(run, (), report.failure.explained if report.failure else "it was not measured")
 
     def _reads_standard_input(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> bool:
@@ -278,8 +286,9 @@ def _spread(tried: Tried) -> int:
 def best(tried: Sequence[Tried]) -> Tried | None:
     """Return the command to propose: the first that works, or the same program with a file that it reads.
 
-    A program has read the file if it counts other faults with it, by more than the counts vary by themselves. One that
-    only says what it is, or how it is used, comes last. None if no command works.
+    A program has read the file if it was seen to open it, and counts other faults with it, by more than the counts
+    vary by themselves: few executions do not show how much. One that only says what it is, or how it is used, comes
+    last. None if no command works.
     """
     working = sorted((one for one in tried if one.faults), key=lambda one: not one.worked)
     if not working:
@@ -287,12 +296,17 @@ def best(tried: Sequence[Tried]) -> Tried | None:
     first = next((one for one in working if one.worked and not one.run.stand_in), working[0])
     program = _program(first.run)
     others = (one for one in working if one is not first and one.worked and _program(one.run) == program)
-    return next((one for one in others if _differ(first.faults, one.faults)), first)
+    return next((one for one in others if _opens_more(one, first) and _differ(first.faults, one.faults)), first)
 
 
 def _program(run: RunProposal) -> str:
     words = run.command.replace("'", " ").split()
     return words[3] if words[:3] == ["sh", "-c", "exec"] else words[0]
+
+
+def _opens_more(one: Tried, other: Tried) -> bool:
+    """Return whether two executions of a program opened different files of the build, or that is unknown."""
+    return one.own_bytes != other.own_bytes or not one.own_bytes
 
 
 def _differ(some: Sequence[int], others: Sequence[int]) -> bool:

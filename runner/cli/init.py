@@ -21,6 +21,7 @@ from runner.workload import WORKLOAD_FILE
 
 if TYPE_CHECKING:
     from runner.adoption.ci_files import Ci, CiFile
+    from runner.adoption.exactness import Exactness
     from runner.adoption.first_measurement import FirstMeasurement, Tried
     from runner.adoption.gate_trial import GateTrial
     from runner.cli.init_choice import Choice
@@ -120,8 +121,8 @@ def command(
     with host_turn(settings) as turn:
         workbench = prepare_workbench(settings, turn=turn, confined=bool(confined))
         first = FirstMeasurement(repository, revision, sources, existing, workbench)
-        text, workload, remarks = (
-            ("", kept, []) if kept else _proposed(first, questions, build_command, run_command, missing)
+        text, workload, remarks, before = (
+            ("", kept, [], ()) if kept else _proposed(first, questions, build_command, run_command, missing)
         )
         reports = _measured(first, workload)
     remarks.append(version_remark(sources, workload.build.environment, git=workload.build.git))
@@ -137,11 +138,12 @@ def command(
         remarks += [] if file.path in written else _not_gated(top / file.path, within)
     measured = any(report.samples for report in reports)
     give_result(
-        _document(top, existing, written, reports, gate),
+        _document(top, existing, written, reports, before, gate),
         as_json=as_json,
         output_file=output_file,
         show=lambda: _show(
             reports,
+            before,
             written,
             [*remarks, *_gate_remarks(gate, file, filling(sources, " ".join(workload.build.command or ())))],
             file,
@@ -272,8 +274,8 @@ def _refuse_torn(
 
 def _proposed(
     first: "FirstMeasurement", questions: Questions, build: str | None, run: str | None, missing: tuple[str, ...]
-) -> tuple[str, "Workload", list[str]]:
-    """Return the text of a new workload file, the workload, and what is left to do by hand.
+) -> tuple[str, "Workload", list[str], tuple[int, ...]]:
+    """Return the text of a new workload file, the workload, what is left to do by hand, and what its trial counted.
 
     Parameters
     ----------
@@ -289,7 +291,7 @@ def _proposed(
     timeout = int(seconds * 20) if seconds * 20 > 60 else None
     text = workload_text(first.sources.name, choice.proposal, choice.tried.run, timeout=timeout)
     remarks = [_weakness(choice.tried), *_left_out(choice)]
-    return text, first.workload_of(text), list(dict.fromkeys(filter(None, remarks)))
+    return text, first.workload_of(text), list(dict.fromkeys(filter(None, remarks))), choice.tried.faults
 
 
 def _weakness(tried: "Tried") -> str:
@@ -411,19 +413,36 @@ def _branch(repository: Any) -> str:
     return "main"
 
 
-def _document(
-    top: Path, workload: Path, written: list[str], reports: "list[Report]", gate: "GateTrial"
-) -> dict[str, Any]:
+def _exactness(report: "Report", before: tuple[int, ...]) -> "Exactness | None":
+    """Judge how the count of a case repeats; None if it could not be measured.
+
+    Parameters
+    ----------
+    before
+        What its trial counted: a few samples more may agree by chance.
+    """
     from runner.adoption.exactness import exactness
     from runner.adoption.first_measurement import FAULTS
 
-    counts = [report.values(FAULTS) for report in reports]
+    counts = report.values(FAULTS)
+    return exactness((*before, *counts), report.environment.knobs) if counts else None
+
+
+def _document(
+    top: Path,
+    workload: Path,
+    written: list[str],
+    reports: "list[Report]",
+    before: tuple[int, ...],
+    gate: "GateTrial",
+) -> dict[str, Any]:
+    judged = [_exactness(report, before) for report in reports]
     return {
         "repository": str(top),
         "workload": str(workload),
         "written": written,
         "gate": {"readable": list(gate.readable), "problem": gate.problem},
-        "exact": [exactness(values).exact if values else None for values in counts],
+        "exact": [one and one.exact for one in judged],
         "reports": [report.model_dump(mode="json") for report in reports],
     }
 
@@ -443,18 +462,23 @@ def _last_commits(repository: Any) -> list[str]:
     return [f"HEAD~{before}..HEAD"] if before else []
 
 
-def _show(reports: "list[Report]", written: list[str], remarks: list[str], file: "CiFile | None", history: str) -> None:
-    from runner.adoption.exactness import exactness
-    from runner.adoption.first_measurement import FAULTS
+def _show(
+    reports: "list[Report]",
+    before: tuple[int, ...],
+    written: list[str],
+    remarks: list[str],
+    file: "CiFile | None",
+    history: str,
+) -> None:
     from runner.adoption.slowness import slowness
     from runner.cli.report_tables import show_reports
     from runner.cli.untrusted_text import harmless
 
     show_reports(reports)
     for report in reports:
-        if counts := report.values(FAULTS):
+        if judged := _exactness(report, before):
             prefix = f"{report.case.name}: " if len(reports) > 1 else ""
-            click.echo(f"{prefix}{exactness(counts, report.environment.knobs).sentence}")
+            click.echo(f"{prefix}{judged.sentence}")
     longest = max((max(report.values("elapsed"), default=0.0) for report in reports), default=0.0)
     for remark in filter(None, [slowness(longest, len(reports)), *remarks]):
         click.echo(f"  → {harmless(remark)}")

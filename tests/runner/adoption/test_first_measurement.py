@@ -31,6 +31,17 @@ def test_the_first_command_that_works_or_with_a_file_that_the_program_reads(resu
     assert chosen.run.command == command
 
 
+@pytest.mark.parametrize(("bytes_with_file", "command"), [("aa", "./x"), ("bb", "./x README"), ("", "./x README")])
+def test_a_program_whose_count_varies_has_not_read_a_file_that_it_did_not_open(
+    bytes_with_file: str, command: str
+) -> None:
+    plain = Tried(RunProposal("./x"), (116, 117, 116), own_bytes="aa")
+    given = Tried(RunProposal("./x README"), (119, 120, 119), own_bytes=bytes_with_file)
+    chosen = best([plain, given])
+    assert chosen
+    assert chosen.run.command == command
+
+
 def test_the_license_is_read_before_the_readme_which_changes_more_often() -> None:
     files = dict.fromkeys(("README.md", "README", "LICENSE-MIT", "LICENSE-APACHE", "docs/LICENSE"), "Text.")
     assert inputs_of(listing(files)) == ["LICENSE-APACHE", "README"]

@@ -9,13 +9,14 @@ from click.testing import CliRunner
 from runner.adoption.first_measurement import FirstMeasurement, Tried
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.cli import init_choice
-from runner.cli.init import _left_out, _not_gated, _weakness, command
+from runner.cli.init import _exactness, _left_out, _not_gated, _weakness, command
 from runner.cli.init_choice import Choice
 from runner.cli.questions import Questions
-from runner.contract.report import Build
+from runner.contract.report import Build, Reading, Sample
 from runner.errors import FaultwatchError
 from runner.subject.build import BuildFailure
 from tests.runner.adoption.listings import listing
+from tests.runner.sample_reports import report
 
 ALONE, BENCHMARK = RunProposal("bin/x --version", idle=True), RunProposal("bin/benchmarks")
 MISSING = "`python3 heat.py` ended with exit code 1: ModuleNotFoundError: No module named 'numpy'"
@@ -176,3 +177,13 @@ def test_a_benchmark_that_fails_is_named_beside_a_proposal_that_only_starts() ->
 def test_a_test_program_is_not_said_to_do_nothing_but_start() -> None:
     assert "may only start" in _weakness(Tried(RunProposal("build/x", idle=True), (5, 5)))
     assert _weakness(Tried(RunProposal("build/xmltest", idle=True, test=True), (5, 5))) == ""
+
+
+@pytest.mark.parametrize(("before", "exact"), [((), True), ((116, 116, 116), True), ((118, 116, 121), False)])
+def test_samples_that_agree_by_chance_are_not_exact_where_the_trial_varied(
+    before: tuple[int, ...], exact: bool
+) -> None:
+    samples = tuple(Sample(readings={"minor-faults": Reading(value=faults)}) for faults in (116, 116, 117))
+    judged = _exactness(report().model_copy(update={"samples": samples}), before)
+    assert judged
+    assert judged.exact is exact
