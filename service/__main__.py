@@ -13,7 +13,7 @@ import click
 from service.cli.config import config
 from service.cli.notify import notify
 from service.cli.progress import add_quiet_option
-from service.cli.storage import backup, export, restore, retain
+from service.cli.storage import backup, export, forget, restore, retain
 from service.cli.token import token
 from service.config.settings import Config
 from service.errors import ServiceError
@@ -71,7 +71,7 @@ def upgrade() -> None:
     click.echo(f"The database is up to date: {database.name}")
 
 
-for command in (token, backup, restore, export, retain):
+for command in (token, backup, restore, export, retain, forget):
     cli.add_command(command)
 add_quiet_option(cli)
 

@@ -1,9 +1,10 @@
-"""``faultwatch-service backup``, ``restore``, ``export`` and ``retain``."""
+"""``faultwatch-service backup``, ``restore``, ``export``, ``retain`` and ``forget``."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -17,6 +18,7 @@ from service.schemas.audit import AuditAction
 
 if TYPE_CHECKING:
     from service.store.engine.database import Database
+    from service.store.maintenance.retain import RetentionResult
 
 # The commands import lazily, so that --help stays fast.
 # ruff: noqa: PLC0415
@@ -91,22 +93,105 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
     database.close()
 
 
-@click.command(short_help="Thin old reports and profiles; their numbers stay.")
+@click.command(short_help="Make old reports and profiles smaller; levels, drifts and events stay.")
 @click.option(
     "--days", type=click.IntRange(1), default=90, show_default=True, metavar="N", help="Thin what is older than this."
 )
-def retain(days: int) -> None:
-    """Thin old reports and profiles: removes perf's output, single processes, logs and light stacks; numbers stay."""
+@click.option(
+    "--samples-days",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Of each noisy metric of older runs, keep one sample: its level.  [default: all stay]",
+)
+@click.option(
+    "--profiles-days",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Delete profiles that are older than this.  [default: all stay]",
+)
+@click.option("--subject", "subjects", multiple=True, metavar="NAME", help="Only of this subject. Repeatable.")
+@click.option("--dry-run", is_flag=True, help="Say what would be freed, and change nothing.")
+def retain(
+    days: int, samples_days: int | None, profiles_days: int | None, subjects: tuple[str, ...], dry_run: bool
+) -> None:
+    """Make what is old smaller. Levels, drifts and events stay.
+
+    Thinning removes perf's output, single processes, logs and light stacks; all numbers stay. Where --samples-days is
+    given, exact counts keep all of their samples, and other metrics one: the level.
+    """
     from service.store.engine.database import Database
+    from service.store.maintenance.retain import RetentionRule, estimate
     from service.store.maintenance.retain import retain as run
 
-    database = Database(Config.from_environment().database_url)
-    with progress("thinning reports") as shown:
-        result = run(database, datetime.now(UTC) - timedelta(days=days), shown)
-    counts = {"days": days, "runs": result.runs, "profiles": result.profiles}
-    _record(database, AuditAction.DATA_THINNED, "", counts)
+    database, now = Database(Config.from_environment().database_url), datetime.now(UTC)
+    _refuse_unknown(database, subjects)
+    thin, reduce, profiles = (
+        None if age is None else now - timedelta(days=age) for age in (days, samples_days, profiles_days)
+    )
+    rule = RetentionRule(thin, reduce, profiles, subjects)
+    if dry_run:
+        result = estimate(database, rule)
+    else:
+        with progress("thinning reports") as shown:
+            result = run(database, rule, shown)
+        ages = {"days": days, "samples_days": samples_days, "profiles_days": profiles_days}
+        chosen = {name: age for name, age in ages.items() if age is not None}
+        _record(database, AuditAction.DATA_THINNED, ", ".join(subjects), {**chosen, **asdict(result)})
     database.close()
-    click.echo(f"{result.runs:,} reports and {result.profiles:,} profiles thinned, {result.freed:,} bytes freed")
+    click.echo(_described(result, dry_run=dry_run))
+
+
+def _described(result: RetentionResult, *, dry_run: bool) -> str:
+    """Return what retention has done, or would do, in a line."""
+    parts = [f"{result.thinned:,} reports and {result.profiles_thinned:,} profiles thinned"]
+    if result.reduced:
+        parts.append(f"{result.reduced:,} reports reduced to levels")
+    if result.profiles_deleted:
+        parts.append(f"{result.profiles_deleted:,} profiles deleted")
+    parts.append(f"{'about ' if dry_run else ''}{result.freed:,} bytes freed")
+    return ("this would be done: " if dry_run else "") + ", ".join(parts)
+
+
+@click.command(short_help="Delete a subject with everything that was measured of it.")
+@click.argument("subject")
+@click.option("--dry-run", is_flag=True, help="Say what would be deleted, and change nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def forget(subject: str, dry_run: bool, yes: bool) -> None:
+    """Delete SUBJECT: its runs, series, drifts, events, profiles and jobs. A backup brings them back, nothing else.
+
+    The service may run, but nobody should send runs of the subject meanwhile.
+    """
+    from service.store.engine.database import Database
+    from service.store.maintenance import forget as subjects
+
+    # What is deleted is deleted in order; SQLite would read all points for each run to check it.
+    database = Database(Config.from_environment().database_url, checks_references=False)
+    _refuse_unknown(database, [subject])
+    counts = {name: count for name, count in subjects.stored(database, subject).items() if count}
+    click.echo(f"{subject} has {', '.join(f'{count:,} × {name}' for name, count in counts.items()) or 'nothing'}")
+    if not dry_run and (yes or click.confirm("Delete all of it?", default=False)):
+        with progress("deleting") as shown:
+            subjects.forget(database, subject, shown)
+        _record(database, AuditAction.SUBJECT_FORGOTTEN, subject, counts)
+        click.echo(f"{subject} is forgotten")
+    database.close()
+
+
+def _refuse_unknown(database: Database, names: Collection[str]) -> None:
+    """Refuse subjects that there are not.
+
+    Raises
+    ------
+    ServiceError
+        One is unknown.
+    """
+    from service.store import subjects
+
+    with database.reading() as session:
+        known = [entry.name for entry in subjects.listed(session).items]
+    for name in names:
+        if name not in known:
+            raise ServiceError("There is no such subject", name, f"Known: {', '.join(known) or 'none yet'}.")
 
 
 def _record(database: Database, action: AuditAction, target: str, detail: Mapping[str, object]) -> None:

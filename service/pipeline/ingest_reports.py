@@ -96,12 +96,12 @@ def store(session: Session, prepared: Sequence[PreparedReport]) -> IngestResult:
             conflicting.append(report.report.run_id)
     for chunk in bulk.chunks(list(new), _IDS_PER_QUERY):
         stored = (
-            select(Run.id, StoredReport.document, StoredReport.thinned)
+            select(Run.id, StoredReport.document, StoredReport.thinned, StoredReport.reduced)
             .join(StoredReport, StoredReport.run_number == Run.number)
             .where(Run.id.in_(chunk))
         )
-        for run_id, document, thinned in session.execute(stored):
-            if not same_report(new.pop(run_id).document, document, thinned):
+        for run_id, document, thinned, reduced in session.execute(stored):
+            if not same_report(new.pop(run_id).document, document, thinned=thinned, reduced=reduced):
                 conflicting.append(run_id)
     new_runs.add(session, list(new.values()))
     return IngestResult(frozenset(new), tuple(conflicting))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from runner.contract import Report
+from runner.contract import Kind, Reading, Report, metric
+from runner.contract.judging import Judging
 from runner.contract.profile import Frame, Profile, Stack, StackProfile
+from service.rules.series.run_level import run_level
 
 _STACKS = 200
 """How many of the heaviest stacks of each kind are kept."""
@@ -19,6 +21,42 @@ def thin_report(report: Report) -> Report:
     build = report.build and report.build.model_copy(update={"log": ""})
     failure = report.failure and report.failure.model_copy(update={"log": ""})
     return report.model_copy(update={"samples": samples, "build": build, "failure": failure})
+
+
+def reduced_levels(report: Report) -> dict[str, Reading]:
+    """Return the reading that remains of each metric of which a reduced report has one: its level.
+
+    Metrics whose samples decide drifts are not among them, nor those whose samples are all equal.
+    """
+    levels = {}
+    for name in dict.fromkeys(name for sample in report.samples for name in sample.readings):
+        readings = [sample.readings[name] for sample in report.samples if name in sample.readings]
+        status, value, samples = run_level(readings)
+        if value is not None and len(set(samples)) > 1 and not _decides(name, report.judging):
+            like = next(one for one in readings if one.status is status)
+            levels[name] = like.model_copy(update={"value": value, "outlier": False})
+    return levels
+
+
+def _decides(name: str, judging: Judging) -> bool:
+    # Detection reads each sample of a count, to see whether it repeats, and of other metrics only the level.
+    return metric(name).kind is Kind.COUNT and judging.in_history(name)
+
+
+def reduce_report(report: Report) -> Report:
+    """Return a thinned report with one sample, its level, of each metric of :func:`reduced_levels`.
+
+    The points that are made of it have the same levels, and the same drifts are detected in them.
+    """
+    thinned, levels = thin_report(report), reduced_levels(report)
+    samples = []
+    for number, sample in enumerate(thinned.samples):
+        own = {name: reading for name, reading in sample.readings.items() if name not in levels}
+        if number == 0:
+            own |= levels
+        if own:
+            samples.append(sample.model_copy(update={"readings": own}))
+    return thinned.model_copy(update={"samples": tuple(samples)})
 
 
 def thin_profile(profile: Profile) -> Profile:

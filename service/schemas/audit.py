@@ -30,6 +30,7 @@ class AuditAction(StrEnum):
     SETTINGS_CHANGED = "settings changed"
     DATA_THINNED = "data thinned"
     DATA_RESTORED = "data restored"
+    SUBJECT_FORGOTTEN = "subject forgotten"
 
 
 class AuditEntry(View):

@@ -246,6 +246,8 @@ class StoredReport(Base):
     """zlib-compressed JSON."""
     thinned: Mapped[bool] = mapped_column(default=False)
     """Whether retention has thinned it."""
+    reduced: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """Whether retention has left one sample of each noisy metric."""
 
 
 class Series(Base):
@@ -289,6 +291,7 @@ class Point(Base):
     __table_args__ = ({"sqlite_with_rowid": False},)
     series_id: Mapped[int] = mapped_column(ForeignKey("series.id"), primary_key=True)
     run_number: Mapped[int] = mapped_column(ForeignKey("run.number"), primary_key=True)
+    """PostgreSQL has no constraint for it: without an index, each deleted run would read all points."""
     status: Mapped[Status]
     value: Mapped[Number | None]
     n: Mapped[int]

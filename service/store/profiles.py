@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from hashlib import sha256
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy import ColumnElement, Select, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from runner.contract.profile import Profile
@@ -169,12 +170,12 @@ def profiled(session: Session, revisions: Iterable[str]) -> set[tuple[str, str]]
     return {(name, commit) for name, commit in rows}
 
 
-def thin(database: Database, before: datetime) -> tuple[int, int]:
-    """Thin all profiles from before a time; return how many, and the bytes freed."""
+def thin(database: Database, before: datetime, subjects: Collection[str] = ()) -> tuple[int, int]:
+    """Thin all profiles from before a time, of some subjects or of all; return how many, and the bytes freed."""
     count = freed = 0
     query = (
         select(StoredProfile.number, StoredProfile.document)
-        .where(StoredProfile.started_at < before, StoredProfile.thinned.is_(False))
+        .where(*_older(before, subjects), StoredProfile.thinned.is_(False))
         .limit(1)
     )
     while True:
@@ -188,6 +189,44 @@ def thin(database: Database, before: datetime) -> tuple[int, int]:
             session.execute(change)
         count += 1
         freed += len(row.document) - len(thinned)
+
+
+def delete_old(database: Database, before: datetime, subjects: Collection[str] = ()) -> tuple[int, int]:
+    """Delete all profiles from before a time, of some subjects or of all; return how many, and the bytes freed."""
+    with database.writing() as session:
+        old = _older(before, subjects)
+        count, freed = session.execute(_sizes(*old)).one()
+        session.execute(delete(StoredProfile).where(*old))
+    return count, freed
+
+
+def count_old(
+    database: Database, thin: datetime | None, drop: datetime | None, subjects: Collection[str] = ()
+) -> tuple[int, int, int]:
+    """Return how many profiles would be thinned and deleted, and the bytes that the deleted ones take.
+
+    Parameters
+    ----------
+    thin, drop
+        The times before which they are; None for none.
+    """
+    with database.reading() as session:
+        deleted, freed = session.execute(_sizes(*_older(drop, subjects))).one() if drop else (0, 0)
+        thinned = 0
+        if thin:
+            whole = (*_older(thin, subjects), StoredProfile.thinned.is_(False))
+            thinned, _ = session.execute(_sizes(*whole, *([StoredProfile.started_at >= drop] if drop else []))).one()
+    return thinned, deleted, freed
+
+
+def _older(before: datetime, subjects: Collection[str]) -> tuple[ColumnElement[bool], ...]:
+    named = StoredProfile.subject_id.in_(select(Subject.id).where(Subject.name.in_(subjects)))
+    return (StoredProfile.started_at < before, *([named] if subjects else []))
+
+
+def _sizes(*conditions: ColumnElement[bool]) -> Select[Any]:
+    size = func.length(StoredProfile.document) + func.length(StoredProfile.gist)
+    return select(func.count(), func.coalesce(func.sum(size), 0)).where(*conditions)
 
 
 def _text(profile: Profile) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 
 from runner.contract import Report
-from service.rules.retention import thin_report
+from service.rules.retention import reduce_report, thin_report
 from service.store.fast_parse import PlainReport
 
 _COMPRESSION = 1
@@ -26,16 +26,17 @@ def unpack(document: bytes) -> Report:
     return Report.model_validate_json(zlib.decompress(document))
 
 
-def same_report(sent: bytes, stored: bytes, thinned: bool = False) -> bool:
+def same_report(sent: bytes, stored: bytes, *, thinned: bool = False, reduced: bool = False) -> bool:
     """Return whether two documents hold the same report, even if their JSON differs.
 
     Parameters
     ----------
     sent, stored
         Packed reports.
-    thinned
-        Whether retention has thinned the stored one.
+    thinned, reduced
+        What retention has done with the stored one.
     """
     if sent == stored:
         return True
-    return (thin_report(unpack(sent)) if thinned else unpack(sent)) == unpack(stored)
+    whole = unpack(sent)
+    return (reduce_report(whole) if reduced else thin_report(whole) if thinned else whole) == unpack(stored)

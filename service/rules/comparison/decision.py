@@ -136,7 +136,8 @@ def decide_noisy(pairs: Pairs, precision: float, error: float) -> MetricDecision
     middle = median(differences) or 0
     more = max(MORE, len(pairs) // 4)
     if interval is None:
-        sentence = f"{len(pairs)} pairs are too few for an error probability of {number(error)}."
+        few = "1 pair is" if len(pairs) == 1 else f"{len(pairs)} pairs are"
+        sentence = f"{few} too few for an error probability of {number(error)}."
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, more=more)
     low, high = interval
     shown = f"The change lies between {percent(low)} and {percent(high)}, by {len(pairs)} pairs"

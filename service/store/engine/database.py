@@ -32,7 +32,7 @@ CACHE_KIB = 65536
 class Database:
     """A database and its sessions."""
 
-    def __init__(self, url: str, busy_seconds: float = BUSY_SECONDS) -> None:
+    def __init__(self, url: str, busy_seconds: float = BUSY_SECONDS, *, checks_references: bool = True) -> None:
         try:
             self.url: URL = _with_driver(make_url(url))
             self.engine: Engine = create_engine(self.url)
@@ -49,7 +49,7 @@ class Database:
             self._checkpoints = DeferredWork(checkpoint, longest_delay=wal.INTERVAL)
         self._deferred: dict[Callable[[Database], None], DeferredWork] = {}
         if self.is_sqlite:
-            _prepare_sqlite(self.engine, busy_seconds)
+            _prepare_sqlite(self.engine, busy_seconds, checks_references=checks_references)
         else:
             _prepare_postgresql(self.engine)
             self._reading_engine = self.engine.execution_options(
@@ -160,12 +160,12 @@ def _beside(file: Path, suffix: str) -> Path:
     return file.with_name(f"{file.name}-{suffix}")
 
 
-def _prepare_sqlite(engine: Engine, busy_seconds: float) -> None:
+def _prepare_sqlite(engine: Engine, busy_seconds: float, *, checks_references: bool) -> None:
     @event.listens_for(engine, "connect")
     def on_connect(connection: sqlite3.Connection, _: Any) -> None:
         connection.isolation_level = None  # on_begin starts transactions, not the driver
         connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")
-        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(f"PRAGMA foreign_keys = {'ON' if checks_references else 'OFF'}")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         _use_wal(connection, time.monotonic() + busy_seconds)
         connection.execute(f"PRAGMA wal_autocheckpoint = {wal.AUTOCHECKPOINT_PAGES}")

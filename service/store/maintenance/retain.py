@@ -1,90 +1,232 @@
-"""Thins the reports of old runs and old profiles. Points, levels and drifts stay as they are."""
+"""Thins and reduces the reports of old runs, and thins or deletes old profiles. Levels and drifts stay as they are."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, bindparam, func, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, bindparam, case, func, select, tuple_, update
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from service.rules.retention import thin_report
+from runner.contract import Report
+from service.rules.retention import reduce_report, reduced_levels, thin_report
 from service.store import profiles
+from service.store.engine import bulk
 from service.store.engine.database import Database
-from service.store.models import Run, StoredReport
+from service.store.models import Point, Run, Series, StoredReport, Subject
+from service.store.points import by_run
 from service.store.stored_reports import unpack
 
 _REPORTS_PER_TRANSACTION = 100
 _COMPRESSION = 9
 """zlib level: each report is written once, and nobody waits."""
+_EXAMPLES = 200
+"""Reports from which it is estimated what all of them would free."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionRule:
+    """What goes, by the time before which a run was measured. None for nothing.
+
+    Attributes
+    ----------
+    thin
+        Words go from reports, and light stacks from profiles.
+    reduce
+        Of each noisy metric of a run, one sample remains: its level.
+    profiles
+        Profiles are deleted.
+    subjects
+        Names of the only subjects concerned; none for all.
+    """
+
+    thin: datetime | None = None
+    reduce: datetime | None = None
+    profiles: datetime | None = None
+    subjects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionResult:
-    """What retention has thinned."""
+    """What retention has done, or would do.
 
-    runs: int
-    profiles: int
-    freed: int
-    """Bytes by which reports and profiles have shrunk."""
-
-
-def retain(
-    database: Database, before: datetime, progress: Callable[[int, int], None] = lambda _done, _total: None
-) -> RetentionResult:
-    """Thin all reports and profiles from before a time that are not thinned yet.
-
-    Parameters
+    Attributes
     ----------
-    progress
-        Called with how many reports are thinned, and of how many.
+    thinned, reduced
+        Reports. One that is reduced is not counted as thinned.
+    profiles_thinned, profiles_deleted
+        Profiles.
+    freed
+        Bytes by which reports, points and profiles shrink. Not their overhead in the database.
     """
-    profile_count, freed = profiles.thin(database, before)
-    runs, total = 0, _count(database, before)
-    while documents := _next(database, before):
-        # Computed outside of the write lock: a report never changes, so nothing read here can be outdated.
-        thinned = {number: zlib.compress(_thinned(document), _COMPRESSION) for number, document in documents.items()}
-        with database.writing() as session:
-            _write(session, thinned)
-        runs += len(documents)
-        freed += sum(map(len, documents.values())) - sum(map(len, thinned.values()))
-        progress(runs, max(runs, total))
-    return RetentionResult(runs, profile_count, freed)
+
+    thinned: int = 0
+    reduced: int = 0
+    profiles_thinned: int = 0
+    profiles_deleted: int = 0
+    freed: int = 0
 
 
-def _count(database: Database, before: datetime) -> int:
+Progress = Callable[[int, int], None]
+"""Called with how many reports are done, and of how many."""
+
+
+class _Kept(NamedTuple):
+    """What remains of a report.
+
+    Attributes
+    ----------
+    levels
+        The metrics of which one sample remains.
+    """
+
+    number: int
+    document: bytes
+    levels: Collection[str]
+    freed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A way to make reports smaller, for those from before a time of which ``done`` is not set."""
+
+    before: datetime
+    done: InstrumentedAttribute[bool]
+    smaller: Callable[[Report], Report]
+    levels: Callable[[Report], Collection[str]] = lambda _: ()
+    since: datetime | None = None
+    """Only those from this time on."""
+
+    def kept(self, number: int, document: bytes) -> _Kept:
+        """Return what remains of a report."""
+        report = unpack(document)
+        text = self.smaller(report).model_dump_json(exclude_defaults=True).encode()
+        packed = zlib.compress(text, _COMPRESSION)
+        return _Kept(number, packed, self.levels(report), len(document) - len(packed))
+
+    @property
+    def conditions(self) -> tuple[ColumnElement[bool], ...]:
+        """What selects the reports."""
+        since = [] if self.since is None else [Run.started_at >= self.since]
+        return (Run.started_at < self.before, *since, self.done.is_(False))
+
+
+def retain(database: Database, rule: RetentionRule, progress: Progress = lambda _done, _total: None) -> RetentionResult:
+    """Do what a rule says, while the service goes on; what is interrupted goes on where it was."""
+    deleted, dropped = profiles.delete_old(database, rule.profiles, rule.subjects) if rule.profiles else (0, 0)
+    thinned, freed = profiles.thin(database, rule.thin, rule.subjects) if rule.thin else (0, 0)
+    result = RetentionResult(profiles_thinned=thinned, profiles_deleted=deleted, freed=dropped + freed)
+    names, steps = _subjects(database, rule), _steps(rule)
+    total = sum(_count(database, step, names.values()) for step in steps)
+    for step in steps:
+        for name, subject_id in names.items():
+            for done, freed in _shrink(database, step, name, subject_id):
+                result = _with(result, step, done, freed)
+                progress(result.thinned + result.reduced, max(total, result.thinned + result.reduced))
+    return result
+
+
+def estimate(database: Database, rule: RetentionRule) -> RetentionResult:
+    """Say what a rule would do. What reports would free is estimated from some of them, and changes nothing."""
+    thinned, deleted, freed = profiles.count_old(database, rule.thin, rule.profiles, rule.subjects)
+    result = RetentionResult(profiles_thinned=thinned, profiles_deleted=deleted, freed=freed)
+    numbers = _subjects(database, rule).values()
+    for step in _steps(rule):
+        count = _count(database, step, numbers)
+        with database.reading() as session:
+            every = Run.number % max(1, count // _EXAMPLES) == 0
+            rows = session.execute(_stored(step, numbers).where(every).limit(2 * _EXAMPLES)).all()
+            examples = [step.kept(number, document) for _, number, document in rows]
+            each = sum(one.freed for one in examples) + sum(_samples_of(session, examples).values())
+        result = _with(result, step, count, each * count // len(examples) if examples else 0)
+    return result
+
+
+def _steps(rule: RetentionRule) -> list[_Step]:
+    steps = []
+    if rule.reduce:
+        steps.append(_Step(rule.reduce, StoredReport.reduced, reduce_report, reduced_levels))
+    if rule.thin:
+        steps.append(_Step(rule.thin, StoredReport.thinned, thin_report, since=rule.reduce))
+    return steps
+
+
+def _with(result: RetentionResult, step: _Step, reports: int, freed: int) -> RetentionResult:
+    name = "reduced" if step.done is StoredReport.reduced else "thinned"
+    return replace(result, **{name: getattr(result, name) + reports}, freed=result.freed + freed)
+
+
+def _subjects(database: Database, rule: RetentionRule) -> dict[str, int]:
+    query = select(Subject.name, Subject.id).order_by(Subject.name)
+    with database.reading() as session:
+        return dict(session.execute(query.where(Subject.name.in_(rule.subjects)) if rule.subjects else query).all())
+
+
+def _stored(step: _Step, subjects: Collection[int]) -> Any:
+    return (
+        select(Run.started_at, Run.number, StoredReport.document)
+        .join(StoredReport, StoredReport.run_number == Run.number)
+        .where(Run.subject_id.in_(subjects), *step.conditions)
+        .order_by(Run.started_at, Run.number)
+    )
+
+
+def _count(database: Database, step: _Step, subjects: Collection[int]) -> int:
     query = select(func.count(StoredReport.run_number)).join(Run, StoredReport.run_number == Run.number)
     with database.reading() as session:
-        return session.scalar(query.where(*_unthinned(before))) or 0
+        return session.scalar(query.where(Run.subject_id.in_(subjects), *step.conditions)) or 0
 
 
-def _unthinned(before: datetime) -> tuple[ColumnElement[bool], ...]:
-    return Run.started_at < before, StoredReport.thinned.is_(False)
+def _shrink(database: Database, step: _Step, name: str, subject_id: int) -> Iterator[tuple[int, int]]:
+    """Yield, for each transaction, how many reports of a subject have become smaller, and the bytes freed."""
+    query, last = _stored(step, [subject_id]).limit(_REPORTS_PER_TRANSACTION), None
+    while True:
+        # The place of the last one is where to go on: those before it need not be passed again.
+        further = query if last is None else query.where(tuple_(Run.started_at, Run.number) > tuple_(*last))
+        with database.reading() as session:
+            rows = session.execute(further).all()
+        if not rows:
+            return
+        # Computed outside of the write lock: a report never changes, so nothing read here can be outdated.
+        kept = [step.kept(number, document) for _, number, document in rows]
+        last = rows[-1].started_at, rows[-1].number
+        with database.writing([name]) as session:
+            freed = _write(session, step, kept)
+        yield len(kept), freed + sum(one.freed for one in kept)
 
 
-def _next(database: Database, before: datetime) -> dict[int, bytes]:
-    query = (
-        select(StoredReport.run_number, StoredReport.document)
-        .join(Run, StoredReport.run_number == Run.number)
-        .where(*_unthinned(before))
-        .limit(_REPORTS_PER_TRANSACTION)
-    )
-    with database.reading() as session:
-        return dict(session.execute(query).all())
+def _samples_of(session: Session, kept: Collection[_Kept]) -> dict[tuple[int, int], int]:
+    """Return the bytes of the samples that go, by the series and the run of their points."""
+    levels = {one.number: one.levels for one in kept if one.levels}
+    if not levels:
+        return {}
+    query = by_run(Series.id, Run.number, Series.metric, func.length(Point.samples))
+    rows = session.execute(query.where(Run.number.in_(levels), Point.samples.is_not(None)))
+    return {(series_id, number): size for series_id, number, metric, size in rows if metric in levels[number]}
 
 
-def _thinned(document: bytes) -> bytes:
-    return thin_report(unpack(document)).model_dump_json(exclude_defaults=True).encode()
+def _write(session: Session, step: _Step, kept: Collection[_Kept]) -> int:
+    """Replace reports by what remains of them, and the samples of their points; return the bytes that those had."""
+    marks = {column.key: True for column in {StoredReport.thinned, step.done}}
+    change = update(StoredReport).where(StoredReport.run_number == bindparam("run")).values(document=bindparam("kept"))
+    documents = [{"run": one.number, "kept": one.document} for one in kept]
+    session.connection().execute(change.values(marks), documents)
+    samples = _samples_of(session, kept)
+    if samples:
+        of_point = (Point.series_id == bindparam("series")) & (Point.run_number == bindparam("run"))
+        places = [{"series": series_id, "run": number} for series_id, number in samples]
+        session.connection().execute(update(Point).where(of_point).values(n=1, samples=None), places)
+        _renew(session, {series_id for series_id, _ in samples})
+    return sum(samples.values())
 
 
-def _write(session: Session, documents: dict[int, bytes]) -> None:
-    change = (
-        update(StoredReport)
-        .where(StoredReport.run_number == bindparam("number"))
-        .values(document=bindparam("packed"), thinned=True)
-    )
-    session.connection().execute(
-        change, [{"number": number, "packed": document} for number, document in documents.items()]
-    )
+def _renew(session: Session, series_ids: Iterable[int]) -> None:
+    """Let caches of series be rebuilt. There is nothing to judge: what was judged still is."""
+    is_judged = Series.judged_version == Series.version
+    judged = case((is_judged, Series.version + 1), else_=Series.judged_version)
+    for chunk in bulk.chunks(sorted(series_ids), bulk.MOST_PARAMETERS):
+        renewed = update(Series).where(Series.id.in_(chunk)).values(version=Series.version + 1, judged_version=judged)
+        session.execute(renewed.execution_options(synchronize_session=False))

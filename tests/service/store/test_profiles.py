@@ -8,7 +8,7 @@ from runner.contract.profile import Frame, StackKind, Touch
 from runner.contract.report import Environment
 from service.store import profiles
 from service.store.engine.database import Database
-from service.store.maintenance.retain import retain
+from service.store.maintenance.retain import RetentionRule, retain
 from service.store.profiles import ProfileFilter
 from tests.service.profiles import MAIN, NOW, anatomy, profile, stacks
 
@@ -27,9 +27,9 @@ def test_retention_puts_light_stacks_together_and_keeps_every_sum(database: Data
     with database.writing() as session:
         profiles.store(session, prepared)
     later = NOW + timedelta(days=1)
-    assert retain(database, NOW).profiles == 0
-    assert retain(database, later).profiles == 1
-    assert retain(database, later).profiles == 0
+    assert retain(database, RetentionRule(thin=NOW)).profiles_thinned == 0
+    assert retain(database, RetentionRule(thin=later)).profiles_thinned == 1
+    assert retain(database, RetentionRule(thin=later)).profiles_thinned == 0
     with database.reading() as session:
         left = profiles.find(session, sent.profile_id)
     assert left is not None

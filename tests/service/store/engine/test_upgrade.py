@@ -41,8 +41,11 @@ def refusal(database: Database) -> str:
 
 @pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 def test_the_migrations_make_the_tables_that_the_code_uses(database: Database) -> None:
+    # PostgreSQL has no constraint for it, so that runs can be deleted.
+    left_out = set() if database.is_sqlite else {"fk_point_run_number"}
     with database.engine.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
+        compared = {"include_object": lambda _item, name, *_: name not in left_out}
+        assert compare_metadata(MigrationContext.configure(connection, opts=compared), Base.metadata) == []
 
 
 def test_upgrading_again_changes_nothing(empty: Database, file: Path) -> None:

@@ -1,4 +1,4 @@
-"""Backup, restore, retention and export, on every database, as an operator runs them."""
+"""Backup, restore and export, on every database, as an operator runs them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from pathlib import Path
 import pyperf
 import pytest
 
-from runner.contract import Environment, Report
+from runner.contract import Report
 from service.errors import ServiceError
 from service.store.engine.database import Database
 from service.store.maintenance.backup import backup, restore
-from service.store.maintenance.retain import retain
 from tests.service import reports
 from tests.service.apiclient import Api
 
@@ -101,23 +100,6 @@ def test_a_backup_of_a_newer_version_is_refused(database: Database, tmp_path: Pa
         copy.execute("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(ServiceError, match="newer version"):
         restore(database, tmp_path / "copy")
-
-
-@EVERY_DATABASE
-def test_retention_takes_words_and_leaves_numbers(api: Api, database: Database) -> None:
-    sent = [reports.report(number, level, level) for number, level in ((1, 100), (2, 100), (3, 200), (4, 200))]
-    api.send(*sent)
-    before = api.series(), api.drifts(), [api.get(f"/runs/{one.run_id}") for one in sent]
-    cutoff = sent[3].started_at
-    assert retain(database, cutoff).runs == 3
-    assert retain(database, cutoff).runs == 0
-    assert (api.series(), api.drifts()) == before[:2]
-    thinned, *_, whole = [Report.model_validate(api.get(f"/runs/{one.run_id}")) for one in sent]
-    assert thinned.samples[0].perf_output == ""
-    assert thinned.values("minor-faults") == (100, 100)
-    assert whole == sent[3]
-    assert api.send(sent[0]) == [200]
-    assert api.send(sent[0].model_copy(update={"environment": Environment(knobs={})})) == [409]
 
 
 @EVERY_DATABASE

@@ -1,0 +1,95 @@
+"""Deletes a subject with everything that was stored of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlalchemy import ColumnElement, ForeignKey, FromClause, Table, delete, func, select
+from sqlalchemy.orm import Session
+
+from service.store.engine import bulk
+from service.store.engine.database import Database
+from service.store.models import Base, Job, Point, Run, Series, StoredReport, Subject
+
+_SERIES_AT_ONCE = 200
+_RUNS_AT_ONCE = 2_000
+
+
+def stored(database: Database, name: str) -> Mapping[str, int]:
+    """Return how many rows of each table belong to a subject, and to nothing else; nothing where it is unknown."""
+    with database.reading() as session:
+        subject_id = _find(session, name)
+        if subject_id is None:
+            return {}
+        owned = _owned()
+        conditions: dict[str, tuple[FromClause, ColumnElement[bool]]] = {
+            table.name: (table, _of(table, owned, subject_id)) for table in owned
+        }
+        conditions["job"] = (Job.__table__, Job.subject == name)
+        return {
+            kind: session.scalar(select(func.count()).select_from(table).where(condition)) or 0
+            for kind, (table, condition) in conditions.items()
+        }
+
+
+def forget(database: Database, name: str, progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:
+    """Delete a subject. Hosts, cases and environments stay, for other subjects have them too.
+
+    The points and the reports are deleted in transactions of their own, so that other subjects' writers need not wait
+    for long. If it is interrupted, it goes on where it was.
+
+    Parameters
+    ----------
+    database
+        One that checks no references: SQLite would read all points for each run.
+    progress
+        Called with how many series and runs are done, and of how many.
+    """
+    with database.reading() as session:
+        subject_id = _find(session, name)
+        series = list(session.scalars(select(Series.id).where(Series.subject_id == subject_id)))
+        runs = list(session.scalars(select(Run.number).where(Run.subject_id == subject_id)))
+    if subject_id is None:
+        return
+    owned, done, total = _owned(), 0, len(series) + len(runs)
+    for model, column, numbers, size in (
+        (Point, Point.series_id, series, _SERIES_AT_ONCE),
+        (StoredReport, StoredReport.run_number, runs, _RUNS_AT_ONCE),
+    ):
+        for chunk in bulk.chunks(numbers, size):
+            with database.writing([name]) as session:
+                session.execute(delete(model).where(bulk.among(session, column, chunk)))
+            done += len(chunk)
+            progress(done, total)
+    with database.writing() as session:
+        for table in reversed(owned):
+            session.execute(delete(table).where(_of(table, owned, subject_id)))
+        session.execute(delete(Job).where(Job.subject == name))
+        session.execute(delete(Subject).where(Subject.id == subject_id))
+
+
+def _find(session: Session, name: str) -> int | None:
+    return session.scalar(select(Subject.id).where(Subject.name == name))
+
+
+def _owned() -> dict[Table, ForeignKey]:
+    """Return the tables of which each row belongs to one subject, with the column that leads to it.
+
+    What a table refers to comes before it.
+    """
+    owned: dict[Table, ForeignKey] = {}
+    for table in Base.metadata.sorted_tables:
+        keys = [key for column in table.columns for key in column.foreign_keys]
+        key = next((key for key in keys if key.column.table is Subject.__table__), None)
+        key = key or next((key for key in keys if key.column.table in owned), None)
+        if key is not None:
+            owned[table] = key
+    return owned
+
+
+def _of(table: Table, owned: Mapping[Table, ForeignKey], subject_id: int) -> ColumnElement[bool]:
+    """Return the condition that a row of a table belongs to a subject."""
+    key, parent = owned[table], owned[table].column.table
+    if parent is Subject.__table__:
+        return key.parent == subject_id
+    return key.parent.in_(select(key.column).where(_of(parent, owned, subject_id)))

@@ -1,0 +1,142 @@
+"""What is old gets smaller: its levels, drifts and events stay, and what was freed is what was told before."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.contract import Environment, Kind, Reading, Report, Sample, Status, metric
+from runner.contract.judging import Judging
+from service.pipeline.ingest_reports import prepare
+from service.rules.retention import reduce_report, thin_report
+from service.store import profiles
+from service.store.engine.database import Database
+from service.store.maintenance.retain import RetentionResult, RetentionRule, estimate, retain
+from tests.runner.sample_reports import profile
+from tests.service import reports
+from tests.service.apiclient import Api
+
+EVERY_DATABASE = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+
+
+@EVERY_DATABASE
+def test_retention_takes_words_and_leaves_numbers(api: Api, database: Database) -> None:
+    sent = [reports.report(number, level, level) for number, level in ((1, 100), (2, 100), (3, 200), (4, 200))]
+    api.send(*sent)
+    before = api.series(), api.drifts(), [api.get(f"/runs/{one.run_id}") for one in sent]
+    rule = RetentionRule(thin=sent[3].started_at)
+    assert retain(database, rule).thinned == 3
+    assert retain(database, rule).thinned == 0
+    assert (api.series(), api.drifts()) == before[:2]
+    thinned, *_, whole = [Report.model_validate(api.get(f"/runs/{one.run_id}")) for one in sent]
+    assert thinned.samples[0].perf_output == ""
+    assert thinned.values("minor-faults") == (100, 100)
+    assert whole == sent[3]
+    assert api.send(sent[0]) == [200]
+    assert api.send(sent[0].model_copy(update={"environment": Environment(knobs={})})) == [409]
+
+
+def timed(number: int, level: int) -> Report:
+    """Return a report with an exact count, one that varies, and times that differ by the sample."""
+    times = [
+        reports.sample(level, {"elapsed": 1 + 0.01 * place + number, "sys-time": 0.5, "major-faults": place % 2})
+        for place in range(5)
+    ]
+    return reports.report(number, samples=tuple(times))
+
+
+@EVERY_DATABASE
+def test_of_a_noisy_metric_of_an_old_run_its_level_remains(api: Api, database: Database) -> None:
+    sent = [timed(number, level) for number, level in ((1, 100), (2, 100), (3, 200), (4, 200))]
+    api.send(*sent, reports.report(1, 7, 9, subject="other", others={"elapsed": 3.0}))
+    names = {entry["metric"]: entry["id"] for entry in api.get("/series", subject="demo")["items"]}
+    before = {name: api.get(f"/series/{number}")["points"] for name, number in names.items()}
+    drifts = api.drifts()
+    rule = RetentionRule(thin=sent[3].started_at, reduce=sent[2].started_at, subjects=("demo",))
+    told, done = estimate(database, rule), retain(database, rule)
+    assert (done.reduced, done.thinned) == (2, 1)
+    assert told == done, "there are few reports, so all are examples"
+    assert retain(database, rule) == estimate(database, rule) == RetentionResult()
+    after = {name: api.get(f"/series/{number}")["points"] for name, number in names.items()}
+    assert api.drifts() == drifts
+    for name in names:
+        assert [point["value"] for point in after[name]] == [point["value"] for point in before[name]]
+        kept = [point["n"] for point in after[name]]
+        assert kept == ([1, 1, 5, 5] if name == "elapsed" else [5] * 4), name
+    assert [point["low"] for point in after["elapsed"]][:2] == [point["value"] for point in before["elapsed"]][:2]
+    reduced = Report.model_validate(api.get(f"/runs/{sent[0].run_id}"))
+    assert reduced.values("elapsed") == (2.02,)
+    assert reduced.values("major-faults") == (0, 1, 0, 1, 0)
+    assert api.send(*sent) == [200] * 4, "sent again, they are the same runs"
+    assert api.send(sent[0].model_copy(update={"environment": Environment(knobs={})})) == [409]
+    assert api.client.get(f"/runs/{sent[0].run_id}").status_code == 200
+    assert api.client.get(f"/compare?base={sent[0].run_id}&head={sent[1].run_id}").status_code == 200
+
+
+@EVERY_DATABASE
+def test_an_interrupted_retention_goes_on(api: Api, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service.store.maintenance.retain._REPORTS_PER_TRANSACTION", 2)
+    sent = [timed(number, 100) for number in range(1, 8)]
+    api.send(*sent)
+
+    def stop(done: int, total: int) -> None:
+        assert total == 7
+        if done == 4:
+            raise KeyboardInterrupt
+
+    rule = RetentionRule(reduce=sent[-1].started_at + timedelta(days=1))
+    with pytest.raises(KeyboardInterrupt):
+        retain(database, rule, stop)
+    assert retain(database, rule).reduced == 3
+
+
+NAMES = ("minor-faults", "page-faults", "elapsed", "throughput", "instructions", "max-rss")
+
+
+@given(
+    samples=st.lists(st.dictionaries(st.sampled_from(NAMES), st.integers(0, 9)), min_size=1, max_size=6),
+    judge=st.sets(st.sampled_from(NAMES)),
+)
+def test_a_reduced_report_has_the_levels_of_the_whole_one(samples: list[dict[str, int]], judge: set[str]) -> None:
+    made = tuple(
+        Sample(readings={name: Reading(value=value) for name, value in values.items()}, place=place)
+        for place, values in enumerate(samples)
+    )
+    whole = reports.report(1, samples=made, judging=Judging(judge=tuple(judge)))
+    reduced = reduce_report(whole)
+    before = {point.metric: point for point in prepare([whole])[0].points}
+    after = {point.metric: point for point in prepare([reduced])[0].points}
+    assert before.keys() == after.keys()
+    for name, point in after.items():
+        assert (point.value, point.status) == (before[name].value, before[name].status)
+        decides = metric(name).kind is Kind.COUNT and whole.judging.in_history(name)
+        assert point[3:] == (before[name][3:] if decides or before[name].samples is None else (1, None))
+    assert reduce_report(reduced) == reduced == reduce_report(thin_report(whole))
+
+
+def test_an_estimated_reading_stays_one() -> None:
+    scaled = [
+        Sample(readings={"instructions": Reading(status=Status.MULTIPLEXED, value=value, running_percent=40)})
+        for value in (10, 30)
+    ]
+    (left,) = reduce_report(reports.report(1, samples=tuple(scaled))).samples
+    assert left.readings["instructions"] == Reading(status=Status.MULTIPLEXED, value=20, running_percent=40)
+
+
+@EVERY_DATABASE
+def test_old_profiles_are_deleted(api: Api, database: Database) -> None:
+    prepared = [profiles.prepare(profile().model_copy(update={"subject": name})) for name in ("demo", "other")]
+    with database.writing() as session:
+        for one in prepared:
+            profiles.store(session, one)
+    later = datetime.now(UTC) + timedelta(days=1)
+    rule = RetentionRule(thin=later, profiles=later, subjects=("demo",))
+    told = estimate(database, rule)
+    assert (told.profiles_deleted, told.profiles_thinned) == (1, 0)
+    assert retain(database, rule) == told
+    with database.reading() as session:
+        assert [entry.subject for entry in profiles.page(session, profiles.ProfileFilter(), 9, 0).items] == ["other"]
+    assert retain(database, rule) == estimate(database, rule) == RetentionResult()
