@@ -5,6 +5,7 @@ It lasts ten milliseconds or more, longer than everything else at the start of a
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -14,6 +15,8 @@ _SWITCH = "sys/kernel/rcu_expedited"
 _NOTES = "run/faultwatch"
 _NOTE = f"{_NOTES}/rcu_expedited"
 """Holds the value to restore while the switch is on. Only root can write both, and a reboot resets both."""
+_LONGEST_WAIT = 0.1
+"""Seconds; others need the switch for a hundredth of that."""
 
 
 @contextmanager
@@ -21,8 +24,8 @@ def expedited(tree: Tree) -> Iterator[None]:
     """Expedite grace periods for a moment in which nothing is measured. If that is not allowed, nothing changes.
 
     Expediting interrupts all processors, so it must not stay switched on. Concurrent users wait for each other, so that
-    none of them restores a value that another one has set. If the runner is killed meanwhile, a note keeps the value
-    for :func:`restore_grace_period`.
+    none of them restores a value that another one has set; but not for long, because whoever has the switch may be
+    stopped. If the runner is killed meanwhile, a note keeps the value for :func:`restore_grace_period`.
     """
     switch = _locked(tree)
     if switch is None:
@@ -56,13 +59,20 @@ def restore_grace_period(tree: Tree) -> None:
 
 
 def _locked(tree: Tree) -> int | None:
-    """Open and lock the switch; None if this user may not change it."""
+    """Open and lock the switch; None if this user may not change it, or if another process keeps it."""
     try:
         switch = os.open(tree.path(_SWITCH), os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return None
-    fcntl.flock(switch, fcntl.LOCK_EX)
-    return switch
+    deadline = time.monotonic() + _LONGEST_WAIT
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(switch, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return switch
+        if time.monotonic() > deadline:
+            os.close(switch)
+            return None
+        time.sleep(0.001)
 
 
 def _note(before: bytes, tree: Tree) -> bool:

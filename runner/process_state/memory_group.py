@@ -4,7 +4,7 @@ import mmap
 import os
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from runner.process_state.grace_period import expedited
@@ -43,8 +43,14 @@ class MemoryGroup:
         """The limit in bytes, rounded to whole pages as in the kernel, or ``none``."""
         return "none" if self._limit is None else str(self._limit)
 
-    def admit(self, pid: int) -> None:
+    def admit(self, pid: int, *, at_once: bool = True) -> None:
         """Move a process into the group, if there is one; its existing memory stays with its old group.
+
+        Parameters
+        ----------
+        at_once
+            Have the kernel hurry, see :mod:`runner.process_state.grace_period`. Not for who may be stopped meanwhile,
+            as what builds ahead: the kernel would go on hurrying.
 
         Raises
         ------
@@ -53,7 +59,7 @@ class MemoryGroup:
         """
         folders = [folder for folder in (self.folder, self._counted) if folder is not None]
         if folders:
-            with expedited(self._tree):
+            with expedited(self._tree) if at_once else nullcontext():
                 for folder in folders:
                     (folder / "cgroup.procs").write_text(str(pid), encoding="ascii")
 

@@ -152,6 +152,19 @@ def test_what_it_cannot_execute_is_told(box: Sandbox, home: Path) -> None:
     assert "could not be executed in the sandbox" in done.problem
 
 
+def test_a_build_can_be_stopped_at_any_moment(box: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped with the kernel's hurry switched on, it would keep others from it, and disturb what is measured."""
+
+    def hurry(_: object) -> None:
+        raise AssertionError("a build hurries the kernel")
+
+    monkeypatch.setattr("runner.process_state.memory_group.expedited", hurry)
+    tree = home / "tree"
+    tree.mkdir()
+    done = execute_confined(["true"], sandbox=box, tree=tree, environment=BASE_VARIABLES, timeout=20)
+    assert done.problem == ""
+
+
 def test_a_missing_bubblewrap_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     module._check.cache_clear()
     monkeypatch.setattr("shutil.which", lambda _: None)

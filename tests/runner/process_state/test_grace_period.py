@@ -1,5 +1,7 @@
 """The kernel hurries while a process is moved, and only then."""
 
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -50,6 +52,25 @@ def test_two_at_once_do_not_put_back_what_the_other_has_set(switch: Path, tmp_pa
         assert not seen, "the second waits"
     other.join()
     assert seen == ["1\n"]
+    assert switch.read_text() == "0\n"
+
+
+def test_nobody_waits_for_a_process_that_is_stopped_with_the_switch(switch: Path, tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from runner.system.tree import Tree\n"
+        "from runner.process_state.grace_period import expedited\n"
+        "with expedited(Tree(Path(sys.argv[1]))): os.kill(os.getpid(), 19)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT) as stopped:
+        os.waitpid(stopped.pid, os.WUNTRACED)
+        used: list[str] = []
+        for wait in (use, restore_grace_period):
+            thread = threading.Thread(target=lambda: used.append(wait.__name__) or wait(Tree(tmp_path)), daemon=True)  # noqa: B023
+            thread.start()
+            thread.join(20)
+            assert not thread.is_alive(), used
+        assert switch.read_text().startswith("1"), "the stopped one restores it"
+        stopped.send_signal(signal.SIGCONT)
     assert switch.read_text() == "0\n"
 
 
