@@ -149,6 +149,8 @@ def _described(result: RetentionResult, *, dry_run: bool) -> str:
     if result.profiles_deleted:
         parts.append(f"{result.profiles_deleted:,} profiles deleted")
     parts.append(f"{'about ' if dry_run else ''}{result.freed:,} bytes freed")
+    if result.returned:
+        parts.append(f"{result.returned:,} bytes returned to the file system")
     return ("this would be done: " if dry_run else "") + ", ".join(parts)
 
 

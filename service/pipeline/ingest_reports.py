@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from runner.contract import Reading, Report, Status
 from service.rules.series.run_level import run_level
 from service.store import new_runs, shared_rows
-from service.store.engine import bulk
+from service.store.engine import bulk, parts
 from service.store.engine.database import Database
 from service.store.fast_parse import PlainReport
 from service.store.models import Run, StoredReport
@@ -46,6 +46,7 @@ def ingest(database: Database, reports: Iterable[Report | PlainReport]) -> Inges
     created: set[UUID] = set()
     conflicting: list[UUID] = []
     with database.ingesting():
+        parts.ensure_room(database)
         for part in split(prepare(reports)):
             subjects = {prepared.report.subject for prepared in part}
             result = database.write(subjects, partial(store, prepared=part))

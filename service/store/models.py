@@ -238,7 +238,7 @@ class RunCount(Base):
 
 
 class StoredReport(Base):
-    """The whole report of a run, in its own table so that lists need not read past it."""
+    """The whole report of a run, in its own table so that lists need not read past it. In parts, as points are."""
 
     __tablename__ = "report"
     run_number: Mapped[int] = mapped_column(ForeignKey("run.number"), primary_key=True, autoincrement=False)
@@ -284,14 +284,13 @@ class Series(Base):
 
 
 class Point(Base):
-    """One metric of one run."""
+    """One metric of one run. PostgreSQL stores it in parts: see :mod:`service.store.engine.parts`."""
 
     __tablename__ = "point"
     # Stored in the order of the primary key, so that a series lies together on disk.
     __table_args__ = ({"sqlite_with_rowid": False},)
     series_id: Mapped[int] = mapped_column(ForeignKey("series.id"), primary_key=True)
     run_number: Mapped[int] = mapped_column(ForeignKey("run.number"), primary_key=True)
-    """PostgreSQL has no constraint for it: without an index, each deleted run would read all points."""
     status: Mapped[Status]
     value: Mapped[Number | None]
     n: Mapped[int]

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from sqlalchemy import ColumnElement, ForeignKey, FromClause, Table, delete, func, select
 from sqlalchemy.orm import Session
 
-from service.store.engine import bulk
+from service.store.engine import bulk, parts
 from service.store.engine.database import Database
+from service.store.maintenance.retain import alone
 from service.store.models import Base, Job, Point, Run, Series, StoredReport, Subject
 
 _SERIES_AT_ONCE = 200
@@ -35,7 +36,7 @@ def stored(database: Database, name: str) -> Mapping[str, int]:
 def forget(database: Database, name: str, progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:
     """Delete a subject. Hosts, cases and environments stay, for other subjects have them too.
 
-    The points and the reports are deleted in transactions of their own, so that other subjects' writers need not wait
+    Points, reports and runs are deleted in transactions of their own, so that other subjects' writers need not wait
     for long. If it is interrupted, it goes on where it was.
 
     Parameters
@@ -44,17 +45,28 @@ def forget(database: Database, name: str, progress: Callable[[int, int], None] =
         One that checks no references: SQLite would read all points for each run.
     progress
         Called with how many series and runs are done, and of how many.
+
+    Raises
+    ------
+    ServiceError
+        Another process retains or deletes.
     """
+    with alone(database):
+        _forget(database, name, progress)
+
+
+def _forget(database: Database, name: str, progress: Callable[[int, int], None]) -> None:
     with database.reading() as session:
         subject_id = _find(session, name)
         series = list(session.scalars(select(Series.id).where(Series.subject_id == subject_id)))
         runs = list(session.scalars(select(Run.number).where(Run.subject_id == subject_id)))
     if subject_id is None:
         return
-    owned, done, total = _owned(), 0, len(series) + len(runs)
+    owned, done, total = _owned(), 0, len(series) + 2 * len(runs)
     for model, column, numbers, size in (
         (Point, Point.series_id, series, _SERIES_AT_ONCE),
         (StoredReport, StoredReport.run_number, runs, _RUNS_AT_ONCE),
+        (Run, Run.number, runs, _RUNS_AT_ONCE),
     ):
         for chunk in bulk.chunks(numbers, size):
             with database.writing([name]) as session:
@@ -66,6 +78,8 @@ def forget(database: Database, name: str, progress: Callable[[int, int], None] =
             session.execute(delete(table).where(_of(table, owned, subject_id)))
         session.execute(delete(Job).where(Job.subject == name))
         session.execute(delete(Subject).where(Subject.id == subject_id))
+    for _ in parts.rewrite(database, {parts.first_of(number) for number in runs}):
+        pass
 
 
 def _find(session: Session, name: str) -> int | None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from sqlalchemy import URL, func, inspect, select, text
 
 from service.errors import ServiceError
+from service.store.engine import parts
 from service.store.engine.database import Database
 from service.store.models import Run
 
@@ -45,26 +48,59 @@ def restore(database: Database, file: Path, replace: bool) -> None:
         remedy = "Repeat it with --replace to lose them."
         raise ServiceError("The database has runs", f"{database.name} has {runs:,}", remedy)
     database.close()
-    options = ("--clean", "--if-exists", "--single-transaction", "--no-owner", "--no-privileges", "--exit-on-error")
-    _call(database.url, "pg_restore", *options, f"--dbname={database.url.database}", str(file))
+    _replace(database.url, file)
+
+
+def _replace(url: URL, file: Path) -> None:
+    """Execute what `pg_restore` would, in one transaction.
+
+    By psql, because `pg_restore --clean` cannot drop the parts of a divided table: it begins with their keys.
+    """
+    script = [_find("pg_restore"), "--clean", "--if-exists", "--no-owner", "--no-privileges", "--file=-", str(file)]
+    psql = [_find("psql"), "--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", "--file=-"]
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(script, stdout=subprocess.PIPE, stderr=said) as making,
+        subprocess.Popen(
+            psql, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said, env=_environment(url)
+        ) as running,
+    ):
+        assert making.stdout is not None
+        assert running.stdin is not None
+        with suppress(BrokenPipeError):
+            running.stdin.write(f"DROP TABLE IF EXISTS {', '.join(parts.TABLES)} CASCADE;\n".encode())
+            shutil.copyfileobj(making.stdout, running.stdin)
+            if making.wait():
+                running.kill()  # At the end of its input, it would commit what it has.
+            running.stdin.close()
+        making.stdout.close()
+        if running.wait() or making.wait():
+            said.seek(0)
+            raise _failure("pg_restore", said.read().decode(errors="replace"))
 
 
 def _call(url: URL, program: str, *arguments: str, connect: bool = True) -> None:
-    environment = dict(os.environ)
-    if connect:
-        # Not on the command line, where every user of this host could read the password.
-        connection = {
-            "PGHOST": url.host or str(url.query.get("host", "")),
-            "PGPORT": str(url.port or ""),
-            "PGUSER": url.username or "",
-            "PGPASSWORD": str(url.password or ""),
-            "PGDATABASE": url.database or "",
-        }
-        environment |= {name: value for name, value in connection.items() if value}
+    environment = _environment(url) if connect else dict(os.environ)
     done = subprocess.run([_find(program), *arguments], env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        reason = (done.stderr.strip().splitlines() or ["no message"])[0]
-        raise ServiceError(f"{program} failed", reason, "Resolve this, then try again.")
+        raise _failure(program, done.stderr)
+
+
+def _environment(url: URL) -> dict[str, str]:
+    # Not on the command line, where every user of this host could read the password.
+    connection = {
+        "PGHOST": url.host or str(url.query.get("host", "")),
+        "PGPORT": str(url.port or ""),
+        "PGUSER": url.username or "",
+        "PGPASSWORD": str(url.password or ""),
+        "PGDATABASE": url.database or "",
+    }
+    return {**os.environ, **{name: value for name, value in connection.items() if value}}
+
+
+def _failure(program: str, said: str) -> ServiceError:
+    reason = (said.strip().splitlines() or ["no message"])[0]
+    return ServiceError(f"{program} failed", reason, "Resolve this, then try again.")
 
 
 def _find(program: str) -> str:

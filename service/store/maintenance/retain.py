@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -12,9 +13,10 @@ from sqlalchemy import ColumnElement, bindparam, case, func, select, tuple_, upd
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from runner.contract import Report
+from service.errors import ServiceError
 from service.rules.retention import reduce_report, reduced_levels, thin_report
 from service.store import profiles
-from service.store.engine import bulk
+from service.store.engine import bulk, parts
 from service.store.engine.database import Database
 from service.store.models import Point, Run, Series, StoredReport, Subject
 from service.store.points import by_run
@@ -61,6 +63,8 @@ class RetentionResult:
         Profiles.
     freed
         Bytes by which reports, points and profiles shrink. Not their overhead in the database.
+    returned
+        Bytes that the file system has back. None on SQLite, which uses them again.
     """
 
     thinned: int = 0
@@ -68,6 +72,7 @@ class RetentionResult:
     profiles_thinned: int = 0
     profiles_deleted: int = 0
     freed: int = 0
+    returned: int = 0
 
 
 Progress = Callable[[int, int], None]
@@ -115,18 +120,48 @@ class _Step:
 
 
 def retain(database: Database, rule: RetentionRule, progress: Progress = lambda _done, _total: None) -> RetentionResult:
-    """Do what a rule says, while the service goes on; what is interrupted goes on where it was."""
+    """Do what a rule says, while the service goes on; what is interrupted goes on where it was.
+
+    Raises
+    ------
+    ServiceError
+        Another process retains or deletes.
+    """
+    with alone(database):
+        return _retain(database, rule, progress)
+
+
+@contextmanager
+def alone(database: Database) -> Iterator[None]:
+    """Change what old runs have left, in one process at a time.
+
+    Raises
+    ------
+    ServiceError
+        Another process does.
+    """
+    with database.exclusively("retention") as is_alone:
+        if not is_alone:
+            raise ServiceError(
+                "Old runs are being changed already", database.name, "Wait until that command has ended."
+            )
+        yield
+
+
+def _retain(database: Database, rule: RetentionRule, progress: Progress) -> RetentionResult:
     deleted, dropped = profiles.delete_old(database, rule.profiles, rule.subjects) if rule.profiles else (0, 0)
     thinned, freed = profiles.thin(database, rule.thin, rule.subjects) if rule.thin else (0, 0)
     result = RetentionResult(profiles_thinned=thinned, profiles_deleted=deleted, freed=dropped + freed)
     names, steps = _subjects(database, rule), _steps(rule)
     total = sum(_count(database, step, names.values()) for step in steps)
+    changed: set[int] = set()
     for step in steps:
         for name, subject_id in names.items():
-            for done, freed in _shrink(database, step, name, subject_id):
-                result = _with(result, step, done, freed)
+            for numbers, freed in _shrink(database, step, name, subject_id):
+                result = _with(result, step, len(numbers), freed)
+                changed |= {parts.first_of(number) for number in numbers}
                 progress(result.thinned + result.reduced, max(total, result.thinned + result.reduced))
-    return result
+    return replace(result, returned=sum(parts.rewrite(database, changed)))
 
 
 def estimate(database: Database, rule: RetentionRule) -> RetentionResult:
@@ -180,8 +215,8 @@ def _count(database: Database, step: _Step, subjects: Collection[int]) -> int:
         return session.scalar(query.where(Run.subject_id.in_(subjects), *step.conditions)) or 0
 
 
-def _shrink(database: Database, step: _Step, name: str, subject_id: int) -> Iterator[tuple[int, int]]:
-    """Yield, for each transaction, how many reports of a subject have become smaller, and the bytes freed."""
+def _shrink(database: Database, step: _Step, name: str, subject_id: int) -> Iterator[tuple[list[int], int]]:
+    """Yield, for each transaction, the runs of a subject whose reports have become smaller, and the bytes freed."""
     query, last = _stored(step, [subject_id]).limit(_REPORTS_PER_TRANSACTION), None
     while True:
         # The place of the last one is where to go on: those before it need not be passed again.
@@ -195,7 +230,7 @@ def _shrink(database: Database, step: _Step, name: str, subject_id: int) -> Iter
         last = rows[-1].started_at, rows[-1].number
         with database.writing([name]) as session:
             freed = _write(session, step, kept)
-        yield len(kept), freed + sum(one.freed for one in kept)
+        yield [one.number for one in kept], freed + sum(one.freed for one in kept)
 
 
 def _samples_of(session: Session, kept: Collection[_Kept]) -> dict[tuple[int, int], int]:
