@@ -9,6 +9,8 @@
   same hosts, cases and environments; then one service takes as many. None deadlocks, nothing is lost or doubled.
 - ``kills``: two services, their workers and PostgreSQL are killed at random moments while runs are sent. What was
   acknowledged is there once.
+- ``retention``: nine tenths of ten million samples are reduced to levels while runs arrive and pages are opened. No
+  request takes a second, the disk has the space back, and no drift is gone.
 """
 
 from __future__ import annotations
@@ -22,18 +24,23 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
-from bench import scale_kill
+from bench import scale_kill, scale_retention
 from bench.report import finish, progress
 from bench.scale_data import METRICS, Scale
 from bench.store_service import Service, cpu_seconds, get, post
 from tests.service import postgres
 
-PARTS = ("judging", "writers", "kills")
+PARTS = ("judging", "writers", "kills", "retention")
 MOST_SECONDS = 180.0
 SUBJECTS = 4
+LONGEST_REQUEST = 1.0
+"""Seconds, while old runs are reduced."""
+MOST_LEFT = 0.75
+"""Of what the old parts took: levels, exact counts and their reports stay."""
 LEAST_GAIN = 1.8
 """Where each service has a processor, and so have the database's sessions."""
 _BATCH = 1000
@@ -65,6 +72,8 @@ def main() -> None:
         figures["writers"] = _writers(60 if asked.quick else 600, misses)
     if "kills" in parts:
         figures["kills"] = _kills(30 if asked.quick else 300, misses)
+    if "retention" in parts:
+        figures["retention"] = _retention(100 if asked.quick else 1000, misses)
     finish("scale", misses, figures)
 
 
@@ -163,6 +172,20 @@ def _kills(kills: int, misses: list[str]) -> dict[str, object]:
     figures = scale_kill.kill_often(kills)
     print(f"kills        {figures}")
     misses += [f"{name}: {figures[name]}" for name in ("lost or doubled", "incomplete", "miscounted") if figures[name]]
+    return figures
+
+
+def _retention(commits: int, misses: list[str]) -> dict[str, Any]:
+    figures = scale_retention.retention(commits)
+    print(f"retention    {figures}")
+    slowest = figures["slowest requests"]
+    misses += [f"{what} took {seconds} s" for what, seconds in slowest.items() if seconds > LONGEST_REQUEST]
+    if figures["drifts missing"]:
+        misses.append(f"{figures['drifts missing']} drifts are gone")
+    if figures["MB of the old parts after"] > figures["MB of the old parts before"] * MOST_LEFT:
+        misses.append(
+            f"the old parts take {figures['MB of the old parts after']} MB, and took {figures['MB of the old parts before']}"
+        )
     return figures
 
 

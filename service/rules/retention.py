@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from runner.contract import Kind, Reading, Report, metric
 from runner.contract.judging import Judging
 from runner.contract.profile import Frame, Profile, Stack, StackProfile
@@ -23,11 +25,8 @@ def thin_report(report: Report) -> Report:
     return report.model_copy(update={"samples": samples, "build": build, "failure": failure})
 
 
-def reduced_levels(report: Report) -> dict[str, Reading]:
-    """Return the reading that remains of each metric of which a reduced report has one: its level.
-
-    Metrics whose samples decide drifts are not among them, nor those whose samples are all equal.
-    """
+def _levels(report: Report) -> dict[str, Reading]:
+    """Return the reading that remains of each metric of which one remains."""
     levels = {}
     for name in dict.fromkeys(name for sample in report.samples for name in sample.readings):
         readings = [sample.readings[name] for sample in report.samples if name in sample.readings]
@@ -43,12 +42,13 @@ def _decides(name: str, judging: Judging) -> bool:
     return metric(name).kind is Kind.COUNT and judging.in_history(name)
 
 
-def reduce_report(report: Report) -> Report:
-    """Return a thinned report with one sample, its level, of each metric of :func:`reduced_levels`.
+def reduce_report(report: Report) -> tuple[Report, Collection[str]]:
+    """Return a thinned report with one sample, its level, of each of some metrics; and those metrics.
 
-    The points that are made of it have the same levels, and the same drifts are detected in them.
+    Metrics whose samples decide drifts keep all of them, and those whose samples are all equal. The points that are
+    made of it have the same levels, and the same drifts are detected in them.
     """
-    thinned, levels = thin_report(report), reduced_levels(report)
+    thinned, levels = thin_report(report), _levels(report)
     samples = []
     for number, sample in enumerate(thinned.samples):
         own = {name: reading for name, reading in sample.readings.items() if name not in levels}
@@ -56,7 +56,7 @@ def reduce_report(report: Report) -> Report:
             own |= levels
         if own:
             samples.append(sample.model_copy(update={"readings": own}))
-    return thinned.model_copy(update={"samples": tuple(samples)})
+    return thinned.model_copy(update={"samples": tuple(samples)}), levels.keys()
 
 
 def thin_profile(profile: Profile) -> Profile:

@@ -11,7 +11,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
-from sqlalchemy import Table, Text, select, type_coerce
+from sqlalchemy import Text, select, type_coerce
 from sqlalchemy.orm import Session
 
 from runner import contract
@@ -118,9 +118,9 @@ def add(session: Session, new: Sequence[PreparedReport]) -> None:
     if not new:
         return
     runs = _resolve(session, new)
-    bulk.insert(session, _table(Run), _RUN_COLUMNS, [_run_row(run) for run in runs])
+    bulk.insert(session, bulk.table_of(Run), _RUN_COLUMNS, [_run_row(run) for run in runs])
     documents = [(run.number, run.prepared.document, False) for run in runs]
-    bulk.insert(session, _table(StoredReport), ("run_number", "document", "thinned"), documents)
+    bulk.insert(session, bulk.table_of(StoredReport), ("run_number", "document", "thinned"), documents)
     _count_runs(session, runs)
     series = _get_or_create_series(session, runs)
     for run in runs:
@@ -135,8 +135,10 @@ def add(session: Session, new: Sequence[PreparedReport]) -> None:
     updates = (update for of_group in series.values() for update in of_group.values() if update.points)
     changed = sorted(updates, key=attrgetter("id"))
     points = chain.from_iterable(update.points for update in changed)
-    bulk.insert(session, _table(Point), _POINT_COLUMNS, points, encoded=_POINT_COLUMNS)
-    bulk.update(session, _table(Series), _SERIES_COLUMNS, [update.row for update in changed], encoded=("latest",))
+    bulk.insert(session, bulk.table_of(Point), _POINT_COLUMNS, points, encoded=_POINT_COLUMNS)
+    bulk.update(
+        session, bulk.table_of(Series), _SERIES_COLUMNS, [update.row for update in changed], encoded=("latest",)
+    )
 
 
 def _resolve(session: Session, new: Sequence[PreparedReport]) -> list[_NewRun]:
@@ -181,7 +183,7 @@ def _count_runs(session: Session, runs: Iterable[_NewRun]) -> None:
     """Add the runs to the counts by subject, host, case, outcome and quarantine."""
     counts = Counter((*run.group, run.prepared.report.outcome, bool(run.prepared.report.quarantine)) for run in runs)
     rows = [dict(zip(_COUNT_KEY, key, strict=True)) | {"runs": count} for key, count in counts.items()]
-    bulk.insert_or_add(session, _table(RunCount), rows, "runs", _COUNT_KEY)
+    bulk.insert_or_add(session, bulk.table_of(RunCount), rows, "runs", _COUNT_KEY)
 
 
 _ByMetric = dict[str, _SeriesUpdate]
@@ -202,7 +204,7 @@ def _get_or_create_series(session: Session, runs: Iterable[_NewRun]) -> dict[_Se
     ]
     if not new:
         return series
-    bulk.insert_missing(session, _table(Series), new)
+    bulk.insert_missing(session, bulk.table_of(Series), new)
     return _find_series(session, metrics_of)
 
 
@@ -226,9 +228,3 @@ def _find_series(session: Session, groups: Iterable[_SeriesGroup]) -> dict[_Seri
             for row in rows:
                 by_case[row.case_id][row.metric] = _SeriesUpdate(*row[2:])
     return series
-
-
-def _table(model: type[Run | RunCount | StoredReport | Series | Point]) -> Table:
-    table = model.__table__
-    assert isinstance(table, Table)
-    return table

@@ -39,4 +39,4 @@ def same_report(sent: bytes, stored: bytes, *, thinned: bool = False, reduced: b
     if sent == stored:
         return True
     whole = unpack(sent)
-    return (reduce_report(whole) if reduced else thin_report(whole) if thinned else whole) == unpack(stored)
+    return (reduce_report(whole)[0] if reduced else thin_report(whole) if thinned else whole) == unpack(stored)

@@ -13,7 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from service.store.models import Run
+from service.store.models import Base, Run
 
 Item = TypeVar("Item")
 Values = Sequence[Any]
@@ -21,6 +21,13 @@ Values = Sequence[Any]
 
 MOST_PARAMETERS = 5_000
 """Parameters of one statement: every supported database accepts as many."""
+
+
+def table_of(model: type[Base]) -> Table:
+    """Return the table of a model."""
+    table = model.__table__
+    assert isinstance(table, Table)
+    return table
 
 
 def insert(
@@ -60,19 +67,26 @@ def _copy(connection: Connection, statement: str, rows: Iterable[Values]) -> Non
 
 
 def update(
-    session: Session, table: Table, columns: Sequence[str], rows: Iterable[Values], encoded: Collection[str] = ()
+    session: Session,
+    table: Table,
+    columns: Sequence[str],
+    rows: Iterable[Values],
+    *,
+    encoded: Collection[str] = (),
+    key: Sequence[str] = ("id",),
 ) -> None:
-    """Update columns of rows; each row has its id first, then a value for every column."""
+    """Update columns of rows; each row has the values of its key first, then a value for every column."""
     connection = session.connection()
-    converted = _converted(connection.dialect, table, ("id", *columns), rows, encoded)
+    names = (*key, *columns)
+    converted = list(_converted(connection.dialect, table, names, rows, encoded))
     if connection.dialect.name == "postgresql":
-        assignments = ", ".join(f"{name} = %s" for name in columns)
-        changes = [(*row[1:], row[0]) for row in converted]
-        if changes:
-            connection.exec_driver_sql(f'UPDATE "{table.name}" SET {assignments} WHERE id = %s', changes)  # noqa: S608
+        if converted:  # One statement: planning takes longer than changing a row, above all of a divided table.
+            statement = _update_from_arrays(connection.dialect, table, tuple(key), tuple(columns))
+            connection.exec_driver_sql(statement, tuple(map(list, zip(*converted, strict=True))))
         return
-    for chunk in chunks(converted, MOST_PARAMETERS // (len(columns) + 1)):
-        connection.exec_driver_sql(_update_sql(table.name, tuple(columns), len(chunk)), tuple(chain(*chunk)))
+    for chunk in chunks(converted, MOST_PARAMETERS // len(names)):
+        statement = _update_sql(table.name, tuple(key), tuple(columns), len(chunk))
+        connection.exec_driver_sql(statement, tuple(chain(*chunk)))
 
 
 def insert_missing(session: Session, table: Table, rows: Sequence[dict[str, Any]]) -> None:
@@ -132,13 +146,29 @@ def _insert_sql(table: str, names: str, columns: int, rows: int) -> str:
 
 
 @lru_cache(maxsize=64)
-def _update_sql(table: str, columns: tuple[str, ...], rows: int) -> str:
-    row = f"({', '.join('?' * (len(columns) + 1))})"
-    assignments = ", ".join(f"{name} = new.{name}" for name in columns)
+def _update_sql(table: str, key: tuple[str, ...], columns: tuple[str, ...], rows: int) -> str:
+    row = f"({', '.join('?' * (len(key) + len(columns)))})"
     return (
-        f"WITH new (id, {', '.join(columns)}) AS (VALUES {', '.join([row] * rows)}) "  # noqa: S608 - not user input
-        f'UPDATE "{table}" SET {assignments} FROM new WHERE "{table}".id = new.id'
+        f"WITH new ({', '.join((*key, *columns))}) AS (VALUES {', '.join([row] * rows)}) "  # noqa: S608 - no user input
+        f'UPDATE "{table}" SET {_assignments(columns)} FROM new WHERE {_match(table, key)}'
     )
+
+
+def _update_from_arrays(dialect: Dialect, table: Table, key: tuple[str, ...], columns: tuple[str, ...]) -> str:
+    names = (*key, *columns)
+    arrays = ", ".join(f"CAST(%s AS {table.c[name].type.compile(dialect)}[])" for name in names)
+    return (
+        f'UPDATE "{table.name}" SET {_assignments(columns)} '  # noqa: S608 - not user input
+        f"FROM unnest({arrays}) AS new ({', '.join(names)}) WHERE {_match(table.name, key)}"
+    )
+
+
+def _assignments(columns: Iterable[str]) -> str:
+    return ", ".join(f"{name} = new.{name}" for name in columns)
+
+
+def _match(table: str, key: Iterable[str]) -> str:
+    return " AND ".join(f'"{table}".{name} = new.{name}' for name in key)
 
 
 def _converted(

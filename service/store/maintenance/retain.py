@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, bindparam, case, func, select, tuple_, update
+from sqlalchemy import ColumnElement, case, func, select, tuple_, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from runner.contract import Report
 from service.errors import ServiceError
-from service.rules.retention import reduce_report, reduced_levels, thin_report
+from service.rules.retention import reduce_report, thin_report
 from service.store import profiles
 from service.store.engine import bulk, parts
 from service.store.engine.database import Database
@@ -100,17 +100,16 @@ class _Step:
 
     before: datetime
     done: InstrumentedAttribute[bool]
-    smaller: Callable[[Report], Report]
-    levels: Callable[[Report], Collection[str]] = lambda _: ()
+    smaller: Callable[[Report], tuple[Report, Collection[str]]]
+    """Returns what remains of a report, and the metrics of which one sample remains."""
     since: datetime | None = None
     """Only those from this time on."""
 
     def kept(self, number: int, document: bytes) -> _Kept:
         """Return what remains of a report."""
-        report = unpack(document)
-        text = self.smaller(report).model_dump_json(exclude_defaults=True).encode()
-        packed = zlib.compress(text, _COMPRESSION)
-        return _Kept(number, packed, self.levels(report), len(document) - len(packed))
+        report, levels = self.smaller(unpack(document))
+        packed = zlib.compress(report.model_dump_json(exclude_defaults=True).encode(), _COMPRESSION)
+        return _Kept(number, packed, levels, len(document) - len(packed))
 
     @property
     def conditions(self) -> tuple[ColumnElement[bool], ...]:
@@ -183,10 +182,14 @@ def estimate(database: Database, rule: RetentionRule) -> RetentionResult:
 def _steps(rule: RetentionRule) -> list[_Step]:
     steps = []
     if rule.reduce:
-        steps.append(_Step(rule.reduce, StoredReport.reduced, reduce_report, reduced_levels))
+        steps.append(_Step(rule.reduce, StoredReport.reduced, reduce_report))
     if rule.thin:
-        steps.append(_Step(rule.thin, StoredReport.thinned, thin_report, since=rule.reduce))
+        steps.append(_Step(rule.thin, StoredReport.thinned, _thinned, since=rule.reduce))
     return steps
+
+
+def _thinned(report: Report) -> tuple[Report, Collection[str]]:
+    return thin_report(report), ()
 
 
 def _with(result: RetentionResult, step: _Step, reports: int, freed: int) -> RetentionResult:
@@ -245,16 +248,13 @@ def _samples_of(session: Session, kept: Collection[_Kept]) -> dict[tuple[int, in
 
 def _write(session: Session, step: _Step, kept: Collection[_Kept]) -> int:
     """Replace reports by what remains of them, and the samples of their points; return the bytes that those had."""
-    marks = {column.key: True for column in {StoredReport.thinned, step.done}}
-    change = update(StoredReport).where(StoredReport.run_number == bindparam("run")).values(document=bindparam("kept"))
-    documents = [{"run": one.number, "kept": one.document} for one in kept]
-    session.connection().execute(change.values(marks), documents)
+    marks = ["document", "thinned", *(["reduced"] if step.done is StoredReport.reduced else [])]
+    documents = [(one.number, one.document, *[True] * (len(marks) - 1)) for one in kept]
+    bulk.update(session, bulk.table_of(StoredReport), marks, documents, key=["run_number"])
     samples = _samples_of(session, kept)
-    if samples:
-        of_point = (Point.series_id == bindparam("series")) & (Point.run_number == bindparam("run"))
-        places = [{"series": series_id, "run": number} for series_id, number in samples]
-        session.connection().execute(update(Point).where(of_point).values(n=1, samples=None), places)
-        _renew(session, {series_id for series_id, _ in samples})
+    left = [(*place, 1, None) for place in samples]
+    bulk.update(session, bulk.table_of(Point), ["n", "samples"], left, key=["series_id", "run_number"])
+    _renew(session, {series_id for series_id, _ in samples})
     return sum(samples.values())
 
 

@@ -106,7 +106,7 @@ def test_a_reduced_report_has_the_levels_of_the_whole_one(samples: list[dict[str
         for place, values in enumerate(samples)
     )
     whole = reports.report(1, samples=made, judging=Judging(judge=tuple(judge)))
-    reduced = reduce_report(whole)
+    reduced, levels = reduce_report(whole)
     before = {point.metric: point for point in prepare([whole])[0].points}
     after = {point.metric: point for point in prepare([reduced])[0].points}
     assert before.keys() == after.keys()
@@ -114,7 +114,9 @@ def test_a_reduced_report_has_the_levels_of_the_whole_one(samples: list[dict[str
         assert (point.value, point.status) == (before[name].value, before[name].status)
         decides = metric(name).kind is Kind.COUNT and whole.judging.in_history(name)
         assert point[3:] == (before[name][3:] if decides or before[name].samples is None else (1, None))
-    assert reduce_report(reduced) == reduced == reduce_report(thin_report(whole))
+        assert (name in levels) == (point[3:] != before[name][3:])
+    assert reduce_report(reduced) == (reduced, {}.keys())
+    assert reduce_report(thin_report(whole))[0] == reduced
 
 
 def test_an_estimated_reading_stays_one() -> None:
@@ -122,7 +124,7 @@ def test_an_estimated_reading_stays_one() -> None:
         Sample(readings={"instructions": Reading(status=Status.MULTIPLEXED, value=value, running_percent=40)})
         for value in (10, 30)
     ]
-    (left,) = reduce_report(reports.report(1, samples=tuple(scaled))).samples
+    (left,) = reduce_report(reports.report(1, samples=tuple(scaled)))[0].samples
     assert left.readings["instructions"] == Reading(status=Status.MULTIPLEXED, value=20, running_percent=40)
 
 

@@ -1,0 +1,151 @@
+"""Retention of nine tenths of a store while runs arrive and pages are opened: who waits, and what the disk has back."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from datetime import datetime, timedelta
+from http.client import HTTPConnection
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import psycopg
+
+from bench.report import progress, steps
+from bench.store_data import START, SUBJECT, Size, batches
+from bench.store_service import Service, get, post
+from service.store.engine.database import Database
+from service.store.engine.parts import RUNS, TABLES
+from service.store.maintenance.retain import RetentionRule, retain
+from tests.service import postgres
+
+CASES = 100
+TENTHS = 10
+_BATCH = 100
+_PAGES = ("/", "/matrix", "/runs", f"/api/v1/drifts?subject={SUBJECT}&limit=50", "/api/v1/series?limit=50", "/series/1")
+
+
+def retention(commits: int) -> dict[str, Any]:
+    """Store so many commits, the tenths of them in parts of their own, and reduce all but the last tenth.
+
+    Returns
+    -------
+    dict
+        The figures: samples, seconds, bytes before and after, and the slowest request of each kind, in seconds.
+    """
+    with ExitStack() as stack:
+        server = stack.enter_context(postgres.running())
+        url = server.url(server.create())
+        service = Service(Path(stack.enter_context(TemporaryDirectory(prefix="faultwatch-bench-"))), url=url)
+        stack.callback(service.stop)
+        size = Size(CASES, commits)
+        stored, last = _store(service, url, size)
+        began = time.monotonic()
+        with closing(psycopg.connect(url, autocommit=True)) as connection:
+            connection.execute("VACUUM ANALYZE")
+            before = _bytes(connection)
+            drifts = _number(connection, "SELECT count(*) FROM drift")
+            with _traffic(service, commits) as slowest:
+                command = [sys.executable, "-m", "bench.scale_retention", url, last.isoformat()]
+                done = subprocess.run(command, capture_output=True, text=True, check=True)
+            seconds = time.monotonic() - began
+            after = _bytes(connection)
+            missing = drifts - _number(connection, "SELECT count(*) FROM drift")
+    return {
+        "samples": size.samples,
+        "seconds to store": round(stored),
+        "seconds to reduce": round(seconds),
+        "MB of the old parts before": before >> 20,
+        "MB of the old parts after": after >> 20,
+        "drifts missing": missing,
+        "said": done.stdout.strip(),
+        "slowest requests": {what: round(most, 2) for what, most in slowest.items()},
+    }
+
+
+def _store(service: Service, url: str, size: Size) -> tuple[float, datetime]:
+    """Store everything; return the seconds, and when the last tenth begins."""
+    began, tenth = time.monotonic(), size.commits // TENTHS
+    with closing(service.connect()) as connection, closing(psycopg.connect(url, autocommit=True)) as database:
+        for number in steps(range(TENTHS), "tenths stored"):
+            database.execute(f"SELECT setval('run_number_seq', {number * RUNS + 1}, false)")
+            for runs, body in batches(Size(size.cases, tenth), 1000, number * tenth):
+                assert runs
+                post(connection, "/api/v1/runs", body)
+        while left := _number(database, "SELECT count(*) FROM series WHERE judged AND version <> judged_version"):
+            progress(f"{left:,} series wait to be judged")
+            time.sleep(0.2)
+    return time.monotonic() - began, START + timedelta(days=400, seconds=60 * (size.commits - tenth))
+
+
+class _traffic:  # noqa: N801 - used as a context
+    """Sends runs and opens pages, one after the other each, until it ends; knows the slowest of each."""
+
+    def __init__(self, service: Service, commits: int) -> None:
+        self._over = threading.Event()
+        self._slowest = {"store runs": 0.0} | dict.fromkeys(_PAGES, 0.0)
+        self._failed: list[BaseException] = []
+        new = batches(Size(CASES, 10_000), _BATCH, commits)
+        tasks: list[Callable[[HTTPConnection], None]] = [
+            lambda connection: self._timed("store runs", lambda: post(connection, "/api/v1/runs", next(new)[1])),
+            self._open,
+        ]
+        self._threads = [threading.Thread(target=self._repeat, args=(service, task)) for task in tasks]
+
+    def __enter__(self) -> dict[str, float]:
+        for thread in self._threads:
+            thread.start()
+        return self._slowest
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+        if self._failed:
+            raise self._failed[0]
+
+    def _repeat(self, service: Service, task: Callable[[HTTPConnection], None]) -> None:
+        try:
+            with closing(service.connect()) as connection:
+                while not self._over.is_set():
+                    task(connection)
+                    time.sleep(0.1)
+        except BaseException as error:
+            self._failed.append(error)
+
+    def _open(self, connection: HTTPConnection) -> None:
+        for page in _PAGES:
+            self._timed(page, lambda page=page: get(connection, page))
+
+    def _timed(self, what: str, do: Callable[[], object]) -> None:
+        began = time.monotonic()
+        do()
+        self._slowest[what] = max(self._slowest[what], time.monotonic() - began)
+
+
+def _bytes(connection: psycopg.Connection[tuple[int]]) -> int:
+    """Return what the parts take that are to be reduced."""
+    old = [f"{table}_p{tenth}" for table in TABLES for tenth in range(TENTHS - 1)]
+    return sum(_number(connection, f"SELECT pg_total_relation_size('{part}')") for part in old)
+
+
+def _number(connection: psycopg.Connection[tuple[int]], question: str) -> int:
+    found = connection.execute(question.encode()).fetchone()
+    assert found is not None
+    return int(found[0] or 0)
+
+
+def main() -> None:
+    """Reduce what is stored at an address from before a time."""
+    database = Database(sys.argv[1])
+    print(retain(database, RetentionRule(reduce=datetime.fromisoformat(sys.argv[2]))))
+    database.close()
+
+
+if __name__ == "__main__":
+    main()
