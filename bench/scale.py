@@ -178,14 +178,13 @@ def _kills(kills: int, misses: list[str]) -> dict[str, object]:
 def _retention(commits: int, misses: list[str]) -> dict[str, Any]:
     figures = scale_retention.retention(commits)
     print(f"retention    {figures}")
-    slowest = figures["slowest requests"]
+    slowest, missing = figures["slowest requests"], figures["drifts missing"]
+    before, after = (figures[f"MB of the old parts {when}"] for when in ("before", "after"))
     misses += [f"{what} took {seconds} s" for what, seconds in slowest.items() if seconds > LONGEST_REQUEST]
-    if figures["drifts missing"]:
-        misses.append(f"{figures['drifts missing']} drifts are gone")
-    if figures["MB of the old parts after"] > figures["MB of the old parts before"] * MOST_LEFT:
-        misses.append(
-            f"the old parts take {figures['MB of the old parts after']} MB, and took {figures['MB of the old parts before']}"
-        )
+    if missing:
+        misses.append(f"{missing} drifts are gone")
+    if after > before * MOST_LEFT:
+        misses.append(f"the old parts take {after} MB, and took {before}")
     return figures
 
 
