@@ -1,4 +1,4 @@
-"""kill -9 of service machines, of their workers and of PostgreSQL, while runs are sent: each is there once."""
+"""kill -9 of service machines, their workers and PostgreSQL, while runs are sent: each is there, and is told, once."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from http.client import HTTPException
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import psycopg
 
-from bench.report import steps
+from bench.report import progress, steps
 from bench.scale_data import METRICS, Scale
 from bench.store_service import Service, children, post
 from tests.service import postgres
@@ -25,6 +26,45 @@ MACHINES = 2
 _CASES = 5
 _LONGEST_SECONDS = 1.0
 _PATIENCE = 120.0
+_STEP_EVERY = 10
+"""Commits after which all cases take a step, up or down: an event to send."""
+_DELIVERED_WITHIN = 420.0
+"""Seconds. A message whose sender was killed belongs to it for five minutes."""
+_ADDRESS = "BENCH_WEBHOOK"
+_CHANNEL = f"""
+url = "http://127.0.0.1:9"
+[[channel]]
+name = "relay"
+kind = "webhook"
+url_variable = "{_ADDRESS}"
+"""
+
+
+class _Receiver:
+    """A webhook that knows how often it was sent each message."""
+
+    def __init__(self) -> None:
+        self.received: Counter[str] = Counter()
+        received = self.received
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                received[self.headers["Idempotency-Key"]] += 1
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self._server.server_port}/"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def stop(self) -> None:
+        """Receive nothing any more."""
+        self._server.shutdown()
+        self._server.server_close()
 
 
 class _Machine:
@@ -38,23 +78,30 @@ class _Machine:
         self._ended = threading.Event()
         self.start()
         self._sender = threading.Thread(target=self._send)
+
+    def begin(self) -> None:
+        """Begin to send."""
         self._sender.start()
 
     def start(self) -> None:
         """Start the service."""
         self.service = Service(self._home, url=self._url, workers=2)
 
-    def stop(self) -> None:
-        """Send what is under way until it is acknowledged, and end."""
+    def finish(self) -> None:
+        """Send what is under way until it is acknowledged, and no more."""
         self._ended.set()
         self._sender.join(_PATIENCE)
         assert not self._sender.is_alive(), "a batch is not acknowledged"
+
+    def stop(self) -> None:
+        """End the service."""
         self.service.stop()
 
     def _send(self) -> None:
         commit = 0
         while not self._ended.is_set():
-            (body,) = self.data.batches(commit, _CASES)
+            is_up = commit // _STEP_EVERY % 2 == 1
+            (body,) = self.data.batches(commit, _CASES, moved=1 if is_up else 0)
             while not self._is_taken(body):
                 time.sleep(0.05)
             self.acknowledged += _CASES
@@ -80,16 +127,29 @@ def kill_often(kills: int) -> dict[str, object]:
         server = stack.enter_context(postgres.running())
         name = server.create()
         homes = [Path(stack.enter_context(TemporaryDirectory(prefix="faultwatch-bench-"))) for _ in range(MACHINES)]
+        receiver = _Receiver()
+        stack.callback(receiver.stop)
+        os.environ[_ADDRESS] = receiver.address
+        for home in homes:
+            (home / "notifications.toml").write_text(_CHANNEL)
         machines = [_Machine(number, home, server.url(name)) for number, home in enumerate(homes)]
         killed: Counter[str] = Counter()
         try:
+            # A channel sends no events from before it was known.
+            _wait(server.url(name), "SELECT (SELECT count(*) FROM channel) = 0")
+            for machine in machines:
+                machine.begin()
             for _ in steps(range(kills), "kills"):
                 time.sleep(chance.uniform(0, _LONGEST_SECONDS))
                 victim = chance.choice(["machine", "worker", "database"])
                 killed[victim] += 1
                 _ATTACKS[victim](server, chance.choice(machines))
+            for machine in machines:
+                machine.finish()
+            sent = _await_deliveries(server.url(name), receiver.received)
         finally:
             for machine in machines:
+                machine.finish()
                 machine.stop()
         expected = sum(machine.acknowledged for machine in machines)
         with psycopg.connect(server.url(name)) as connection:
@@ -100,6 +160,7 @@ def kill_often(kills: int) -> dict[str, object]:
         "acknowledged": expected,
         "lost or doubled": found.pop("runs") - expected,
         **found,
+        **sent,
         "not acknowledged at once": dict(refused),
     }
 
@@ -128,18 +189,52 @@ _ATTACKS: dict[str, Callable[[postgres.Server, _Machine], None]] = {
 }
 
 
-def _look(connection: psycopg.Connection) -> dict[str, int]:
-    def number(query: str) -> int:
-        row = connection.execute(query.encode()).fetchone()
-        assert row is not None
-        return int(row[0])
+def _await_deliveries(url: str, received: Counter[str]) -> dict[str, int]:
+    """Wait until nothing is to be judged or sent; return what became of the messages."""
+    waiting = (
+        "SELECT (SELECT count(*) FROM series WHERE judged AND version <> judged_version)"
+        " + (SELECT count(*) FROM subject WHERE drifts_version <> events_version)"
+        " + (SELECT count(*) FROM delivery WHERE sent_at IS NULL)"
+        " + (SELECT count(*) FROM event WHERE found AND confirmed AND merged_into IS NULL AND state = 'new'"
+        "    AND id NOT IN (SELECT event_id FROM delivery WHERE occasion = 'new'))"
+    )
+    left = _wait(url, waiting)
+    with psycopg.connect(url, autocommit=True) as connection:
+        rows = connection.execute("SELECT DISTINCT message_id FROM delivery WHERE sent_at IS NOT NULL").fetchall()
+        told = {str(key) for (key,) in rows}
+        return {
+            "messages": len(told),
+            "events never sent": left,
+            "messages never received": len(told - received.keys()),
+            "messages of no event": len(received.keys() - told),
+            "messages sent again with the same key": sum(received.values()) - len(received),
+        }
 
+
+def _wait(url: str, question: str) -> int:
+    """Wait until the answer is 0, but not for ever; return it."""
+    deadline = time.monotonic() + _DELIVERED_WITHIN
+    with psycopg.connect(url, autocommit=True) as connection:
+        while (left := _number(connection, question)) and time.monotonic() < deadline:
+            progress(f"{left:,} series, events and messages wait")
+            time.sleep(1)
+    return left
+
+
+def _number(connection: psycopg.Connection, query: str) -> int:
+    row = connection.execute(query.encode()).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _look(connection: psycopg.Connection) -> dict[str, int]:
     points = "(SELECT count(*) FROM point WHERE series_id = series.id)"
     return {
-        "runs": number("SELECT count(*) FROM run"),
-        "incomplete": number(
-            f"SELECT count(*) FROM run WHERE {len(METRICS)} <> (SELECT count(*) FROM point WHERE run_number = number)"
+        "runs": _number(connection, "SELECT count(*) FROM run"),
+        "incomplete": _number(
+            connection,
+            f"SELECT count(*) FROM run WHERE {len(METRICS)} <> (SELECT count(*) FROM point WHERE run_number = number)",
         )
-        + number("SELECT count(*) FROM run WHERE number NOT IN (SELECT run_number FROM report)"),
-        "miscounted": number(f"SELECT count(*) FROM series WHERE n_points <> {points}"),
+        + _number(connection, "SELECT count(*) FROM run WHERE number NOT IN (SELECT run_number FROM report)"),
+        "miscounted": _number(connection, f"SELECT count(*) FROM series WHERE n_points <> {points}"),
     }
