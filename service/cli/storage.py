@@ -62,27 +62,29 @@ def restore(file: Path, replace: bool) -> None:
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(["csv", "jsonl", "reports", "pyperf"]),
+    type=click.Choice(["csv", "jsonl", "reports", "parquet", "pyperf"]),
     default="csv",
     show_default=True,
-    help="csv, jsonl: one flat row a sample. reports: whole reports. pyperf: a folder with one suite file a run.",
+    help="csv, jsonl: one flat row a sample. reports: whole reports. parquet: a folder with the rows of csv, to which "
+    "only new runs are added. pyperf: a folder with one suite file a run.",
 )
 @click.option("--subject", metavar="NAME", help="Only the runs of this subject.")
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The file to write; for pyperf, a folder.  [default: standard output]",
+    help="The file to write; for parquet and pyperf, a folder.  [default: standard output]",
 )
 def export(kind: str, subject: str | None, output: Path | None) -> None:
     """Export everything that was measured."""
     from service.store.engine.database import Database
 
     database = Database(Config.from_environment().database_url)
-    if kind == "pyperf":
+    if kind in {"parquet", "pyperf"}:
         if output is None:
-            raise ServiceError("Suite files need a folder", "--format pyperf", "Name one with --output.")
-        click.echo(f"{_write_suites(database, subject, output):,} suite files are in {output}")
+            raise ServiceError("This format needs a folder", f"--format {kind}", "Name one with --output.")
+        write = _write_columns if kind == "parquet" else _write_suites
+        click.echo(write(database, subject, output))
     elif output is None:
         _write_lines(database, kind, subject, sys.stdout)
     else:
@@ -214,7 +216,15 @@ def _write_lines(database: Database, kind: str, subject: str | None, stream: Tex
                 shown(number, total)
 
 
-def _write_suites(database: Database, subject: str | None, folder: Path) -> int:
+def _write_columns(database: Database, subject: str | None, folder: Path) -> str:
+    from service.store.maintenance import columns
+
+    with progress("exporting runs") as shown:
+        added = columns.export(database, folder, subject, shown)
+    return f"{added.runs:,} runs with {added.rows:,} rows were added to {folder}"
+
+
+def _write_suites(database: Database, subject: str | None, folder: Path) -> str:
     from service.store.maintenance import export as exports
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -225,4 +235,4 @@ def _write_suites(database: Database, subject: str | None, folder: Path) -> int:
             (folder / f"{run_id}.json").write_text(text, encoding="utf-8")
             count += 1
             shown(count, total)
-    return count
+    return f"{count:,} suite files are in {folder}"

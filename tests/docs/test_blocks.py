@@ -23,7 +23,7 @@ from service.config.notifications import NotificationSettings
 from tests.docs.blocks import BLOCKS, ROOT, Block, blocks_of
 from tests.setup.test_docs import targets
 
-LANGUAGES = {"json", "python", "sh", "text", "toml", "yaml"}
+LANGUAGES = {"json", "python", "sh", "sql", "text", "toml", "yaml"}
 LEAST: dict[str, dict[str, Any]] = {
     "workload": {"workload": {"name": "w"}, "run": {"command": "./w"}},
     "matrix": {"workloads": [{"path": "w"}]},

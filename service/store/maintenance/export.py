@@ -12,30 +12,37 @@ from sqlalchemy.orm import Session
 from runner.contract import Report, metric, to_suite
 from runner.contract.taken_over import TAKEN_OVER
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
-from service.store.points import decode_samples, joined
+from service.store.points import by_run, decode_samples, joined
 from service.store.stored_reports import unpack
 from service.text.sample_rows import SampleRow, as_csv, as_json_lines
 
 _ROWS_PER_FETCH = 1000
 
 
-def samples(session: Session, subject: str | None = None) -> Iterator[SampleRow]:
-    """Return every sample of every point, series by series, in the order in which the runs arrived."""
-    query = (
-        joined(
-            *(Run.id, Subject.name, Revision.commit, Revision.position, Revision.committed_at, Host.name),
-            *(Environment.hash, Case.workload, Case.name, Case.definition, Series.metric, Point.status),
-            *(Run.quarantine, Run.started_at, Point.value, Point.n, Point.samples),
-        )
-        .join(Series, Point.series_id == Series.id)
-        .join(Series.subject)
-        .join(Series.host)
-        .join(Series.case)
-        .order_by(Point.series_id, Point.run_number)
-        .execution_options(yield_per=_ROWS_PER_FETCH)
-    )
+_COLUMNS = (
+    *(Run.id, Subject.name, Revision.commit, Revision.position, Revision.committed_at, Host.name),
+    *(Environment.hash, Case.workload, Case.name, Case.definition, Series.metric, Point.status),
+    *(Run.quarantine, Run.started_at, Point.value, Point.n, Point.samples),
+)
+
+
+def samples(session: Session, subject: str | None = None, runs: tuple[int, int] | None = None) -> Iterator[SampleRow]:
+    """Return every sample of every point, series by series, in the order in which the runs arrived.
+
+    Parameters
+    ----------
+    runs
+        The numbers of the runs: above the first, up to the second; None for all.
+    """
+    if runs is None:
+        query = joined(*_COLUMNS).join(Series, Point.series_id == Series.id)
+    else:
+        query = by_run(*_COLUMNS).join(Run.revision).join(Run.environment)
+        query = query.where(Run.number > runs[0], Run.number <= runs[1])
     if subject is not None:
         query = query.where(Subject.name == subject)
+    query = query.join(Series.subject).join(Series.host).join(Series.case).order_by(Point.series_id, Point.run_number)
+    query = query.execution_options(yield_per=_ROWS_PER_FETCH)
     for run_id, *columns, name, status, quarantine, started_at, value, n, packed in session.execute(query):
         values = decode_samples(value, n, packed)
         head = (str(run_id), *columns, name, metric(name).unit, status.value, quarantine is not None, started_at)

@@ -1,0 +1,129 @@
+"""Exports samples as Parquet files for analyses of years, each time only the runs that have arrived since."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sqlalchemy import func, select
+
+from service.errors import ServiceError
+from service.store.engine.database import Database
+from service.store.maintenance.export import samples
+from service.store.models import Run
+from service.text.sample_rows import COLUMNS, SampleRow
+
+RUNS_AT_ONCE = 2_000
+"""Runs whose rows are held in memory, and whose rows of a month are a file."""
+_STATE = "exported.json"
+_MOST_WHOLE = 2**64
+_TIMES = ("committed_at", "started_at")
+_TYPES: dict[str, Any] = {
+    **dict.fromkeys(_TIMES, "datetime64[us]"),
+    **dict.fromkeys(("quarantined", "taken_over"), bool),
+    **dict.fromkeys(("position", "sample"), np.int64),
+    **dict.fromkeys(("value", "level"), float),
+    "whole": np.uint64,
+}
+"""Types of the columns that are no text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportResult:
+    """What was added to a folder."""
+
+    runs: int
+    rows: int
+
+
+def export(
+    database: Database,
+    folder: Path,
+    subject: str | None = None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> ExportResult:
+    """Add the runs to a folder that it does not have yet, as ``subject=NAME/month=YYYY-MM/runs-FIRST-0.parquet``.
+
+    The columns are those of :class:`service.text.sample_rows.SampleRow`, but for the subject, which the path has; and
+    ``whole``, the value of a count, which is exact beyond 2^53 too. Times are in UTC. A file appears when it is
+    complete; an export that was interrupted goes on.
+
+    Raises
+    ------
+    ServiceError
+        DuckDB is not installed, or the folder was made from another database or for another subject.
+    """
+    duckdb = _duckdb()
+    folder.mkdir(parents=True, exist_ok=True)
+    state = folder / _STATE
+    done: dict[str, Any] = {"runs": 0, "subject": subject}
+    if state.exists():
+        done = json.loads(state.read_text(encoding="utf-8"))
+    newest = _newest(database)
+    if done["subject"] != subject or done["runs"] > newest:
+        raise ServiceError("The folder has another export", str(folder), "Name an empty one with --output.")
+    first, runs, rows = done["runs"], 0, 0
+    for start in range(first, newest, RUNS_AT_ONCE):
+        end = min(start + RUNS_AT_ONCE, newest)
+        with database.reading() as session:
+            held = list(samples(session, subject, (start, end)))
+        if held:
+            with duckdb.connect() as connection:
+                connection.execute("SET threads = 1")  # The service has the others.
+                _write(connection, held, folder, f"runs-{start + 1:010}-{{i}}")
+        runs, rows = runs + len({row.run_id for row in held}), rows + len(held)
+        part = state.with_suffix(".part")
+        part.write_text(json.dumps({"runs": end, "subject": subject}), encoding="utf-8")
+        part.replace(state)
+        progress(end - first, newest - first)
+    return ExportResult(runs, rows)
+
+
+def _duckdb() -> Any:
+    try:
+        import duckdb  # noqa: PLC0415 - an extra
+    except ImportError:
+        remedy = "pip install 'faultwatch[parquet]'"
+        raise ServiceError("Parquet needs DuckDB", "it is not installed", remedy) from None
+    return duckdb
+
+
+def _newest(database: Database) -> int:
+    """Return the number of the newest run before which no run can appear any more: no writer is under way."""
+    with database.writing() as session:
+        newest: int | None = session.scalar(select(func.max(Run.number)))
+    return newest or 0
+
+
+def _write(connection: Any, rows: Sequence[SampleRow], folder: Path, name: str) -> None:
+    """Write rows into files of their subjects and months, which take their places when all of them are complete."""
+    connection.register("held", _arrays(rows))
+    place = str(folder).replace("'", "''")
+    connection.execute(
+        f"COPY (SELECT *, strftime(started_at, '%Y-%m') AS month FROM held) TO '{place}' (FORMAT parquet, "  # noqa: S608
+        f"COMPRESSION zstd, PARTITION_BY (subject, month), OVERWRITE_OR_IGNORE, FILENAME_PATTERN '{name}', "
+        "FILE_EXTENSION 'part')"
+    )
+    for part in sorted(folder.glob(f"*/*/{name.replace('{i}', '*')}.part")):
+        part.replace(part.with_suffix(".parquet"))
+
+
+def _arrays(rows: Sequence[SampleRow]) -> dict[str, Any]:
+    """Return the columns as arrays; what has no value is masked."""
+    columns: dict[str, Sequence[Any]] = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
+    for name in _TIMES:
+        columns[name] = [moment.astimezone(UTC).replace(tzinfo=None) for moment in columns[name]]
+    columns["whole"] = [one if type(one) is int and 0 <= one < _MOST_WHOLE else None for one in columns["value"]]
+    return {name: _array(values, _TYPES.get(name, object)) for name, values in columns.items()}
+
+
+def _array(values: Sequence[Any], kind: Any) -> Any:
+    if kind is object:
+        return np.array(values, object)
+    filled = [0 if value is None else value for value in values]
+    return np.ma.masked_array(np.array(filled, kind), [value is None for value in values])
