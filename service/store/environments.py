@@ -8,11 +8,9 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from service.schemas.directory import EnvironmentEntry
-from service.store.models import Environment, Host, Run
+from service.store.models import Environment, EnvironmentCount, Host, Run
 
 _LISTED = 200
-_NEWEST_RUNS = 200
-"""Newest runs of an environment from which its hosts are read."""
 
 
 def listed(session: Session, host: str | None = None) -> list[EnvironmentEntry]:
@@ -20,8 +18,8 @@ def listed(session: Session, host: str | None = None) -> list[EnvironmentEntry]:
     query = select(Environment)
     if host is not None:
         host_id = select(Host.id).where(Host.name == host).scalar_subquery()
-        on_host = select(Run.id).where(Run.environment_id == Environment.id, Run.host_id == host_id)
-        query = query.where(on_host.exists())
+        on_host = select(EnvironmentCount.environment_id).where(EnvironmentCount.host_id == host_id)
+        query = query.where(Environment.id.in_(on_host))
     rows = session.scalars(query.order_by(Environment.id.desc()).limit(_LISTED)).all()
     entries = [entry for row in rows if (entry := _entry(session, row)) is not None]
     return sorted(entries, key=lambda entry: entry.last_seen, reverse=True)
@@ -61,12 +59,18 @@ def _entry(session: Session, row: Environment) -> EnvironmentEntry | None:
     )
     if first is None or last is None:
         return None
-    newest = select(Run.host_id).where(in_environment).order_by(Run.started_at.desc()).limit(_NEWEST_RUNS).subquery()
-    hosts = select(Host.name).where(Host.id.in_(select(newest.c.host_id))).order_by(Host.name)
+    counts = (
+        select(Host.name, func.sum(EnvironmentCount.runs))
+        .join(EnvironmentCount, EnvironmentCount.host_id == Host.id)
+        .where(EnvironmentCount.environment_id == row.id)
+        .group_by(Host.name)
+        .order_by(Host.name)
+    )
+    by_host = dict(session.execute(counts).all())
     return EnvironmentEntry(
         hash=row.hash,
-        hosts=list(session.scalars(hosts)),
-        runs=session.scalar(select(func.count()).select_from(Run).where(in_environment)) or 0,
+        hosts=list(by_host),
+        runs=sum(by_host.values()),
         first_seen=first,
         last_seen=last,
         knobs=row.knobs,

@@ -237,6 +237,18 @@ class RunCount(Base):
     runs: Mapped[int]
 
 
+class EnvironmentCount(Base):
+    """The number of runs by environment, host and subject, so that pages of environments need not count the runs."""
+
+    __tablename__ = "environment_count"
+    __table_args__ = (UniqueConstraint("environment_id", "host_id", "subject_id"),)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    environment_id: Mapped[int] = mapped_column(ForeignKey("environment.id"))
+    host_id: Mapped[int] = mapped_column(ForeignKey("host.id"), index=True)
+    subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"))
+    runs: Mapped[int]
+
+
 class StoredReport(Base):
     """The whole report of a run, in its own table so that lists need not read past it. In parts, as points are."""
 

@@ -19,7 +19,7 @@ from runner.contract.judging import Judging
 from service.rules.same_bytes import program_bytes
 from service.store import revisions, shared_rows
 from service.store.engine import bulk
-from service.store.models import Point, Revision, Run, RunCount, Series, StoredReport
+from service.store.models import EnvironmentCount, Point, Revision, Run, RunCount, Series, StoredReport
 
 _CASES_PER_QUERY = 500
 _RUN_COLUMNS = (
@@ -27,6 +27,7 @@ _RUN_COLUMNS = (
     *("failure_stage", "failure_message", "quarantine", "session", "started_at", "finished_at"),
     *("own_bytes", "system_bytes", "doubt_least", "doubt_most", "failure_temporary"),
 )
+_ENVIRONMENT_KEY = ("environment_id", "host_id", "subject_id")
 _COUNT_KEY = ("subject_id", "host_id", "case_id", "outcome", "quarantined")
 _POINT_COLUMNS = ("series_id", "run_number", "status", "value", "n", "samples")
 _SERIES_COLUMNS = ("version", "n_points", "latest", "latest_revision_id", "latest_at", "judged", "budget")
@@ -179,11 +180,13 @@ def _run_row(run: _NewRun) -> tuple[object, ...]:
     )
 
 
-def _count_runs(session: Session, runs: Iterable[_NewRun]) -> None:
-    """Add the runs to the counts by subject, host, case, outcome and quarantine."""
-    counts = Counter((*run.group, run.prepared.report.outcome, bool(run.prepared.report.quarantine)) for run in runs)
-    rows = [dict(zip(_COUNT_KEY, key, strict=True)) | {"runs": count} for key, count in counts.items()]
-    bulk.insert_or_add(session, bulk.table_of(RunCount), rows, "runs", _COUNT_KEY)
+def _count_runs(session: Session, runs: Sequence[_NewRun]) -> None:
+    """Add the runs to the counts by subject, host, case, outcome and quarantine, and to those of environments."""
+    kinds = Counter((*run.group, run.prepared.report.outcome, bool(run.prepared.report.quarantine)) for run in runs)
+    places = Counter((run.environment_id, run.group.host_id, run.group.subject_id) for run in runs)
+    for model, key, counts in ((RunCount, _COUNT_KEY, kinds), (EnvironmentCount, _ENVIRONMENT_KEY, places)):
+        rows = [dict(zip(key, values, strict=True)) | {"runs": count} for values, count in counts.items()]
+        bulk.insert_or_add(session, bulk.table_of(model), rows, "runs", key)
 
 
 _ByMetric = dict[str, _SeriesUpdate]
