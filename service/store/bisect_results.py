@@ -15,8 +15,9 @@ from runner.contract.search import Found, NothingToFind, Search
 from service.rules.events.narrowing import BisectResult
 from service.rules.jobs.automatic_acts import SERVICE
 from service.rules.jobs.drifts_to_bisect import OrderedBisect
-from service.store import event_drifts, jobs
-from service.store.models import Event, Job, Subject
+from service.schemas.history import Drift
+from service.store import event_drifts, jobs, shared_rows
+from service.store.models import Case, DriftRow, Event, Host, Job, Series, Subject
 
 _KIND = "bisect"
 
@@ -27,6 +28,32 @@ def result(job: JobView | Job) -> Search | None:
         return None if job.result is None else Search.model_validate(job.result)
     except ValidationError:  # it comes from a runner of another version
         return None
+
+
+def explained_drift(session: Session, job: Job) -> str | None:
+    """Return the id of the drift whose commits a bisect has searched though nobody ordered it for that drift.
+
+    As one of the command line: it has the ends of the drift, and its case, host and metric. None if there is none.
+    """
+    search = result(job) if job.kind == _KIND else None
+    if search is None or search.asked is None:
+        return None
+    asked = search.asked
+    documents = session.scalars(
+        select(DriftRow.document)
+        .join(Series, DriftRow.series_id == Series.id)
+        .join(Series.subject)
+        .join(Series.case)
+        .join(Series.host)
+        .where(
+            Subject.name == job.subject,
+            Case.key == shared_rows.case_key(asked.case),
+            Host.name == asked.host,
+            Series.metric == asked.metric,
+        )
+    )
+    drifts = map(Drift.model_validate, documents)
+    return next((drift.id for drift in drifts if (drift.good, drift.bad) == (asked.good, asked.bad)), None)
 
 
 def bisected_events(session: Session, subject: str) -> dict[str, list[OrderedBisect]]:

@@ -28,7 +28,7 @@ from runner.contract.job import (
 from service.jobs.extension import log_file, scheduler
 from service.pipeline import lease_jobs, pooled_search, update_events
 from service.rules.jobs.states import Act
-from service.store import jobs
+from service.store import bisect_results, jobs
 from service.store.jobs import JobFilter, Requester
 from service.web import job_orders
 from service.web.access.author import author
@@ -152,11 +152,12 @@ def finish(job_id: int, json_data: Finish) -> Job:
     """Finish a job: it is done, it failed, or the runner was stopped."""
     with job_orders.changing(job_id, own=True) as (session, row, now):
         lease_jobs.finish(session, row, json_data, now, holder=caller().holder)
-        found = jobs.view(row)
-        drift = row.question.get("drift")
+        drift = row.question.get("drift") or bisect_results.explained_drift(session, row)
         if row.state is State.DONE and drift:
+            row.question = {**row.question, "drift": drift}
             session.flush()
             update_events.refresh_culprits(session, row.subject, drift, now)
+        found = jobs.view(row)
     scheduler().wake()
     return found
 

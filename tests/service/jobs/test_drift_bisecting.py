@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 from runner.contract import Report
 from runner.contract.job import Backend, Job, JobOrder
 from runner.contract.report import IMPORT_FORMAT
-from runner.contract.search import Culprit, Found, NothingToFind, Proof, ProofState, Search
+from runner.contract.search import Asked, Culprit, Found, NothingToFind, Proof, ProofState, Search
 from service.jobs.drift_bisecting import DriftBisector
 from service.jobs.extension import scheduler
 from service.notify.message import write
@@ -91,16 +91,18 @@ def work(app: APIFlask) -> None:
     DriftBisector(scheduler(app)).work()
 
 
-def end(client: FlaskClient, job: dict[str, Any], commit: str) -> None:
+def end(client: FlaskClient, job: dict[str, Any], commit: str, asked: Asked | None = None) -> None:
     """Carry out a bisect that names a commit, proven."""
     proof = Proof(state=ProofState.STANDS, sentence="", parent_run=uuid.uuid4(), run=uuid.uuid4())
     culprit = Culprit(commit=commit, parent=commit, before=1, after=2, candidates=(commit,), proof=proof)
-    end_with(client, job, Found(culprits=(culprit,)))
+    end_with(client, job, Found(culprits=(culprit,)), asked)
 
 
-def end_with(client: FlaskClient, job: dict[str, Any], answer: Found | NothingToFind) -> None:
+def end_with(
+    client: FlaskClient, job: dict[str, Any], answer: Found | NothingToFind, asked: Asked | None = None
+) -> None:
     lease = client.post(f"/api/v1/jobs/{job['id']}/claim", json={"host": "lab-1"}).json["lease"]
-    search = Search(commits=3, known=4, answer=answer)
+    search = Search(commits=3, known=4, answer=answer, asked=asked)
     body = {"lease": lease, "outcome": "done", "sentence": "found", "result": search.model_dump(mode="json")}
     assert client.post(f"/api/v1/jobs/{job['id']}/finish", json=body).status_code == 200
 
@@ -174,6 +176,34 @@ def test_the_service_orders_it_once_and_the_result_names_the_commit(app: APIFlas
     history.send(client, [late])
     client.get("/api/v1/drifts")
     assert event(client)["blamed"] == history.TITLES[GAP[1]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_the_same"),
+    [
+        ({}, True),
+        ({"good": history.commit(GAP[0] - 2)}, False),
+        ({"bad": history.commit(history.REGRESSION + 1)}, False),
+        ({"metric": "major-faults"}, False),
+        ({"host": "lab-2"}, False),
+    ],
+)
+def test_a_bisect_of_the_command_line_over_the_same_range_names_the_commit(
+    client: FlaskClient, changes: dict[str, Any], is_the_same: bool
+) -> None:
+    good, bad = history.commit(GAP[0] - 1), history.commit(history.REGRESSION)
+    question = {"kind": "bisect", "subject": history.SUBJECT, "case": history.CASE.name, "good": good, "bad": bad}
+    order = {"question": question | {"host": "lab-1"}, "author": "ann", "backend": "caller"}
+    job = client.post("/api/v1/jobs", json=order).json
+    asked = {"good": good, "bad": bad, "host": "lab-1", "environment": "0" * 16, "metric": "minor-faults", "least": 0}
+    end(client, job, history.commit(GAP[1]), Asked(case=history.CASE, **(asked | changes)))
+    found = event(client)
+    if is_the_same:
+        assert (found["blamed"], found["bisect"]) == (history.TITLES[GAP[1]], job["id"])
+        assert found["next_step"] is None
+        assert "Proven by bisect" in read(client, f"/events/{found['id']}")
+    else:
+        assert found["culprits"] == []
 
 
 def test_an_event_of_builds_that_differ_by_themselves_is_folded(app: APIFlask, client: FlaskClient) -> None:
