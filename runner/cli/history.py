@@ -213,7 +213,7 @@ def prepare(
     """
     workload, repository = find_target(settings, workload_name, repo)
     chosen = chosen_cases(workload, choices, case_names)
-    refuse_dirty(repository, allow=committed_only)
+    refuse_dirty(repository, workload, allow=committed_only)
     revisions = repository.revisions(span, first_parent=first_parent)
     # The newest first: it is the most likely to be whole.
     refuse_incomplete(repository, workload, reversed(revisions))

@@ -85,7 +85,7 @@ def command(
     workload, repository = find_target(settings, workload_name, repo)
     chosen = chosen_cases(workload, choices, case_names)
     if revision == "HEAD":
-        refuse_dirty(repository, allow=committed_only or workload.build.directory == "workload")
+        refuse_dirty(repository, workload, allow=committed_only or workload.build.directory == "workload")
     if suite:
         _one_case_only(len(chosen))
     tip = present(repository, workload, revision)

@@ -123,8 +123,10 @@ def _repository_of(workload: Workload, settings: Settings) -> Repository:
     return open_repository(str(workload.path.parent), settings.clones, named=False)
 
 
-def refuse_dirty(repository: Repository, *, allow: bool) -> None:
+def refuse_dirty(repository: Repository, workload: Workload, *, allow: bool) -> None:
     """Refuse a repository whose work tree has uncommitted changes: only commits are measured.
+
+    But for the workload file: it says how to measure, and is read as it is.
 
     Raises
     ------
@@ -132,6 +134,9 @@ def refuse_dirty(repository: Repository, *, allow: bool) -> None:
         There are uncommitted changes, and they are not allowed.
     """
     changed = [] if allow else repository.changed_files()
+    if changed:
+        top = Path(repository.git("rev-parse", "--show-toplevel", paths=True).removesuffix("\n"))
+        changed = [name for name in changed if (top / name).resolve() != workload.path.resolve()]
     if changed:
         named = ", ".join(changed[:_NAMED]) + (f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else "")
         raise FaultwatchError(

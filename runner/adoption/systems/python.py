@@ -1,5 +1,6 @@
 """Python: packages with or without extensions, and plain scripts."""
 
+import ast
 import json
 import re
 import tomllib
@@ -30,17 +31,56 @@ _SIDE = re.compile(r"^(bench(mark)?s?|scripts?|tools?|testing|doc|examples?|task
 def propose(sources: Sources) -> list[BuildProposal]:
     """Propose to build in a virtual environment: offline first, then with downloads of what the project requires."""
     project = _project(sources)
-    scripts = [file for file in sources.with_suffix(".py") if _is_benchmark(file)][:_MOST]
+    classes = _asv_folders(sources)
+    benchmarks = [file for file in sources.with_suffix(".py") if _is_benchmark(file)]
+    scripts = [file for file in benchmarks if not file.startswith(classes) and _runs(sources.text(file))][:_MOST]
     if not (sources.has("setup.py") or "project" in project or "build-system" in project):
         return _scripts(sources, scripts)
-    runs = (*(RunProposal(f"{_PYTHON} {file}") for file in scripts), *_entries(sources, project, _PYTHON))
-    editable = "" if _backend(project) in NATIVE else "-e "
+    # Where it is installed, it has its version. In the sources it asks git for it whenever it is imported: then the
+    # faults of git are counted, which differ from commit to commit.
+    asks = _asks_git(sources)
+    python = f"{_PYTHON} -P" if asks else _PYTHON
+    runs = (*(RunProposal(f"{_PYTHON} {file}") for file in scripts), *_entries(sources, project, python))
+    editable = "" if asks or _backend(project) in NATIVE else "-e "
     required = _build_requirements(project)
     builds = _environments(f"--no-build-isolation --no-deps {editable}.", f"{editable}.", runs, [".", *required])
-    if sources.has("setup.py"):
+    if sources.has("setup.py") and not asks:
         in_place = shell(f"{_SHARED} --without-pip venv", f"{_PYTHON} setup.py --quiet build_ext --inplace")
         builds.insert(1, BuildProposal("Python", in_place, ("python3",), runs=runs))
     return builds
+
+
+def _asks_git(sources: Sources) -> bool:
+    """Return whether the package runs git when it is imported from its sources, as those of versioneer do."""
+    return sources.has("versioneer.py") or "versioneer" in sources.text("pyproject.toml")
+
+
+def _runs(script: str) -> bool:
+    """Return whether a script does more than to define what others call, as far as can be seen."""
+    try:
+        return not all(map(_defines, ast.parse(script).body))
+    except (SyntaxError, ValueError, RecursionError):
+        return True
+
+
+def _defines(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Expr):
+        return isinstance(statement.value, ast.Constant)
+    if isinstance(statement, ast.Assign | ast.AnnAssign):
+        return not any(isinstance(node, ast.Call) for node in ast.walk(statement))
+    kinds = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Pass
+    return isinstance(statement, kinds)
+
+
+def _asv_folders(sources: Sources) -> tuple[str, ...]:
+    """Return the folders of benchmarks that only asv runs: as scripts they do nothing."""
+    folders = []
+    for file in sources.files:
+        path = PurePosixPath(file)
+        if path.name == "asv.conf.json":
+            named = re.search(r'^\s*"benchmark_dir"\s*:\s*"([\w./-]+)"', sources.text(file), re.MULTILINE)
+            folders.append(f"{path.parent / (named[1] if named else 'benchmarks')}/")
+    return tuple(folders)
 
 
 def _scripts(sources: Sources, benchmarks: list[str]) -> list[BuildProposal]:

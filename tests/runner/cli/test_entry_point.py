@@ -204,6 +204,21 @@ def test_uncommitted_changes_are_refused(subject: str, tmp_path: Path) -> None:
     assert "--committed-only" in done.stderr
 
 
+@pytest.mark.perf
+def test_a_changed_workload_file_is_no_uncommitted_change(subject: str, tmp_path: Path) -> None:
+    """It says how commits are measured, so it is read as it is, and may be tried before it is committed."""
+    file = Path(subject, "workload.toml")
+    file.write_text(WORKLOAD.replace("{command}", "false"))
+    for command in (("add", "workload.toml"), ("commit", "--quiet", "--message", "Measure")):
+        subprocess.run(["git", "-C", subject, *command], check=True)
+    file.write_text(WORKLOAD.replace("{command}", GOOD))
+    done = faultwatch("measure", str(file), home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    Path(subject, "file").write_text("changed")
+    done = faultwatch("measure", str(file), home=tmp_path)
+    assert_one_clear_line(done, "uncommitted changes (file)")
+
+
 def test_a_taken_port_is_told_before_anything_is_measured(tmp_path: Path) -> None:
     import socket
 

@@ -1,5 +1,7 @@
 """What each build system proposes for files as projects have them."""
 
+import pytest
+
 from runner.adoption.systems import autotools, cargo, cmake, fortran, go, make, meson, python
 from tests.runner.adoption.listings import listing
 
@@ -189,16 +191,51 @@ def test_python_modules_without_a_package_are_imported() -> None:
 
 
 def test_benchmarks_among_the_tests_are_tried_and_what_pytest_reads_is_not() -> None:
-    files = {"setup.py": "", "p/__init__.py": "", "tests/benchmark.py": "", "vendor/bench.py": ""}
-    files |= {"benchmarks/test_speed.py": "", "benchmarks/speed.py": "", "tests/test_benchmark.py": ""}
+    files = {"setup.py": "", "p/__init__.py": "", "tests/benchmark.py": "run()", "vendor/bench.py": ""}
+    files |= {"benchmarks/test_speed.py": "", "benchmarks/speed.py": "run()", "tests/test_benchmark.py": ""}
     commands = [run.command for run in python.propose(listing(files))[0].runs]
     assert commands[:2] == ["venv/bin/python benchmarks/speed.py", "venv/bin/python tests/benchmark.py"]
     assert not any("test_" in command or "vendor" in command for command in commands)
 
 
+def test_benchmarks_that_only_asv_runs_are_no_scripts() -> None:
+    """As scripts they define classes, and end."""
+    files = {"setup.py": "", "p/__init__.py": "", "perf/benchmarks/sort.py": "run()", "benchmarks/own.py": "run()"}
+    settings = '{\n    // where they are\n    "benchmark_dir": "benchmarks",\n}'
+    proposal, *_ = python.propose(listing(files | {"perf/asv.conf.json": settings}))
+    commands = [run.command for run in proposal.runs]
+    assert "venv/bin/python benchmarks/own.py" in commands
+    assert not [command for command in commands if "sort" in command]
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        ('"""Times."""\nimport numpy\nSIZE = 2\n\ndef run(): ...\n\nclass A: ...\n', False),
+        ("def run(): ...\nrun()\n", True),
+        ("import numpy\na = numpy.zeros(9)\n", True),
+        ("def run(): ...\nif __name__ == '__main__':\n    run()\n", True),
+        ("for size in (1, 2):\n    print(size)\n", True),
+        ("print 'of an old Python'\n", True),
+    ],
+)
+def test_a_script_that_only_defines_is_no_benchmark(text: str, runs: bool) -> None:
+    proposal, *_ = python.propose(listing({"setup.py": "", "p/__init__.py": "", "benchmarks/a.py": text}))
+    assert ("venv/bin/python benchmarks/a.py" in [run.command for run in proposal.runs]) == runs
+
+
+@pytest.mark.parametrize("asks", [{"versioneer.py": ""}, {"pyproject.toml": "[tool.versioneer]\nVCS = 'git'"}])
+def test_a_package_that_asks_git_for_its_version_is_installed(asks: dict[str, str]) -> None:
+    """In its sources, it starts git whenever it is imported, and all of git's faults would be counted."""
+    proposals = python.propose(listing({"setup.py": "", "p/__init__.py": ""} | asks))
+    commands = [proposal.command for proposal in proposals]
+    assert not [command for command in commands if " -e " in command or "inplace" in command]
+    assert [run.command for run in proposals[0].runs] == ['venv/bin/python -P -c "import p"']
+
+
 def test_python_packages_are_built_offline_first() -> None:
     files = {"pyproject.toml": '[project]\nname = "p"\n[project.scripts]\nptool = "p:main"\n', "src/p/__init__.py": ""}
-    first, second = python.propose(listing(files | {"benchmarks/bench_a.py": ""}))
+    first, second = python.propose(listing(files | {"benchmarks/bench_a.py": "run()"}))
     assert "--no-index" in first.command
     assert second.command.index("--no-index") < second.command.index("pip download"), "with what was kept first"
     commands = [run.command for run in first.runs]
