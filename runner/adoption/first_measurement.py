@@ -44,6 +44,9 @@ _PLACE = re.compile(r"/\S{0,400}?/[0-9a-f]{40}-[0-9a-f]{16}-\d/tree\b")
 _LONGEST_PROBLEM = 300
 _TRIALS = 3
 """Executions of a command that is tried, which show whether its count varies by itself."""
+_EXAMPLE = re.compile(r"example|demo|sample", re.IGNORECASE)
+_MOST_EXAMPLES = 5
+"""Examples that are tried, of which the one with the most faults does the most work."""
 _ANY = RunProposal("true")
 _MUCH_LESS = 10
 """How many times narrower the range of a count is that variables are worth which do not make it repeat."""
@@ -139,8 +142,8 @@ class FirstMeasurement:
             before = programs.get(program, [])
             if any(one.faults for one in before) and (not arguments or arguments[0].startswith("-")):
                 continue
-            others = (one for other, results in programs.items() if other != program for one in results)
-            if any(one.worked for one in others) or len(programs) > _MOST_PROGRAMS:
+            worked = [one for other, results in programs.items() if other != program for one in results if one.worked]
+            if len(worked) > (_MOST_EXAMPLES if all(map(_is_example, worked)) else 0) or len(programs) > _MOST_PROGRAMS:
                 return
             candidates = [run]
             if run.stand_in and not any(one.run.stand_in for one in before):
@@ -293,10 +296,18 @@ def best(tried: Sequence[Tried]) -> Tried | None:
     working = sorted((one for one in tried if one.faults), key=lambda one: not one.worked)
     if not working:
         return None
-    first = next((one for one in working if one.worked and not one.run.stand_in), working[0])
+    plain = [one for one in working if one.worked and not one.run.stand_in]
+    first = next(iter(plain), working[0])
+    if _is_example(first):
+        first = max(filter(_is_example, plain or [first]), key=lambda one: min(one.faults))
     program = _program(first.run)
     others = (one for one in working if one is not first and one.worked and _program(one.run) == program)
     return next((one for one in others if _opens_more(one, first) and _differ(first.faults, one.faults)), first)
+
+
+def _is_example(tried: Tried) -> bool:
+    """Return whether a program is one of the project's examples, which are many and alike, and has no input."""
+    return tried.run.idle and bool(_EXAMPLE.search(_program(tried.run)))
 
 
 def _program(run: RunProposal) -> str:

@@ -31,6 +31,19 @@ def test_the_first_command_that_works_or_with_a_file_that_the_program_reads(resu
     assert chosen.run.command == command
 
 
+def test_of_the_examples_the_one_that_touches_most_memory_is_measured() -> None:
+    results = [
+        Tried(RunProposal(f"bin/{name}", idle=True), faults)
+        for name, faults in (("example1", (88,) * 3), ("example6", (12_590,) * 3), ("inflate", (20_000,) * 3))
+    ]
+    chosen = best([*results, Tried(RunProposal("bin/example2", idle=True), (), "it needs a file")])
+    assert chosen
+    assert chosen.run.command == "bin/example6"
+    alone = best(results[2:] + results[:2])
+    assert alone
+    assert alone.run.command == "bin/inflate", "the first is the most telling"
+
+
 @pytest.mark.parametrize(("bytes_with_file", "command"), [("aa", "./x"), ("bb", "./x README"), ("", "./x README")])
 def test_a_program_whose_count_varies_has_not_read_a_file_that_it_did_not_open(
     bytes_with_file: str, command: str
