@@ -4,12 +4,13 @@ Reads an order, a line of JSON, and then commits, a line each. Answers each comm
 How it ended is in the cache: whoever measures the revision finds it there.
 """
 
+import json
 import socket
 import sys
 from contextlib import suppress
 from pathlib import Path
 
-from msgspec import Struct, json
+from msgspec import Struct, convert, to_builtins
 
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox
@@ -41,12 +42,13 @@ def encode_order(builder: Builder, repository: Repository, workload: Workload) -
         repository=repository,
         workload=str(workload.path),
     )
-    return json.encode(order, enc_hook=str).decode()  # The hook is for paths.
+    # The hook is for paths. By Python's own encoder, which escapes what a path may have that is no UTF-8.
+    return json.dumps(to_builtins(order, enc_hook=str))
 
 
 def decode_order(line: str) -> tuple[Builder, Repository, Workload]:
     """Return what a line of :func:`encode_order` says."""
-    order = json.decode(line, type=BuildOrder, dec_hook=lambda _, path: Path(path))
+    order = convert(json.loads(line), BuildOrder, dec_hook=lambda _, path: Path(path))
     builder = Builder(order.cache, order.machine, order.sandbox, again=order.again)
     return builder, order.repository, find_workload(order.workload)
 

@@ -295,6 +295,23 @@ class Series(Base):
     host: Mapped[Host] = relationship(lazy="raise")
 
 
+class LastNumber(Base):
+    """The largest number of a kind of rows when some were deleted: SQLite would give it once more."""
+
+    __tablename__ = "last_number"
+    kind: Mapped[str] = mapped_column(String(16), primary_key=True)
+    number: Mapped[int]
+
+
+class LoosePart(Base):
+    """Runs whose part of PostgreSQL's tables is to be written anew: see :mod:`service.store.engine.parts`."""
+
+    __tablename__ = "loose_part"
+    first_run: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    freed: Mapped[int] = mapped_column(BigInteger)
+    """Bytes that were deleted since it was written."""
+
+
 class Point(Base):
     """One metric of one run. PostgreSQL stores it in parts: see :mod:`service.store.engine.parts`."""
 

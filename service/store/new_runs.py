@@ -207,6 +207,9 @@ def _get_or_create_series(session: Session, runs: Iterable[_NewRun]) -> dict[_Se
     ]
     if not new:
         return series
+    ids = bulk.new_series_ids(session, len(new))
+    if ids is not None:
+        new = [{"id": number, **row} for number, row in zip(ids, new, strict=True)]
     bulk.insert_missing(session, bulk.table_of(Series), new)
     return _find_series(session, metrics_of)
 

@@ -13,7 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from service.store.models import Base, Run
+from service.store.models import Base, LastNumber, Run, Series
 
 Item = TypeVar("Item")
 Values = Sequence[Any]
@@ -121,8 +121,31 @@ def new_run_numbers(session: Session, count: int) -> list[int]:
     if session.get_bind().dialect.name == "postgresql":
         reserved = text("SELECT nextval('run_number_seq') FROM generate_series(1, :count)")
         return sorted(session.scalars(reserved, {"count": count}))
-    last = session.scalar(select(func.max(Run.number))) or 0  # SQLite has one writer: this session
+    return _after_last(session, Run.number, count)
+
+
+def new_series_ids(session: Session, count: int) -> list[int] | None:
+    """Return the ids of new series; None where the database chooses, and never chooses the same one twice."""
+    if session.get_bind().dialect.name == "postgresql":
+        return None
+    return _after_last(session, Series.id, count)
+
+
+def _after_last(session: Session, column: InstrumentedAttribute[int], count: int) -> list[int]:
+    """Return numbers above all that were ever given. SQLite has one writer: this session."""
+    kind = column.class_.__tablename__
+    given = session.scalar(select(LastNumber.number).where(LastNumber.kind == kind)) or 0
+    last = max(given, session.scalar(select(func.max(column))) or 0)
     return list(range(last + 1, last + 1 + count))
+
+
+def remember_last_numbers(session: Session) -> None:
+    """Remember the numbers of runs and series that were given, before some of them are deleted."""
+    rows = [
+        {"kind": column.class_.__tablename__, "number": _after_last(session, column, 1)[0] - 1}
+        for column in (Run.number, Series.id)
+    ]
+    insert_or_replace(session, table_of(LastNumber), rows, ["kind"])
 
 
 def among(session: Session, column: InstrumentedAttribute[int], numbers: Iterable[int]) -> ColumnElement[bool]:

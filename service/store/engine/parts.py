@@ -7,14 +7,18 @@ while the service goes on: smaller after retention, and with the points of a ser
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, delete, text
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
 
+from service.store.engine import bulk
 from service.store.engine.database import Database
+from service.store.models import LoosePart
 
 RUNS = 1 << 18
 """Runs of a part."""
@@ -23,9 +27,11 @@ TABLES = {"point": "series_id, run_number", "report": "run_number"}
 _LOCK = 4604183
 _PATIENCE = "200ms"
 """For how long readers wait at most while a part is exchanged. Where it is in use for longer, it is tried again."""
-_ATTEMPTS = 600
+_ATTEMPTS = 300
 _PAUSE = 0.1
 """Seconds between attempts."""
+_WORTHWHILE = 0.1
+"""Which share of a part must be free before it is written anew."""
 _PARTS = text(
     "SELECT relname, pg_get_expr(relpartbound, pg_class.oid) "
     "FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid WHERE inhparent = to_regclass(:table)"
@@ -74,27 +80,45 @@ def ensure_room(database: Database) -> None:
     _until[database.engine] = end
 
 
-def first_of(number: int) -> int:
-    """Return a number that stands for all runs of the same part."""
-    return number // RUNS * RUNS
-
-
-def rewrite(database: Database, numbers: Collection[int]) -> Iterator[int]:
-    """Write the parts of some runs anew, without the space of what was deleted; yield the bytes that each has freed.
-
-    Left out are the newest part, and the one before it, which a transaction under way may still fill. Nobody may change
-    points or reports of old runs meanwhile.
-    """
-    if database.is_sqlite or not numbers:
+def loosen(session: Session, freed: Mapping[int, int]) -> None:
+    """Note that space was freed in the parts of some runs: bytes, by the number of the run."""
+    if session.get_bind().dialect.name != "postgresql":
         return
+    by_part: Counter[int] = Counter()
+    for number, size in freed.items():
+        by_part[number // RUNS * RUNS] += size
+    rows = [{"first_run": first, "freed": size} for first, size in sorted(by_part.items())]
+    if rows:
+        bulk.insert_or_add(session, bulk.table_of(LoosePart), rows, "freed", ["first_run"])
+
+
+def tighten(database: Database) -> int:
+    """Write parts anew where that returns a tenth of their space or more; return the bytes that the file system has.
+
+    Left for a later time are the newest part, the one before it, which a transaction under way may still fill, and
+    parts that are in use for minutes. Nobody may change points or reports of old runs meanwhile.
+    """
+    if database.is_sqlite:
+        return 0
+    returned = 0
     with database.engine.connect() as connection:
         newest: int = connection.execute(text("SELECT coalesce(max(number), 0) FROM run")).scalar_one()
+        rows = connection.execute(text("SELECT first_run, freed FROM loose_part"))
+        loose: dict[int, int] = {first: freed for first, freed in rows}  # noqa: C416 - rows are no pairs to mypy
         parts = {table: _parts(connection, table) for table in TABLES}
-    for table, divided in parts.items():
-        ends = {min(part.end for part in divided if number < part.end) for number in set(numbers)}
-        for part in divided:
-            if part.end in ends and part.end + RUNS <= newest:
-                yield _rewrite(database, table, part)
+        sizes = {part.name: _size(connection, part.name) for divided in parts.values() for part in divided}
+    for pair in zip(*parts.values(), strict=True):  # The tables are divided alike.
+        end = pair[0].end
+        within = [first for first in loose if first < end]
+        freed = sum(loose.pop(first) for first in within)
+        if end + RUNS > newest or freed < _WORTHWHILE * sum(sizes[part.name] for part in pair):
+            continue
+        done = [_rewrite(database, table, part) for table, part in zip(parts, pair, strict=True)]
+        returned += sum(size or 0 for size in done)
+        if None not in done:
+            with database.writing() as session:
+                session.execute(delete(LoosePart).where(LoosePart.first_run.in_(within)))
+    return returned
 
 
 def _parts(connection: Connection, table: str) -> list[_Part]:
@@ -104,7 +128,8 @@ def _parts(connection: Connection, table: str) -> list[_Part]:
     return sorted(parts, key=lambda part: part.end)
 
 
-def _rewrite(database: Database, table: str, part: _Part) -> int:
+def _rewrite(database: Database, table: str, part: _Part) -> int | None:
+    """Return the bytes that are returned; None where the part is in use all the time."""
     new, key = f"{part.name}_new", TABLES[table]
     with database.engine.begin() as connection:
         before = _size(connection, part.name)
@@ -119,15 +144,16 @@ def _rewrite(database: Database, table: str, part: _Part) -> int:
         after = _size(connection, new)
     with database.engine.connect() as connection:
         connection.execution_options(isolation_level="AUTOCOMMIT").execute(text(f"ANALYZE {new}"))
-    for attempt in range(_ATTEMPTS):
+    for _ in range(_ATTEMPTS):
         try:
             _exchange(database, table, part, new)
-            break
         except OperationalError:
-            if attempt == _ATTEMPTS - 1:
-                raise
             time.sleep(_PAUSE)
-    return before - after
+        else:
+            return before - after
+    with database.engine.begin() as connection:
+        connection.execute(text(f"DROP TABLE {new}"))
+    return None
 
 
 def _exchange(database: Database, table: str, part: _Part, new: str) -> None:

@@ -14,6 +14,8 @@ from service.store.models import Base, Job, Point, Run, Series, StoredReport, Su
 
 _SERIES_AT_ONCE = 200
 _RUNS_AT_ONCE = 2_000
+_BYTES_A_RUN = 2_000
+"""About what a run takes, with its report and its points."""
 
 
 def stored(database: Database, name: str) -> Mapping[str, int]:
@@ -62,6 +64,8 @@ def _forget(database: Database, name: str, progress: Callable[[int, int], None])
         runs = list(session.scalars(select(Run.number).where(Run.subject_id == subject_id)))
     if subject_id is None:
         return
+    with database.writing() as session:
+        bulk.remember_last_numbers(session)
     owned, done, total = _owned(), 0, len(series) + 2 * len(runs)
     for model, column, numbers, size in (
         (Point, Point.series_id, series, _SERIES_AT_ONCE),
@@ -71,15 +75,17 @@ def _forget(database: Database, name: str, progress: Callable[[int, int], None])
         for chunk in bulk.chunks(numbers, size):
             with database.writing([name]) as session:
                 session.execute(delete(model).where(bulk.among(session, column, chunk)))
+                if model is Run:
+                    parts.loosen(session, dict.fromkeys(chunk, _BYTES_A_RUN))
             done += len(chunk)
             progress(done, total)
-    with database.writing() as session:
+    with database.writing([name]) as session:
         for table in reversed(owned):
             session.execute(delete(table).where(_of(table, owned, subject_id)))
-        session.execute(delete(Job).where(Job.subject == name))
         session.execute(delete(Subject).where(Subject.id == subject_id))
-    for _ in parts.rewrite(database, {parts.first_of(number) for number in runs}):
-        pass
+    with database.writing() as session:
+        session.execute(delete(Job).where(Job.subject == name))
+    parts.tighten(database)
 
 
 def _find(session: Session, name: str) -> int | None:

@@ -17,6 +17,7 @@ from service.store.engine import parts
 from service.store.engine.database import Database
 from service.store.models import Run
 
+_DROP = f"DROP TABLE IF EXISTS {', '.join(parts.TABLES)} CASCADE;\n"
 _DISCONNECT_SECONDS = 2.0
 """Time in which the server notices a closed connection."""
 
@@ -57,7 +58,7 @@ def _replace(url: URL, file: Path) -> None:
     By psql, because `pg_restore --clean` cannot drop the parts of a divided table: it begins with their keys.
     """
     script = [_find("pg_restore"), "--clean", "--if-exists", "--no-owner", "--no-privileges", "--file=-", str(file)]
-    psql = [_find("psql"), "--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", "--file=-"]
+    psql = [_find("psql"), "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file=-"]
     with (
         tempfile.TemporaryFile() as said,
         subprocess.Popen(script, stdout=subprocess.PIPE, stderr=said) as making,
@@ -68,10 +69,11 @@ def _replace(url: URL, file: Path) -> None:
         assert making.stdout is not None
         assert running.stdin is not None
         with suppress(BrokenPipeError):
-            running.stdin.write(f"DROP TABLE IF EXISTS {', '.join(parts.TABLES)} CASCADE;\n".encode())
+            # Committed only when all of it is there: whatever ends this process, the end of its input is none of that.
+            running.stdin.write(f"BEGIN; SET client_min_messages = warning;\n{_DROP}".encode())
             shutil.copyfileobj(making.stdout, running.stdin)
-            if making.wait():
-                running.kill()  # At the end of its input, it would commit what it has.
+            if making.wait() == 0:
+                running.stdin.write(b"\nCOMMIT;\n")
             running.stdin.close()
         making.stdout.close()
         if running.wait() or making.wait():

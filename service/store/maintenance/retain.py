@@ -64,7 +64,7 @@ class RetentionResult:
     freed
         Bytes by which reports, points and profiles shrink. Not their overhead in the database.
     returned
-        Bytes that the file system has back. None on SQLite, which uses them again.
+        Bytes that the file system has back. SQLite uses them again: 0.
     """
 
     thinned: int = 0
@@ -153,14 +153,12 @@ def _retain(database: Database, rule: RetentionRule, progress: Progress) -> Rete
     result = RetentionResult(profiles_thinned=thinned, profiles_deleted=deleted, freed=dropped + freed)
     names, steps = _subjects(database, rule), _steps(rule)
     total = sum(_count(database, step, names.values()) for step in steps)
-    changed: set[int] = set()
     for step in steps:
         for name, subject_id in names.items():
-            for numbers, freed in _shrink(database, step, name, subject_id):
-                result = _with(result, step, len(numbers), freed)
-                changed |= {parts.first_of(number) for number in numbers}
+            for done, freed in _shrink(database, step, name, subject_id):
+                result = _with(result, step, done, freed)
                 progress(result.thinned + result.reduced, max(total, result.thinned + result.reduced))
-    return replace(result, returned=sum(parts.rewrite(database, changed)))
+    return replace(result, returned=parts.tighten(database))
 
 
 def estimate(database: Database, rule: RetentionRule) -> RetentionResult:
@@ -218,8 +216,8 @@ def _count(database: Database, step: _Step, subjects: Collection[int]) -> int:
         return session.scalar(query.where(Run.subject_id.in_(subjects), *step.conditions)) or 0
 
 
-def _shrink(database: Database, step: _Step, name: str, subject_id: int) -> Iterator[tuple[list[int], int]]:
-    """Yield, for each transaction, the runs of a subject whose reports have become smaller, and the bytes freed."""
+def _shrink(database: Database, step: _Step, name: str, subject_id: int) -> Iterator[tuple[int, int]]:
+    """Yield, for each transaction, how many reports of a subject have become smaller, and the bytes freed."""
     query, last = _stored(step, [subject_id]).limit(_REPORTS_PER_TRANSACTION), None
     while True:
         # The place of the last one is where to go on: those before it need not be passed again.
@@ -233,7 +231,7 @@ def _shrink(database: Database, step: _Step, name: str, subject_id: int) -> Iter
         last = rows[-1].started_at, rows[-1].number
         with database.writing([name]) as session:
             freed = _write(session, step, kept)
-        yield [one.number for one in kept], freed + sum(one.freed for one in kept)
+        yield len(kept), freed + sum(one.freed for one in kept)
 
 
 def _samples_of(session: Session, kept: Collection[_Kept]) -> dict[tuple[int, int], int]:
@@ -255,6 +253,10 @@ def _write(session: Session, step: _Step, kept: Collection[_Kept]) -> int:
     left = [(*place, 1, None) for place in samples]
     bulk.update(session, bulk.table_of(Point), ["n", "samples"], left, key=["series_id", "run_number"])
     _renew(session, {series_id for series_id, _ in samples})
+    freed = {one.number: one.freed for one in kept}
+    for (_, number), size in samples.items():
+        freed[number] += size
+    parts.loosen(session, freed)
     return sum(samples.values())
 
 

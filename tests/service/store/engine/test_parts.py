@@ -113,6 +113,10 @@ def test_the_newest_parts_are_left_alone(api: Api, database: Database) -> None:
     api.send(long(60))
     result = retain(database, rule())
     assert (result.reduced, result.returned) == (59, 0)
+    go_to(database, 4 * parts.RUNS)
+    api.send(long(61))
+    assert retain(database, rule()).returned > 0, "once the parts are old"
+    assert retain(database, rule()).returned == 0
 
 
 def test_what_an_interrupted_command_left_is_in_nobodys_way(database: Database, old: list[Report]) -> None:
@@ -137,6 +141,17 @@ def test_a_long_question_delays_the_exchange_and_not_the_others(database: Databa
         assert max(waited) < 1
     working.join(60)
     assert not working.is_alive()
+
+
+def test_a_part_that_is_in_use_all_the_time_is_left_for_later(
+    database: Database, old: list[Report], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "_ATTEMPTS", 2)
+    with database.engine.connect() as slow:
+        slow.execute(text("SELECT count(*) FROM point, report"))
+        assert retain(database, rule()).returned == 0
+        assert ask(database, "SELECT to_regclass('point_p0_new'), to_regclass('report_p0_new')") == [(None, None)]
+    assert retain(database, rule()).returned > 0
 
 
 def test_two_do_not_retain_at_once(database: Database, old: list[Report]) -> None:

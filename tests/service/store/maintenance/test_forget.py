@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from sqlalchemy import func, select
 
 from service.store.engine.database import Database
+from service.store.maintenance.columns import export
 from service.store.maintenance.forget import forget, stored
 from service.store.models import Base
 from tests.service import reports
@@ -56,7 +58,7 @@ def test_what_is_left_is_what_was_there_without_the_subject(api: Api, database: 
     assert told["decision"] >= 1
     forget(unchecked, "demo")
     after = counts(database)
-    shared = {"case_", "host", "environment", "audit"}
+    shared = {"case_", "host", "environment", "audit", "last_number", "loose_part"}
     assert {name: rows for name, rows in after.items() if name not in shared} == {
         name: rows for name, rows in before.items() if name not in shared
     }
@@ -108,3 +110,17 @@ def test_the_command_says_what_goes_and_asks(
     unknown = CliRunner().invoke(cli, ["forget", "demo"])
     assert unknown.exit_code != 0
     assert "no such subject" in str(unknown.exception).lower() + unknown.output.lower()
+
+
+@EVERY_DATABASE
+def test_nobody_gets_the_numbers_of_what_is_forgotten(
+    api: Api, database: Database, unchecked: Database, tmp_path: Path
+) -> None:
+    """Caches know series by their numbers, and exports know how far they are."""
+    api.send(*(reports.report(number, 100, 100, subject="gone") for number in (1, 2, 3)))
+    assert [point["value"] for point in api.series()["points"]] == [100] * 3
+    assert export(database, tmp_path).runs == 3
+    forget(unchecked, "gone")
+    api.send(*(reports.report(number, 777, 777, subject="new") for number in (1, 2, 3)))
+    assert [point["value"] for point in api.series()["points"]] == [777] * 3
+    assert export(database, tmp_path).runs == 3
