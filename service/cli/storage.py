@@ -103,7 +103,7 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
     "--samples-days",
     type=click.IntRange(1),
     metavar="N",
-    help="Of each noisy metric of older runs, keep one sample: its level.  [default: all stay]",
+    help="Of each noisy metric of older runs, keep the lowest sample, the level and the highest.  [default: all stay]",
 )
 @click.option(
     "--profiles-days",
@@ -119,7 +119,7 @@ def retain(
     """Make what is old smaller. Levels, drifts and events stay.
 
     Thinning removes perf's output, single processes, logs and light stacks; all numbers stay. Where --samples-days is
-    given, exact counts keep all of their samples, and other metrics one: the level.
+    given, exact counts keep all of their samples, and other metrics three.
     """
     from service.store.engine.database import Database
     from service.store.maintenance.retain import RetentionRule, estimate
@@ -147,7 +147,7 @@ def _described(result: RetentionResult, *, dry_run: bool) -> str:
     """Return what retention has done, or would do, in a line."""
     parts = [f"{result.thinned:,} reports and {result.profiles_thinned:,} profiles thinned"]
     if result.reduced:
-        parts.append(f"{result.reduced:,} reports reduced to levels")
+        parts.append(f"{result.reduced:,} reports reduced to their levels")
     if result.profiles_deleted:
         parts.append(f"{result.profiles_deleted:,} profiles deleted")
     parts.append(f"{'about ' if dry_run else ''}{result.freed:,} bytes freed")

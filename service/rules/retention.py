@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterator, Mapping, Sequence
 
 from runner.contract import Kind, Reading, Report, metric
 from runner.contract.judging import Judging
 from runner.contract.profile import Frame, Profile, Stack, StackProfile
 from service.rules.series.run_level import run_level
+from service.schemas.history import Number
 
 _STACKS = 200
 """How many of the heaviest stacks of each kind are kept."""
@@ -25,38 +26,42 @@ def thin_report(report: Report) -> Report:
     return report.model_copy(update={"samples": samples, "build": build, "failure": failure})
 
 
-def _levels(report: Report) -> dict[str, Reading]:
-    """Return the reading that remains of each metric of which one remains."""
-    levels = {}
+_LEFT = 3
+"""Samples that remain of a noisy metric."""
+
+
+def reduce_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]]]:
+    """Return a thinned report, and the samples that remain of some metrics: the lowest, the level and the highest.
+
+    Metrics whose samples decide drifts keep all of them, and those whose samples are all equal, or so few. The points
+    that are made of it have the same levels and extremes, and the same drifts are detected in them.
+    """
+    thinned, left = thin_report(report), dict(_left(report))
+    samples = []
+    for place, sample in enumerate(thinned.samples):
+        own = {name: reading for name, reading in sample.readings.items() if name not in left}
+        if place < _LEFT:
+            own |= {name: readings[place] for name, readings in left.items()}
+        if own:
+            samples.append(sample.model_copy(update={"readings": own}))
+    values = {name: [reading.value or 0 for reading in readings] for name, readings in left.items()}
+    return thinned.model_copy(update={"samples": tuple(samples)}), values
+
+
+def _left(report: Report) -> Iterator[tuple[str, list[Reading]]]:
+    """Yield the readings that remain of each metric that does not keep all."""
     for name in dict.fromkeys(name for sample in report.samples for name in sample.readings):
         readings = [sample.readings[name] for sample in report.samples if name in sample.readings]
-        status, value, samples = run_level(readings)
-        if value is not None and len(set(samples)) > 1 and not _decides(name, report.judging):
-            like = next(one for one in readings if one.status is status)
-            levels[name] = like.model_copy(update={"value": value, "outlier": False})
-    return levels
+        status, level, samples = run_level(readings)
+        if len(samples) > _LEFT and len(set(samples)) > 1 and not _decides(name, report.judging):
+            like = next(reading for reading in readings if reading.status is status)
+            kept = (min(samples), level, max(samples))
+            yield name, [like.model_copy(update={"value": value, "outlier": False}) for value in kept]
 
 
 def _decides(name: str, judging: Judging) -> bool:
-    # Detection reads each sample of a count, to see whether it repeats, and of other metrics only the level.
+    # Detection reads each sample of a count, to see whether it repeats; of other metrics the level and the extremes.
     return metric(name).kind is Kind.COUNT and judging.in_history(name)
-
-
-def reduce_report(report: Report) -> tuple[Report, Collection[str]]:
-    """Return a thinned report with one sample, its level, of each of some metrics; and those metrics.
-
-    Metrics whose samples decide drifts keep all of them, and those whose samples are all equal. The points that are
-    made of it have the same levels, and the same drifts are detected in them.
-    """
-    thinned, levels = thin_report(report), _levels(report)
-    samples = []
-    for number, sample in enumerate(thinned.samples):
-        own = {name: reading for name, reading in sample.readings.items() if name not in levels}
-        if number == 0:
-            own |= levels
-        if own:
-            samples.append(sample.model_copy(update={"readings": own}))
-    return thinned.model_copy(update={"samples": tuple(samples)}), levels.keys()
 
 
 def thin_profile(profile: Profile) -> Profile:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,11 +15,12 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from runner.contract import Report
 from service.errors import ServiceError
 from service.rules.retention import reduce_report, thin_report
+from service.schemas.history import Number
 from service.store import profiles
 from service.store.engine import bulk, parts
 from service.store.engine.database import Database
 from service.store.models import Point, Run, Series, StoredReport, Subject
-from service.store.points import by_run
+from service.store.points import by_run, encode_samples
 from service.store.stored_reports import unpack
 
 _REPORTS_PER_TRANSACTION = 100
@@ -38,7 +39,7 @@ class RetentionRule:
     thin
         Words go from reports, and light stacks from profiles.
     reduce
-        Of each noisy metric of a run, one sample remains: its level.
+        Of each noisy metric of a run, three samples remain: the lowest, the level and the highest.
     profiles
         Profiles are deleted.
     subjects
@@ -84,13 +85,13 @@ class _Kept(NamedTuple):
 
     Attributes
     ----------
-    levels
-        The metrics of which one sample remains.
+    left
+        By metric: the samples that remain, where they are not all.
     """
 
     number: int
     document: bytes
-    levels: Collection[str]
+    left: Mapping[str, Sequence[Number]]
     freed: int
 
 
@@ -100,16 +101,16 @@ class _Step:
 
     before: datetime
     done: InstrumentedAttribute[bool]
-    smaller: Callable[[Report], tuple[Report, Collection[str]]]
-    """Returns what remains of a report, and the metrics of which one sample remains."""
+    smaller: Callable[[Report], tuple[Report, Mapping[str, Sequence[Number]]]]
+    """Returns what remains of a report, and the samples of the metrics of which not all remain."""
     since: datetime | None = None
     """Only those from this time on."""
 
     def kept(self, number: int, document: bytes) -> _Kept:
         """Return what remains of a report."""
-        report, levels = self.smaller(unpack(document))
+        report, left = self.smaller(unpack(document))
         packed = zlib.compress(report.model_dump_json(exclude_defaults=True).encode(), _COMPRESSION)
-        return _Kept(number, packed, levels, len(document) - len(packed))
+        return _Kept(number, packed, left, len(document) - len(packed))
 
     @property
     def conditions(self) -> tuple[ColumnElement[bool], ...]:
@@ -169,10 +170,9 @@ def estimate(database: Database, rule: RetentionRule) -> RetentionResult:
     for step in _steps(rule):
         count = _count(database, step, numbers)
         with database.reading() as session:
-            every = Run.number % max(1, count // _EXAMPLES) == 0
-            rows = session.execute(_stored(step, numbers).where(every).limit(2 * _EXAMPLES)).all()
+            rows = session.execute(_stored(step, numbers, one_in=max(1, count // _EXAMPLES))).all()
             examples = [step.kept(number, document) for _, number, document in rows]
-            each = sum(one.freed for one in examples) + sum(_samples_of(session, examples).values())
+            each = sum(one.freed for one in examples) + sum(point.freed for point in _smaller_points(session, examples))
         result = _with(result, step, count, each * count // len(examples) if examples else 0)
     return result
 
@@ -186,8 +186,8 @@ def _steps(rule: RetentionRule) -> list[_Step]:
     return steps
 
 
-def _thinned(report: Report) -> tuple[Report, Collection[str]]:
-    return thin_report(report), ()
+def _thinned(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]]]:
+    return thin_report(report), {}
 
 
 def _with(result: RetentionResult, step: _Step, reports: int, freed: int) -> RetentionResult:
@@ -201,13 +201,20 @@ def _subjects(database: Database, rule: RetentionRule) -> dict[str, int]:
         return dict(session.execute(query.where(Subject.name.in_(rule.subjects)) if rule.subjects else query).all())
 
 
-def _stored(step: _Step, subjects: Collection[int]) -> Any:
-    return (
+def _stored(step: _Step, subjects: Collection[int], one_in: int = 1) -> Any:
+    """Return the query for the time, the number and the report of runs in their order; only one in so many."""
+    query = (
         select(Run.started_at, Run.number, StoredReport.document)
         .join(StoredReport, StoredReport.run_number == Run.number)
-        .where(Run.subject_id.in_(subjects), *step.conditions)
         .order_by(Run.started_at, Run.number)
     )
+    chosen = Run.subject_id.in_(subjects), *step.conditions
+    if one_in == 1:
+        return query.where(*chosen)
+    place = func.row_number().over(order_by=(Run.started_at, Run.number))
+    places = select(Run.number, place.label("place")).join(StoredReport, StoredReport.run_number == Run.number)
+    ranked = places.where(*chosen).subquery()
+    return query.where(Run.number.in_(select(ranked.c.number).where(ranked.c.place % one_in == 0)))
 
 
 def _count(database: Database, step: _Step, subjects: Collection[int]) -> int:
@@ -234,30 +241,45 @@ def _shrink(database: Database, step: _Step, name: str, subject_id: int) -> Iter
         yield len(kept), freed + sum(one.freed for one in kept)
 
 
-def _samples_of(session: Session, kept: Collection[_Kept]) -> dict[tuple[int, int], int]:
-    """Return the bytes of the samples that go, by the series and the run of their points."""
-    levels = {one.number: one.levels for one in kept if one.levels}
-    if not levels:
-        return {}
+class _SmallerPoint(NamedTuple):
+    """A point with the columns that change."""
+
+    series_id: int
+    run_number: int
+    n: int
+    samples: str | None
+    freed: int
+
+
+def _smaller_points(session: Session, kept: Collection[_Kept]) -> list[_SmallerPoint]:
+    """Return the points of which not all samples remain."""
+    left = {one.number: one.left for one in kept if one.left}
+    if not left:
+        return []
     query = by_run(Series.id, Run.number, Series.metric, func.length(Point.samples))
-    rows = session.execute(query.where(Run.number.in_(levels), Point.samples.is_not(None)))
-    return {(series_id, number): size for series_id, number, metric, size in rows if metric in levels[number]}
+    rows = session.execute(query.where(Run.number.in_(left), Point.samples.is_not(None))).all()
+    found = []
+    for series_id, number, name, size in rows:
+        if name in left[number]:
+            _, n, samples = encode_samples(left[number][name])
+            found.append(_SmallerPoint(series_id, number, n, samples, size - len(samples or "")))
+    return found
 
 
 def _write(session: Session, step: _Step, kept: Collection[_Kept]) -> int:
-    """Replace reports by what remains of them, and the samples of their points; return the bytes that those had."""
+    """Replace reports by what remains of them, and the samples of their points; return the bytes that those freed."""
     marks = ["document", "thinned", *(["reduced"] if step.done is StoredReport.reduced else [])]
     documents = [(one.number, one.document, *[True] * (len(marks) - 1)) for one in kept]
     bulk.update(session, bulk.table_of(StoredReport), marks, documents, key=["run_number"])
-    samples = _samples_of(session, kept)
-    left = [(*place, 1, None) for place in samples]
-    bulk.update(session, bulk.table_of(Point), ["n", "samples"], left, key=["series_id", "run_number"])
-    _renew(session, {series_id for series_id, _ in samples})
+    points = _smaller_points(session, kept)
+    columns = ["series_id", "run_number"], ["n", "samples"]
+    bulk.update(session, bulk.table_of(Point), columns[1], [point[:4] for point in points], key=columns[0])
+    _renew(session, {point.series_id for point in points})
     freed = {one.number: one.freed for one in kept}
-    for (_, number), size in samples.items():
-        freed[number] += size
+    for point in points:
+        freed[point.run_number] += point.freed
     parts.loosen(session, freed)
-    return sum(samples.values())
+    return sum(point.freed for point in points)
 
 
 def _renew(session: Session, series_ids: Iterable[int]) -> None:

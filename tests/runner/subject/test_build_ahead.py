@@ -163,6 +163,13 @@ def test_an_order_is_read_as_it_was_written(
     assert (where, recipe.definition) == (repository, workload("true").definition)
 
 
+def test_an_order_may_have_paths_that_are_no_text(workload: Callable[[str], Workload], tmp_path: Path) -> None:
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    builder = Builder(BuildCache(odd), {"cpu.model": "one"}, Sandbox(readable=(str(odd),)))
+    decoded, where, _ = decode_order(encode_order(builder, Repository(odd, "odd"), workload("true")))
+    assert (decoded.cache, decoded.sandbox, where.path) == (builder.cache, builder.sandbox, odd)
+
+
 def test_a_commit_that_changes_what_no_build_reads_uses_the_last_build(
     builder: Builder, workload: Callable[[str], Workload], commit: Run, tmp_path: Path
 ) -> None:

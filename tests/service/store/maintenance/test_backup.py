@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sqlite3
+import subprocess
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from runner.contract import Report
 from service.errors import ServiceError
 from service.store.engine.database import Database
+from service.store.maintenance import postgres
 from service.store.maintenance.backup import backup, restore
 from tests.service import reports
 from tests.service.apiclient import Api
@@ -47,6 +49,32 @@ def test_a_restored_backup_has_what_was_there(api: Api, database: Database, tmp_
     assert [run["run_id"] for run in api.get("/runs")["items"]] == [str(old.run_id)]
     assert api.send(new, old) == [201, 200]
     assert len(api.series()["points"]) == 2
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9, 0.99])
+def test_of_a_restore_that_is_cut_off_nothing_remains(
+    api: Api, database: Database, tmp_path: Path, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.send(*(reports.report(number, 100, 100) for number in range(1, 9)))
+    backup(database, tmp_path / "copy")
+    whole = subprocess.run(
+        [postgres._find("pg_restore"), "--clean", "--if-exists", "--file=-", tmp_path / "copy"],
+        check=True,
+        capture_output=True,
+    ).stdout
+    (tmp_path / "part").write_bytes(whole[: int(len(whole) * share)])
+    cut = tmp_path / "pg_restore"
+    cut.write_text(f"#!/bin/sh\ncase $1 in --list) exit 0;; esac\ncat '{tmp_path}/part'\nexit 1\n")
+    cut.chmod(0o755)
+    find = postgres._find
+    monkeypatch.setattr(postgres, "_find", lambda program: str(cut) if program == "pg_restore" else find(program))
+    database.close()
+    close(api)
+    with pytest.raises(ServiceError, match="pg_restore failed"):
+        restore(database, tmp_path / "copy", replace=True)
+    assert api.get("/runs")["total"] == 8
+    assert len(api.series()["points"]) == 8
 
 
 @EVERY_DATABASE

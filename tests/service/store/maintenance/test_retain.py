@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import uuid
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,6 +17,7 @@ from service.rules.retention import reduce_report, thin_report
 from service.store import profiles
 from service.store.engine.database import Database
 from service.store.maintenance.retain import RetentionResult, RetentionRule, estimate, retain
+from service.store.points import decode_samples
 from tests.runner.sample_reports import profile
 from tests.service import reports
 from tests.service.apiclient import Api
@@ -49,7 +52,7 @@ def timed(number: int, level: int) -> Report:
 
 
 @EVERY_DATABASE
-def test_of_a_noisy_metric_of_an_old_run_its_level_remains(api: Api, database: Database) -> None:
+def test_of_a_noisy_metric_of_an_old_run_level_and_extremes_remain(api: Api, database: Database) -> None:
     sent = [timed(number, level) for number, level in ((1, 100), (2, 100), (3, 200), (4, 200))]
     api.send(*sent, reports.report(1, 7, 9, subject="other", others={"elapsed": 3.0}))
     names = {entry["metric"]: entry["id"] for entry in api.get("/series", subject="demo")["items"]}
@@ -65,10 +68,11 @@ def test_of_a_noisy_metric_of_an_old_run_its_level_remains(api: Api, database: D
     for name in names:
         assert [point["value"] for point in after[name]] == [point["value"] for point in before[name]]
         kept = [point["n"] for point in after[name]]
-        assert kept == ([1, 1, 5, 5] if name == "elapsed" else [5] * 4), name
-    assert [point["low"] for point in after["elapsed"]][:2] == [point["value"] for point in before["elapsed"]][:2]
+        assert kept == ([3, 3, 5, 5] if name == "elapsed" else [5] * 4), name
+        for end in ("low", "high"):
+            assert [point[end] for point in after[name]] == [point[end] for point in before[name]]
     reduced = Report.model_validate(api.get(f"/runs/{sent[0].run_id}"))
-    assert reduced.values("elapsed") == (2.02,)
+    assert reduced.values("elapsed") == (2.0, 2.02, 2.04)
     assert reduced.values("major-faults") == (0, 1, 0, 1, 0)
     assert api.send(*sent) == [200] * 4, "sent again, they are the same runs"
     assert api.send(sent[0].model_copy(update={"environment": Environment(knobs={})})) == [409]
@@ -106,26 +110,45 @@ def test_a_reduced_report_has_the_levels_of_the_whole_one(samples: list[dict[str
         for place, values in enumerate(samples)
     )
     whole = reports.report(1, samples=made, judging=Judging(judge=tuple(judge)))
-    reduced, levels = reduce_report(whole)
+    reduced, left = reduce_report(whole)
     before = {point.metric: point for point in prepare([whole])[0].points}
     after = {point.metric: point for point in prepare([reduced])[0].points}
     assert before.keys() == after.keys()
     for name, point in after.items():
         assert (point.value, point.status) == (before[name].value, before[name].status)
+        values = decode_samples(json.loads(point.value), point.n, point.samples)
+        whole_values = decode_samples(json.loads(point.value), before[name].n, before[name].samples)
+        assert (min(values), max(values)) == (min(whole_values), max(whole_values))
         decides = metric(name).kind is Kind.COUNT and whole.judging.in_history(name)
-        assert point[3:] == (before[name][3:] if decides or before[name].samples is None else (1, None))
-        assert (name in levels) == (point[3:] != before[name][3:])
-    assert reduce_report(reduced) == (reduced, {}.keys())
+        keeps = decides or len(whole_values) <= 3 or len(set(whole_values)) == 1
+        assert len(values) == (len(whole_values) if keeps else 3)
+        assert (name not in left) == keeps
+    assert reduce_report(reduced) == (reduced, {})
     assert reduce_report(thin_report(whole))[0] == reduced
 
 
 def test_an_estimated_reading_stays_one() -> None:
     scaled = [
         Sample(readings={"instructions": Reading(status=Status.MULTIPLEXED, value=value, running_percent=40)})
-        for value in (10, 30)
+        for value in (10, 30, 20, 20, 25)
     ]
-    (left,) = reduce_report(reports.report(1, samples=tuple(scaled)))[0].samples
-    assert left.readings["instructions"] == Reading(status=Status.MULTIPLEXED, value=20, running_percent=40)
+    left = reduce_report(reports.report(1, samples=tuple(scaled)))[0].samples
+    assert [sample.readings["instructions"] for sample in left] == [
+        Reading(status=Status.MULTIPLEXED, value=value, running_percent=40) for value in (10, 20, 30)
+    ]
+
+
+@EVERY_DATABASE
+def test_what_many_reports_would_free_is_estimated_from_some_of_them(
+    api: Api, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.store.maintenance.retain._EXAMPLES", 5)
+    for number in range(1, 21):  # Two subjects in turns: each has every second number.
+        api.send(timed(number, 100), timed(number, 100).model_copy(update={"subject": "other", "run_id": uuid.uuid4()}))
+    rule = RetentionRule(reduce=timed(30, 1).started_at, subjects=("other",))
+    told = estimate(database, rule)
+    assert told.reduced == 20
+    assert retain(database, rule).freed == pytest.approx(told.freed, rel=0.1)
 
 
 @EVERY_DATABASE
