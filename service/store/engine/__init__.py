@@ -1,1 +1,1 @@
-"""The database itself: connections, sessions, locks, bulk writes, schema upgrades."""
+"""The database itself: connections, sessions, locks, parts, bulk writes, schema upgrades."""

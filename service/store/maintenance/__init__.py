@@ -1,1 +1,1 @@
-"""Backup, restore, export and retention."""
+"""Backup, restore, exports, retention, and deleting a subject."""
