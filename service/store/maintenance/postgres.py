@@ -13,11 +13,11 @@ from pathlib import Path
 from sqlalchemy import URL, func, inspect, select, text
 
 from service.errors import ServiceError
-from service.store.engine import parts
 from service.store.engine.database import Database
-from service.store.models import Run
+from service.store.models import Base, Run
 
-_DROP = f"DROP TABLE IF EXISTS {', '.join(parts.TABLES)} CASCADE;\n"
+_DROP = "".join(f'DROP TABLE IF EXISTS "{table}" CASCADE;\n' for table in Base.metadata.tables)
+"""Drops every table, also those that the version of an older backup did not have: its upgrade makes them again."""
 _DISCONNECT_SECONDS = 2.0
 """Time in which the server notices a closed connection."""
 

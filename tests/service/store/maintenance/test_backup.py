@@ -13,14 +13,17 @@ from pathlib import Path
 
 import pyperf
 import pytest
+from sqlalchemy import text
 
 from runner.contract import Report
 from service.errors import ServiceError
 from service.store.engine.database import Database
+from service.store.engine.upgrade import upgrade
 from service.store.maintenance import postgres
 from service.store.maintenance.backup import backup, restore
 from tests.service import reports
 from tests.service.apiclient import Api
+from tests.service.store.test_migrations import make
 
 EVERY_DATABASE = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 
@@ -49,6 +52,27 @@ def test_a_restored_backup_has_what_was_there(api: Api, database: Database, tmp_
     assert [run["run_id"] for run in api.get("/runs")["items"]] == [str(old.run_id)]
     assert api.send(new, old) == [201, 200]
     assert len(api.series()["points"]) == 2
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_backup_of_an_older_version_replaces_a_newer_database(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = f"sqlite:///{tmp_path / 'own.db'}"
+    if kind == "postgresql":
+        server = request.getfixturevalue("postgresql")
+        url = server.url(server.create())
+    database = Database(url)
+    make(database, "0023")
+    backup(database, tmp_path / "copy")
+    upgrade(database)
+    database.close()
+    database = Database(url)
+    restore(database, tmp_path / "copy", replace=True)
+    upgrade(database)
+    with database.engine.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM environment_count")).scalar_one() == 0
+    database.close()
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
