@@ -24,6 +24,8 @@ _NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 _SINGULAR = {
     "faults": "fault",
+    "pages": "page",
+    "misses": "miss",
     "switches": "switch",
     "migrations": "migration",
     "events": "event",

@@ -47,6 +47,8 @@ def test_a_count_is_written_in_full_and_everything_else_with_three_digits(value:
     ("value", "unit", "text"),
     [
         (1, "faults", "1 fault"),
+        (1, "pages", "1 page"),
+        (1, "misses", "1 miss"),
         (2, "faults", "2 faults"),
         (0, "faults", "0 faults"),
         (53_338.5, "faults", "53,338 faults"),
