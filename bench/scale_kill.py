@@ -90,7 +90,8 @@ class _Machine:
     def finish(self) -> None:
         """Send what is under way until it is acknowledged, and no more."""
         self._ended.set()
-        self._sender.join(_PATIENCE)
+        if self._sender.ident is not None:  # has begun
+            self._sender.join(_PATIENCE)
         assert not self._sender.is_alive(), "a batch is not acknowledged"
 
     def stop(self) -> None:
@@ -136,7 +137,7 @@ def kill_often(kills: int) -> dict[str, object]:
         killed: Counter[str] = Counter()
         try:
             # A channel sends no events from before it was known.
-            _wait(server.url(name), "SELECT (SELECT count(*) FROM channel) = 0")
+            assert not _wait(server.url(name), "SELECT (SELECT count(*) FROM channel) = 0"), "no round of notifications"
             for machine in machines:
                 machine.begin()
             for _ in steps(range(kills), "kills"):
