@@ -103,13 +103,13 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
     "--samples-days",
     type=click.IntRange(1),
     metavar="N",
-    help="Of each noisy metric of older runs, keep the lowest sample, the level and the highest.  [default: all stay]",
+    help="Of each noisy metric of older runs, keep the lowest sample, the level and the highest. By default, all stay.",
 )
 @click.option(
     "--profiles-days",
     type=click.IntRange(1),
     metavar="N",
-    help="Delete profiles that are older than this.  [default: all stay]",
+    help="Delete profiles that are older than this. By default, all stay.",
 )
 @click.option("--subject", "subjects", multiple=True, metavar="NAME", help="Only of this subject. Repeatable.")
 @click.option("--dry-run", is_flag=True, help="Say what would be freed, and change nothing.")

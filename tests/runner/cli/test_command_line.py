@@ -31,6 +31,7 @@ FORMS = {
     "--case": "NAME",
     "--committed-only": "",
     "--days": "N",
+    "--dry-run": "",
     "--env": "NAME=VALUE",
     "--format": None,
     "--fresh": "",
@@ -48,6 +49,7 @@ FORMS = {
     "--set": "NAME=VALUE[,VALUE…]",
     "--subject": "NAME",
     "--verbose": "",
+    "--yes": "",
 }
 """The form of the value of each option that several commands have; None where it depends on the command."""
 OWN_WORDS = {

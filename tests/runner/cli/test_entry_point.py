@@ -205,12 +205,10 @@ def test_uncommitted_changes_are_refused(subject: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.perf
-def test_a_changed_workload_file_is_no_uncommitted_change(subject: str, tmp_path: Path) -> None:
+def test_a_changed_workload_file_is_no_uncommitted_change(subject: str, commit: Run, tmp_path: Path) -> None:
     """It says how commits are measured, so it is read as it is, and may be tried before it is committed."""
     file = Path(subject, "workload.toml")
-    file.write_text(WORKLOAD.replace("{command}", "false"))
-    for command in (("add", "workload.toml"), ("commit", "--quiet", "--message", "Measure")):
-        subprocess.run(["git", "-C", subject, *command], check=True)
+    commit("Measure", **{"workload.toml": WORKLOAD.replace("{command}", "false")})
     file.write_text(WORKLOAD.replace("{command}", GOOD))
     done = faultwatch("measure", str(file), home=tmp_path)
     assert done.returncode == 0, done.stderr
