@@ -20,7 +20,6 @@ touch {tmp_path}/paused; sleep 0.1; rm {tmp_path}/paused; exec ./pages"""
     workload = f"""
 [workload]
 name = "pages"
-samples = 1
 [build]
 command = {json.dumps(["sh", "-c", build])}
 [run]
