@@ -31,7 +31,7 @@ import psycopg
 from bench import scale_kill, scale_retention
 from bench.report import finish, progress
 from bench.scale_data import METRICS, Scale
-from bench.store_service import Service, cpu_seconds, get, post
+from bench.store_service import Service, cpu_seconds, get, number, post
 from tests.service import postgres
 
 PARTS = ("judging", "writers", "kills", "retention")
@@ -137,14 +137,12 @@ def _writers(commits: int, misses: list[str]) -> dict[str, object]:
                 services = [_machine(serving, server.url(name)) for _ in range(machines)]
                 found[machines] = _store_all(services, commits, server.process)
                 with psycopg.connect(server.url(name)) as connection:
-                    stored = connection.execute("SELECT count(*) FROM point").fetchone()
-                    failed = connection.execute(
-                        "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
-                    ).fetchone()
-            assert stored is not None
-            assert failed is not None
+                    stored = number(connection, "SELECT count(*) FROM point")
+                    failed = number(
+                        connection, "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+                    )
             points = SUBJECTS * commits * _CASES * len(METRICS)
-            lost[machines], deadlocks = points - stored[0], deadlocks + failed[0]
+            lost[machines], deadlocks = points - stored, deadlocks + failed
     wall = found[1][0] / found[SUBJECTS][0]
     cpu = found[1][1] / found[SUBJECTS][1]
     figures: dict[str, object] = {

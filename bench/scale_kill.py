@@ -19,7 +19,7 @@ import psycopg
 
 from bench.report import progress, steps
 from bench.scale_data import METRICS, Scale
-from bench.store_service import Service, children, post
+from bench.store_service import UNSETTLED, Service, children, number, post
 from tests.service import postgres
 
 MACHINES = 2
@@ -193,9 +193,7 @@ _ATTACKS: dict[str, Callable[[postgres.Server, _Machine], None]] = {
 def _await_deliveries(url: str, received: Counter[str]) -> dict[str, int]:
     """Wait until nothing is to be judged or sent; return what became of the messages."""
     waiting = (
-        "SELECT (SELECT count(*) FROM series WHERE judged AND version <> judged_version)"
-        " + (SELECT count(*) FROM subject WHERE drifts_version <> events_version)"
-        " + (SELECT count(*) FROM delivery WHERE sent_at IS NULL)"
+        f"{UNSETTLED} + (SELECT count(*) FROM delivery WHERE sent_at IS NULL)"
         " + (SELECT count(*) FROM event WHERE found AND confirmed AND merged_into IS NULL AND state = 'new'"
         "    AND id NOT IN (SELECT event_id FROM delivery WHERE occasion = 'new'))"
     )
@@ -216,26 +214,20 @@ def _wait(url: str, question: str) -> int:
     """Wait until the answer is 0, but not for ever; return it."""
     deadline = time.monotonic() + _DELIVERED_WITHIN
     with psycopg.connect(url, autocommit=True) as connection:
-        while (left := _number(connection, question)) and time.monotonic() < deadline:
+        while (left := number(connection, question)) and time.monotonic() < deadline:
             progress(f"{left:,} series, events and messages wait")
             time.sleep(1)
     return left
 
 
-def _number(connection: psycopg.Connection, query: str) -> int:
-    row = connection.execute(query.encode()).fetchone()
-    assert row is not None
-    return int(row[0])
-
-
 def _look(connection: psycopg.Connection) -> dict[str, int]:
     points = "(SELECT count(*) FROM point WHERE series_id = series.id)"
     return {
-        "runs": _number(connection, "SELECT count(*) FROM run"),
-        "incomplete": _number(
+        "runs": number(connection, "SELECT count(*) FROM run"),
+        "incomplete": number(
             connection,
             f"SELECT count(*) FROM run WHERE {len(METRICS)} <> (SELECT count(*) FROM point WHERE run_number = number)",
         )
-        + _number(connection, "SELECT count(*) FROM run WHERE number NOT IN (SELECT run_number FROM report)"),
-        "miscounted": _number(connection, f"SELECT count(*) FROM series WHERE n_points <> {points}"),
+        + number(connection, "SELECT count(*) FROM run WHERE number NOT IN (SELECT run_number FROM report)"),
+        "miscounted": number(connection, f"SELECT count(*) FROM series WHERE n_points <> {points}"),
     }

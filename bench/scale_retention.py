@@ -18,7 +18,7 @@ import psycopg
 
 from bench.report import progress, steps
 from bench.store_data import START, SUBJECT, Size, batches
-from bench.store_service import Service, get, post
+from bench.store_service import UNSETTLED, Service, get, number, post
 from service.store.engine.database import Database
 from service.store.engine.parts import RUNS, TABLES
 from service.store.maintenance.retain import RetentionRule, retain
@@ -49,13 +49,13 @@ def retention(commits: int) -> dict[str, Any]:
         with closing(psycopg.connect(url, autocommit=True)) as connection:
             connection.execute("VACUUM ANALYZE")
             before = _bytes(connection)
-            drifts = _number(connection, "SELECT count(*) FROM drift")
-            with _traffic(service, commits) as slowest:
+            drifts = number(connection, "SELECT count(*) FROM drift")
+            with _Traffic(service, commits) as slowest:
                 command = [sys.executable, "-m", "bench.scale_retention", url, last.isoformat()]
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
             seconds = time.monotonic() - began
             after = _bytes(connection)
-            missing = drifts - _number(connection, "SELECT count(*) FROM drift")
+            missing = drifts - number(connection, "SELECT count(*) FROM drift")
     return {
         "samples": size.samples,
         "seconds to store": round(stored),
@@ -72,18 +72,17 @@ def _store(service: Service, url: str, size: Size) -> tuple[float, datetime]:
     """Store everything; return the seconds, and when the last tenth begins."""
     began, tenth = time.monotonic(), size.commits // TENTHS
     with closing(service.connect()) as connection, closing(psycopg.connect(url, autocommit=True)) as database:
-        for number in steps(range(TENTHS), "tenths stored"):
-            database.execute(f"SELECT setval('run_number_seq', {number * RUNS + 1}, false)")
-            for runs, body in batches(Size(size.cases, tenth), 1000, number * tenth):
-                assert runs
+        for part in steps(range(TENTHS), "tenths stored"):
+            database.execute(f"SELECT setval('run_number_seq', {part * RUNS + 1}, false)")
+            for _, body in batches(Size(size.cases, tenth), 1000, part * tenth):
                 post(connection, "/api/v1/runs", body)
-        while left := _number(database, "SELECT count(*) FROM series WHERE judged AND version <> judged_version"):
-            progress(f"{left:,} series wait to be judged")
+        while left := number(database, UNSETTLED):
+            progress(f"{left:,} series and subjects wait for their drifts and events")
             time.sleep(0.2)
     return time.monotonic() - began, START + timedelta(days=400, seconds=60 * (size.commits - tenth))
 
 
-class _traffic:  # noqa: N801 - used as a context
+class _Traffic:
     """Sends runs and opens pages, one after the other each, until it ends; knows the slowest of each."""
 
     def __init__(self, service: Service, commits: int) -> None:
@@ -131,13 +130,7 @@ class _traffic:  # noqa: N801 - used as a context
 def _bytes(connection: psycopg.Connection[tuple[int]]) -> int:
     """Return what the parts take that are to be reduced."""
     old = [f"{table}_p{tenth}" for table in TABLES for tenth in range(TENTHS - 1)]
-    return sum(_number(connection, f"SELECT pg_total_relation_size('{part}')") for part in old)
-
-
-def _number(connection: psycopg.Connection[tuple[int]], question: str) -> int:
-    found = connection.execute(question.encode()).fetchone()
-    assert found is not None
-    return int(found[0] or 0)
+    return sum(number(connection, f"SELECT pg_total_relation_size('{part}')") for part in old)
 
 
 def main() -> None:

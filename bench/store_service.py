@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
+
+import psycopg
 
 from bench.report import progress
 
@@ -108,13 +111,23 @@ def get(connection: HTTPConnection, path: str) -> bytes:
     return told
 
 
+UNSETTLED = (
+    "SELECT (SELECT count(*) FROM series WHERE judged AND version <> judged_version)"
+    " + (SELECT count(*) FROM subject WHERE drifts_version <> events_version)"
+)
+"""Asks how many series are to be judged, and how many subjects lack events of their drifts."""
+
+
+def number(connection: psycopg.Connection[Any], question: str) -> int:
+    """Return what PostgreSQL answers to a question for one number; 0 for none."""
+    row = connection.execute(question.encode()).fetchone()
+    assert row is not None
+    return int(row[0] or 0)
+
+
 def settle(database: Path) -> None:
     """Wait until every series is judged and all events are made: large batches are judged in the background."""
-    waiting = (
-        "SELECT (SELECT count(*) FROM series WHERE judged AND version <> judged_version)"
-        " + (SELECT count(*) FROM subject WHERE drifts_version <> events_version)"
-    )
     with closing(sqlite3.connect(database)) as connection:
-        while left := connection.execute(waiting).fetchone()[0]:
+        while left := connection.execute(UNSETTLED).fetchone()[0]:
             progress(f"{left:,} series and subjects wait for their drifts and events")
             time.sleep(1)

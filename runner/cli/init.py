@@ -386,9 +386,9 @@ def _write(top: Path, file: "CiFile", questions: Questions, *, replace: bool = F
     return [file.path]
 
 
-def _work_tree(repository: Any) -> Path:
+def _work_tree(repository: "Repository") -> Path:
     try:
-        return Path(repository.git("rev-parse", "--path-format=absolute", "--show-toplevel").strip())
+        return repository.work_tree()
     except FaultwatchError:
         what = f"{repository.path} has no work tree to write files to"
         raise FaultwatchError(what, "name a clone with one") from None

@@ -135,7 +135,7 @@ def refuse_dirty(repository: Repository, workload: Workload, *, allow: bool) -> 
     """
     changed = [] if allow else repository.changed_files()
     if changed:
-        top = Path(repository.git("rev-parse", "--show-toplevel", paths=True).removesuffix("\n"))
+        top = repository.work_tree()
         changed = [name for name in changed if (top / name).resolve() != workload.path.resolve()]
     if changed:
         named = ", ".join(changed[:_NAMED]) + (f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else "")

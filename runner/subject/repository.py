@@ -149,6 +149,16 @@ class Repository(Struct, frozen=True):
         """Return the git directory, which all work trees of the repository share."""
         return Path(self.git("rev-parse", "--path-format=absolute", "--git-common-dir").strip())
 
+    def work_tree(self) -> Path:
+        """Return the top folder of the work tree.
+
+        Raises
+        ------
+        FaultwatchError
+            There is none.
+        """
+        return Path(self.git("rev-parse", "--show-toplevel", paths=True).removesuffix("\n"))
+
     def is_shallow(self) -> bool:
         """Return whether the clone lacks a part of its history."""
         return self.git("rev-parse", "--is-shallow-repository").strip() == "true"

@@ -16,7 +16,7 @@ def workload_files(repository: Repository) -> list[Path]:
     """
     others = ("--cached", "--others", "--exclude-standard")
     try:
-        top = Path(repository.git("rev-parse", "--show-toplevel").removesuffix("\n"))
+        top = repository.work_tree()
         listed = repository.git("ls-files", "-z", "--full-name", *others, "--", f":(top,glob)**/{WORKLOAD_FILE}")
     except FaultwatchError:
         return []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from sqlalchemy import ColumnElement, ForeignKey, FromClause, Table, delete, func, select
-from sqlalchemy.orm import Session
 
+from service.store import shared_rows
 from service.store.engine import bulk, parts
 from service.store.engine.database import Database
 from service.store.maintenance.retain import alone
@@ -21,12 +21,12 @@ _BYTES_A_RUN = 2_000
 def stored(database: Database, name: str) -> Mapping[str, int]:
     """Return how many rows of each table belong to a subject, and to nothing else; nothing where it is unknown."""
     with database.reading() as session:
-        subject_id = _find(session, name)
-        if subject_id is None:
+        subject = shared_rows.find_subject(session, name)
+        if subject is None:
             return {}
         owned = _owned()
         conditions: dict[str, tuple[FromClause, ColumnElement[bool]]] = {
-            table.name: (table, _of(table, owned, subject_id)) for table in owned
+            table.name: (table, _of(table, owned, subject.id)) for table in owned
         }
         conditions["job"] = (Job.__table__, Job.subject == name)
         return {
@@ -59,11 +59,12 @@ def forget(database: Database, name: str, progress: Callable[[int, int], None] =
 
 def _forget(database: Database, name: str, progress: Callable[[int, int], None]) -> None:
     with database.reading() as session:
-        subject_id = _find(session, name)
+        subject = shared_rows.find_subject(session, name)
+        if subject is None:
+            return
+        subject_id = subject.id
         series = list(session.scalars(select(Series.id).where(Series.subject_id == subject_id)))
         runs = list(session.scalars(select(Run.number).where(Run.subject_id == subject_id)))
-    if subject_id is None:
-        return
     with database.writing() as session:
         bulk.remember_last_numbers(session)
     owned, done, total = _owned(), 0, len(series) + 2 * len(runs)
@@ -86,10 +87,6 @@ def _forget(database: Database, name: str, progress: Callable[[int, int], None])
     with database.writing() as session:
         session.execute(delete(Job).where(Job.subject == name))
     parts.tighten(database)
-
-
-def _find(session: Session, name: str) -> int | None:
-    return session.scalar(select(Subject.id).where(Subject.name == name))
 
 
 def _owned() -> dict[Table, ForeignKey]:

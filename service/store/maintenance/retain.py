@@ -272,8 +272,8 @@ def _write(session: Session, step: _Step, kept: Collection[_Kept]) -> int:
     documents = [(one.number, one.document, *[True] * (len(marks) - 1)) for one in kept]
     bulk.update(session, bulk.table_of(StoredReport), marks, documents, key=["run_number"])
     points = _smaller_points(session, kept)
-    columns = ["series_id", "run_number"], ["n", "samples"]
-    bulk.update(session, bulk.table_of(Point), columns[1], [point[:4] for point in points], key=columns[0])
+    changed, key = [point[:4] for point in points], ["series_id", "run_number"]
+    bulk.update(session, bulk.table_of(Point), ["n", "samples"], changed, key=key)
     _renew(session, {point.series_id for point in points})
     freed = {one.number: one.freed for one in kept}
     for point in points:
