@@ -51,7 +51,8 @@ def restore(file: Path, replace: bool) -> None:
     from service.store.maintenance.backup import restore as run
 
     database = Database(Config.from_environment().database_url)
-    run(database, file, replace)
+    with progress("loading") as shown:
+        run(database, file, replace, shown)
     upgrade(database)
     _record(database, AuditAction.DATA_RESTORED, file.name, {"replace": replace})
     database.close()

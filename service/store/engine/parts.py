@@ -69,15 +69,27 @@ def ensure_room(database: Database) -> None:
         return
     with database.engine.begin() as connection:
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
-        for table in TABLES:
-            end = max(part.end for part in _parts(connection, table))
-            while end <= newest + RUNS:
-                name = f"{table}_p{end // RUNS}"
-                connection.execute(text(f"CREATE TABLE {name} (LIKE {table} INCLUDING ALL)"))
-                bound = f"FOR VALUES FROM ({end}) TO ({end + RUNS})"
-                connection.execute(text(f"ALTER TABLE {table} ATTACH PARTITION {name} {bound}"))
-                end += RUNS
+        end = make_parts(connection, newest)
     _until[database.engine] = end
+
+
+def make_parts(connection: Connection, newest: int) -> int:
+    """Make parts for the runs up to a number, and for as many further runs as a part holds.
+
+    Returns
+    -------
+    int
+        The number of the first run without a part.
+    """
+    for table in TABLES:
+        end = max(part.end for part in _parts(connection, table))
+        while end <= newest + RUNS:
+            name = f"{table}_p{end // RUNS}"
+            connection.execute(text(f"CREATE TABLE {name} (LIKE {table} INCLUDING ALL)"))
+            bound = f"FOR VALUES FROM ({end}) TO ({end + RUNS})"
+            connection.execute(text(f"ALTER TABLE {table} ATTACH PARTITION {name} {bound}"))
+            end += RUNS
+    return end
 
 
 def loosen(session: Session, freed: Mapping[int, int]) -> None:

@@ -37,7 +37,7 @@ def upgrade(database: Database) -> None:
     _make_folder(database)
     try:
         with database.writing() as session:
-            _migrate(session.connection(), database)
+            migrate(session.connection(), database)
     except DBAPIError as error:
         raise _explain(error, database) from error
 
@@ -47,12 +47,24 @@ def known_schemas() -> set[str]:
     return {script.revision for script in _scripts(AlembicConfig()).walk_revisions()}
 
 
+def newest_schema() -> str:
+    """Return the schema of this version."""
+    return _scripts(AlembicConfig()).get_current_head() or ""
+
+
 def _scripts(config: AlembicConfig) -> ScriptDirectory:
     config.set_main_option("script_location", str(Path(__file__).parents[1] / "migrations").replace("%", "%%"))
     return ScriptDirectory.from_config(config)
 
 
-def _migrate(connection: Connection, database: Database) -> None:
+def migrate(connection: Connection, database: Database) -> None:
+    """Run the pending migrations in a transaction of the caller's.
+
+    Raises
+    ------
+    ServiceError
+        Where the database was made by a newer version.
+    """
     config = AlembicConfig(attributes={"connection": connection})
     _refuse_newer(connection, _scripts(config), database)
     command.upgrade(config, "head")
