@@ -22,9 +22,10 @@ import psycopg
 from bench import store_ingest, store_queries
 from bench.report import progress, steps
 from bench.store_data import Size
-from bench.store_service import UNSETTLED, Service, get, number, settle
+from bench.store_service import UNSETTLED, Service, get, number
 from runner.contract import Case
 from service.store.engine.database import Database
+from service.store.engine.parts import RUNS
 from service.store.engine.upgrade import upgrade
 from service.store.maintenance.backup import restore
 from service.store.shared_rows import case_key
@@ -43,8 +44,9 @@ _OF_CASES = frozenset(
 """Questions whose answers are as long in the wide store; those of all others are as long in the long one."""
 _COMMON = 495
 """The first commit that all stores have. Steps are five commits later."""
-_PART = Size(100, 1000)
+LARGE = Size(100, 1000)
 """What is stored through the service, and copied."""
+TENTHS = 10
 _WORKERS = 2
 _BLOCK = 1000
 """Runs in succession that are of the same copy: of ten commits."""
@@ -63,7 +65,7 @@ def compare(copies: int) -> dict[str, Any]:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="faultwatch-bench-")))
         server = stack.enter_context(postgres.running())
         began = time.monotonic()
-        large = _multiply(_draw(folder / "part", _PART), folder / "large.db", copies)
+        large = draw_large(folder, copies)
         drawn = time.monotonic()
         services = {}
         sizes = {}
@@ -71,17 +73,17 @@ def compare(copies: int) -> dict[str, Any]:
         for name, file in {"large": large, **small}.items():
             url = server.url(server.create())
             started = time.monotonic()
-            _restore(file, url)
+            load(file, url)
             sizes[name] = time.monotonic() - started, _bytes(url)
             file.unlink()
             services[name] = Service(folder / name, _WORKERS, url)
             stack.callback(services[name].stop)
-            _settle(url)
+            settle(url)
         told = {}
         for name in small:
             of_kind = partial(_questions, of_cases=name == "wide")
             told |= store_queries.p95(services[name], services["large"], of_kind)
-    samples = _PART.samples * copies
+    samples = LARGE.samples * copies
     seconds, size = sizes["large"]
     return {
         "samples": samples,
@@ -92,6 +94,11 @@ def compare(copies: int) -> dict[str, Any]:
             name: [round(least, 1), round(spent, 1)] for name, (least, spent) in told.items()
         },
     }
+
+
+def draw_large(folder: Path, copies: int) -> Path:
+    """Return a SQLite file of so many times ten million samples, the tenths of them in parts of their own."""
+    return _multiply(_draw(folder / "part", LARGE), folder / "large.db", copies)
 
 
 def _questions(service: Service, of_cases: bool) -> dict[str, list[str]]:
@@ -138,12 +145,12 @@ def _draw(home: Path, size: Size, first_commit: int = 0) -> Path:
     """Store runs through a service with SQLite; return its file."""
     service = Service(home, _WORKERS)
     store_ingest.ingest(service, size, progress, first_commit)
-    settle(service.database)
     service.stop()
     return service.database
 
 
-def _restore(file: Path, url: str) -> None:
+def load(file: Path, url: str) -> None:
+    """Restore a file into PostgreSQL."""
     database = Database(url)
     restore(database, file, progress=lambda done, total: progress(f"{done:,} of {total:,} rows loaded"))
     database.close()
@@ -154,7 +161,8 @@ def _bytes(url: str) -> int:
         return number(connection, "SELECT pg_database_size(current_database())")
 
 
-def _settle(url: str) -> None:
+def settle(url: str) -> None:
+    """Wait until every series is judged, and all events are made."""
     with psycopg.connect(url, autocommit=True) as connection:
         while left := number(connection, UNSETTLED):
             progress(f"{left:,} series and subjects wait for their drifts and events")
@@ -201,21 +209,19 @@ def _cases(connection: sqlite3.Connection, copy: int, cases: int) -> Iterator[tu
 
 def _changes(copy: int, copies: int, series: int, cases: int) -> dict[str, dict[str, str]]:
     """Return how the columns of a copy differ, by table and column, as SQL."""
-    block = f"/ {_BLOCK} * {_BLOCK * copies} + {copy * _BLOCK} +"
+    tenth = LARGE.runs // TENTHS
+
+    def new(number: str) -> str:
+        place = f"({number} - 1) % {tenth} / {_BLOCK} * {_BLOCK * copies} + ({number} - 1) % {_BLOCK}"
+        return f"({number} - 1) / {tenth} * {RUNS} + {copy * _BLOCK} + {place} + 1"
+
     case = {"case_id": f"case_id + {copy * cases}"}
     return {
         "series": {"id": f"id + {copy * series}", **case, "judged_version": "version - judged"},
         "run_count": {"id": f"id + {copy * cases}", **case},
-        "run": {
-            "number": f"(number - 1) {block} (number - 1) % {_BLOCK} + 1",
-            "id": "lower(hex(randomblob(16)))",
-            **case,
-        },
-        "report": {"run_number": f"(run_number - 1) {block} (run_number - 1) % {_BLOCK} + 1"},
-        "point": {
-            "series_id": f"series_id + {copy * series}",
-            "run_number": f"(run_number - 1) {block} (run_number - 1) % {_BLOCK} + 1",
-        },
+        "run": {"number": new("number"), "id": "lower(hex(randomblob(16)))", **case},
+        "report": {"run_number": new("run_number")},
+        "point": {"series_id": f"series_id + {copy * series}", "run_number": new("run_number")},
     }
 
 
