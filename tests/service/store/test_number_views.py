@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from service.store.engine.database import Database
+from tests.docs.blocks import BLOCKS
 from tests.service import reports
 from tests.service.apiclient import Api
 
@@ -46,3 +47,15 @@ def test_sql_adds_up_levels_and_samples_exactly(api: Api, database: Database) ->
 def test_a_number_is_shown_as_it_is(database: Database, number: float) -> None:
     ((shown,),) = ask(database, "SELECT CAST(:value AS numeric)", value=repr(number))
     assert shown == number if isinstance(number, int) else math.isclose(shown, number, rel_tol=0, abs_tol=0)
+
+
+def test_the_documented_questions_are_answered(api: Api, database: Database) -> None:
+    examples = [block.text for block in BLOCKS if block.language == "sql" and ".parquet" not in block.text]
+    assert len(examples) == 2
+    for number, faults in ((1, 100), (2, 200)):
+        api.send(reports.report(number, faults, faults, others={"elapsed": number / 2}))
+    of_levels, of_samples = (ask(database, example) for example in examples)
+    assert of_levels == [("copy[mib=4]", 2, 300, 200)]
+    ((host, _, n, mean, spread),) = of_samples
+    assert (host, n, mean) == ("box", 4, Decimal("0.75"))
+    assert math.isclose(spread, 0.2887, abs_tol=1e-4)
