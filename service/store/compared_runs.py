@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Text, select, type_coerce
@@ -17,13 +17,14 @@ from service.rules.comparison.pairing import ComparableRun, Pair
 from service.rules.comparison.stored import DriftSummary, SideReadings, drift_summary
 from service.store import points, refs
 from service.store import runs as stored
-from service.store.engine import bulk
+from service.store.engine import bulk, parts
 from service.store.models import Case, DriftRow, Environment, Host, Point, Revision, Run, Series, Subject
 
 Kind = Literal["revision", "run", "environment", "host"]
 
 MOST_RUNS = 1000
 """Most runs of a side, the newest. A revision has fewer."""
+_RUNS_PER_QUERY = 500
 _SHORTEST_HASH = 4
 """Fewest characters of a hash that select it."""
 
@@ -81,8 +82,10 @@ def readings(
     )
     if metrics is not None:
         query = query.where(Series.metric.in_(metrics))
-    among = bulk.among(session, Run.number, runs)
-    rows = session.connection().execute(query.where(among)).all()  # twice as fast as the session
+    rows: list[Any] = []
+    for chunk in bulk.chunks(runs, _RUNS_PER_QUERY):
+        conditions = [bulk.among(session, Run.number, chunk), *parts.of_runs(session, chunk)]
+        rows += session.connection().execute(query.where(*conditions)).all()  # twice as fast as the session
     levels = json.loads(f"[{','.join([row[5] or 'null' for row in rows])}]")
     by_run: dict[int, dict[str, SideReadings]] = defaultdict(dict)
     for (run, series, metric, counted, n, _, samples), level in zip(rows, levels, strict=True):
