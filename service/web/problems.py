@@ -9,7 +9,8 @@ from http import HTTPStatus
 from apiflask import APIFlask, HTTPError
 from flask import Response, jsonify
 from pydantic import BaseModel
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from werkzeug.exceptions import HTTPException
 
 from service.store.engine.error_codes import is_away
@@ -74,7 +75,8 @@ def register(app: APIFlask) -> None:
     app.register_error_handler(ProblemError, _problem_error)
     app.register_error_handler(HTTPError, _invalid)
     app.register_error_handler(HTTPException, http_problem)
-    app.register_error_handler(OperationalError, _database)
+    app.register_error_handler(DBAPIError, _database)
+    app.register_error_handler(PoolTimeoutError, _no_connection)
     app.register_error_handler(Exception, _crash)
 
 
@@ -114,13 +116,27 @@ def http_problem(error: HTTPException) -> Response:
     return response
 
 
-def _database(error: OperationalError) -> Response:
-    log.error("the database refused: %s", error.orig)
-    locked, away = "locked" in str(error.orig), is_away(error)
-    if not locked and not away:
+def _database(error: DBAPIError) -> Response:
+    if is_away(error):
+        what = "does not answer"
+    elif not isinstance(error, OperationalError):
+        return _crash(error)
+    elif "locked" in str(error.orig):
+        what = "is locked by another program"
+    else:
+        log.error("the database refused: %s", error.orig)
         return _answer(500, "The database cannot be used; the log of the service says why.")
-    what = "is locked by another program" if locked else "does not answer"
-    response = _answer(503, f"The database {what}. Try again in a moment.")
+    log.error("the database %s: %s", what, error.orig)
+    return _later(f"The database {what}.")
+
+
+def _no_connection(error: PoolTimeoutError) -> Response:
+    log.error("all connections to the database are in use: %s", error)
+    return _later("All connections to the database are in use.")
+
+
+def _later(what: str) -> Response:
+    response = _answer(503, f"{what} Try again in a moment.")
     response.headers["Retry-After"] = "5"
     return response
 
