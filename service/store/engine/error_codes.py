@@ -16,6 +16,11 @@ def is_collision(error: BaseException) -> bool:
     return _code(error) in _COLLISIONS
 
 
+def is_locked(error: BaseException) -> bool:
+    """Return whether a statement has waited for a lock for as long as it was to."""
+    return _code(error) == "55P03"
+
+
 def is_away(error: BaseException) -> bool:
     """Return whether PostgreSQL cannot be reached, ended the connection, or is a standby that does not write yet.
 
