@@ -9,7 +9,7 @@ from http import HTTPStatus
 from apiflask import APIFlask, HTTPError
 from flask import Response, jsonify
 from pydantic import BaseModel
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from werkzeug.exceptions import HTTPException
 
@@ -72,11 +72,10 @@ def unprocessable(field: str, detail: str) -> ProblemError:
 
 def register(app: APIFlask) -> None:
     """Answer every error of an application with a problem document."""
-    app.register_error_handler(ProblemError, _problem_error)
+    app.register_error_handler(ProblemError, problem_document)
     app.register_error_handler(HTTPError, _invalid)
     app.register_error_handler(HTTPException, http_problem)
-    app.register_error_handler(DBAPIError, _database)
-    app.register_error_handler(PoolTimeoutError, _no_connection)
+    app.register_error_handler(SQLAlchemyError, _database)
     app.register_error_handler(Exception, _crash)
 
 
@@ -88,7 +87,8 @@ def _answer(status: int, detail: str, errors: list[FieldError] | None = None) ->
     return response
 
 
-def _problem_error(error: ProblemError) -> Response:
+def problem_document(error: ProblemError) -> Response:
+    """Answer a problem with its document."""
     response = _answer(error.status, str(error), error.errors)
     response.headers.update(error.headers)
     return response
@@ -116,29 +116,29 @@ def http_problem(error: HTTPException) -> Response:
     return response
 
 
-def _database(error: DBAPIError) -> Response:
-    if is_away(error):
+def unavailable(error: Exception) -> ProblemError | None:
+    """Return the problem that the database cannot be asked now; None for any other error."""
+    if isinstance(error, PoolTimeoutError):
+        what = "has no connection left"
+    elif is_away(error):
         what = "does not answer"
-    elif not isinstance(error, OperationalError):
-        return _crash(error)
-    elif "locked" in str(error.orig):
+    elif isinstance(error, OperationalError) and "locked" in str(error.orig):
         what = "is locked by another program"
     else:
-        log.error("the database refused: %s", error.orig)
-        return _answer(500, "The database cannot be used; the log of the service says why.")
-    log.error("the database %s: %s", what, error.orig)
-    return _later(f"The database {what}.")
+        return None
+    log.error("the database %s: %s", what, getattr(error, "orig", error))
+    return ProblemError(
+        HTTPStatus.SERVICE_UNAVAILABLE, f"The database {what}. Try again in a moment.", headers={"Retry-After": "5"}
+    )
 
 
-def _no_connection(error: PoolTimeoutError) -> Response:
-    log.error("all connections to the database are in use: %s", error)
-    return _later("All connections to the database are in use.")
-
-
-def _later(what: str) -> Response:
-    response = _answer(503, f"{what} Try again in a moment.")
-    response.headers["Retry-After"] = "5"
-    return response
+def _database(error: SQLAlchemyError) -> Response:
+    if (problem := unavailable(error)) is not None:
+        return problem_document(problem)
+    if not isinstance(error, OperationalError):
+        return _crash(error)
+    log.error("the database refused: %s", error.orig)
+    return _answer(500, "The database cannot be used; the log of the service says why.")
 
 
 def _crash(error: Exception) -> Response:

@@ -17,7 +17,7 @@ from tests.operations.machine import PATIENCE, Machine
 
 CASES = 5
 STEP_EVERY = 10
-"""Commits after which one case takes a step, up or down."""
+"""Commits after which all cases take a step, up or down."""
 PAGES = ("/", "/runs", "/hosts", "/environments", "/events", "/api/v1/runs", "/api/v1/drifts")
 
 
@@ -39,7 +39,7 @@ class Sender:
         self.acknowledged, self.commits, self.longest = 0, 0, 0.0
         self.answers: Counter[str] = Counter()
         self._machines = machines
-        self._ended = threading.Event()
+        self._ended, self._abandoned = threading.Event(), False
         self._thread = threading.Thread(target=self._send, daemon=True)
         self._thread.start()
 
@@ -56,6 +56,11 @@ class Sender:
         self._thread.join(PATIENCE)
         assert not self._thread.is_alive(), f"a run is not acknowledged: {dict(self.answers)}"
 
+    def abandon(self) -> None:
+        """Send nothing any more, whether it is acknowledged or not."""
+        self._abandoned = True
+        self._ended.set()
+
     def _send(self) -> None:
         while not self._ended.is_set():
             moved = 1 if self.commits // STEP_EVERY % 2 else 0
@@ -63,6 +68,8 @@ class Sender:
             began, attempts = time.monotonic(), 0
             # As a load balancer does: another machine each time.
             while not self._is_taken(self._machines[(self.commits + attempts) % len(self._machines)], body):
+                if self._abandoned:
+                    return
                 attempts += 1
                 time.sleep(0.05)
             self.longest = max(self.longest, time.monotonic() - began)
@@ -127,7 +134,7 @@ def sending(machines: Sequence[Machine], subjects: int = 2) -> Iterator[list[Sen
         yield senders
     finally:
         for sender in senders:
-            sender.finish()
+            sender.abandon()
 
 
 @contextmanager
@@ -172,8 +179,8 @@ def sound(runs: int) -> dict[str, int]:
 
 
 def steps(url: str, sender: Sender) -> tuple[int, int]:
-    """Return how many steps of a subject were found, and how many runs must have shown."""
-    expected = max(0, (sender.commits - 1) // STEP_EVERY)
+    """Return how many steps of a subject were found, and how many there are."""
+    expected = max(0, (sender.commits - 1) // STEP_EVERY) * CASES
     with psycopg.connect(url) as connection:
         found = number(
             connection,

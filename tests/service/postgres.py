@@ -18,7 +18,7 @@ import psycopg
 
 PATIENCE = 60
 _ORDINARY = ("postgres", "nobody")
-QUICK = ("fsync=off", "listen_addresses=")
+_QUICK = ("fsync=off", "listen_addresses=")
 """Settings that survive a kill, and no power cut: what a commit wrote is the kernel's to keep."""
 
 
@@ -40,9 +40,11 @@ class Server:
         Where it keeps everything.
     """
 
-    def __init__(self, folder: Path, user: pwd.struct_passwd | None, settings: Sequence[str] = QUICK) -> None:
+    def __init__(self, folder: Path, user: pwd.struct_passwd | None, settings: Sequence[str]) -> None:
         self.folder, self.data = folder, folder / "data"
-        self._user, self._settings = user, settings
+        self._user, self._settings = user, (*_QUICK, *settings)
+        ports = [setting.partition("=")[2] for setting in settings if setting.startswith("port=")]
+        self._port = ports[0] if ports else "5432"
         self._numbers = count(1)
         self.start()
 
@@ -57,7 +59,13 @@ class Server:
 
     def shell(self, script: str, **variables: object) -> str:
         """Run a shell script as the user of the server, whose tools it finds; return what it printed."""
-        connection = {"PGHOST": self.folder, "PGUSER": "tests", "PGDATABASE": "postgres", "PGDATA": self.data}
+        connection = {
+            "PGHOST": self.folder,
+            "PGPORT": self._port,
+            "PGUSER": "tests",
+            "PGDATABASE": "postgres",
+            "PGDATA": self.data,
+        }
         environment = {"PATH": f"{binaries()}:{os.environ['PATH']}", **connection, **variables}
         done = subprocess.run(
             ["setpriv", *_as(self._user), "bash", "-eu", "-o", "pipefail", "-c", script],
@@ -97,7 +105,7 @@ class Server:
 
     def url(self, name: str) -> str:
         """Return the address of a database."""
-        return f"postgresql://tests@/{name}?host={self.folder}"
+        return f"postgresql://tests@/{name}?host={self.folder}&port={self._port}"
 
     def create(self, template: str = "template1") -> str:
         """Make a database, as a copy of another; return its name."""
@@ -108,7 +116,7 @@ class Server:
 
 
 @contextmanager
-def running(settings: Sequence[str] = QUICK) -> Iterator[Server]:
+def running(settings: Sequence[str] = ()) -> Iterator[Server]:
     """Run a server that ends with this process, however that ends."""
     user = _ordinary_user()
     with _folder(user) as folder:
@@ -117,7 +125,7 @@ def running(settings: Sequence[str] = QUICK) -> Iterator[Server]:
 
 
 @contextmanager
-def copied(copy: Callable[[Path], None], settings: Sequence[str] = QUICK) -> Iterator[Server]:
+def copied(copy: Callable[[Path], None], settings: Sequence[str] = ()) -> Iterator[Server]:
     """Run a server on a folder that is made by a function, such as a standby."""
     user = _ordinary_user()
     with _folder(user) as folder:

@@ -20,7 +20,10 @@ _PATIENCE, _PAUSE_SECONDS = "1s", 1.0
 LONGEST_SECONDS = 600.0
 """After which an upgrade gives up."""
 _REMEDIES = {
-    "lock timeout": ("A table is in use all the time", "End the long question or backup, or try again when it is done."),
+    "lock timeout": (
+        "A table is in use all the time",
+        "End the long question or backup, or try again when it is done.",
+    ),
     "locked": ("The database is locked", "Stop the program that holds it, or try again when it is done."),
     "readonly": ("The database is read-only", "Make the file and its folder writable for this user."),
     "read-only": ("The database is read-only", "Make the file and its folder writable for this user."),

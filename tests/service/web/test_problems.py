@@ -185,6 +185,11 @@ def test_while_postgresql_is_started_again_clients_are_asked_to_come_back(tmp_pa
             answer = api.put(reports.report(2, 100, 100))
             assert_problem(answer, 503)
             assert answer.headers["Retry-After"] == "5"
+        page, document = api.client.get("/runs"), api.client.get("/runs.json")
+        assert (page.status_code, page.mimetype, page.headers["Retry-After"]) == (503, "text/html", "5")
+        assert "does not answer" in page.text
+        assert_problem(document, 503)
+        assert document.headers["Retry-After"] == "5"
         server.start()
         assert api.send(reports.report(2, 100, 100)) == [201]
         with app.app_context():
