@@ -100,7 +100,8 @@ def test_a_failover_loses_and_doubles_nothing(tmp_path: Path, monkeypatch: pytes
                     one.stop()
                     other.stop()
     print(
-        f"{sum(sender.acknowledged for sender in senders):,} runs, {reader.opened:,} pages; all could send again within "
-        f"{max(took):.1f} s; longest until a run was acknowledged: {max(sender.longest for sender in senders):.1f} s; "
+        f"{sum(sender.acknowledged for sender in senders):,} runs, {reader.opened:,} pages; "
+        f"all could send again within {max(took):.1f} s; "
+        f"longest until a run was acknowledged: {max(sender.longest for sender in senders):.1f} s; "
         f"messages sent again with the same key: {sum(received.values()) - len(received)}"
     )

@@ -17,8 +17,8 @@ def is_collision(error: BaseException) -> bool:
 
 
 def is_locked(error: BaseException) -> bool:
-    """Return whether a statement has waited for a lock for as long as it was to."""
-    return _code(error) == "55P03"
+    """Return whether a statement has waited for a lock for as long as it was to, or for ever: a deadlock."""
+    return _code(error) in {"55P03", "40P01"}
 
 
 def is_away(error: BaseException) -> bool:

@@ -15,8 +15,9 @@ from service.errors import ServiceError
 from service.store.engine.database import Database
 from service.store.engine.error_codes import is_locked
 
-_PATIENCE, _PAUSE_SECONDS = "1s", 1.0
-"""For how long a migration waits for a table that is in use, and pauses before it tries again."""
+_PATIENCE, _PAUSE_SECONDS = "200ms", 1.0
+"""For how long a migration waits for a table that is in use, and pauses before it tries again. A reader that has one
+table and waits for another one would be the victim of a deadlock after a second."""
 LONGEST_SECONDS = 600.0
 """After which an upgrade gives up."""
 _REMEDIES = {

@@ -74,7 +74,8 @@ def _table(connection: Connection, name: str) -> Table:
     }
     limits = connection.execute(
         text(
-            "SELECT conname, array(SELECT attname FROM pg_attribute WHERE attrelid = conrelid AND attnum = ANY (conkey)) "
+            "SELECT conname, "
+            "array(SELECT attname FROM pg_attribute WHERE attrelid = conrelid AND attnum = ANY (conkey)) "
             "FROM pg_constraint WHERE conrelid = to_regclass(:name) UNION ALL "
             "SELECT indexrelid::regclass::text, "
             "array(SELECT attname FROM pg_attribute WHERE attrelid = indrelid AND attnum = ANY (indkey)) "
