@@ -40,8 +40,11 @@ class Server:
         Where it keeps everything.
     """
 
-    def __init__(self, folder: Path, user: pwd.struct_passwd | None, settings: Sequence[str]) -> None:
+    def __init__(
+        self, folder: Path, user: pwd.struct_passwd | None, settings: Sequence[str], launcher: Sequence[str] = ()
+    ) -> None:
         self.folder, self.data = folder, folder / "data"
+        self._launcher = launcher
         self._user, self._settings = user, (*_QUICK, *settings)
         ports = [setting.partition("=")[2] for setting in settings if setting.startswith("port=")]
         self._port = ports[0] if ports else "5432"
@@ -52,10 +55,15 @@ class Server:
         """Start it, and wait until it answers."""
         settings = [argument for setting in self._settings for argument in ("-c", setting)]
         data = ("-D", self.data, "-k", self.folder)
-        command = ["setpriv", *_as(self._user), "--pdeathsig", "QUIT", binaries() / "postgres", *data, *settings]
+        launcher = (*self._launcher, "setpriv", *_as(self._user), "--pdeathsig", "QUIT")
+        command = [*launcher, binaries() / "postgres", *data, *settings]
         with (self.folder / "log").open("a") as log:
             self._process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log)
         _wait_for(self, self._process, self.folder / "log")
+
+    def as_its_user(self, *command: object) -> list[str]:
+        """Return a command that runs as the user of the server, and ends with this process."""
+        return [str(word) for word in ("setpriv", *_as(self._user), "--pdeathsig", "KILL", *command)]
 
     def shell(self, script: str, **variables: object) -> str:
         """Run a shell script as the user of the server, whose tools it finds; return what it printed."""
@@ -116,21 +124,29 @@ class Server:
 
 
 @contextmanager
-def running(settings: Sequence[str] = ()) -> Iterator[Server]:
-    """Run a server that ends with this process, however that ends."""
+def running(settings: Sequence[str] = (), launcher: Sequence[str] = ()) -> Iterator[Server]:
+    """Run a server that ends with this process, however that ends.
+
+    Parameters
+    ----------
+    settings
+        Further ones, as ``name=value``.
+    launcher
+        The beginning of the command that starts it.
+    """
     user = _ordinary_user()
-    with _folder(user) as folder:
-        _call(user, binaries() / "initdb", "--auth=trust", "--username=tests", "--no-sync", "-D", folder / "data")
-        yield from _until_done(Server(folder, user, settings))
+    with folder() as made:
+        _call(user, binaries() / "initdb", "--auth=trust", "--username=tests", "--no-sync", "-D", made / "data")
+        yield from _until_done(Server(made, user, settings, launcher))
 
 
 @contextmanager
 def copied(copy: Callable[[Path], None], settings: Sequence[str] = ()) -> Iterator[Server]:
     """Run a server on a folder that is made by a function, such as a standby."""
     user = _ordinary_user()
-    with _folder(user) as folder:
-        copy(folder / "data")
-        yield from _until_done(Server(folder, user, settings))
+    with folder() as made:
+        copy(made / "data")
+        yield from _until_done(Server(made, user, settings))
 
 
 def _until_done(server: Server) -> Iterator[Server]:
@@ -141,15 +157,16 @@ def _until_done(server: Server) -> Iterator[Server]:
 
 
 @contextmanager
-def _folder(user: pwd.struct_passwd | None) -> Iterator[Path]:
-    """Make a folder for a user, and remove it in the end."""
-    folder = Path(tempfile.mkdtemp(prefix="faultwatch-pg-"))
+def folder() -> Iterator[Path]:
+    """Make a folder for the user of the servers, and remove it in the end."""
+    user = _ordinary_user()
+    made = Path(tempfile.mkdtemp(prefix="faultwatch-pg-"))
     if user is not None:
-        os.chown(folder, user.pw_uid, user.pw_gid)
+        os.chown(made, user.pw_uid, user.pw_gid)
     try:
-        yield folder
+        yield made
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(made)
 
 
 def _ordinary_user() -> pwd.struct_passwd | None:

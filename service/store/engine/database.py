@@ -28,13 +28,13 @@ BUSY_SECONDS_AT_START = 3
 """The same while somebody waits for the service to start."""
 _PATIENCE = {
     "connect_timeout": 10,
-    "keepalives_idle": 30,
-    "keepalives_interval": 10,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
     "keepalives_count": 3,
-    "tcp_user_timeout": 60_000,
+    "tcp_user_timeout": 20_000,
 }
-"""Options of PostgreSQL's library: this machine notices within a minute that the server's machine or the network is
-gone, even while it waits for an answer. By default it takes hours."""
+"""Options of PostgreSQL's library: this machine notices within half a minute that the server's machine or the network is
+gone, even while it waits for an answer. By default it takes a quarter of an hour, or hours."""
 CONNECTIONS = 20
 """Connections to PostgreSQL that a process opens at most: one for each request under way, for each background task and
 for deferred work, and another one for the lock of each exclusive task. So none of them waits for a connection."""
