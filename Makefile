@@ -51,6 +51,10 @@ test-tasks: system-tests .venv/.dev node_modules/.installed ## Test ten tasks in
 test-kills: system-tests .venv/.dev ## Test a bisect whose runner and service are killed at every step
 	@FAULTWATCH_TEST_KILLS=1 $(PYTHON) -m pytest tests/runner/jobs
 
+.PHONY: test-operations
+test-operations: system-tests system-operations .venv/.dev node_modules/.installed ## Test PostgreSQL's failover, poolers, restore to a point in time, and two versions side by side (minutes)
+	@FAULTWATCH_TEST_OPERATIONS=1 $(PYTHON) -m pytest --timeout 900 tests/operations
+
 .PHONY: test-busy
 test-busy: system-tests .venv/.dev ## Test three times that what measures is right on a machine that is busy with other work (half an hour)
 	@for round in 1 2 3; do FAULTWATCH_TEST_BUSY=1 $(PYTHON) -m pytest --timeout 900 tests/runner/canary \
@@ -166,11 +170,13 @@ clean: ## Remove everything installed and built here; measurements stay
 	rm -rf .venv .venv-bench .venv-hosts .venv-workflows .venv-client node_modules build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: system system-tests system-projects system-hosts system-aarch64 system-image system-fresh
+.PHONY: system system-tests system-operations system-projects system-hosts system-aarch64 system-image system-fresh
 system:
 	@setup/system-packages
 system-tests:
 	@setup/system-packages tests
+system-operations:
+	@setup/system-packages operations
 system-projects:
 	@setup/system-packages projects
 system-hosts:

@@ -32,11 +32,17 @@ _HEADERS = {
 }
 
 
-def create_app(config: Config | None = None) -> APIFlask:
-    """Create the application, and upgrade its database to the schema of this version."""
+def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> APIFlask:
+    """Create the application, and upgrade its database to the schema of this version.
+
+    Parameters
+    ----------
+    accepts_newer
+        Whether a newer version may have upgraded the database.
+    """
     config = config or Config.from_environment()
     database = Database(config.database_url)
-    upgrade(database)
+    upgrade(database, accepts_newer=accepts_newer)
     detect_drifts.refresh(database)  # judge what a stopped service left unjudged
     update_events.rank_unranked(database)
 

@@ -95,7 +95,8 @@ def _make_patiently(config: Config) -> Flask:
     said = False
     while True:
         try:
-            return create_app(config)
+            # A machine that serves goes on when another one brings a newer version: its workers may be replaced.
+            return create_app(config, accepts_newer=True)
         except (ServiceError, SQLAlchemyError) as error:
             # The upgrade explains errors of the database.
             if not is_away(error.__cause__ if isinstance(error, ServiceError) and error.__cause__ else error):

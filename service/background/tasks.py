@@ -16,9 +16,12 @@ from service.jobs.drift_bisecting import DriftBisector
 from service.jobs.drift_profiling import DriftProfiler
 from service.notify import delivery
 from service.pipeline import accept_merged, detect_drifts, detect_suite_shifts
+from service.store import environment_counts
+from service.store.engine import statistics
 from service.store.engine.database import Database
 
 _EVENTS, _FORGES, _JOBS, _BISECTS, _PROFILES = "events", "forges", "jobs", "bisects", "profiles"
+_UPKEEP = "upkeep"
 
 
 def start(app: Flask, database: Database, config: Config, url: str) -> BackgroundScheduler:
@@ -55,10 +58,17 @@ def tasks(app: Flask, database: Database, config: Config) -> list[Task]:
         Task(_JOBS, scheduler.work, interval=5),
         Task(_BISECTS, DriftBisector(scheduler, config.narrowing_runs, config.idle).work, interval=5, exclusive=True),
         Task(_PROFILES, DriftProfiler(scheduler, config.idle).order_profiles, interval=5, exclusive=True),
+        Task(_UPKEEP, lambda: _keep_up(database), interval=600, exclusive=True, delay=60),
     ]
     if worker is not None:
         entries.append(Task(_FORGES, worker.work, interval=60))
     return entries
+
+
+def _keep_up(database: Database) -> None:
+    """Do for the database what no request does."""
+    environment_counts.recount(database)
+    statistics.refresh(database)
 
 
 def _settle_events(database: Database, config: Config) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict
-from sqlalchemy import make_url
 
+from service.config.database_address import parse
 from service.config.github_app import GithubSettings
 from service.config.notifications import CHATS, FILE, ChatChannel, EmailChannel, NotificationSettings, WebhookChannel
 from service.config.settings import IDLE, LEASE, LOOPBACK, NARROWING_RUNS, SESSION_KEY, Config
@@ -210,6 +210,6 @@ def _yes_or_no(value: bool) -> str:
 
 
 def _without_password(address: str) -> str:
-    url = make_url(address)
+    url = parse(address)
     query = {name: _HIDDEN if "pass" in name.lower() else value for name, value in url.query.items()}
     return url.set(query=query).render_as_string(hide_password=True)

@@ -9,7 +9,8 @@ from http import HTTPStatus
 from apiflask import APIFlask, HTTPError
 from flask import Response, jsonify
 from pydantic import BaseModel
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from werkzeug.exceptions import HTTPException
 
 from service.store.engine.error_codes import is_away
@@ -71,10 +72,10 @@ def unprocessable(field: str, detail: str) -> ProblemError:
 
 def register(app: APIFlask) -> None:
     """Answer every error of an application with a problem document."""
-    app.register_error_handler(ProblemError, _problem_error)
+    app.register_error_handler(ProblemError, problem_document)
     app.register_error_handler(HTTPError, _invalid)
     app.register_error_handler(HTTPException, http_problem)
-    app.register_error_handler(OperationalError, _database)
+    app.register_error_handler(SQLAlchemyError, _database)
     app.register_error_handler(Exception, _crash)
 
 
@@ -86,7 +87,8 @@ def _answer(status: int, detail: str, errors: list[FieldError] | None = None) ->
     return response
 
 
-def _problem_error(error: ProblemError) -> Response:
+def problem_document(error: ProblemError) -> Response:
+    """Answer a problem with its document."""
     response = _answer(error.status, str(error), error.errors)
     response.headers.update(error.headers)
     return response
@@ -114,15 +116,29 @@ def http_problem(error: HTTPException) -> Response:
     return response
 
 
-def _database(error: OperationalError) -> Response:
+def unavailable(error: Exception) -> ProblemError | None:
+    """Return the problem that the database cannot be asked now; None for any other error."""
+    if isinstance(error, PoolTimeoutError):
+        what = "has no connection left"
+    elif is_away(error):
+        what = "does not answer"
+    elif isinstance(error, OperationalError) and "locked" in str(error.orig):
+        what = "is locked by another program"
+    else:
+        return None
+    log.error("the database %s: %s", what, getattr(error, "orig", error))
+    return ProblemError(
+        HTTPStatus.SERVICE_UNAVAILABLE, f"The database {what}. Try again in a moment.", headers={"Retry-After": "5"}
+    )
+
+
+def _database(error: SQLAlchemyError) -> Response:
+    if (problem := unavailable(error)) is not None:
+        return problem_document(problem)
+    if not isinstance(error, OperationalError):
+        return _crash(error)
     log.error("the database refused: %s", error.orig)
-    locked, away = "locked" in str(error.orig), is_away(error)
-    if not locked and not away:
-        return _answer(500, "The database cannot be used; the log of the service says why.")
-    what = "is locked by another program" if locked else "does not answer"
-    response = _answer(503, f"The database {what}. Try again in a moment.")
-    response.headers["Retry-After"] = "5"
-    return response
+    return _answer(500, "The database cannot be used; the log of the service says why.")
 
 
 def _crash(error: Exception) -> Response:

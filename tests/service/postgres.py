@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -18,7 +18,8 @@ import psycopg
 
 PATIENCE = 60
 _ORDINARY = ("postgres", "nobody")
-_QUICK = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "listen_addresses=")
+_QUICK = ("fsync=off", "listen_addresses=")
+"""Settings that survive a kill, and no power cut: what a commit wrote is the kernel's to keep."""
 
 
 def binaries() -> Path:
@@ -29,21 +30,63 @@ def binaries() -> Path:
 
 
 class Server:
-    """A server that can be killed and started again."""
+    """A server that can be killed and started again.
 
-    def __init__(self, folder: Path, user: pwd.struct_passwd | None) -> None:
-        self._folder, self._user = folder, user
+    Attributes
+    ----------
+    folder
+        Where its socket is, and its log.
+    data
+        Where it keeps everything.
+    """
+
+    def __init__(
+        self, folder: Path, user: pwd.struct_passwd | None, settings: Sequence[str], launcher: Sequence[str] = ()
+    ) -> None:
+        self.folder, self.data = folder, folder / "data"
+        self._launcher = launcher
+        self._user, self._settings = user, (*_QUICK, *settings)
+        ports = [setting.partition("=")[2] for setting in settings if setting.startswith("port=")]
+        self._port = ports[0] if ports else "5432"
         self._numbers = count(1)
         self.start()
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        settings = [argument for setting in _QUICK for argument in ("-c", setting)]
-        data = ("-D", self._folder / "data", "-k", self._folder)
-        command = ["setpriv", *_as(self._user), "--pdeathsig", "QUIT", binaries() / "postgres", *data, *settings]
-        with (self._folder / "log").open("a") as log:
+        settings = [argument for setting in self._settings for argument in ("-c", setting)]
+        data = ("-D", self.data, "-k", self.folder)
+        launcher = (*self._launcher, "setpriv", *_as(self._user), "--pdeathsig", "QUIT")
+        command = [*launcher, binaries() / "postgres", *data, *settings]
+        with (self.folder / "log").open("a") as log:
             self._process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log)
-        _wait_for(self, self._process, self._folder / "log")
+        _wait_for(self, self._process, self.folder / "log")
+
+    def as_its_user(self, *command: object) -> list[str]:
+        """Return a command that runs as the user of the server, and ends with this process."""
+        return [str(word) for word in ("setpriv", *_as(self._user), "--pdeathsig", "KILL", *command)]
+
+    def shell(self, script: str, **variables: object) -> str:
+        """Run a shell script as the user of the server, whose tools it finds; return what it printed."""
+        connection = {
+            "PGHOST": self.folder,
+            "PGPORT": self._port,
+            "PGUSER": "tests",
+            "PGDATABASE": "postgres",
+            "PGDATA": self.data,
+        }
+        environment = {"PATH": f"{binaries()}:{os.environ['PATH']}", **connection, **variables}
+        done = subprocess.run(
+            ["setpriv", *_as(self._user), "bash", "-eu", "-o", "pipefail", "-c", script],
+            env={name: str(value) for name, value in environment.items()},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+            cwd="/",
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout
 
     @property
     def process(self) -> int:
@@ -70,7 +113,7 @@ class Server:
 
     def url(self, name: str) -> str:
         """Return the address of a database."""
-        return f"postgresql://tests@/{name}?host={self._folder}"
+        return f"postgresql://tests@/{name}?host={self.folder}&port={self._port}"
 
     def create(self, template: str = "template1") -> str:
         """Make a database, as a copy of another; return its name."""
@@ -81,21 +124,49 @@ class Server:
 
 
 @contextmanager
-def running() -> Iterator[Server]:
-    """Run a server that ends with this process, however that ends."""
-    folder = Path(tempfile.mkdtemp(prefix="faultwatch-pg-"))
+def running(settings: Sequence[str] = (), launcher: Sequence[str] = ()) -> Iterator[Server]:
+    """Run a server that ends with this process, however that ends.
+
+    Parameters
+    ----------
+    settings
+        Further ones, as ``name=value``.
+    launcher
+        The beginning of the command that starts it.
+    """
     user = _ordinary_user()
-    if user is not None:
-        os.chown(folder, user.pw_uid, user.pw_gid)
+    with folder() as made:
+        _call(user, binaries() / "initdb", "--auth=trust", "--username=tests", "--no-sync", "-D", made / "data")
+        yield from _until_done(Server(made, user, settings, launcher))
+
+
+@contextmanager
+def copied(copy: Callable[[Path], None], settings: Sequence[str] = ()) -> Iterator[Server]:
+    """Run a server on a folder that is made by a function, such as a standby."""
+    user = _ordinary_user()
+    with folder() as made:
+        copy(made / "data")
+        yield from _until_done(Server(made, user, settings))
+
+
+def _until_done(server: Server) -> Iterator[Server]:
     try:
-        _call(user, binaries() / "initdb", "--auth=trust", "--username=tests", "--no-sync", "-D", folder / "data")
-        server = Server(folder, user)
-        try:
-            yield server
-        finally:
-            server.stop()
+        yield server
     finally:
-        shutil.rmtree(folder)
+        server.stop()
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """Make a folder for the user of the servers, and remove it in the end."""
+    user = _ordinary_user()
+    made = Path(tempfile.mkdtemp(prefix="faultwatch-pg-"))
+    if user is not None:
+        os.chown(made, user.pw_uid, user.pw_gid)
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made)
 
 
 def _ordinary_user() -> pwd.struct_passwd | None:

@@ -10,14 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, ExceptionContext, create_engine, event
 from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
+from service.config.database_address import parse
 from service.errors import ServiceError
 from service.store.engine import exclusion, turns, wal
 from service.store.engine.deferred import DeferredWork
-from service.store.engine.error_codes import is_collision
+from service.store.engine.error_codes import ONLY_READS, is_collision
 from service.store.engine.write_lock import WriteLock
 
 Result = TypeVar("Result")
@@ -25,6 +26,18 @@ BUSY_SECONDS = 20
 """How long a statement waits for another process or thread to release the database."""
 BUSY_SECONDS_AT_START = 3
 """The same while somebody waits for the service to start."""
+_PATIENCE = {
+    "connect_timeout": 10,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+"""Options of PostgreSQL's library: this machine notices within half a minute that the server's machine or the network
+is gone, even while it waits for an answer. By default it takes a quarter of an hour, or hours."""
+CONNECTIONS = 20
+"""Connections to PostgreSQL that a process opens at most: one for each request under way, for each background task and
+for deferred work, and another one for the lock of each exclusive task. So none of them waits for a connection."""
 CACHE_KIB = 65536
 """Page cache of each SQLite connection: a batch of runs touches a page of every series."""
 
@@ -34,9 +47,9 @@ class Database:
 
     def __init__(self, url: str, busy_seconds: float = BUSY_SECONDS, *, checks_references: bool = True) -> None:
         try:
-            self.url: URL = _with_driver(make_url(url))
-            self.engine: Engine = create_engine(self.url)
-        except (ArgumentError, ImportError) as error:
+            self.url: URL = _with_driver(parse(url))
+            self.engine: Engine = create_engine(self.url, **_options(self.url))
+        except (ArgumentError, ImportError, ValueError) as error:
             raise ServiceError("Not a database address", "DATABASE_URL", str(error)) from error
         self._reading_engine = self.engine
         self._ingesting: list[None] = []  # one entry for each ingest under way
@@ -149,6 +162,14 @@ def _with_driver(url: URL) -> URL:
     return url.set(drivername="postgresql+psycopg") if url.drivername in {"postgres", "postgresql"} else url
 
 
+def _options(url: URL) -> dict[str, Any]:
+    """Return how the engine connects. What the address says goes first."""
+    if url.get_backend_name() != "postgresql":
+        return {}
+    patience = {name: value for name, value in _PATIENCE.items() if name not in url.query}
+    return {"pool_size": CONNECTIONS, "max_overflow": 0, "connect_args": patience}
+
+
 def _sqlite_file(url: URL) -> Path | None:
     """Return the file of a SQLite database; None where it is in memory, and for PostgreSQL."""
     if url.get_backend_name() != "sqlite" or not url.database or url.database.startswith((":", "file:")):
@@ -190,12 +211,17 @@ _OF_A_SESSION = (
 
 
 def _prepare_postgresql(engine: Engine) -> None:
-
     @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _: Any) -> None:
         with connection.cursor() as cursor:
             cursor.execute("; ".join(f"SET {setting}" for setting in _OF_A_SESSION))
         connection.commit()
+
+    @event.listens_for(engine, "handle_error")
+    def on_error(context: ExceptionContext) -> None:
+        # A pooler can lead to a standby. The next connection leads to the server that took its place.
+        if getattr(context.original_exception, "sqlstate", None) == ONLY_READS:
+            context.is_disconnect = True
 
 
 def _use_wal(connection: sqlite3.Connection, deadline: float) -> None:

@@ -7,19 +7,28 @@ from typing import Any
 _COLLISIONS = {"23505", "40P01"}
 """A row that is there already, and a deadlock."""
 
+ONLY_READS = "25006"
+"""A server that is a standby refuses to write."""
+
 
 def is_collision(error: BaseException) -> bool:
     """Return whether a writer met another one, so that it can try again alone."""
     return _code(error) in _COLLISIONS
 
 
-def is_away(error: BaseException) -> bool:
-    """Return whether PostgreSQL cannot be reached, or ended the connection: it is being started or stopped.
+def is_locked(error: BaseException) -> bool:
+    """Return whether a statement has waited for a lock for as long as it was to, or for ever: a deadlock."""
+    return _code(error) in {"55P03", "40P01"}
 
-    That is class 08, and 57P of an operator's intervention. An error of the connection itself has no code.
+
+def is_away(error: BaseException) -> bool:
+    """Return whether PostgreSQL cannot be reached, ended the connection, or is a standby that does not write yet.
+
+    That is class 08, 57P of an operator's intervention, and 53300 of a server that has no connection left. An error of
+    the connection itself has no code.
     """
     code = _code(error)
-    return code is None or code.startswith(("08", "57P"))
+    return code is None or code.startswith(("08", "57P", "53300", ONLY_READS))
 
 
 def _code(error: BaseException) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from alembic import command
@@ -12,8 +13,18 @@ from sqlalchemy.exc import DBAPIError
 
 from service.errors import ServiceError
 from service.store.engine.database import Database
+from service.store.engine.error_codes import is_locked
 
+_PATIENCE, _PAUSE_SECONDS = "200ms", 1.0
+"""For how long a migration waits for a table that is in use, and pauses before it tries again. A reader that has one
+table and waits for another one would be the victim of a deadlock after a second."""
+LONGEST_SECONDS = 600.0
+"""After which an upgrade gives up."""
 _REMEDIES = {
+    "lock timeout": (
+        "A table is in use all the time",
+        "End the long question or backup, or try again when it is done.",
+    ),
     "locked": ("The database is locked", "Stop the program that holds it, or try again when it is done."),
     "readonly": ("The database is read-only", "Make the file and its folder writable for this user."),
     "read-only": ("The database is read-only", "Make the file and its folder writable for this user."),
@@ -26,8 +37,17 @@ _REMEDIES = {
 }
 
 
-def upgrade(database: Database) -> None:
+def upgrade(database: Database, *, accepts_newer: bool = False) -> None:
     """Run the pending migrations, all of them or none, one process at a time.
+
+    On PostgreSQL, a migration that waits for a long question makes everybody else wait behind it. So it gives up after
+    a moment, lets the others pass, and tries again.
+
+    Parameters
+    ----------
+    accepts_newer
+        Whether to leave a database alone that a newer version has upgraded, as a machine does that served before. See
+        "Change the schema" in CONTRIBUTING.md.
 
     Raises
     ------
@@ -35,11 +55,19 @@ def upgrade(database: Database) -> None:
         Where the database is locked, read-only, not a database, or made by a newer version.
     """
     _make_folder(database)
-    try:
-        with database.writing() as session:
-            migrate(session.connection(), database)
-    except DBAPIError as error:
-        raise _explain(error, database) from error
+    deadline = time.monotonic() + LONGEST_SECONDS
+    while True:
+        try:
+            with database.writing() as session:
+                if not database.is_sqlite:
+                    session.execute(text(f"SET LOCAL lock_timeout = '{_PATIENCE}'"))
+                migrate(session.connection(), database, accepts_newer=accepts_newer)
+        except DBAPIError as error:
+            if not is_locked(error) or time.monotonic() > deadline:
+                raise _explain(error, database) from error
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return
 
 
 def known_schemas() -> set[str]:
@@ -57,7 +85,7 @@ def _scripts(config: AlembicConfig) -> ScriptDirectory:
     return ScriptDirectory.from_config(config)
 
 
-def migrate(connection: Connection, database: Database) -> None:
+def migrate(connection: Connection, database: Database, *, accepts_newer: bool = False) -> None:
     """Run the pending migrations in a transaction of the caller's.
 
     Raises
@@ -66,23 +94,28 @@ def migrate(connection: Connection, database: Database) -> None:
         Where the database was made by a newer version.
     """
     config = AlembicConfig(attributes={"connection": connection})
-    _refuse_newer(connection, _scripts(config), database)
+    scripts = _scripts(config)
+    schema = _schema(connection)
+    if schema not in {None, *(script.revision for script in scripts.walk_revisions())}:
+        if accepts_newer:
+            return
+        raise ServiceError(
+            "The database was made by a newer version of Faultwatch",
+            f"{database.name} has schema {schema}; this version knows {scripts.get_current_head()}",
+            "Install that version, or set FAULTWATCH_HOME to another folder.",
+        )
     command.upgrade(config, "head")
     connection.execute(
         text("UPDATE alembic_version SET version_num = version_num")
     )  # fails here where the database is read-only
 
 
-def _refuse_newer(connection: Connection, scripts: ScriptDirectory, database: Database) -> None:
+def _schema(connection: Connection) -> str | None:
+    """Return the schema of a database; None where it has none yet."""
     if not inspect(connection).has_table("alembic_version"):
-        return
-    schema = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    if schema not in {script.revision for script in scripts.walk_revisions()}:
-        raise ServiceError(
-            "The database was made by a newer version of Faultwatch",
-            f"{database.name} has schema {schema}; this version knows {scripts.get_current_head()}",
-            "Install that version, or set FAULTWATCH_HOME to another folder.",
-        )
+        return None
+    schema: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return schema
 
 
 def _make_folder(database: Database) -> None:

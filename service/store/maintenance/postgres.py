@@ -10,7 +10,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from sqlalchemy import URL, func, inspect, select, text
+from psycopg.pq import Conninfo
+from sqlalchemy import URL, create_engine, func, inspect, select, text
 
 from service.errors import ServiceError
 from service.store.engine.database import Database
@@ -94,15 +95,14 @@ def _call(url: URL, program: str, *arguments: str, connect: bool = True) -> None
 
 
 def _environment(url: URL) -> dict[str, str]:
-    # Not on the command line, where every user of this host could read the password.
-    connection = {
-        "PGHOST": url.host or str(url.query.get("host", "")),
-        "PGPORT": str(url.port or ""),
-        "PGUSER": url.username or "",
-        "PGPASSWORD": str(url.password or ""),
-        "PGDATABASE": url.database or "",
-    }
-    return {**os.environ, **{name: value for name, value in connection.items() if value}}
+    """Return the variables by which PostgreSQL's tools connect as the service does.
+
+    Not on the command line, where every user of this host could read the password.
+    """
+    _, given = create_engine(url).dialect.create_connect_args(url)
+    options = Conninfo.get_defaults()
+    variables = {option.keyword.decode(): option.envvar.decode() for option in options if option.envvar}
+    return os.environ | {variables[name]: str(value) for name, value in given.items() if name in variables}
 
 
 def _failure(program: str, said: str) -> ServiceError:

@@ -8,7 +8,7 @@ from flask import Blueprint, Flask, render_template, request
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException, NotFound
 
-from service.web.problems import ProblemError, http_problem
+from service.web.problems import ProblemError, http_problem, problem_document, unavailable
 from service.web.rendering.formats import requested_format
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ def handle_unknown_addresses(app: Flask) -> None:
 
 
 def _http_error(error: HTTPException) -> ResponseReturnValue:
-    if (request.endpoint or "").endswith(("_json", "_csv")) or requested_format() != "html":
+    if _wants_document():
         return http_problem(error)
     description = _NOT_FOUND if error.description == NotFound.description else error.description
     return render_template("problem.html", name=error.name, description=description), error.code or 500
@@ -44,9 +44,19 @@ def _not_found(error: HTTPException) -> ResponseReturnValue:
 
 
 def _problem(error: ProblemError) -> ResponseReturnValue:
-    return render_template("problem.html", name=error.status.phrase, description=str(error)), error.status
+    if _wants_document():
+        return problem_document(error)
+    page = render_template("problem.html", name=error.status.phrase, description=str(error))
+    return page, error.status, dict(error.headers)
 
 
-def _crash(error: Exception) -> tuple[str, int]:
+def _crash(error: Exception) -> ResponseReturnValue:
+    if (problem := unavailable(error)) is not None:
+        return _problem(problem)
     log.error("a page crashed", exc_info=error)
     return render_template("problem.html", name="This page cannot be shown", description=_CRASHED), 500
+
+
+def _wants_document() -> bool:
+    """Return whether a program asked, which reads documents and not pages."""
+    return (request.endpoint or "").endswith(("_json", "_csv")) or requested_format() != "html"

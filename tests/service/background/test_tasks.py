@@ -19,8 +19,9 @@ from service.config.settings import Config
 from service.errors import ServiceError
 from service.jobs.extension import scheduler
 from service.pipeline import ingest_reports
+from service.serving import THREADS
 from service.store import series
-from service.store.engine.database import Database
+from service.store.engine.database import CONNECTIONS, Database
 from tests.service import reports
 from tests.service.forges import conftest as on_forges
 from tests.service.forges import test_webhooks_of_forges as webhooks
@@ -101,8 +102,18 @@ def test_a_webhook_is_acted_on_as_soon_as_it_arrives(both: tuple[on_forges.Site,
 
 def test_what_acts_on_everything_runs_in_one_process_at_a_time(app: Flask, database: Database, config: Config) -> None:
     entries = {task.name: task for task in tasks.tasks(app, database, config)}
-    assert {name for name, task in entries.items() if task.exclusive} == {"events", "bisects", "profiles"}
-    assert set(entries) == {"events", "bisects", "profiles", "jobs"}, "no forge is named"
+    assert {name for name, task in entries.items() if task.exclusive} == {"events", "bisects", "profiles", "upkeep"}
+    assert set(entries) == {"events", "bisects", "profiles", "upkeep", "jobs"}, "no forge is named"
+
+
+def test_a_process_has_a_connection_for_all_that_it_does_at_once(
+    both: tuple[on_forges.Site, Any], database: Database, config: Config
+) -> None:
+    site, _ = both
+    entries = tasks.tasks(site.client.application, database, config)
+    assert "forges" in {task.name for task in entries}
+    deferred = 1
+    assert THREADS + deferred + sum(2 if task.exclusive else 1 for task in entries) <= CONNECTIONS
 
 
 def test_a_mistake_in_the_notifications_is_an_error_of_their_task(

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
-from sqlalchemy import select, update
+from sqlalchemy import select, text, update
 from werkzeug.test import TestResponse
 
 from runner.contract.report import Case
@@ -185,10 +185,36 @@ def test_while_postgresql_is_started_again_clients_are_asked_to_come_back(tmp_pa
             answer = api.put(reports.report(2, 100, 100))
             assert_problem(answer, 503)
             assert answer.headers["Retry-After"] == "5"
+        page, document = api.client.get("/runs"), api.client.get("/runs.json")
+        assert (page.status_code, page.mimetype, page.headers["Retry-After"]) == (503, "text/html", "5")
+        assert "does not answer" in page.text
+        assert_problem(document, 503)
+        assert document.headers["Retry-After"] == "5"
         server.start()
         assert api.send(reports.report(2, 100, 100)) == [201]
         with app.app_context():
             current.database().close()
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_while_a_standby_does_not_write_yet_clients_are_asked_to_come_back(api: Api, database: Database) -> None:
+    def ask(question: str) -> None:
+        with database.engine.begin() as connection:
+            connection.execute(text("SET TRANSACTION READ WRITE"))
+            connection.execute(text(question))
+
+    of_database = f"ALTER DATABASE {database.url.database}"
+    ask(f"{of_database} SET default_transaction_read_only = on")
+    ask(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    for _ in range(3):  # a connection that broke, and two that lead to the standby
+        answer = api.put(reports.report(1, 100, 100))
+        assert_problem(answer, 503)
+        assert answer.headers["Retry-After"] == "5"
+    ask(f"{of_database} RESET default_transaction_read_only")
+    assert api.send(reports.report(1, 100, 100)) == [201], "no connection to the standby is kept"
 
 
 @pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -11,12 +12,18 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import inspect
+from sqlalchemy import inspect, text
 
+from service.config.settings import Config
 from service.errors import ServiceError
+from service.serving import _make_patiently
 from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade
 from service.store.models import Base
+from service.web import current
+from tests.service import postgres, reports
+from tests.service.apiclient import Api
+from tests.service.store.test_migrations import make
 
 
 @pytest.fixture
@@ -76,6 +83,58 @@ def test_a_database_of_a_newer_version_is_left_alone(empty: Database, file: Path
     assert "newer version" in said
     assert "9999" in said
     assert str(file) in said
+
+
+@pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+def test_a_machine_that_serves_goes_on_when_another_one_brings_a_newer_version(
+    database: Database, config: Config
+) -> None:
+    with database.writing() as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    client = _make_patiently(config).test_client()
+    assert Api(client).send(reports.report(1, 100, 100)) == [201]
+    assert client.get("/runs").status_code == 200
+    with client.application.app_context():
+        current.database().close()
+    with pytest.raises(ServiceError, match="newer version"):
+        upgrade(database)
+
+
+def test_a_migration_that_waits_for_a_long_question_makes_nobody_wait(postgresql: postgres.Server) -> None:
+    database = Database(postgresql.url(postgresql.create()))
+    make(database, "0023")
+    with ThreadPoolExecutor(1) as pool:
+        with database.engine.connect() as slow:
+            slow.execute(text("SELECT count(*) FROM report"))  # holds its lock until the transaction ends
+            upgrading = pool.submit(upgrade, database)
+            waited = []
+            deadline = time.monotonic() + 4
+            while time.monotonic() < deadline:
+                began = time.monotonic()
+                with database.engine.connect() as connection:
+                    connection.execute(text("SET statement_timeout = '10s'"))  # it would wait for us
+                    connection.execute(text("SELECT count(*) FROM report"))
+                waited.append(time.monotonic() - began)
+                time.sleep(0.05)
+            assert not upgrading.done()
+            assert max(waited) < 3
+        upgrading.result(60)
+    upgrade(database)
+    database.close()
+
+
+def test_an_upgrade_that_always_finds_a_table_in_use_says_so(
+    postgresql: postgres.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from service.store.engine import upgrade as module
+
+    monkeypatch.setattr(module, "LONGEST_SECONDS", 0.0)
+    database = Database(postgresql.url(postgresql.create()))
+    make(database, "0023")
+    with database.engine.connect() as slow:
+        slow.execute(text("SELECT count(*) FROM report"))
+        assert "in use all the time" in refusal(database)
+    database.close()
 
 
 def test_a_locked_database(empty: Database, file: Path) -> None:
