@@ -23,7 +23,8 @@ from service.store.models import Point, Run, Series, StoredReport, Subject
 from service.store.points import by_run, encode_samples
 from service.store.stored_reports import unpack
 
-_REPORTS_PER_TRANSACTION = 100
+_REPORTS_PER_TRANSACTION = 40
+"""Runs of the same subject wait for as long as so many are written: some 100 ms."""
 _COMPRESSION = 9
 """zlib level: each report is written once, and nobody waits."""
 _EXAMPLES = 200
