@@ -28,6 +28,10 @@ _LONGEST_SECONDS = 1.0
 _PATIENCE = 120.0
 _STEP_EVERY = 10
 """Commits after which all cases take a step, up or down: an event to send."""
+_ROUND = 30
+"""Kills of a round. During the last of them no runs are sent: they hit judging and notifications."""
+_CALM = 8
+_LONGEST_SECONDS_CALM = 6.0
 _DELIVERED_WITHIN = 420.0
 """Seconds. A message whose sender was killed belongs to it for five minutes."""
 _ADDRESS = "BENCH_WEBHOOK"
@@ -76,11 +80,13 @@ class _Machine:
         self.refused: Counter[str] = Counter()
         self._home, self._url = home, url
         self._ended = threading.Event()
+        self.may_send = threading.Event()
         self.start()
         self._sender = threading.Thread(target=self._send)
 
     def begin(self) -> None:
         """Begin to send."""
+        self.may_send.set()
         self._sender.start()
 
     def start(self) -> None:
@@ -90,6 +96,7 @@ class _Machine:
     def finish(self) -> None:
         """Send what is under way until it is acknowledged, and no more."""
         self._ended.set()
+        self.may_send.set()
         if self._sender.ident is not None:  # has begun
             self._sender.join(_PATIENCE)
         assert not self._sender.is_alive(), "a batch is not acknowledged"
@@ -107,6 +114,7 @@ class _Machine:
                 time.sleep(0.05)
             self.acknowledged += _CASES
             commit += 1
+            self.may_send.wait()
 
     def _is_taken(self, body: bytes) -> bool:
         try:
@@ -140,8 +148,11 @@ def kill_often(kills: int) -> dict[str, object]:
             assert not _wait(server.url(name), "SELECT (SELECT count(*) FROM channel) = 0"), "no round of notifications"
             for machine in machines:
                 machine.begin()
-            for _ in steps(range(kills), "kills"):
-                time.sleep(chance.uniform(0, _LONGEST_SECONDS))
+            for kill in steps(range(kills), "kills"):
+                is_calm = kill % _ROUND >= _ROUND - _CALM
+                for machine in machines:
+                    machine.may_send.clear() if is_calm else machine.may_send.set()
+                time.sleep(chance.uniform(0, _LONGEST_SECONDS_CALM if is_calm else _LONGEST_SECONDS))
                 victim = chance.choice(["machine", "worker", "database"])
                 killed[victim] += 1
                 _ATTACKS[victim](server, chance.choice(machines))

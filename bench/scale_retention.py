@@ -16,22 +16,21 @@ from typing import Any
 
 import psycopg
 
-from bench.report import progress, steps
+from bench import scale_store
 from bench.store_data import START, SUBJECT, Size, batches
-from bench.store_service import UNSETTLED, Service, get, number, post
+from bench.store_service import Service, get, number, post
 from service.store.engine.database import Database
-from service.store.engine.parts import RUNS, TABLES
+from service.store.engine.parts import TABLES
 from service.store.maintenance.retain import RetentionRule, retain
 from tests.service import postgres
 
 CASES = 100
-TENTHS = 10
 _BATCH = 100
 _PAGES = ("/", "/matrix", "/runs", f"/api/v1/drifts?subject={SUBJECT}&limit=50", "/api/v1/series?limit=50", "/series/1")
 
 
-def retention(commits: int) -> dict[str, Any]:
-    """Store so many commits, the tenths of them in parts of their own, and reduce all but the last tenth.
+def retention(copies: int) -> dict[str, Any]:
+    """Load so many times ten million samples, the tenths in parts of their own; reduce all but the last tenth.
 
     Returns
     -------
@@ -41,23 +40,27 @@ def retention(commits: int) -> dict[str, Any]:
     with ExitStack() as stack:
         server = stack.enter_context(postgres.running())
         url = server.url(server.create())
-        service = Service(Path(stack.enter_context(TemporaryDirectory(prefix="faultwatch-bench-"))), url=url)
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="faultwatch-bench-")))
+        started = time.monotonic()
+        scale_store.load(scale_store.draw_large(folder, copies), url)
+        service = Service(folder / "home", url=url)
         stack.callback(service.stop)
-        size = Size(CASES, commits)
-        stored, last = _store(service, url, size)
+        scale_store.settle(url)
+        stored, size = time.monotonic() - started, scale_store.LARGE
+        last = START + timedelta(days=400, seconds=60 * (size.commits - size.commits // scale_store.TENTHS))
         began = time.monotonic()
         with closing(psycopg.connect(url, autocommit=True)) as connection:
             connection.execute("VACUUM ANALYZE")
             before = _bytes(connection)
             drifts = number(connection, "SELECT count(*) FROM drift")
-            with _Traffic(service, commits) as slowest:
+            with _Traffic(service, size.commits) as slowest:
                 command = [sys.executable, "-m", "bench.scale_retention", url, last.isoformat()]
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
             seconds = time.monotonic() - began
             after = _bytes(connection)
             missing = drifts - number(connection, "SELECT count(*) FROM drift")
     return {
-        "samples": size.samples,
+        "samples": size.samples * copies,
         "seconds to store": round(stored),
         "seconds to reduce": round(seconds),
         "MB of the old parts before": before >> 20,
@@ -66,20 +69,6 @@ def retention(commits: int) -> dict[str, Any]:
         "said": done.stdout.strip(),
         "slowest requests": {what: round(most, 2) for what, most in slowest.items()},
     }
-
-
-def _store(service: Service, url: str, size: Size) -> tuple[float, datetime]:
-    """Store everything; return the seconds, and when the last tenth begins."""
-    began, tenth = time.monotonic(), size.commits // TENTHS
-    with closing(service.connect()) as connection, closing(psycopg.connect(url, autocommit=True)) as database:
-        for part in steps(range(TENTHS), "tenths stored"):
-            database.execute(f"SELECT setval('run_number_seq', {part * RUNS + 1}, false)")
-            for _, body in batches(Size(size.cases, tenth), 1000, part * tenth):
-                post(connection, "/api/v1/runs", body)
-        while left := number(database, UNSETTLED):
-            progress(f"{left:,} series and subjects wait for their drifts and events")
-            time.sleep(0.2)
-    return time.monotonic() - began, START + timedelta(days=400, seconds=60 * (size.commits - tenth))
 
 
 class _Traffic:
@@ -129,7 +118,7 @@ class _Traffic:
 
 def _bytes(connection: psycopg.Connection[tuple[int]]) -> int:
     """Return what the parts take that are to be reduced."""
-    old = [f"{table}_p{tenth}" for table in TABLES for tenth in range(TENTHS - 1)]
+    old = [f"{table}_p{tenth}" for table in TABLES for tenth in range(scale_store.TENTHS - 1)]
     return sum(number(connection, f"SELECT pg_total_relation_size('{part}')") for part in old)
 
 

@@ -43,14 +43,14 @@ def bare(folder: Path, samples: int) -> tuple[float, float]:
     return samples / wall, samples / cpu
 
 
-def ingest(service: Service, size: Size, progress: Callable[[str], None]) -> tuple[float, float]:
+def ingest(service: Service, size: Size, progress: Callable[[str], None], first_commit: int = 0) -> tuple[float, float]:
     """Send all runs in batches; return how many samples were taken a second, by wall clock and by processor.
 
     The batches are made before: who sends them shares the machine.
     """
     folder = service.home / "batches"
     folder.mkdir()
-    for number, (_, body) in enumerate(store_data.batches(size, BATCH)):
+    for number, (_, body) in enumerate(store_data.batches(size, BATCH, first_commit)):
         (folder / f"{number:06}").write_bytes(body)
         progress(f"{(number + 1) * BATCH:,} of {size.runs:,} runs made")
     bodies: Queue[Path] = Queue()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from contextlib import closing
 from http.client import HTTPConnection
 from itertools import cycle, islice
@@ -17,14 +18,15 @@ LONGER = frozenset({"compare two revisions", "all of two revisions"})
 """Questions to which a larger store has longer answers."""
 
 
-def queries(service: Service) -> dict[str, list[str]]:
-    """Return what is asked for in turns, by name: the same of a large and of a small store."""
+def queries(service: Service, first_commit: int = 0) -> dict[str, list[str]]:
+    """Return what is asked for in turns, by name: the same of a large and of a small store, which have some commits."""
     case = quote("made-up[number=0]")
     with closing(service.connect()) as connection:
         listed = json.loads(get(connection, f"/api/v1/series?case={case}"))["items"]
     ids = {entry["metric"]: entry["id"] for entry in listed}
     exact, noisy = [ids[name] for name in METRICS[:2]], [ids[name] for name in METRICS[2:]]
-    runs, revisions = [run_id(0, number) for number in (0, 1)], [revision(number).commit for number in (3, 4)]
+    runs = [run_id(0, first_commit + number) for number in (0, 1)]
+    revisions = [revision(first_commit + number).commit for number in (3, 4)]
     return {
         # Another series each time: nobody looks at one alone, and one that was just looked at is told sooner.
         "chart of an exact series": [f"/api/v1/series/{number}" for number in exact],
@@ -50,13 +52,15 @@ def queries(service: Service) -> dict[str, list[str]]:
     }
 
 
-def p95(small: Service, large: Service) -> dict[str, tuple[float, float]]:
+def p95(
+    small: Service, large: Service, questions: Callable[[Service], dict[str, list[str]]] = queries
+) -> dict[str, tuple[float, float]]:
     """Return the milliseconds within which 95 % of the answers of both are there, by query: asked in turns."""
-    asked = queries(small), queries(large)
+    asked = questions(small), questions(large)
     with closing(small.connect()) as one, closing(large.connect()) as other:
         found = {}
         for name in asked[0]:
-            turns = islice(cycle(zip(asked[0][name], asked[1][name], strict=True)), REPEATS)
+            turns = islice(cycle(zip(asked[0][name], asked[1][name], strict=False)), REPEATS)
             spent = [(_milliseconds(one, few), _milliseconds(other, many)) for few, many in turns]
             found[name] = _p95([times[0] for times in spent]), _p95([times[1] for times in spent])
     return found

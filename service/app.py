@@ -14,7 +14,7 @@ from service.pipeline import detect_drifts, update_events
 from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade
 from service.version import VERSION
-from service.web import compression, current, feeds, metrics, row_ids, settings_changes, webhooks
+from service.web import admission, compression, current, feeds, metrics, row_ids, settings_changes, webhooks
 from service.web.access import body_limits, guard, sign_in
 from service.web.access.sessions import keep_sessions
 from service.web.api import actions_sign_in
@@ -63,6 +63,7 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     current.use(app, database, config)
     row_ids.register(app)
     body_limits.register(app)
+    admission.register(app)
     guard.register(app, by_token=config.by_token)
     keep_sessions(app, config)
     register_api(app)

@@ -28,7 +28,9 @@ def majority(values: Sequence[Number]) -> tuple[Number, int] | None:
     """Return the value on which more than half of the values agree, and how many do; None if there is none."""
     if not values:
         return None
-    value, times = Counter(values).most_common(1)[0]
+    value, times = values[0], values.count(values[0])  # Nearly always the value asked for, and far faster to count.
+    if 2 * times <= len(values):
+        value, times = Counter(values).most_common(1)[0]
     return (value, times) if 2 * times > len(values) else None
 
 

@@ -51,7 +51,8 @@ def restore(file: Path, replace: bool) -> None:
     from service.store.maintenance.backup import restore as run
 
     database = Database(Config.from_environment().database_url)
-    run(database, file, replace)
+    with progress("loading") as shown:
+        run(database, file, replace, shown)
     upgrade(database)
     _record(database, AuditAction.DATA_RESTORED, file.name, {"replace": replace})
     database.close()
@@ -103,7 +104,7 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
     "--samples-days",
     type=click.IntRange(1),
     metavar="N",
-    help="Of each noisy metric of older runs, keep the lowest sample, the level and the highest. By default, all stay.",
+    help="Of noisy metrics of older runs, keep the level, and the extremes if they are judged. By default, all stay.",
 )
 @click.option(
     "--profiles-days",
@@ -119,7 +120,7 @@ def retain(
     """Make what is old smaller. Levels, drifts and events stay.
 
     Thinning removes perf's output, single processes, logs and light stacks; all numbers stay. Where --samples-days is
-    given, exact counts keep all of their samples, and other metrics three.
+    given, judged counts keep all of their samples, other judged metrics three, and the rest only the level.
     """
     from service.store.engine.database import Database
     from service.store.maintenance.retain import RetentionRule, estimate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum, auto
 
 from runner.contract import Kind, Reading, Report, metric
 from runner.contract.judging import Judging
@@ -26,22 +27,18 @@ def thin_report(report: Report) -> Report:
     return report.model_copy(update={"samples": samples, "build": build, "failure": failure})
 
 
-_LEFT = 3
-"""Samples that remain of a noisy metric."""
-
-
 def reduce_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]]]:
-    """Return a thinned report, and the samples that remain of some metrics: the lowest, the level and the highest.
+    """Return a thinned report, and the samples that remain of some metrics.
 
-    Metrics whose samples decide drifts keep all of them, and those whose samples are all equal, or so few. The points
-    that are made of it have the same levels and extremes, and the same drifts are detected in them.
+    Of a noisy metric that is judged these are the lowest sample, the level and the highest; of one that nothing judges,
+    the level. Metrics whose every sample decides drifts keep all of them, and so do those whose samples are all equal.
+    The points that are made of it have the same levels, and the same drifts are detected in them.
     """
     thinned, left = thin_report(report), dict(_left(report))
     samples = []
     for place, sample in enumerate(thinned.samples):
         own = {name: reading for name, reading in sample.readings.items() if name not in left}
-        if place < _LEFT:
-            own |= {name: readings[place] for name, readings in left.items()}
+        own |= {name: readings[place] for name, readings in left.items() if place < len(readings)}
         if own:
             samples.append(sample.model_copy(update={"readings": own}))
     values = {name: [reading.value or 0 for reading in readings] for name, readings in left.items()}
@@ -53,15 +50,30 @@ def _left(report: Report) -> Iterator[tuple[str, list[Reading]]]:
     for name in dict.fromkeys(name for sample in report.samples for name in sample.readings):
         readings = [sample.readings[name] for sample in report.samples if name in sample.readings]
         status, level, samples = run_level(readings)
-        if len(samples) > _LEFT and len(set(samples)) > 1 and not _decides(name, report.judging):
+        kept = _kept(samples, level, _use(name, report.judging))
+        if len(kept) < len(samples) and len(set(samples)) > 1:
             like = next(reading for reading in readings if reading.status is status)
-            kept = (min(samples), level, max(samples))
             yield name, [like.model_copy(update={"value": value, "outlier": False}) for value in kept]
 
 
-def _decides(name: str, judging: Judging) -> bool:
-    # Detection reads each sample of a count, to see whether it repeats; of other metrics the level and the extremes.
-    return metric(name).kind is Kind.COUNT and judging.in_history(name)
+class _Use(Enum):
+    """What of a run's samples of a metric is read after a while."""
+
+    ALL = auto()
+    EXTREMES = auto()
+    LEVEL = auto()
+
+
+def _use(name: str, judging: Judging) -> _Use:
+    if metric(name).kind is Kind.COUNT and judging.in_history(name):
+        return _Use.ALL  # Detection reads each sample of a count, to see whether it repeats.
+    return _Use.EXTREMES if judging.in_history(name) or judging.in_comparison(name) else _Use.LEVEL
+
+
+def _kept(samples: Sequence[Number], level: Number | None, use: _Use) -> Sequence[Number]:
+    if level is None or use is _Use.ALL:
+        return samples
+    return (level,) if use is _Use.LEVEL else (min(samples), level, max(samples))
 
 
 def thin_profile(profile: Profile) -> Profile:

@@ -17,7 +17,7 @@ from service.rules.comparison.pairing import ComparableRun, Pair
 from service.rules.comparison.stored import DriftSummary, SideReadings, drift_summary
 from service.store import points, refs
 from service.store import runs as stored
-from service.store.engine import bulk
+from service.store.engine import bulk, parts
 from service.store.models import Case, DriftRow, Environment, Host, Point, Revision, Run, Series, Subject
 
 Kind = Literal["revision", "run", "environment", "host"]
@@ -84,7 +84,8 @@ def readings(
         query = query.where(Series.metric.in_(metrics))
     rows: list[Any] = []
     for chunk in bulk.chunks(runs, _RUNS_PER_QUERY):
-        rows += session.connection().execute(query.where(Run.number.in_(chunk))).all()  # twice as fast as the session
+        conditions = [bulk.among(session, Run.number, chunk), *parts.of_runs(session, chunk)]
+        rows += session.connection().execute(query.where(*conditions)).all()  # twice as fast as the session
     levels = json.loads(f"[{','.join([row[5] or 'null' for row in rows])}]")
     by_run: dict[int, dict[str, SideReadings]] = defaultdict(dict)
     for (run, series, metric, counted, n, _, samples), level in zip(rows, levels, strict=True):
@@ -104,9 +105,9 @@ def steps(session: Session, pairs: Sequence[Pair]) -> dict[int, list[DriftSummar
         .order_by(DriftRow.position, DriftRow.id)
     )
     by_series: dict[int, list[DriftSummary]] = {}
-    for chunk in bulk.chunks((pair.base[0].number for pair in pairs), _RUNS_PER_QUERY):
-        for series, position, document in session.connection().execute(query.where(Run.number.in_(chunk))):
-            by_series.setdefault(series, []).append(drift_summary(position, document))
+    among = bulk.among(session, Run.number, (pair.base[0].number for pair in pairs))
+    for series, position, document in session.connection().execute(query.where(among)):
+        by_series.setdefault(series, []).append(drift_summary(position, document))
     return by_series
 
 

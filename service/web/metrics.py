@@ -15,6 +15,7 @@ from runner.contract.job import State
 from service.store import service_figures as figures
 from service.store.service_figures import Figures
 from service.version import VERSION
+from service.web import admission
 from service.web.current import database
 
 bp = Blueprint("metrics", __name__)
@@ -28,17 +29,18 @@ def show() -> Response:
     """Return the current figures, in the text format of Prometheus."""
     with database().reading() as session:
         current = figures.read(session)
-    text = generate_latest(Exposed(current, datetime.now(UTC), VERSION))
+    text = generate_latest(Exposed(current, datetime.now(UTC), VERSION, admission.refused()))
     return Response(text, content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
 @dataclass(frozen=True)
 class Exposed:
-    """The figures of one moment as metrics. All come from the database, so that every worker returns the same."""
+    """The figures of one moment as metrics. Every worker of a machine returns the same."""
 
     figures: Figures
     now: datetime
     version: str
+    refused: int = 0
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics."""
@@ -49,6 +51,9 @@ class Exposed:
             "faultwatch_drifts_open", "Drifts about which nothing is decided yet.", self.figures.drifts
         )
         yield GaugeMetricFamily("faultwatch_database_size_bytes", "What the database takes.", self.figures.size)
+        yield CounterMetricFamily(
+            "faultwatch_requests_refused", "Requests with reports that this machine asked to come later.", self.refused
+        )
 
     def _measured(self) -> Iterator[Metric]:
         runs = CounterMetricFamily(

@@ -44,7 +44,7 @@ def insert(
     """
     connection = session.connection()
     converted = _converted(connection.dialect, table, columns, rows, encoded)
-    names = ", ".join(columns)
+    names = ", ".join(f'"{column}"' for column in columns)
     if connection.dialect.name == "postgresql":
         _copy(connection, f'COPY "{table.name}" ({names}) FROM STDIN', converted)
         return

@@ -33,8 +33,8 @@ _PATIENCE = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
-"""Options of PostgreSQL's library: this machine notices within half a minute that the server's machine or the network is
-gone, even while it waits for an answer. By default it takes a quarter of an hour, or hours."""
+"""Options of PostgreSQL's library: this machine notices within half a minute that the server or the network is gone,
+even while it waits for an answer. By default it takes a quarter of an hour, or hours."""
 CONNECTIONS = 20
 """Connections to PostgreSQL that a process opens at most: one for each request under way, for each background task and
 for deferred work, and another one for the lock of each exclusive task. So none of them waits for a connection."""
@@ -198,18 +198,24 @@ def _prepare_sqlite(engine: Engine, busy_seconds: float, *, checks_references: b
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _prepare_postgresql(engine: Engine) -> None:
-    """Let PostgreSQL notice within a minute that this machine is gone, and release its locks; by default in hours.
+_OF_A_SESSION = (
+    # PostgreSQL notices within a minute that this machine is gone, and releases its locks; by default in hours.
+    *("tcp_keepalives_idle = 30", "tcp_keepalives_interval = 10", "tcp_keepalives_count = 3"),
+    # Each query reads few rows by their indexes: compiling it, or starting further processes, takes longer. To share a
+    # query among processes, PostgreSQL would even read all runs.
+    *("jit = off", "max_parallel_workers_per_gather = 0"),
+    # That of solid state disks and of cached pages.
+    "random_page_cost = 1.1",
+)
+"""Settings of a connection to PostgreSQL. Not options of the connection, which poolers refuse."""
 
-    Not by an option of the connection, which poolers refuse.
-    """
+
+def _prepare_postgresql(engine: Engine) -> None:
 
     @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _: Any) -> None:
         with connection.cursor() as cursor:
-            cursor.execute(
-                "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3"
-            )
+            cursor.execute("; ".join(f"SET {setting}" for setting in _OF_A_SESSION))
         connection.commit()
 
     @event.listens_for(engine, "handle_error")

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import Connection, Engine, delete, text
+from sqlalchemy import ColumnElement, Connection, Engine, delete, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from service.store.engine import bulk
 from service.store.engine.database import Database
-from service.store.models import LoosePart
+from service.store.models import LoosePart, Point
 
 RUNS = 1 << 18
 """Runs of a part."""
@@ -69,15 +69,37 @@ def ensure_room(database: Database) -> None:
         return
     with database.engine.begin() as connection:
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
-        for table in TABLES:
-            end = max(part.end for part in _parts(connection, table))
-            while end <= newest + RUNS:
-                name = f"{table}_p{end // RUNS}"
-                connection.execute(text(f"CREATE TABLE {name} (LIKE {table} INCLUDING ALL)"))
-                bound = f"FOR VALUES FROM ({end}) TO ({end + RUNS})"
-                connection.execute(text(f"ALTER TABLE {table} ATTACH PARTITION {name} {bound}"))
-                end += RUNS
+        end = make_parts(connection, newest)
     _until[database.engine] = end
+
+
+def make_parts(connection: Connection, newest: int) -> int:
+    """Make parts for the runs up to a number, and for as many further runs as a part holds.
+
+    Returns
+    -------
+    int
+        The number of the first run without a part.
+    """
+    for table in TABLES:
+        end = max(part.end for part in _parts(connection, table))
+        while end <= newest + RUNS:
+            name = f"{table}_p{end // RUNS}"
+            connection.execute(text(f"CREATE TABLE {name} (LIKE {table} INCLUDING ALL)"))
+            bound = f"FOR VALUES FROM ({end}) TO ({end + RUNS})"
+            connection.execute(text(f"ALTER TABLE {table} ATTACH PARTITION {name} {bound}"))
+            end += RUNS
+    return end
+
+
+def of_runs(session: Session, numbers: Collection[int]) -> list[ColumnElement[bool]]:
+    """Return the condition by which PostgreSQL reads only the parts in which some runs have points.
+
+    Where it is to look for each point in every part, it rather reads all of them.
+    """
+    if session.get_bind().dialect.name != "postgresql":
+        return []
+    return [bulk.among(session, Point.run_number, numbers)]
 
 
 def loosen(session: Session, freed: Mapping[int, int]) -> None:

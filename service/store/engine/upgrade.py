@@ -61,7 +61,7 @@ def upgrade(database: Database, *, accepts_newer: bool = False) -> None:
             with database.writing() as session:
                 if not database.is_sqlite:
                     session.execute(text(f"SET LOCAL lock_timeout = '{_PATIENCE}'"))
-                _migrate(session.connection(), database, accepts_newer)
+                migrate(session.connection(), database, accepts_newer=accepts_newer)
         except DBAPIError as error:
             if not is_locked(error) or time.monotonic() > deadline:
                 raise _explain(error, database) from error
@@ -75,12 +75,24 @@ def known_schemas() -> set[str]:
     return {script.revision for script in _scripts(AlembicConfig()).walk_revisions()}
 
 
+def newest_schema() -> str:
+    """Return the schema of this version."""
+    return _scripts(AlembicConfig()).get_current_head() or ""
+
+
 def _scripts(config: AlembicConfig) -> ScriptDirectory:
     config.set_main_option("script_location", str(Path(__file__).parents[1] / "migrations").replace("%", "%%"))
     return ScriptDirectory.from_config(config)
 
 
-def _migrate(connection: Connection, database: Database, accepts_newer: bool) -> None:
+def migrate(connection: Connection, database: Database, *, accepts_newer: bool = False) -> None:
+    """Run the pending migrations in a transaction of the caller's.
+
+    Raises
+    ------
+    ServiceError
+        Where the database was made by a newer version.
+    """
     config = AlembicConfig(attributes={"connection": connection})
     scripts = _scripts(config)
     schema = _schema(connection)

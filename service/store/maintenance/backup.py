@@ -14,7 +14,7 @@ from service.durable_files import sync_folder
 from service.errors import ServiceError
 from service.store.engine.database import Database
 from service.store.engine.upgrade import known_schemas
-from service.store.maintenance import postgres
+from service.store.maintenance import from_sqlite, postgres
 
 _PAGES = 512
 """Pages copied at a time."""
@@ -40,7 +40,12 @@ def backup(database: Database, file: Path, progress: Callable[[int, int], None] 
             postgres.dump(database, part)
 
 
-def restore(database: Database, file: Path, replace: bool = False) -> None:
+def restore(
+    database: Database,
+    file: Path,
+    replace: bool = False,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> None:
     """Replace the database with a backup, completely or not at all.
 
     Parameters
@@ -48,12 +53,19 @@ def restore(database: Database, file: Path, replace: bool = False) -> None:
     database
         The database to replace.
     file
-        The backup.
+        The backup. PostgreSQL takes one of SQLite, too.
     replace
         Whether to replace a database that has runs which the backup lacks.
+    progress
+        Called with how many rows of SQLite are loaded into PostgreSQL, and of how many.
     """
     if not file.is_file():
         raise ServiceError("There is no such file", str(file), "Name a file written by faultwatch-service backup.")
+    if not database.is_sqlite and from_sqlite.is_sqlite(file):
+        _verify(file)
+        postgres.refuse_to_lose(database, replace)
+        from_sqlite.load(database, file, progress)
+        return
     if not database.is_sqlite:
         postgres.restore(database, file, replace)
         return

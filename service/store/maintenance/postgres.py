@@ -32,6 +32,13 @@ def dump(database: Database, part: Path) -> None:
 def restore(database: Database, file: Path, replace: bool) -> None:
     """Replace the content of the database with a dump, in one transaction."""
     _call(database.url, "pg_restore", "--list", str(file), connect=False)
+    refuse_to_lose(database, replace)
+    database.close()
+    _replace(database.url, file)
+
+
+def refuse_to_lose(database: Database, replace: bool) -> None:
+    """Raise where somebody else uses the database, or where it has runs that nobody wants to replace."""
     with database.engine.connect() as connection:
         others = text(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -49,8 +56,6 @@ def restore(database: Database, file: Path, replace: bool) -> None:
     if runs and not replace:
         remedy = "Repeat it with --replace to lose them."
         raise ServiceError("The database has runs", f"{database.name} has {runs:,}", remedy)
-    database.close()
-    _replace(database.url, file)
 
 
 def _replace(url: URL, file: Path) -> None:

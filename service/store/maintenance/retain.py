@@ -39,7 +39,7 @@ class RetentionRule:
     thin
         Words go from reports, and light stacks from profiles.
     reduce
-        Of each noisy metric of a run, three samples remain: the lowest, the level and the highest.
+        Of each noisy metric of a run, the level remains, and the lowest and the highest sample where it is judged.
     profiles
         Profiles are deleted.
     subjects

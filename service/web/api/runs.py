@@ -15,6 +15,7 @@ from service.pipeline import detect_drifts, ingest_reports
 from service.schemas.history import RunPage, RunReceipt
 from service.store import fast_parse, runs
 from service.web.access.ownership import hold
+from service.web.admission import admission, admitted
 from service.web.api.body import PageQuery, read_with
 from service.web.current import database
 from service.web.problems import ProblemError, not_found, unprocessable
@@ -37,6 +38,7 @@ class RunQuery(PageQuery):
 
 
 @bp.put("/runs/<uuid:run_id>")
+@admitted
 @bp.input(Report)
 @bp.output(RunReceipt)
 @bp.doc(responses={201: "Stored"})
@@ -58,6 +60,7 @@ def put(run_id: UUID, json_data: Report) -> tuple[RunReceipt, int]:
 
 
 @bp.post("/runs")
+@admitted
 @bp.input(ReportList)
 @bp.output(Receipts)
 def post(json_data: Reports) -> Receipts:
@@ -102,9 +105,11 @@ def pyperf(run_id: UUID) -> Response:
 
 def _store(reports: Reports) -> ingest_reports.IngestResult:
     heads = [report.head if isinstance(report, fast_parse.PlainReport) else report for report in reports]
-    hold({head.subject for head in heads}, {head.host.name for head in heads})
-    taken = ingest_reports.ingest(database(), reports)
-    detect_drifts.refresh(database())
+    subjects = {head.subject for head in heads}
+    hold(subjects, {head.host.name for head in heads})
+    with admission().subjects(subjects):
+        taken = ingest_reports.ingest(database(), reports)
+        detect_drifts.refresh(database())
     return taken
 
 

@@ -44,7 +44,7 @@ def upgrade() -> None:
             )
     else:
         op.execute(
-            "CREATE FUNCTION audit_keeps() RETURNS trigger LANGUAGE plpgsql AS "
+            "CREATE OR REPLACE FUNCTION audit_keeps() RETURNS trigger LANGUAGE plpgsql AS "
             f"$$ BEGIN RAISE EXCEPTION '{_REFUSED}'; END $$"
         )
         op.execute(

@@ -20,7 +20,7 @@ from tests.service.apiclient import Api
 
 EVERY_DATABASE = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 LARGE = 2**63 + 1
-EXAMPLES = [block for block in BLOCKS if block.language == "sql"]
+EXAMPLES = [block for block in BLOCKS if block.language == "sql" and ".parquet" in block.text]
 
 
 def asked(folder: Path, question: str) -> list[tuple[object, ...]]:

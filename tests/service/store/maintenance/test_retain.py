@@ -43,12 +43,18 @@ def test_retention_takes_words_and_leaves_numbers(api: Api, database: Database) 
 
 
 def timed(number: int, level: int) -> Report:
-    """Return a report with an exact count, one that varies, and times that differ by the sample."""
+    """Return a report with an exact count, one that varies, and times that differ by the sample; one is judged."""
     times = [
-        reports.sample(level, {"elapsed": 1 + 0.01 * place + number, "sys-time": 0.5, "major-faults": place % 2})
+        reports.sample(
+            level,
+            {
+                **{"elapsed": 1 + 0.01 * place + number, "user-time": 1 + 0.01 * place + number},
+                **{"sys-time": 0.5, "major-faults": place % 2},
+            },
+        )
         for place in range(5)
     ]
-    return reports.report(number, samples=tuple(times))
+    return reports.report(number, samples=tuple(times), judging=Judging(judge=("elapsed",)))
 
 
 @EVERY_DATABASE
@@ -68,11 +74,12 @@ def test_of_a_noisy_metric_of_an_old_run_level_and_extremes_remain(api: Api, dat
     for name in names:
         assert [point["value"] for point in after[name]] == [point["value"] for point in before[name]]
         kept = [point["n"] for point in after[name]]
-        assert kept == ([3, 3, 5, 5] if name == "elapsed" else [5] * 4), name
-        for end in ("low", "high"):
+        assert kept == ({"elapsed": [3, 3, 5, 5], "user-time": [1, 1, 5, 5]}.get(name, [5] * 4)), name
+        for end in ("low", "high") if name != "user-time" else ():
             assert [point[end] for point in after[name]] == [point[end] for point in before[name]]
     reduced = Report.model_validate(api.get(f"/runs/{sent[0].run_id}"))
     assert reduced.values("elapsed") == (2.0, 2.02, 2.04)
+    assert reduced.values("user-time") == (2.02,)
     assert reduced.values("major-faults") == (0, 1, 0, 1, 0)
     assert api.send(*sent) == [200] * 4, "sent again, they are the same runs"
     assert api.send(sent[0].model_copy(update={"environment": Environment(knobs={})})) == [409]
@@ -118,10 +125,15 @@ def test_a_reduced_report_has_the_levels_of_the_whole_one(samples: list[dict[str
         assert (point.value, point.status) == (before[name].value, before[name].status)
         values = decode_samples(json.loads(point.value), point.n, point.samples)
         whole_values = decode_samples(json.loads(point.value), before[name].n, before[name].samples)
-        assert (min(values), max(values)) == (min(whole_values), max(whole_values))
-        decides = metric(name).kind is Kind.COUNT and whole.judging.in_history(name)
-        keeps = decides or len(whole_values) <= 3 or len(set(whole_values)) == 1
-        assert len(values) == (len(whole_values) if keeps else 3)
+        judging = whole.judging
+        if judging.in_history(name) or judging.in_comparison(name):
+            assert (min(values), max(values)) == (min(whole_values), max(whole_values))
+            decides = metric(name).kind is Kind.COUNT and judging.in_history(name)
+            keeps = decides or len(whole_values) <= 3 or len(set(whole_values)) == 1
+            assert len(values) == (len(whole_values) if keeps else 3)
+        else:
+            keeps = len(set(whole_values)) == 1
+            assert keeps or values == (json.loads(point.value),)
         assert (name not in left) == keeps
     assert reduce_report(reduced) == (reduced, {})
     assert reduce_report(thin_report(whole))[0] == reduced
@@ -134,7 +146,7 @@ def test_an_estimated_reading_stays_one() -> None:
     ]
     left = reduce_report(reports.report(1, samples=tuple(scaled)))[0].samples
     assert [sample.readings["instructions"] for sample in left] == [
-        Reading(status=Status.MULTIPLEXED, value=value, running_percent=40) for value in (10, 20, 30)
+        Reading(status=Status.MULTIPLEXED, value=20, running_percent=40)
     ]
 
 

@@ -1,0 +1,232 @@
+"""A hundred million samples in PostgreSQL: how long they take to load, what they take on disk, and how fast pages are.
+
+A tenth or a hundredth is stored through the service with SQLite. It is copied into further cases, as SQL, and the file
+is restored into PostgreSQL, as who outgrows SQLite does.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import quote
+
+import psycopg
+
+from bench import store_ingest, store_queries
+from bench.report import progress, steps
+from bench.store_data import Size
+from bench.store_service import UNSETTLED, Service, get, number
+from runner.contract import Case
+from service.store.engine.database import Database
+from service.store.engine.parts import RUNS
+from service.store.engine.upgrade import upgrade
+from service.store.maintenance.backup import restore
+from service.store.shared_rows import case_key
+from tests.service import postgres
+
+LONG, WIDE = Size(10, 1000), Size(1000, 10)
+"""A million samples each, with as many commits as the large store, or with as many cases."""
+_OF_CASES = frozenset(
+    {
+        *("compare two revisions", "all of two revisions", "page: overview", "page: matrix", "page: judged series"),
+        *("page: workloads", "page: case", "page: hosts", "page: host", "page: environments", "page: environment"),
+        *("page: events", "page: event", "page: drift", "list of series", "list of drifts", "list of events"),
+        *("series of a metric",),
+    }
+)
+"""Questions whose answers are as long in the wide store; those of all others are as long in the long one."""
+_COMMON = 495
+"""The first commit that all stores have. Steps are five commits later."""
+LARGE = Size(100, 1000)
+"""What is stored through the service, and copied."""
+TENTHS = 10
+_WORKERS = 2
+_BLOCK = 1000
+"""Runs in succession that are of the same copy: of ten commits."""
+
+
+def compare(copies: int) -> dict[str, Any]:
+    """Load a store of so many times ten million samples, and one of a million; ask both the same.
+
+    Returns
+    -------
+    dict
+        The figures: samples, seconds to draw and to load, bytes a sample, and by question the milliseconds within
+        which 95 % of the answers are there, of a small store and of the large one.
+    """
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="faultwatch-bench-")))
+        server = stack.enter_context(postgres.running())
+        began = time.monotonic()
+        large = draw_large(folder, copies)
+        drawn = time.monotonic()
+        services = {}
+        sizes = {}
+        small = {"long": _draw(folder / "drawn-long", LONG), "wide": _draw(folder / "drawn-wide", WIDE, _COMMON)}
+        for name, file in {"large": large, **small}.items():
+            url = server.url(server.create())
+            started = time.monotonic()
+            load(file, url)
+            sizes[name] = time.monotonic() - started, _bytes(url)
+            file.unlink()
+            services[name] = Service(folder / name, _WORKERS, url)
+            stack.callback(services[name].stop)
+            settle(url)
+        told = {}
+        for name in small:
+            of_kind = partial(_questions, of_cases=name == "wide")
+            told |= store_queries.p95(services[name], services["large"], of_kind)
+    samples = LARGE.samples * copies
+    seconds, size = sizes["large"]
+    return {
+        "samples": samples,
+        "seconds to draw": round(drawn - began),
+        "seconds to load": round(seconds),
+        "bytes a sample": round(size / samples, 1),
+        "p95 in ms, of a million and of all": {
+            name: [round(least, 1), round(spent, 1)] for name, (least, spent) in told.items()
+        },
+    }
+
+
+def draw_large(folder: Path, copies: int) -> Path:
+    """Return a SQLite file of so many times ten million samples, the tenths of them in parts of their own."""
+    return _multiply(_draw(folder / "part", LARGE), folder / "large.db", copies)
+
+
+def _questions(service: Service, of_cases: bool) -> dict[str, list[str]]:
+    """Return what is asked for, by name: what grows with the number of cases, or all other."""
+    asked = store_queries.queries(service, _COMMON) | _pages(service)
+    return {name: paths for name, paths in asked.items() if (name in _OF_CASES) == of_cases}
+
+
+def _pages(service: Service) -> dict[str, list[str]]:
+    """Return the pages that people open, by name."""
+    with closing(service.connect()) as connection:
+
+        def of(path: str) -> Any:
+            return json.loads(get(connection, path))
+
+        run = of("/api/v1/runs?limit=1")["items"][0]
+        case = quote("made-up[number=7]")
+        series = of(f"/api/v1/series?case={case}")["items"]
+        drifts, events = of("/api/v1/drifts?limit=20")["items"], of("/events.json?state=all")["items"]
+        key = next(entry["key"] for entry in of("/workloads.json") if entry["name"] == "made-up[number=7]")
+    return {
+        "page: overview": ["/"],
+        "page: matrix": ["/matrix"],
+        "page: judged series": ["/series"],
+        "page: series": [f"/series/{entry['id']}" for entry in series],
+        "page: run": [f"/runs/{run['run_id']}"],
+        "page: runs": ["/runs"],
+        "page: events": ["/events"],
+        "page: event": [f"/events/{entry['id']}" for entry in events[:20]],
+        "page: drift": [f"/drifts/{entry['id']}" for entry in drifts],
+        "page: workloads": ["/workloads"],
+        "page: case": [f"/cases/{key}"],
+        "page: hosts": ["/hosts"],
+        "page: host": [f"/hosts/{run['host']}"],
+        "page: environments": ["/environments"],
+        "page: environment": [f"/environments/{run['environment']}"],
+        "page: search": ["/search?q=number"],
+        "page: subjects": ["/subjects"],
+        "page: settings": ["/settings"],
+    }
+
+
+def _draw(home: Path, size: Size, first_commit: int = 0) -> Path:
+    """Store runs through a service with SQLite; return its file."""
+    service = Service(home, _WORKERS)
+    store_ingest.ingest(service, size, progress, first_commit)
+    service.stop()
+    return service.database
+
+
+def load(file: Path, url: str) -> None:
+    """Restore a file into PostgreSQL."""
+    database = Database(url)
+    restore(database, file, progress=lambda done, total: progress(f"{done:,} of {total:,} rows loaded"))
+    database.close()
+
+
+def _bytes(url: str) -> int:
+    with psycopg.connect(url, autocommit=True) as connection:
+        return number(connection, "SELECT pg_database_size(current_database())")
+
+
+def settle(url: str) -> None:
+    """Wait until every series is judged, and all events are made."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        while left := number(connection, UNSETTLED):
+            progress(f"{left:,} series and subjects wait for their drifts and events")
+            time.sleep(1)
+
+
+def _multiply(file: Path, new: Path, copies: int) -> Path:
+    """Write a store with so many times the cases, each with the runs of one of the file."""
+    database = Database(f"sqlite:///{new}")
+    upgrade(database)
+    database.close()
+    with closing(sqlite3.connect(new, isolation_level=None)) as connection:
+        for pragma in ("journal_mode = OFF", "synchronous = OFF", "foreign_keys = OFF", "cache_size = -500000"):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.execute("ATTACH ? AS part", (str(file),))
+        series, cases = (
+            connection.execute(f"SELECT max(id) FROM part.{table}").fetchone()[0] for table in ("series", "case_")
+        )
+        for table in ("subject", "revision", "host", "environment"):
+            connection.execute(f"INSERT INTO {table} SELECT * FROM part.{table}")
+        connection.execute(
+            f"INSERT INTO environment_count SELECT id, environment_id, host_id, subject_id, runs * {copies} "
+            "FROM part.environment_count"
+        )
+        for copy in steps(range(copies), "copies drawn"):
+            connection.executemany(
+                "INSERT INTO case_ (id, key, workload, definition, parameters, name) VALUES (?, ?, ?, ?, ?, ?)",
+                _cases(connection, copy, cases),
+            )
+            for table, changed in _changes(copy, copies, series, cases).items():
+                _copy(connection, table, changed)
+    file.unlink()
+    return new
+
+
+def _cases(connection: sqlite3.Connection, copy: int, cases: int) -> Iterator[tuple[object, ...]]:
+    rows = connection.execute("SELECT id, workload, definition, parameters FROM part.case_").fetchall()
+    for row_id, workload, definition, parameters in rows:
+        place = json.loads(parameters)["number"] + copy * cases
+        case = Case(workload=workload, definition=definition, parameters={"number": place})
+        told = json.dumps({"number": place})
+        yield row_id + copy * cases, case_key(case), workload, definition, told, f"{workload}[number={place}]"
+
+
+def _changes(copy: int, copies: int, series: int, cases: int) -> dict[str, dict[str, str]]:
+    """Return how the columns of a copy differ, by table and column, as SQL."""
+    tenth = LARGE.runs // TENTHS
+
+    def new(number: str) -> str:
+        place = f"({number} - 1) % {tenth} / {_BLOCK} * {_BLOCK * copies} + ({number} - 1) % {_BLOCK}"
+        return f"({number} - 1) / {tenth} * {RUNS} + {copy * _BLOCK} + {place} + 1"
+
+    case = {"case_id": f"case_id + {copy * cases}"}
+    return {
+        "series": {"id": f"id + {copy * series}", **case, "judged_version": "version - judged"},
+        "run_count": {"id": f"id + {copy * cases}", **case},
+        "run": {"number": new("number"), "id": "lower(hex(randomblob(16)))", **case},
+        "report": {"run_number": new("run_number")},
+        "point": {"series_id": f"series_id + {copy * series}", "run_number": new("run_number")},
+    }
+
+
+def _copy(connection: sqlite3.Connection, table: str, changed: dict[str, str]) -> None:
+    columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+    values = ", ".join(changed.get(column, f'"{column}"') for column in columns)
+    names = ", ".join(f'"{column}"' for column in columns)
+    connection.execute(f"INSERT INTO {table} ({names}) SELECT {values} FROM part.{table}")

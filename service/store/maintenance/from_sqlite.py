@@ -1,0 +1,145 @@
+"""Loads a backup of SQLite into PostgreSQL: all rows with their numbers, so that every address and token stays."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from shutil import copyfile
+from typing import Any, cast
+from urllib.parse import quote
+
+from sqlalchemy import Boolean, Connection, Table, func, select, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+
+from service.errors import ServiceError
+from service.store.engine import bulk, parts
+from service.store.engine.database import Database
+from service.store.engine.upgrade import migrate, newest_schema, upgrade
+from service.store.models import Base, LastNumber, Moment
+
+_MAGIC = b"SQLite format 3\0"
+_ROWS_SHOWN = 10_000
+"""Rows after which the progress is shown again."""
+_FOREIGN_KEYS = text(
+    "SELECT conrelid::regclass::text, quote_ident(conname), pg_get_constraintdef(oid) FROM pg_constraint "
+    "WHERE contype = 'f' AND conparentid = 0 AND connamespace = current_schema()::regnamespace ORDER BY oid"
+)
+Progress = Callable[[int, int], None]
+"""Called with how many rows are loaded, and of how many."""
+
+
+def is_sqlite(file: Path) -> bool:
+    """Return whether a file is a SQLite database."""
+    with file.open("rb") as stream:
+        return stream.read(len(_MAGIC)) == _MAGIC
+
+
+def load(database: Database, file: Path, progress: Progress = lambda _done, _total: None) -> None:
+    """Replace the content of a PostgreSQL database with a backup of SQLite, completely or not at all.
+
+    Parameters
+    ----------
+    database
+        The database, which nobody else uses.
+    file
+        A sound backup, of this version or an older one.
+    """
+    try:
+        with _of_this_version(file) as source, Session(database.engine) as session, session.begin():
+            connection = session.connection()
+            names = ", ".join(f'"{table}"' for table in (*Base.metadata.tables, "alembic_version"))
+            connection.execute(text(f"DROP TABLE IF EXISTS {names} CASCADE"))
+            migrate(connection, database)
+            _load_rows(session, source, progress)
+        with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(text("VACUUM ANALYZE"))
+    except (DBAPIError, sqlite3.Error) as error:
+        reason = str(getattr(error, "orig", error)).splitlines()[0]
+        raise ServiceError(
+            "The backup cannot be loaded", f"{file} ({reason})", "Resolve this, then try again."
+        ) from error
+
+
+@contextmanager
+def _of_this_version(file: Path) -> Iterator[sqlite3.Connection]:
+    """Open a backup, or a copy of an older one that is upgraded."""
+    with tempfile.TemporaryDirectory(prefix="faultwatch-", dir=file.parent) as folder:
+        current = file
+        if _schema(file) != newest_schema():
+            current = Path(folder) / "upgraded.db"
+            copyfile(file, current)
+            copy = Database(f"sqlite:///{current}")
+            upgrade(copy)
+            copy.close()
+        with closing(sqlite3.connect(f"file:{quote(str(current.absolute()))}?mode=ro", uri=True)) as connection:
+            yield connection
+
+
+def _schema(file: Path) -> str:
+    with closing(sqlite3.connect(f"file:{quote(str(file.absolute()))}?mode=ro", uri=True)) as connection:
+        return cast(str, connection.execute("SELECT version_num FROM alembic_version").fetchone()[0])
+
+
+def _load_rows(session: Session, source: sqlite3.Connection, progress: Progress) -> None:
+    connection, tables = session.connection(), Base.metadata.sorted_tables
+    counts = {table: source.execute(f'SELECT count(*) FROM "{table.name}"').fetchone()[0] for table in tables}  # noqa: S608
+    (newest,) = source.execute("SELECT coalesce(max(number), 0) FROM run").fetchone()
+    parts.make_parts(connection, newest)
+    keys = connection.execute(_FOREIGN_KEYS).all()
+    for table, name, _ in keys:  # Checked once at the end, in a fraction of the time.
+        connection.execute(text(f"ALTER TABLE {table} DROP CONSTRAINT {name}"))
+    done, total = 0, sum(counts.values())
+    for table in tables:
+        rows = _rows(source, table)
+        columns = [column.name for column in table.columns]
+        bulk.insert(session, table, columns, _counted(rows, done, total, progress), encoded=columns)
+        done += counts[table]
+    for table, name, definition in keys:
+        connection.execute(text(f"ALTER TABLE {table} ADD CONSTRAINT {name} {definition}"))
+    _set_sequences(connection)
+
+
+def _rows(source: sqlite3.Connection, table: Table) -> Iterator[bulk.Values]:
+    """Yield the rows of a table as PostgreSQL reads them."""
+    columns = ", ".join(f'"{column.name}"' for column in table.columns)
+    found: Iterator[bulk.Values] = source.execute(f'SELECT {columns} FROM "{table.name}"')  # noqa: S608
+    converters = [_converter(column.type) for column in table.columns]
+    if not any(converters):
+        return found
+    return (
+        tuple(
+            value if value is None or convert is None else convert(value)
+            for value, convert in zip(row, converters, strict=True)
+        )
+        for row in found
+    )
+
+
+def _converter(kind: object) -> Callable[[Any], Any] | None:
+    """Return what makes a value of SQLite one that PostgreSQL reads; None where both have the same."""
+    if isinstance(kind, Moment):
+        return lambda value: f"{value}+00"
+    return bool if isinstance(kind, Boolean) else None
+
+
+def _counted(rows: Iterator[bulk.Values], done: int, total: int, progress: Progress) -> Iterator[bulk.Values]:
+    for number, row in enumerate(rows, done + 1):
+        yield row
+        if number % _ROWS_SHOWN == 0 or number == total:
+            progress(number, total)
+
+
+def _set_sequences(connection: Connection) -> None:
+    """Let new rows have numbers that no row has had."""
+    given = dict(connection.execute(select(LastNumber.kind, LastNumber.number)).all())
+    for table in Base.metadata.sorted_tables:
+        for column in table.primary_key:
+            owner = {"table": f'"{table.name}"', "column": column.name}
+            name = connection.execute(text("SELECT pg_get_serial_sequence(:table, :column)"), owner).scalar()
+            if name is not None:
+                last = max(connection.execute(select(func.max(column))).scalar() or 0, given.get(table.name, 0))
+                connection.execute(text("SELECT setval(:name, :next, false)"), {"name": name, "next": last + 1})

@@ -1,0 +1,113 @@
+"""Lets no more requests store runs at a time than leaves threads for everybody else, and others for other subjects.
+
+Who is refused is told when to come back. Runners do, by themselves. Without a limit, a nightly run of many hosts would
+take all threads, and the pages would wait behind it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from http import HTTPStatus
+from multiprocessing.sharedctypes import RawValue
+from typing import Any, TypeVar, cast
+
+from flask import Flask, current_app
+
+from service.web.problems import ProblemError
+
+MOST = 5
+"""Requests that store runs in a process at a time, of the eight that it serves at a time."""
+MOST_OF_SUBJECT = MOST - 1
+RETRY_SECONDS = 2
+_KEY = "faultwatch.admission"
+View = TypeVar("View", bound=Callable[..., Any])
+_refused = RawValue("Q")
+"""Requests refused by all processes of this machine, which share it from their start. Rarely misses one."""
+
+
+class Admission:
+    """The requests of a process that store runs."""
+
+    def __init__(self, most: int = MOST, most_of_subject: int = MOST_OF_SUBJECT) -> None:
+        self._most, self._most_of_subject = most, most_of_subject
+        self._lock = threading.Lock()
+        self._under_way = 0
+        self._of_subject: Counter[str] = Counter()
+
+    @contextmanager
+    def request(self) -> Iterator[None]:
+        """Admit a request, before its body is read.
+
+        Raises
+        ------
+        ProblemError
+            503, where there are as many as the process takes.
+        """
+        with self._lock:
+            if self._under_way >= self._most:
+                raise _refusal("Many reports arrive at this moment.")
+            self._under_way += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._under_way -= 1
+
+    @contextmanager
+    def subjects(self, names: Collection[str]) -> Iterator[None]:
+        """Admit a request about some subjects.
+
+        Raises
+        ------
+        ProblemError
+            503, where there are as many about one of them as leaves room for others.
+        """
+        with self._lock:
+            for name in names:
+                if self._of_subject[name] >= self._most_of_subject:
+                    raise _refusal(f"Many reports of {name} arrive at this moment.")
+            self._of_subject.update(names)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._of_subject.subtract(names)
+                for name in names:
+                    if not self._of_subject[name]:
+                        del self._of_subject[name]
+
+
+def register(app: Flask) -> None:
+    """Give an application its admission."""
+    app.extensions[_KEY] = Admission()
+
+
+def admitted(view: View) -> View:
+    """Admit requests to a view that stores runs, before their body is read."""
+
+    @wraps(view)
+    def admitting(*args: Any, **kwargs: Any) -> Any:
+        with admission().request():
+            return view(*args, **kwargs)
+
+    return cast(View, admitting)
+
+
+def admission() -> Admission:
+    """Return the admission of the application that serves this request."""
+    return cast(Admission, current_app.extensions[_KEY])
+
+
+def refused() -> int:
+    """Return how many requests this machine refused since its service started."""
+    return int(_refused.value)
+
+
+def _refusal(why: str) -> ProblemError:
+    _refused.value += 1
+    headers = {"Retry-After": str(RETRY_SECONDS)}
+    return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"{why} Send it again in a moment.", headers=headers)
