@@ -33,8 +33,8 @@ _PATIENCE = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
-"""Options of PostgreSQL's library: this machine notices within half a minute that the server or the network is gone,
-even while it waits for an answer. By default it takes a quarter of an hour, or hours."""
+"""Options of PostgreSQL's library: this machine notices within half a minute that the server's machine or the network
+is gone, even while it waits for an answer. By default it takes a quarter of an hour, or hours."""
 CONNECTIONS = 20
 """Connections to PostgreSQL that a process opens at most: one for each request under way, for each background task and
 for deferred work, and another one for the lock of each exclusive task. So none of them waits for a connection."""
@@ -211,7 +211,6 @@ _OF_A_SESSION = (
 
 
 def _prepare_postgresql(engine: Engine) -> None:
-
     @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _: Any) -> None:
         with connection.cursor() as cursor:
