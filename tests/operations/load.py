@@ -32,12 +32,15 @@ class Sender:
         How often it was answered what, where a run was not acknowledged.
     longest
         Seconds for which a run was not acknowledged.
+    slowest
+        Seconds of the slowest request, and its answer.
     """
 
     def __init__(self, subject: str, machines: Sequence[Machine]) -> None:
         self.data = Scale(subject, CASES)
         self.acknowledged, self.commits, self.longest = 0, 0, 0.0
         self.answers: Counter[str] = Counter()
+        self.slowest = 0.0, ""
         self._machines = machines
         self._ended, self._abandoned = threading.Event(), False
         self._thread = threading.Thread(target=self._send, daemon=True)
@@ -78,14 +81,17 @@ class Sender:
 
     def _is_taken(self, machine: Machine, body: bytes) -> bool:
         headers = {"Content-Type": "application/json"}
+        began = time.monotonic()
         try:
             answer = requests.post(f"{machine.address}/api/v1/runs", body, headers=headers, timeout=PATIENCE)
         except requests.RequestException as error:
-            self.answers[type(error).__name__] += 1
-            return False
-        if not answer.ok:
-            self.answers[told(answer)] += 1
-        return answer.ok
+            found, is_taken = type(error).__name__, False
+        else:
+            found, is_taken = told(answer), answer.ok
+        self.slowest = max(self.slowest, (time.monotonic() - began, found))
+        if not is_taken:
+            self.answers[found] += 1
+        return is_taken
 
 
 class Reader:

@@ -102,6 +102,7 @@ def test_a_failover_loses_and_doubles_nothing(tmp_path: Path, monkeypatch: pytes
     print(
         f"{sum(sender.acknowledged for sender in senders):,} runs, {reader.opened:,} pages; "
         f"all could send again within {max(took):.1f} s; "
-        f"longest until a run was acknowledged: {max(sender.longest for sender in senders):.1f} s; "
+        f"longest until a run was acknowledged: {max(sender.longest for sender in senders):.1f} s, "
+        f"slowest request: {max(sender.slowest for sender in senders)}; "
         f"messages sent again with the same key: {sum(received.values()) - len(received)}"
     )
