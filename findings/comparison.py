@@ -1,0 +1,78 @@
+"""Whether the drifts of a repeated history are the stored ones. Pure: no program is run here."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+from findings.stored import LEAST_PERCENT, Drift, History
+
+_FACTOR = 2
+"""With other tools, a drift may be half as large or twice as large as the stored one."""
+
+
+class Verdict(StrEnum):
+    """What a repetition says about one drift."""
+
+    AGREES = "agrees"
+    OTHER_SIZE = "other size"
+    MISSING = "not found"
+    UNKNOWN = "not stored"
+    LEFT_OUT = "too small for other tools"
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the repetition shows what was stored."""
+        return self in {Verdict.AGREES, Verdict.LEFT_OUT}
+
+
+class Line(Struct, frozen=True):
+    """A drift as stored, as found, and whether they agree."""
+
+    stored: Drift | None
+    found: Drift | None
+    verdict: Verdict
+
+
+def compare(stored: History, found: History) -> list[Line]:
+    """Compare the drifts of two measurements of the same range.
+
+    With the same compiler and libc, the program has the same bytes: every drift has to be found, at the same commit and
+    with the same size to the fault. With others, those of 1 % or more have to be found, at the same commit, with the
+    same sign, and with at least half of the size and at most twice.
+    """
+    same_tools = found.machine.has_tools_of(stored.machine)
+    left = list(found.drifts)
+    lines = []
+    for drift in stored.drifts:
+        match = _match(drift, left)
+        if match:
+            left.remove(match)
+        lines.append(Line(drift, match, _verdict(drift, match, same_tools=same_tools)))
+    # What is just below the bound with one compiler can be just above it with another.
+    least = 0 if same_tools else _FACTOR * LEAST_PERCENT
+    for drift in left:
+        small = drift.percent is not None and abs(drift.percent) < least
+        lines.append(Line(None, drift, Verdict.LEFT_OUT if small else Verdict.UNKNOWN))
+    return lines
+
+
+def _match(drift: Drift, found: Sequence[Drift]) -> Drift | None:
+    """Return the drift of the same case and metric that the same commit can have caused."""
+    for other in found:
+        same_series = (other.case, other.metric) == (drift.case, drift.metric)
+        if same_series and drift.commit in (other.commit, *other.candidates):
+            return other
+    return None
+
+
+def _verdict(stored: Drift, found: Drift | None, *, same_tools: bool) -> Verdict:
+    if found is None:
+        return Verdict.MISSING if same_tools or stored.is_large else Verdict.LEFT_OUT
+    if same_tools:
+        return Verdict.AGREES if found.change == stored.change else Verdict.OTHER_SIZE
+    if not stored.is_large:
+        return Verdict.LEFT_OUT
+    # A negative ratio is another sign.
+    similar = 1 / _FACTOR <= found.change / stored.change <= _FACTOR
+    return Verdict.AGREES if similar else Verdict.OTHER_SIZE

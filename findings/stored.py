@@ -1,0 +1,125 @@
+"""The file ``drifts.json`` of a project: which range was measured, on which machine, and what moved."""
+
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+FOLDER = Path(__file__).parent
+LEAST_PERCENT = 1.0
+"""Drifts of this size are proven, and confirmed by hand. A smaller one can depend on the compiler."""
+
+
+class ByHand(Struct, frozen=True):
+    """The counts of a bare ``setarch -R perf stat -e minor-faults``, of builds made without Faultwatch."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+
+class Drift(Struct, frozen=True, omit_defaults=True):
+    """A change of the level of one case, and the commit that it is blamed on."""
+
+    case: str
+    metric: str
+    commit: str
+    """The commit, or the newest one of several that can have caused the drift."""
+    parent: str
+    """The commit before all of them."""
+    subject: str
+    before: int | float
+    after: int | float
+    percent: float | None
+    candidates: tuple[str, ...] = ()
+    """All commits that can have caused it, if there are several."""
+    price: str = ""
+    """What it costs or saves in CPU time, in the words of the product."""
+    proof: str = ""
+    """What the proof of a bisect says, in which the commit and its parent were measured in turns."""
+    proven: bool = False
+    by_hand: ByHand | None = None
+
+    @property
+    def change(self) -> int | float:
+        """Return by how much the level moved."""
+        return self.after - self.before
+
+    @property
+    def is_large(self) -> bool:
+        """Return whether the drift has to be proven, and has to show with every compiler."""
+        return self.percent is None or abs(self.percent) >= LEAST_PERCENT
+
+
+class Machine(Struct, frozen=True):
+    """What a count depends on besides the program."""
+
+    compiler: str
+    libc: str
+    kernel: str
+
+    def has_tools_of(self, other: "Machine") -> bool:
+        """Return whether both build the same program from the same source."""
+        return (self.compiler, self.libc) == (other.compiler, other.libc)
+
+
+class Counts(Struct, frozen=True):
+    """How many revisions of the range were measured."""
+
+    revisions: int
+    measured: int
+    same_bytes: int
+    """Runs whose counts were taken over from a run of the same bytes."""
+    failed: int
+    not_judged: int
+    """Runs that were stored and not judged."""
+    runs: int
+    """Runs: a revision has one for each case."""
+    seconds: float
+
+
+class Documents(Struct, frozen=True):
+    """The commits that change documents only, none of which can move a count."""
+
+    commits: int
+    flagged: int
+
+
+class History(Struct, frozen=True, omit_defaults=True):
+    """What was measured of a project, and what moved."""
+
+    address: str
+    range: str
+    machine: Machine
+    counts: Counts
+    documents: Documents
+    drifts: tuple[Drift, ...]
+    options: tuple[str, ...] = ()
+    """Further options of ``faultwatch history``."""
+
+
+class Target(Struct, frozen=True):
+    """Which history of a project is measured: what a file has before it is."""
+
+    address: str
+    range: str
+    options: tuple[str, ...] = ()
+
+
+def file_of(project: str) -> Path:
+    """Return the file of a project."""
+    return FOLDER / project / "drifts.json"
+
+
+def load_target(project: str) -> Target:
+    """Read which history a project's file asks for, also before anything was measured."""
+    return msgspec.json.decode(file_of(project).read_bytes(), type=Target)
+
+
+def load(project: str) -> History:
+    """Read what was stored of a project."""
+    return msgspec.json.decode(file_of(project).read_bytes(), type=History)
+
+
+def save(project: str, history: History) -> None:
+    """Write what was found in the history of a project."""
+    file_of(project).write_bytes(msgspec.json.format(msgspec.json.encode(history), indent=2) + b"\n")

@@ -1,0 +1,40 @@
+"""What is stored of the projects is whole: small workloads, and every large drift proven and counted by hand."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+
+import pytest
+
+from findings import stored
+from runner.workload.lookup import find_workload
+
+PROJECTS = sorted(file.parent for file in stored.FOLDER.glob("*/drifts.json"))
+
+
+@pytest.mark.parametrize("folder", PROJECTS, ids=lambda folder: folder.name)
+class TestProject:
+    def test_its_workload_is_short_and_valid(self, folder: Path) -> None:
+        assert len((folder / "workload.toml").read_text().splitlines()) <= 20
+        assert find_workload(str(folder)).name == folder.name
+
+    def test_it_comes_from_a_public_address(self, folder: Path) -> None:
+        assert stored.load(folder.name).address.startswith("https://github.com/")
+
+    def test_every_large_drift_is_proven_and_counted_by_hand(self, folder: Path) -> None:
+        for drift in stored.load(folder.name).drifts:
+            if not drift.is_large:
+                continue
+            assert drift.proof, drift.commit
+            assert drift.by_hand, drift.commit
+            by_hand = statistics.median(drift.by_hand.after) - statistics.median(drift.by_hand.before)
+            # Bare executions have strays, and files in whatever state the page cache is.
+            assert abs(by_hand - drift.change) <= max(2, abs(drift.change) / 10), drift.commit
+
+    def test_no_commit_that_changes_documents_only_is_flagged(self, folder: Path) -> None:
+        assert stored.load(folder.name).documents.flagged == 0
+
+    def test_the_documents_tell_of_it(self, folder: Path) -> None:
+        text = (stored.FOLDER.parent / "docs" / "explanation" / "findings.md").read_text()
+        assert f"make findings PROJECT={folder.name}\n" in text
