@@ -52,7 +52,7 @@ def _clone(source: str, folder: Path) -> Path:
     """Clone a repository, unless that was done before."""
     if not folder.exists():
         print(f"cloning {source}", flush=True)
-        subprocess.run(["git", "clone", "--quiet", "--no-checkout", source, str(folder)], check=True)
+        subprocess.run(["git", "clone", "--quiet", source, str(folder)], check=True)
     return folder
 
 
@@ -105,18 +105,12 @@ def _confirmed(product: Product, drift: Drift) -> Drift:
     """Prove a drift with the product, and count it by hand; leave a small one as it is."""
     if not drift.is_large:
         return drift
-    commit, proven, sentence = product.prove(drift)
-    repository = product.repository
-    before, after = (by_hand.count(product.workload, repository, one, drift.case) for one in (f"{commit}^", commit))
-    return replace(
-        drift,
-        commit=commit,
-        subject=_git(repository, "show", "--no-patch", "--format=%s", commit).strip(),
-        candidates=(),
-        proof=sentence,
-        proven=proven,
-        by_hand=ByHand(before, after),
+    drift = product.prove(drift)
+    subject = _git(product.repository, "show", "--no-patch", "--format=%s", drift.commit).strip()
+    counts = (
+        by_hand.count(product.workload, product.repository, one, drift.case) for one in (drift.parent, drift.commit)
     )
+    return replace(drift, subject=subject, by_hand=ByHand(*counts))
 
 
 def _git(repository: Path, *words: str) -> str:

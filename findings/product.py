@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from findings.stored import Counts, Drift
 
@@ -32,18 +33,25 @@ class Product(Struct, frozen=True):
         document: dict[str, Any] = json.loads(self._run("faultwatch", words, may_fail=False))
         return document
 
-    def prove(self, drift: Drift) -> tuple[str, bool, str]:
-        """Search a drift's range; return the commit, whether its proof stands, and what the proof says."""
+    def prove(self, drift: Drift) -> Drift:
+        """Search the commits that can have caused a drift; return it with the commit, its parent, and their proof."""
         span = f"{drift.parent}..{drift.commit}"
         words = ("bisect", str(self.workload), span, "--repo", str(self.repository), "--case", drift.case)
         # Exit code 1: nothing was proven; the document says why.
         answer = json.loads(self._run("faultwatch", (*words, "--metric", drift.metric, "--json"), may_fail=True))
         found = answer["answer"]
         if found["kind"] != "found":
-            return drift.commit, False, str(found["sentence"])
+            return replace(drift, proof=found["sentence"])
         culprit = max(found["culprits"], key=lambda one: abs(one["after"] - one["before"]))
         proof = culprit["proof"] or {"state": "open", "sentence": "not measured"}
-        return str(culprit["commit"]), proof["state"] == "stands", str(proof["sentence"])
+        return replace(
+            drift,
+            commit=culprit["commit"],
+            parent=culprit["parent"],
+            candidates=(),
+            proof=proof["sentence"],
+            proven=proof["state"] == "stands",
+        )
 
     def counts(self, revisions: int) -> Counts:
         """Return how many of some revisions are stored, from the export of all samples."""
