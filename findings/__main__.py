@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 
 def main(arguments: Sequence[str]) -> int:
     """Repeat or store the history of one project; return the exit code."""
-    names = sorted(file.parent.name for file in stored.FOLDER.glob("*/drifts.json"))
+    names = stored.projects()
     parser = argparse.ArgumentParser(prog="make findings")
     parser.add_argument("project", choices=names, metavar="PROJECT", help=", ".join(names))
     parser.add_argument(

@@ -1,4 +1,8 @@
-"""The file ``drifts.json`` of a project: which range was measured, on which machine, and what moved."""
+"""What is stored of a project in ``drifts/PROJECT.json``: which range was measured, on which machine, and what moved.
+
+The files are not beside the workload files, because all that lies there belongs to the definition of a workload: what
+is stored would begin new series.
+"""
 
 from pathlib import Path
 
@@ -107,7 +111,12 @@ class Target(Struct, frozen=True):
 
 def file_of(project: str) -> Path:
     """Return the file of a project."""
-    return FOLDER / project / "drifts.json"
+    return FOLDER / "drifts" / f"{project}.json"
+
+
+def projects() -> list[str]:
+    """Return the names of the projects."""
+    return sorted(file.stem for file in (FOLDER / "drifts").glob("*.json"))
 
 
 def load_target(project: str) -> Target:

@@ -34,14 +34,19 @@ def project(tmp_path: Path, commit: Callable[..., str], monkeypatch: pytest.Monk
     """A project with one commit that moves the faults and one that changes a document; returns the command."""
     first = commit("Begin", pages__c=_PROGRAM.format(pages=1000))
     for number in range(9):
-        commit(f"Say more, {number}", README__md=f"{number}\n", pages__c=_PROGRAM.format(pages=1000) + "\n" * (number + 1))
+        commit(
+            f"Say more, {number}", README__md=f"{number}\n", pages__c=_PROGRAM.format(pages=1000) + "\n" * (number + 1)
+        )
     commit("Document it", README__md="A document.\n")
     commit("Use more pages", pages__c=_PROGRAM.format(pages=1100))
     commit("Document more", README__md="A longer document.\n")
     folder = tmp_path / "findings" / "pages"
     folder.mkdir(parents=True)
     (folder / "workload.toml").write_text(_WORKLOAD)
-    (folder / "drifts.json").write_text(f'{{"address": "https://example.org/pages", "range": "{first}..main"}}')
+    (tmp_path / "findings" / "drifts").mkdir()
+    (tmp_path / "findings" / "drifts" / "pages.json").write_text(
+        f'{{"address": "https://example.org/pages", "range": "{first}..main"}}'
+    )
     monkeypatch.setattr(stored, "FOLDER", tmp_path / "findings")
     monkeypatch.setattr(findings.__main__, "ROOT", tmp_path)
     return lambda *words: findings.__main__.main(["pages", str(tmp_path / "subject"), *words])
