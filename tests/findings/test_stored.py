@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+
 import pytest
 
 from findings import stored
