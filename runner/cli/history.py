@@ -127,7 +127,7 @@ def command(
             summary = prepared.measure(service)
             turn.end()
             # While reports wait, the service cannot know all drifts.
-            drifts = [] if summary.waiting else service.drifts(subject=prepared.repository.name)
+            drifts = [] if summary.waiting else prepared.drifts(service)
             charts = [] if summary.waiting else _charts(service, prepared)
     target = TypedTarget(prepared.workload.name, workload_name, repo, variables)
     served = is_served(prepared.settings)
@@ -141,7 +141,7 @@ def _charts(service: "Service", prepared: "PreparedHistory") -> list[str]:
     from runner.cli.page_address import page_address
 
     shown = prepared.cases[:_MOST_CHARTS]
-    where = {"subject": prepared.repository.name, "host": prepared.settings.host, "metric": "minor-faults"}
+    where = {**prepared.own, "metric": "minor-faults"}
     found = [one for case in shown for one in service.series(**where, case=case.name)[:1]]
     return [page_address(prepared.settings, f"/series/{one['id']}") for one in found]
 
@@ -162,6 +162,22 @@ class PreparedHistory(Struct, frozen=True):
     measure_all: bool = True
     beside: tuple[Revision, ...] = ()
     """The commits of merged branches, which are not measured."""
+
+    @property
+    def own(self) -> dict[str, str]:
+        """Return what selects the series of this workload, as it is now, on this host."""
+        return {
+            "subject": self.repository.name,
+            "host": self.settings.host,
+            "definition": self.workload.definition,
+        }
+
+    def drifts(self, service: Service) -> list[dict[str, Any]]:
+        """Return the drifts in the range, of the measured cases: the series can have others, and older ones too."""
+        commits = {revision.commit for revision in self.revisions}
+        cases = {case.name for case in self.cases}
+        found = service.drifts(**self.own)
+        return [drift for drift in found if drift["revision"] in commits and drift["case"] in cases]
 
     def measure(self, service: Service) -> HistorySummary:
         """Measure what is not stored yet, with a progress bar."""
