@@ -20,7 +20,7 @@ from findings import by_hand, stored
 from findings.comparison import Line, compare
 from findings.documents import only_documents
 from findings.product import Product, drifts_of
-from findings.stored import ByHand, Documents, Drift, History, Machine, Target
+from findings.stored import ByHand, Culprit, Documents, Drift, History, Machine, Target
 
 ROOT = Path(__file__).parents[1]
 
@@ -102,15 +102,23 @@ def _documents(repository: Path, target: Target) -> set[str]:
 
 
 def _confirmed(product: Product, drift: Drift) -> Drift:
-    """Prove a drift with the product, and count it by hand; leave a small one as it is."""
-    if not drift.is_large:
-        return drift
-    drift = product.prove(drift)
-    subject = _git(product.repository, "show", "--no-patch", "--format=%s", drift.commit).strip()
-    counts = (
-        by_hand.count(product.workload, product.repository, one, drift.case) for one in (drift.parent, drift.commit)
+    """Have a drift proven by the product, and count its commits by hand; leave a small one as it is."""
+    if drift.is_large:
+        drift = product.prove(drift)
+    return replace(
+        drift, candidates=(), culprits=tuple(_counted(product, drift.case, culprit) for culprit in drift.culprits)
     )
-    return replace(drift, subject=subject, by_hand=ByHand(*counts))
+
+
+def _counted(product: Product, case: str, culprit: Culprit) -> Culprit:
+    """Add the subject of a commit, and what is counted without the product."""
+    subject = _git(product.repository, "show", "--no-patch", "--format=%s", culprit.commit).strip()
+    if not culprit.is_large:
+        return replace(culprit, subject=subject)
+    before, after = (
+        by_hand.count(product.workload, product.repository, commit, case) for commit in (culprit.parent, culprit.commit)
+    )
+    return replace(culprit, subject=subject, by_hand=ByHand(before, after))
 
 
 def _git(repository: Path, *words: str) -> str:
@@ -128,7 +136,8 @@ def _show(found: History, lines: Sequence[Line]) -> None:
     for line in lines:
         drift = line.stored or line.found
         if drift and (drift.is_large or not line.verdict.holds):
-            table.add_row(drift.commit[:10], drift.case, _size(line.stored), _size(line.found), line.verdict.value)
+            commits = ", ".join(sorted(commit[:10] for commit in drift.causes))
+            table.add_row(commits, drift.case, _size(line.stored), _size(line.found), line.verdict.value)
     Console(markup=False).print(table)
     disagreed = sum(not line.verdict.holds for line in lines)
     print(f"{len(lines)} drifts: {disagreed} disagree." if disagreed else f"{len(lines)} drifts: all agree.")

@@ -58,10 +58,10 @@ def compare(stored: History, found: History) -> list[Line]:
 
 
 def _match(drift: Drift, found: Sequence[Drift]) -> Drift | None:
-    """Return the drift of the same case and metric that the same commit can have caused."""
+    """Return the drift of the same case and metric that the same commits can have caused."""
     for other in found:
         same_series = (other.case, other.metric) == (drift.case, drift.metric)
-        if same_series and drift.commit in (other.commit, *other.candidates):
+        if same_series and drift.causes <= {other.commit, *other.candidates}:
             return other
     return None
 

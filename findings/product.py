@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from findings.stored import Counts, Drift
+from findings.stored import Counts, Culprit, Drift
 
 METRIC = "minor-faults"
 """The metric of all findings: the others are parts of it, or noisy."""
@@ -34,24 +34,15 @@ class Product(Struct, frozen=True):
         return document
 
     def prove(self, drift: Drift) -> Drift:
-        """Search the commits that can have caused a drift; return it with the commit, its parent, and their proof."""
+        """Search the commits that can have caused a drift; return it with those that did, and their proofs."""
         span = f"{drift.parent}..{drift.commit}"
         words = ("bisect", str(self.workload), span, "--repo", str(self.repository), "--case", drift.case)
         # Exit code 1: nothing was proven; the document says why.
         answer = json.loads(self._run("faultwatch", (*words, "--metric", drift.metric, "--json"), may_fail=True))
         found = answer["answer"]
         if found["kind"] != "found":
-            return replace(drift, proof=found["sentence"])
-        culprit = max(found["culprits"], key=lambda one: abs(one["after"] - one["before"]))
-        proof = culprit["proof"] or {"state": "open", "sentence": "not measured"}
-        return replace(
-            drift,
-            commit=culprit["commit"],
-            parent=culprit["parent"],
-            candidates=(),
-            proof=proof["sentence"],
-            proven=proof["state"] == "stands",
-        )
+            return replace(drift, not_proven=found["sentence"])
+        return replace(drift, culprits=tuple(_culprit(culprit) for culprit in found["culprits"]))
 
     def counts(self, revisions: int) -> Counts:
         """Return how many of some revisions are stored, from the export of all samples."""
@@ -67,7 +58,8 @@ class Product(Struct, frozen=True):
             measured=len(measured),
             same_bytes=sum(row["taken_over"] == "true" for row in stored),
             failed=revisions - len(measured),
-            not_judged=sum(row["quarantined"] == "true" for row in stored),
+            # What was taken over is never judged either; it was not measured.
+            not_judged=sum(row["quarantined"] == "true" and row["taken_over"] == "false" for row in stored),
             runs=len(stored),
             seconds=round((times[-1] - times[0]).total_seconds()),
         )
@@ -118,4 +110,17 @@ def _drift(drift: dict[str, Any]) -> Drift:
         percent=None if drift["percent"] is None else round(drift["percent"], 2),
         candidates=commits if len(commits) > 1 else (),
         price=(drift.get("price") or {}).get("sentence", ""),
+    )
+
+
+def _culprit(culprit: dict[str, Any]) -> Culprit:
+    proof = culprit["proof"] or {"state": "open", "sentence": "Not measured."}
+    return Culprit(
+        commit=culprit["commit"],
+        parent=culprit["parent"],
+        subject="",
+        before=culprit["before"],
+        after=culprit["after"],
+        proof=proof["sentence"],
+        proven=proof["state"] == "stands",
     )

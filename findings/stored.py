@@ -21,8 +21,28 @@ class ByHand(Struct, frozen=True):
     after: tuple[int, ...]
 
 
+class Culprit(Struct, frozen=True, omit_defaults=True):
+    """A commit that a bisect has found in the range of a drift, measured in turns with its parent."""
+
+    commit: str
+    parent: str
+    subject: str
+    before: int | float
+    after: int | float
+    proof: str
+    """What the proof says, in the words of the product."""
+    proven: bool
+    by_hand: ByHand | None = None
+    """None for what is smaller than the drifts that are counted by hand."""
+
+    @property
+    def is_large(self) -> bool:
+        """Return whether it has to be counted by hand."""
+        return 100 * abs(self.after - self.before) >= LEAST_PERCENT * self.before
+
+
 class Drift(Struct, frozen=True, omit_defaults=True):
-    """A change of the level of one case, and the commit that it is blamed on."""
+    """A change of the level of one case, as a history shows it."""
 
     case: str
     metric: str
@@ -34,14 +54,14 @@ class Drift(Struct, frozen=True, omit_defaults=True):
     before: int | float
     after: int | float
     percent: float | None
-    candidates: tuple[str, ...] = ()
-    """All commits that can have caused it, if there are several."""
     price: str = ""
     """What it costs or saves in CPU time, in the words of the product."""
-    proof: str = ""
-    """What the proof of a bisect says, in which the commit and its parent were measured in turns."""
-    proven: bool = False
-    by_hand: ByHand | None = None
+    candidates: tuple[str, ...] = ()
+    """All commits that can have caused it, if there are several. Not stored: the range says it."""
+    culprits: tuple[Culprit, ...] = ()
+    """Those of them that caused it. Only large drifts are searched."""
+    not_proven: str = ""
+    """Why there are none, where a search has proven nothing."""
 
     @property
     def change(self) -> int | float:
@@ -52,6 +72,11 @@ class Drift(Struct, frozen=True, omit_defaults=True):
     def is_large(self) -> bool:
         """Return whether the drift has to be proven, and has to show with every compiler."""
         return self.percent is None or abs(self.percent) >= LEAST_PERCENT
+
+    @property
+    def causes(self) -> frozenset[str]:
+        """Return the commits that caused it, as far as is known."""
+        return frozenset(culprit.commit for culprit in self.culprits) or frozenset({self.commit})
 
 
 class Machine(Struct, frozen=True):

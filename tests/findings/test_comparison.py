@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from findings.comparison import Verdict, compare
-from findings.stored import Counts, Documents, Drift, History, Machine
+from findings.stored import Counts, Culprit, Documents, Drift, History, Machine
 
 HERE = Machine(compiler="gcc 12.2", libc="glibc 2.36", kernel="6.1")
 LARGE = Drift(
@@ -52,6 +52,15 @@ def test_a_drift_of_another_commit_is_missing_and_not_stored() -> None:
 def test_a_drift_of_several_candidates_agrees_if_the_commit_is_one_of_them() -> None:
     wide = replace(LARGE, commit="e" * 40, candidates=(LARGE.commit, "e" * 40))
     assert verdicts(history(LARGE), history(wide)) == [Verdict.AGREES]
+
+
+def test_a_drift_of_several_commits_agrees_if_all_of_them_are_candidates() -> None:
+    made = [Culprit(one * 40, "b" * 40, "Grow", 2000, 2100, "Proven.", proven=True) for one in "cd"]
+    stored = history(replace(LARGE, commit="e" * 40, culprits=tuple(made)))
+    assert verdicts(stored, history(replace(LARGE, commit="e" * 40, candidates=("c" * 40, "d" * 40, "e" * 40)))) == [
+        Verdict.AGREES
+    ]
+    assert verdicts(stored, history(LARGE)) == [Verdict.MISSING, Verdict.UNKNOWN]
 
 
 def test_a_drift_of_another_case_is_another_drift() -> None:

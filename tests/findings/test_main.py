@@ -56,9 +56,11 @@ def test_what_is_stored_is_found_again(project: Callable[..., int], capsys: pyte
     assert project("--store") == 0
     history = stored.load("pages")
     (drift,) = history.drifts
-    assert (drift.subject, drift.change, drift.proven) == ("Use more pages", 100, True)
-    assert drift.by_hand
-    assert len(drift.by_hand.before) == len(drift.by_hand.after) == 5
+    assert (drift.subject, drift.change) == ("Use more pages", 100)
+    (culprit,) = drift.culprits
+    assert (culprit.commit, culprit.subject, culprit.proven) == (drift.commit, "Use more pages", True)
+    assert culprit.by_hand
+    assert len(culprit.by_hand.before) == len(culprit.by_hand.after) == 5
     assert (history.documents.commits, history.documents.flagged) == (2, 0)
     assert (history.counts.revisions, history.counts.failed) == (12, 0)
     assert history.machine.compiler.startswith("gcc ")
