@@ -8,7 +8,7 @@ from msgspec import Struct
 from findings.stored import LEAST_PERCENT, Drift, History
 
 _FACTOR = 2
-"""With other tools, a drift may be half as large or twice as large as the stored one."""
+"""Where counts cannot be the same, a drift may be half as large or twice as large as the stored one."""
 
 
 class Verdict(StrEnum):
@@ -18,7 +18,7 @@ class Verdict(StrEnum):
     OTHER_SIZE = "other size"
     MISSING = "not found"
     UNKNOWN = "not stored"
-    LEFT_OUT = "too small for other tools"
+    LEFT_OUT = "too small to compare"
 
     @property
     def holds(self) -> bool:
@@ -38,8 +38,8 @@ def compare(stored: History, found: History) -> list[Line]:
     """Compare the drifts of two measurements of the same range.
 
     With the same compiler and libc, the program has the same bytes: every drift has to be found, at the same commit and
-    with the same size to the fault. With others, those of 1 % or more have to be found, at the same commit, with the
-    same sign, and with at least half of the size and at most twice.
+    with the same size to the fault. With others, and where executions of one commit differ, drifts of 1 % or more have
+    to be found, at the same commit, with the same sign, and with at least half of the size and at most twice.
     """
     same_tools = found.machine.has_tools_of(stored.machine)
     left = list(found.drifts)
@@ -48,13 +48,13 @@ def compare(stored: History, found: History) -> list[Line]:
         match = _match(drift, left)
         if match:
             left.remove(match)
-        lines.append(Line(drift, match, _verdict(drift, match, same_tools=same_tools)))
-    # What is just below the bound with one compiler can be just above it with another.
-    least = 0 if same_tools else _FACTOR * LEAST_PERCENT
-    for drift in left:
-        small = drift.percent is not None and abs(drift.percent) < least
-        lines.append(Line(None, drift, Verdict.LEFT_OUT if small else Verdict.UNKNOWN))
+        lines.append(Line(drift, match, _verdict(drift, match, exact=same_tools and _repeats(drift, match))))
+    lines += [Line(None, drift, _surplus(drift, exact=same_tools and _repeats(drift))) for drift in left]
     return lines
+
+
+def _repeats(*drifts: Drift | None) -> bool:
+    return not any(drift.spread for drift in drifts if drift)
 
 
 def _match(drift: Drift, found: Sequence[Drift]) -> Drift | None:
@@ -66,13 +66,20 @@ def _match(drift: Drift, found: Sequence[Drift]) -> Drift | None:
     return None
 
 
-def _verdict(stored: Drift, found: Drift | None, *, same_tools: bool) -> Verdict:
-    if found is None:
-        return Verdict.MISSING if same_tools or stored.is_large else Verdict.LEFT_OUT
-    if same_tools:
-        return Verdict.AGREES if found.change == stored.change else Verdict.OTHER_SIZE
-    if not stored.is_large:
+def _verdict(stored: Drift, found: Drift | None, *, exact: bool) -> Verdict:
+    if not exact and not stored.is_large:
         return Verdict.LEFT_OUT
+    if found is None:
+        return Verdict.MISSING
+    if exact:
+        return Verdict.AGREES if found.change == stored.change else Verdict.OTHER_SIZE
     # A negative ratio is another sign.
     similar = 1 / _FACTOR <= found.change / stored.change <= _FACTOR
     return Verdict.AGREES if similar else Verdict.OTHER_SIZE
+
+
+def _surplus(found: Drift, *, exact: bool) -> Verdict:
+    """Judge a drift that is not stored."""
+    # What is just below the bound with one compiler can be just above it with another.
+    small = found.percent is not None and abs(found.percent) < _FACTOR * LEAST_PERCENT
+    return Verdict.LEFT_OUT if small and not exact else Verdict.UNKNOWN

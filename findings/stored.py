@@ -54,6 +54,8 @@ class Drift(Struct, frozen=True, omit_defaults=True):
     before: int | float
     after: int | float
     percent: float | None
+    spread: int | float = 0
+    """By how much executions of one commit differ. Zero where the count repeats."""
     price: str = ""
     """What it costs or saves in CPU time, in the words of the product."""
     candidates: tuple[str, ...] = ()
