@@ -24,7 +24,7 @@ from runner.cli.options import (
 )
 from runner.cli.result import give_result
 from runner.cli.suggestion import TypedTarget
-from runner.cli.terminal import terminal
+from runner.cli.terminal import say, terminal
 from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.report import Case, Revision
 from runner.host.lock import HostTurn
@@ -124,6 +124,11 @@ def command(
             measure_all=measure_all,
         )
         with connect(settings) as service:
+            if prepared.begins_new_series(service):
+                say(
+                    f"{prepared.workload.name} has changed since it was last measured here: its file, or what lies "
+                    "beside it. This begins new series, and every revision is measured again."
+                )
             summary = prepared.measure(service)
             turn.end()
             # While reports wait, the service cannot know all drifts.
@@ -178,6 +183,12 @@ class PreparedHistory(Struct, frozen=True):
         cases = {case.name for case in self.cases}
         found = service.drifts(**self.own)
         return [drift for drift in found if drift["revision"] in commits and drift["case"] in cases]
+
+    def begins_new_series(self, service: Service) -> bool:
+        """Return whether only other definitions of the first case have been measured on this host."""
+        where = {"subject": self.repository.name, "host": self.settings.host, "case": self.cases[0].name}
+        definitions = {str(one["definition"]) for one in service.series(**where, metric="minor-faults")}
+        return bool(definitions) and self.workload.definition not in definitions
 
     def measure(self, service: Service) -> HistorySummary:
         """Measure what is not stored yet, with a progress bar."""

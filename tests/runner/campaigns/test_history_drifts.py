@@ -10,10 +10,14 @@ from tests.runner.commands import WORKLOAD, faultwatch, make_history
 pytestmark = pytest.mark.perf
 
 
-def drifts(tmp_path: Path, *words: str) -> list[str]:
+_CHANGED = "pages has changed since it was last measured here"
+
+
+def drifts(tmp_path: Path, *words: str, changed: bool = False) -> list[str]:
     """Measure a history; return the revisions of the drifts that it shows."""
     status, output, messages = faultwatch(tmp_path / "home", "history", *words, "--repo", "repo", "--json")
     assert status == 0, messages
+    assert (_CHANGED in messages) is changed, messages
     return [drift["revision"] for drift in json.loads(output)["drifts"]]
 
 
@@ -24,5 +28,5 @@ def test_drifts_of_another_definition_and_of_other_commits_are_not_shown(tmp_pat
     assert drifts(tmp_path, "HEAD~6..HEAD") == [commits[4]]
 
     (tmp_path / "repo" / "workload.toml").write_text(WORKLOAD + 'environment = { LANGUAGE = "de" }\n')
-    assert drifts(tmp_path, "HEAD~1..HEAD") == [], "a changed workload begins new series"
+    assert drifts(tmp_path, "HEAD~1..HEAD", changed=True) == [], "a changed workload begins new series"
     assert drifts(tmp_path) == [commits[4]], "once, although both definitions have this drift"
