@@ -109,7 +109,7 @@ def _drift(drift: dict[str, Any]) -> Drift:
         after=drift["after"],
         percent=None if drift["percent"] is None else round(drift["percent"], 2),
         candidates=commits if len(commits) > 1 else (),
-        spread=drift["evidence"]["spread"],
+        rule=drift["rule"],
         price=(drift.get("price") or {}).get("sentence", ""),
     )
 

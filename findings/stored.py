@@ -54,8 +54,8 @@ class Drift(Struct, frozen=True, omit_defaults=True):
     before: int | float
     after: int | float
     percent: float | None
-    spread: int | float = 0
-    """By how much executions of one commit differ. Zero where the count repeats."""
+    rule: str = "exact"
+    """The rule of the detector that found it."""
     price: str = ""
     """What it costs or saves in CPU time, in the words of the product."""
     candidates: tuple[str, ...] = ()
@@ -69,6 +69,11 @@ class Drift(Struct, frozen=True, omit_defaults=True):
     def change(self) -> int | float:
         """Return by how much the level moved."""
         return self.after - self.before
+
+    @property
+    def repeats(self) -> bool:
+        """Return whether its levels are values that most executions show, and no estimates of a noisy count."""
+        return self.rule in {"exact", "repeat"}
 
     @property
     def is_large(self) -> bool:
