@@ -38,7 +38,7 @@ def compare(stored: History, found: History) -> list[Line]:
     """Compare the drifts of two measurements of the same range.
 
     With the same compiler and libc, the program has the same bytes: every drift has to be found, at the same commit and
-    with the same size to the fault. With others, and where executions of one commit differ, drifts of 1 % or more have
+    with the same size to the fault. With others, and where a count is noisy, drifts of 1 % or more have
     to be found, at the same commit, with the same sign, and with at least half of the size and at most twice.
     """
     same_tools = found.machine.has_tools_of(stored.machine)
@@ -48,13 +48,9 @@ def compare(stored: History, found: History) -> list[Line]:
         match = _match(drift, left)
         if match:
             left.remove(match)
-        lines.append(Line(drift, match, _verdict(drift, match, exact=same_tools and _repeats(drift, match))))
-    lines += [Line(None, drift, _surplus(drift, exact=same_tools and _repeats(drift))) for drift in left]
+        lines.append(Line(drift, match, _verdict(drift, match, exact=same_tools and drift.repeats)))
+    lines += [Line(None, drift, _surplus(drift, exact=same_tools and drift.repeats)) for drift in left]
     return lines
-
-
-def _repeats(*drifts: Drift | None) -> bool:
-    return not any(drift.spread for drift in drifts if drift)
 
 
 def _match(drift: Drift, found: Sequence[Drift]) -> Drift | None:
