@@ -145,6 +145,10 @@ bench-history: system-tests .venv/.dev node_modules/.installed ## Time histories
 bench-%: system-tests .venv/.dev node_modules/.installed ## Run the benchmark bench/NAME.py: make bench-NAME
 	@$(PYTHON) -m bench.$(subst -,_,$*)
 
+.PHONY: findings
+findings: system-tests .venv/.dev node_modules/.installed ## Repeat the history of a known project and compare its drifts: PROJECT=lua REPO=path-or-address
+	@$(PYTHON) -m findings $(or $(PROJECT),$(error PROJECT=name, a folder of findings/)) $(REPO)
+
 .PHONY: screenshots
 screenshots: .venv/.dev node_modules/.installed ## Take the documentation's pictures, with the demo's data
 	@home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && export FAULTWATCH_HOME="$$home" && \

@@ -24,7 +24,7 @@ from runner.cli.options import (
 )
 from runner.cli.result import give_result
 from runner.cli.suggestion import TypedTarget
-from runner.cli.terminal import terminal
+from runner.cli.terminal import say, terminal
 from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.report import Case, Revision
 from runner.host.lock import HostTurn
@@ -124,10 +124,15 @@ def command(
             measure_all=measure_all,
         )
         with connect(settings) as service:
+            if prepared.begins_new_series(service):
+                say(
+                    f"{prepared.workload.name} has changed since it was last measured here: its file, or what lies "
+                    "beside it. This begins new series, and every revision is measured again."
+                )
             summary = prepared.measure(service)
             turn.end()
             # While reports wait, the service cannot know all drifts.
-            drifts = [] if summary.waiting else service.drifts(subject=prepared.repository.name)
+            drifts = [] if summary.waiting else prepared.drifts(service)
             charts = [] if summary.waiting else _charts(service, prepared)
     target = TypedTarget(prepared.workload.name, workload_name, repo, variables)
     served = is_served(prepared.settings)
@@ -141,7 +146,7 @@ def _charts(service: "Service", prepared: "PreparedHistory") -> list[str]:
     from runner.cli.page_address import page_address
 
     shown = prepared.cases[:_MOST_CHARTS]
-    where = {"subject": prepared.repository.name, "host": prepared.settings.host, "metric": "minor-faults"}
+    where = {**prepared.own, "metric": "minor-faults"}
     found = [one for case in shown for one in service.series(**where, case=case.name)[:1]]
     return [page_address(prepared.settings, f"/series/{one['id']}") for one in found]
 
@@ -162,6 +167,28 @@ class PreparedHistory(Struct, frozen=True):
     measure_all: bool = True
     beside: tuple[Revision, ...] = ()
     """The commits of merged branches, which are not measured."""
+
+    @property
+    def own(self) -> dict[str, str]:
+        """Return what selects the series of this workload, as it is now, on this host."""
+        return {
+            "subject": self.repository.name,
+            "host": self.settings.host,
+            "definition": self.workload.definition,
+        }
+
+    def drifts(self, service: Service) -> list[dict[str, Any]]:
+        """Return the drifts in the range, of the measured cases: the series can have others, and older ones too."""
+        commits = {revision.commit for revision in self.revisions}
+        cases = {case.name for case in self.cases}
+        found = service.drifts(**self.own)
+        return [drift for drift in found if drift["revision"] in commits and drift["case"] in cases]
+
+    def begins_new_series(self, service: Service) -> bool:
+        """Return whether only other definitions of the first case have been measured on this host."""
+        where = {"subject": self.repository.name, "host": self.settings.host, "case": self.cases[0].name}
+        definitions = {str(one["definition"]) for one in service.series(**where, metric="minor-faults")}
+        return bool(definitions) and self.workload.definition not in definitions
 
     def measure(self, service: Service) -> HistorySummary:
         """Measure what is not stored yet, with a progress bar."""

@@ -38,6 +38,8 @@ PATIENCE = 900.0
 LONGEST_WAIT = 5.0
 """Longest wait in seconds when the service asks for one; unsent reports wait on disk."""
 
+_PAGE = 1000
+"""Items of a list to ask for at once: the most that the service gives."""
 _REFUSALS = {400, 409, 413, 422}
 """Status codes that reject the document itself. Others concern the caller or the address."""
 _UNAVAILABLE = {502, 503, 504}
@@ -240,11 +242,17 @@ class Service:
         return self._items("/series", filters)
 
     def _items(self, path: str, filters: dict[str, str]) -> list[dict[str, Any]]:
-        answer = self._call("GET", path, params=filters)
-        items = answer.get("items") if isinstance(answer, dict) else None
-        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-            self._not_a_service()
-        return items
+        """Return all items of a list, page by page."""
+        items: list[dict[str, Any]] = []
+        while True:
+            page = {"limit": str(_PAGE), "offset": str(len(items))}
+            answer = self._call("GET", path, params=filters | page)
+            found = answer.get("items") if isinstance(answer, dict) else None
+            if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+                self._not_a_service()
+            items += found
+            if len(found) < _PAGE:
+                return items
 
     def check(self) -> None:
         """Check that a service answers, before long work whose result it is to receive.

@@ -219,6 +219,9 @@ class Repository(Struct, frozen=True):
         """Return the paths of the files in the work tree that differ from the last commit, new ones left out."""
         if self.git("rev-parse", "--is-bare-repository").strip() == "true":
             return []
+        # In a clone that was made with --no-checkout, nobody has removed the files.
+        if not Path(self.git("rev-parse", "--path-format=absolute", "--git-path", "index").strip()).exists():
+            return []
         lines = self.git("status", "--porcelain", "--no-renames", "--untracked-files=no").splitlines()
         return [line[3:] for line in lines]
 

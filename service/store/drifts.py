@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from service.schemas.history import Cause, DriftList, ListedDrift
 from service.schemas.history import Drift as DriftView
 from service.store.engine import bulk
-from service.store.models import Case, DriftRow, Event, Series, Subject
+from service.store.models import Case, DriftRow, Event, Host, Series, Subject
 
 _SERIES_PER_QUERY = 500
 _WITH_FLOOR = select(DriftRow.document, Event.below_floor).join(Event, Event.id == DriftRow.event_id, isouter=True)
@@ -28,15 +28,26 @@ class DriftFilter:
     metric: str | None = None
     cause: Cause | None = None
     case: str | None = None
+    host: str | None = None
+    definition: str | None = None
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions on drifts alone: the series are selected by a subquery."""
-        filters = ((Subject.name, self.subject), (Series.metric, self.metric), (Case.name, self.case))
+        filters = (
+            (Subject.name, self.subject),
+            (Series.metric, self.metric),
+            (Case.name, self.case),
+            (Host.name, self.host),
+            (Case.definition, self.definition),
+        )
         of_series = [column == value for column, value in filters if value is not None]
         conditions: list[ColumnElement[bool]] = [] if self.cause is None else [DriftRow.cause == self.cause]
         if of_series:
             joined = (
-                select(Series.id).join(Subject, Series.subject_id == Subject.id).join(Case, Series.case_id == Case.id)
+                select(Series.id)
+                .join(Subject, Series.subject_id == Subject.id)
+                .join(Case, Series.case_id == Case.id)
+                .join(Host, Series.host_id == Host.id)
             )
             conditions.append(DriftRow.series_id.in_(joined.where(*of_series)))
         return conditions

@@ -26,6 +26,7 @@ class SeriesFilter:
     case: str | None = None
     metric: str | None = None
     host: str | None = None
+    definition: str | None = None
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions on the joined tables."""
@@ -34,6 +35,7 @@ class SeriesFilter:
             (Case.name, self.case),
             (Series.metric, self.metric),
             (Host.name, self.host),
+            (Case.definition, self.definition),
         )
         return [column == value for column, value in filters if value is not None]
 

@@ -25,9 +25,11 @@ class HttpStub:
     stored: list[str] = field(default_factory=list)
     requests: int = 0
     headers: list[dict[str, str]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
 
     def answer(self, path: str) -> Answer:
         self.requests += 1
+        self.paths.append(path)
         if self.always or self.next:
             return self.always or self.next.pop(0)
         self.stored.append(path.rsplit("/", 1)[-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from apiflask import APIBlueprint
+from pydantic import Field
 
 from service.schemas.history import Cause, DriftList, ListedDrift
 from service.store import drifts
@@ -21,6 +22,8 @@ class DriftQuery(PageQuery):
     metric: str | None = None
     cause: Cause | None = None
     case: str | None = None
+    host: str | None = None
+    definition: str | None = Field(default=None, description="Hash of the workload's definition.")
 
 
 @bp.get("/drifts")

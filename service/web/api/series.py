@@ -23,13 +23,14 @@ class SeriesQuery(PageQuery):
     case: str | None = None
     metric: str | None = None
     host: str | None = None
+    definition: str | None = Field(default=None, description="Hash of the workload's definition.")
 
 
 @bp.get("/series")
 @bp.input(SeriesQuery, location="query")
 @bp.output(SeriesPage)
 def listed(query_data: SeriesQuery) -> SeriesPage:
-    """Return series without their points, by subject, host, case and metric."""
+    """Return series without their points, by subject, host, case, definition and metric."""
     filter_ = series.SeriesFilter(**query_data.model_dump(exclude={"limit", "offset"}))
     with database().reading() as session:
         return series.page(session, filter_, query_data.limit, query_data.offset)

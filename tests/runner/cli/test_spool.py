@@ -58,6 +58,9 @@ class Fading:
         self.stored.append(one)
         self.away = True
 
+    def series(self, **_: str) -> list[dict[str, Any]]:
+        return []
+
     def drifts(self, **_: str) -> list[dict[str, Any]]:
         if self.away:
             raise FaultwatchError("the service does not answer")

@@ -1,8 +1,10 @@
 """The service as it should not be: away, out of its mind, or in a hurry."""
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -125,6 +127,17 @@ def test_a_proxy_of_the_environment_is_not_asked_for_a_service_on_this_machine(
     one = report()
     Service(answering.url).send_report(one)
     assert answering.stored == [str(one.run_id)]
+
+
+def test_a_list_that_takes_several_pages_is_whole(answering: HttpStub) -> None:
+    """A long history has more drifts than a page holds."""
+    drifts = [{"id": str(number)} for number in range(1002)]
+    answering.next = [
+        Answer(200, json.dumps({"items": drifts[:1000]})),
+        Answer(200, json.dumps({"items": drifts[1000:]})),
+    ]
+    assert Service(answering.url).drifts(subject="lua") == drifts
+    assert [parse_qs(urlsplit(path).query)["offset"] for path in answering.paths] == [["0"], ["1000"]]
 
 
 @pytest.mark.parametrize("body", ["[]", "null", "7", '"text"', '{"items": 7}', '{"items": [7]}', "{"])

@@ -149,6 +149,13 @@ def test_a_change_that_no_commit_holds_is_dirt(history: list[str], tmp_path: Pat
     assert repository.changed_files() == ["file"]
 
 
+def test_a_clone_without_a_checkout_is_not_dirty(history: list[str], git: Run, tmp_path: Path) -> None:
+    git("clone", "--quiet", "--no-checkout", str(tmp_path / "subject"), str(tmp_path / "clone"))
+    repository = open_repository(str(tmp_path / "clone"), tmp_path)
+    assert repository.changed_files() == []
+    assert [revision.commit for revision in repository.revisions("HEAD~1..HEAD")] == [history[-1]]
+
+
 def snapshot(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     """Return everything about the files of a folder that writing would change."""
     files = (path for path in folder.rglob("*") if path.is_file())

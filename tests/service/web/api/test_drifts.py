@@ -112,6 +112,9 @@ def test_drifts_are_filtered(api: Api) -> None:
     assert [drift["revision"] for drift in api.drifts(case=reports.OTHER_CASE.name)] == [commit(2)]
     assert api.drifts(subject="nobody") == []
     assert api.drifts(metric="major-faults") == []
+    assert api.drifts(host="elsewhere") == []
+    assert api.drifts(definition=reports.CASE.definition) == api.drifts()
+    assert api.drifts(definition="f" * 16) == []
     assert api.get("/drifts", limit=1) == {"items": api.drifts()[:1], "total": 4}
 
 

@@ -1,0 +1,151 @@
+"""``make findings PROJECT=name``: repeat a project's history on this machine, and compare with the stored drifts.
+
+The history goes through the command line of Faultwatch. What is measured stays in ``build/findings/PROJECT``, so that
+an interrupted repetition continues; remove that folder to begin anew. ``--store`` writes the drifts instead: each one
+of 1 % or more is proven by a bisect, and counted by hand before and after.
+"""
+
+import argparse
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+from rich.console import Console
+from rich.table import Table
+
+from findings import by_hand, stored
+from findings.comparison import Line, compare
+from findings.documents import only_documents
+from findings.product import Product, drifts_of
+from findings.stored import ByHand, Culprit, Documents, Drift, History, Machine, Target
+
+ROOT = Path(__file__).parents[1]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Repeat or store the history of one project; return the exit code."""
+    names = stored.projects()
+    parser = argparse.ArgumentParser(prog="make findings")
+    parser.add_argument("project", choices=names, metavar="PROJECT", help=", ".join(names))
+    parser.add_argument(
+        "repository", nargs="?", metavar="REPO", help="a clone, or an address other than the stored one"
+    )
+    parser.add_argument("--store", action="store_true", help="write what is found, instead of comparing with it")
+    chosen = parser.parse_args(arguments)
+    target = stored.load_target(chosen.project)
+    folder = ROOT / "build" / "findings" / chosen.project
+    repository = _clone(chosen.repository or target.address, folder / "clone")
+    product = Product(home=folder / "home", workload=stored.FOLDER / chosen.project, repository=repository)
+    found = _measure(product, target)
+    if chosen.store:
+        stored.save(chosen.project, replace(found, drifts=tuple(_confirmed(product, drift) for drift in found.drifts)))
+        return 0
+    lines = compare(stored.load(chosen.project), found)
+    _show(found, lines)
+    return 0 if all(line.verdict.holds for line in lines) else 1
+
+
+def _clone(source: str, folder: Path) -> Path:
+    """Clone a repository, unless that was done before."""
+    if not folder.exists():
+        print(f"cloning {source}", flush=True)
+        subprocess.run(["git", "clone", "--quiet", source, str(folder)], check=True)
+    return folder
+
+
+def _measure(product: Product, target: Target) -> History:
+    document = product.history(target.range, target.options)
+    drifts = drifts_of(document)
+    documents = _documents(product.repository, target)
+    return History(
+        address=target.address,
+        range=target.range,
+        options=target.options,
+        machine=_machine(product),
+        counts=product.counts(document["revisions"]),
+        documents=Documents(
+            commits=len(documents), flagged=sum(drift.commit in documents for drift in drifts if not drift.candidates)
+        ),
+        drifts=drifts,
+    )
+
+
+def _machine(product: Product) -> Machine:
+    """Describe the tools that the workload needs, the C library and the kernel."""
+    build = tomllib.loads((product.workload / "workload.toml").read_text())["build"]
+    path = build.get("environment", {}).get("PATH", "/usr/local/bin:/usr/bin:/bin")
+    knobs = product.knobs()
+    return Machine(
+        compiler="; ".join(_version(tool, path) for tool in build["needs"]),
+        libc=knobs["libc.version"].partition(",")[0].removesuffix(")").replace(" (libc.so.6", ""),
+        kernel=knobs["kernel.release"],
+    )
+
+
+def _version(tool: str, path: str) -> str:
+    words = [tool, "version" if tool == "go" else "--version"]
+    done = subprocess.run(words, env={"PATH": path}, check=True, capture_output=True, text=True)
+    return done.stdout.splitlines()[0]
+
+
+def _documents(repository: Path, target: Target) -> set[str]:
+    """Return the commits of the range that change documents only; a merge by what it brings to its first parent."""
+    path = () if "--all-parents" in target.options else ("--first-parent",)
+    output = _git(
+        repository, "log", "--diff-merges=first-parent", "--name-only", "--format=%x00%H", *path, target.range
+    )
+    commits = (entry.split("\n") for entry in output.split("\0")[1:])
+    return {commit for commit, *names in commits if only_documents(name for name in names if name)}
+
+
+def _confirmed(product: Product, drift: Drift) -> Drift:
+    """Have a drift proven by the product, and count its commits by hand; leave a small one as it is."""
+    if drift.is_large:
+        drift = product.prove(drift)
+    return replace(
+        drift, candidates=(), culprits=tuple(_counted(product, drift.case, culprit) for culprit in drift.culprits)
+    )
+
+
+def _counted(product: Product, case: str, culprit: Culprit) -> Culprit:
+    """Add the subject of a commit, and what is counted without the product."""
+    subject = _git(product.repository, "show", "--no-patch", "--format=%s", culprit.commit).strip()
+    if not culprit.is_large:
+        return replace(culprit, subject=subject)
+    before, after = (
+        by_hand.count(product.workload, product.repository, commit, case) for commit in (culprit.parent, culprit.commit)
+    )
+    return replace(culprit, subject=subject, by_hand=ByHand(before, after))
+
+
+def _git(repository: Path, *words: str) -> str:
+    return subprocess.run(["git", "-C", str(repository), *words], check=True, capture_output=True, text=True).stdout
+
+
+def _show(found: History, lines: Sequence[Line]) -> None:
+    counts = found.counts
+    print(
+        f"{counts.revisions} revisions: {counts.measured} measured, {counts.failed} failed, "
+        f"{counts.not_judged} runs not judged, {counts.seconds} s. "
+        f"{found.documents.commits} change documents only: {found.documents.flagged} of them flagged."
+    )
+    table = Table("commit", "case", "stored", "found", "verdict", box=None)
+    for line in lines:
+        drift = line.stored or line.found
+        if drift and (drift.is_large or not line.verdict.holds):
+            commits = ", ".join(sorted(commit[:10] for commit in drift.causes))
+            table.add_row(commits, drift.case, _size(line.stored), _size(line.found), line.verdict.value)
+    Console(markup=False).print(table)
+    disagreed = sum(not line.verdict.holds for line in lines)
+    print(f"{len(lines)} drifts: {disagreed} disagree." if disagreed else f"{len(lines)} drifts: all agree.")
+
+
+def _size(drift: Drift | None) -> str:
+    return f"{drift.before:,} → {drift.after:,}" if drift else "–"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,103 @@
+"""Counts a commit without Faultwatch: an export of its files, the build's command, and a bare ``perf stat``.
+
+Nothing of the product is used here, so that a defect of the product cannot confirm itself.
+"""
+
+import ctypes
+import itertools
+import os
+import shlex
+import subprocess
+import tarfile
+import tempfile
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+RUNS = 5
+_PR_SET_THP_DISABLE = 41
+
+
+def count(workload: Path, repository: Path, commit: str, case: str) -> tuple[int, ...]:
+    """Build a commit and count the faults of some executions of one case.
+
+    Parameters
+    ----------
+    workload
+        The folder of the workload file.
+    case
+        The name of the case, as in ``lua[work=tables]``.
+    """
+    document = tomllib.loads((workload / "workload.toml").read_text())
+    parameters = next(point for point in _points(document) if _name(document, point) == case)
+    values = {**parameters, "workload": str(workload)}
+    with tempfile.TemporaryDirectory(prefix="findings-") as name:
+        folder = Path(name)
+        _export(repository, commit, folder)
+        build = {"HOME": name, "PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
+        build |= _filled(document["build"].get("environment", {}), {"home": str(Path.home())})
+        _run(_words(document["build"]["command"], values), folder, build)
+        run = {"PATH": build["PATH"], "LC_ALL": "C.UTF-8", **_filled(document["run"].get("environment", {}), values)}
+        words = _words(document["run"]["command"], values)
+        small_pages = document["run"].get("huge_pages") == "never"
+        _run(words, folder, run, small_pages=small_pages)  # warms the page cache
+        return tuple(_count_once(words, folder, run, small_pages=small_pages) for _ in range(RUNS))
+
+
+def _points(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the points of the parameter matrix."""
+    matrix = document.get("matrix", {})
+    return [dict(zip(matrix, values, strict=True)) for values in itertools.product(*matrix.values())]
+
+
+def _name(document: Mapping[str, Any], point: Mapping[str, Any]) -> str:
+    inner = ",".join(f"{name}={value}" for name, value in point.items())
+    name = str(document["workload"]["name"])
+    return f"{name}[{inner}]" if inner else name
+
+
+def _export(repository: Path, commit: str, folder: Path) -> None:
+    with (
+        subprocess.Popen(
+            ["git", "-C", str(repository), "archive", "--format=tar", commit], stdout=subprocess.PIPE
+        ) as export,
+        tarfile.open(fileobj=export.stdout, mode="r|") as archive,
+    ):
+        archive.extractall(folder, filter="data")
+
+
+def _words(command: str | Sequence[str], values: Mapping[str, Any]) -> list[str]:
+    words = shlex.split(command) if isinstance(command, str) else command
+    return [word.format_map(values) for word in words]
+
+
+def _filled(variables: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, str]:
+    return {name: value.format_map(values) for name, value in variables.items()}
+
+
+def _run(words: Sequence[str], folder: Path, environment: Mapping[str, str], *, small_pages: bool = False) -> None:
+    done = subprocess.run(
+        words,
+        cwd=folder,
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
+        preexec_fn=_disable_huge_pages if small_pages else None,
+    )
+    if done.returncode:
+        raise SystemExit(f"{shlex.join(words)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+
+
+def _disable_huge_pages() -> None:
+    """Let this process and those that it starts have no transparent huge pages."""
+    ctypes.CDLL(None).prctl(_PR_SET_THP_DISABLE, 1, 0, 0, 0)
+
+
+def _count_once(words: Sequence[str], folder: Path, environment: Mapping[str, str], *, small_pages: bool) -> int:
+    # perf writes into a file of its own: the program may write to both outputs.
+    figures = folder / "perf-stat.csv"
+    measured = ["setarch", "-R", "perf", "stat", "-x", ",", "-o", os.fspath(figures), "-e", "minor-faults", *words]
+    _run(measured, folder, environment, small_pages=small_pages)
+    return int(figures.read_text().splitlines()[-1].split(",")[0])

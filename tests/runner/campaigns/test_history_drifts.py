@@ -1,0 +1,32 @@
+"""A history ends with the drifts of what it measured, and with no others of the project."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.runner.commands import WORKLOAD, faultwatch, make_history
+
+pytestmark = pytest.mark.perf
+
+
+_CHANGED = "pages has changed since it was last measured here"
+
+
+def drifts(tmp_path: Path, *words: str, changed: bool = False) -> list[str]:
+    """Measure a history; return the revisions of the drifts that it shows."""
+    status, output, messages = faultwatch(tmp_path / "home", "history", *words, "--repo", "repo", "--json")
+    assert status == 0, messages
+    assert (_CHANGED in messages) is changed, messages
+    return [drift["revision"] for drift in json.loads(output)["drifts"]]
+
+
+def test_drifts_of_another_definition_and_of_other_commits_are_not_shown(tmp_path: Path) -> None:
+    commits = make_history(tmp_path / "repo", [10, 10, 10, 10, 30, 30, 30, 30])
+    assert drifts(tmp_path) == [commits[4]]
+    assert drifts(tmp_path, "HEAD~2..HEAD") == []
+    assert drifts(tmp_path, "HEAD~6..HEAD") == [commits[4]]
+
+    (tmp_path / "repo" / "workload.toml").write_text(WORKLOAD + 'environment = { LANGUAGE = "de" }\n')
+    assert drifts(tmp_path, "HEAD~1..HEAD", changed=True) == [], "a changed workload begins new series"
+    assert drifts(tmp_path) == [commits[4]], "once, although both definitions have this drift"
