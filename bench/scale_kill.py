@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from http.client import HTTPException
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,6 +19,7 @@ import psycopg
 from bench.report import progress, steps
 from bench.scale_data import METRICS, Scale
 from bench.store_service import UNSETTLED, Service, children, number, post
+from tests.operations import receiver
 from tests.service import postgres
 
 MACHINES = 2
@@ -34,41 +34,6 @@ _CALM = 8
 _LONGEST_SECONDS_CALM = 6.0
 _DELIVERED_WITHIN = 420.0
 """Seconds. A message whose sender was killed belongs to it for five minutes."""
-_ADDRESS = "BENCH_WEBHOOK"
-_CHANNEL = f"""
-url = "http://127.0.0.1:9"
-[[channel]]
-name = "relay"
-kind = "webhook"
-url_variable = "{_ADDRESS}"
-"""
-
-
-class _Receiver:
-    """A webhook that knows how often it was sent each message."""
-
-    def __init__(self) -> None:
-        self.received: Counter[str] = Counter()
-        received = self.received
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                self.rfile.read(int(self.headers["Content-Length"]))
-                received[self.headers["Idempotency-Key"]] += 1
-                self.send_response(204)
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None:
-                """Say nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self._server.server_port}/"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def stop(self) -> None:
-        """Receive nothing any more."""
-        self._server.shutdown()
-        self._server.server_close()
 
 
 class _Machine:
@@ -136,11 +101,9 @@ def kill_often(kills: int) -> dict[str, object]:
         server = stack.enter_context(postgres.running())
         name = server.create()
         homes = [Path(stack.enter_context(TemporaryDirectory(prefix="faultwatch-bench-"))) for _ in range(MACHINES)]
-        receiver = _Receiver()
-        stack.callback(receiver.stop)
-        os.environ[_ADDRESS] = receiver.address
+        os.environ[receiver.ADDRESS], received = stack.enter_context(receiver.receiving())
         for home in homes:
-            (home / "notifications.toml").write_text(_CHANNEL)
+            (home / "notifications.toml").write_text(receiver.SETTINGS)
         machines = [_Machine(number, home, server.url(name)) for number, home in enumerate(homes)]
         killed: Counter[str] = Counter()
         try:
@@ -158,7 +121,7 @@ def kill_often(kills: int) -> dict[str, object]:
                 _ATTACKS[victim](server, chance.choice(machines))
             for machine in machines:
                 machine.finish()
-            sent = _await_deliveries(server.url(name), receiver.received)
+            sent = _await_deliveries(server.url(name), received)
         finally:
             for machine in machines:
                 machine.finish()
@@ -203,12 +166,7 @@ _ATTACKS: dict[str, Callable[[postgres.Server, _Machine], None]] = {
 
 def _await_deliveries(url: str, received: Counter[str]) -> dict[str, int]:
     """Wait until nothing is to be judged or sent; return what became of the messages."""
-    waiting = (
-        f"{UNSETTLED} + (SELECT count(*) FROM delivery WHERE sent_at IS NULL)"
-        " + (SELECT count(*) FROM event WHERE found AND confirmed AND merged_into IS NULL AND state = 'new'"
-        "    AND id NOT IN (SELECT event_id FROM delivery WHERE occasion = 'new'))"
-    )
-    left = _wait(url, waiting)
+    left = _wait(url, f"{UNSETTLED} + ({receiver.WAITING})")
     with psycopg.connect(url, autocommit=True) as connection:
         rows = connection.execute("SELECT DISTINCT message_id FROM delivery WHERE sent_at IS NOT NULL").fetchall()
         told = {str(key) for (key,) in rows}

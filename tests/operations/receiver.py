@@ -13,12 +13,14 @@ import psycopg
 
 from bench.store_service import number
 
-SETTINGS = """
+ADDRESS = "TEST_RELAY"
+"""The variable that names it."""
+SETTINGS = f"""
 url = "http://127.0.0.1:9"
 [[channel]]
 name = "relay"
 kind = "webhook"
-url_variable = "TEST_RELAY"
+url_variable = "{ADDRESS}"
 """
 """The file notifications.toml."""
 PATIENCE = 420
