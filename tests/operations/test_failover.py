@@ -63,7 +63,7 @@ def test_a_failover_loses_and_doubles_nothing(tmp_path: Path, monkeypatch: pytes
         postgres.running(listening[0]) as first,
         postgres.copied(lambda data: follow(first, ports[0], data), listening[1]) as second,
     ):
-        monkeypatch.setenv(ADDRESS, address)
+        monkeypatch.setenv(receiver.ADDRESS, address)
         first.shell(document()[SYNCHRONOUS])
         name = first.create()
         servers = ",".join(f"127.0.0.1:{port}" for port in ports)
