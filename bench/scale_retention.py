@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -123,7 +124,8 @@ def _bytes(connection: psycopg.Connection[tuple[int]]) -> int:
 
 
 def main() -> None:
-    """Reduce what is stored at an address from before a time."""
+    """Reduce what is stored at an address from before a time, as the command does."""
+    os.nice(10)
     database = Database(sys.argv[1])
     print(retain(database, RetentionRule(reduce=datetime.fromisoformat(sys.argv[2]))))
     database.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 
+_NICENESS = 10
+"""Of retention, which nobody waits for: the service on the same machine goes first."""
 _ROWS_SHOWN = 10_000
 """Rows after which the progress is shown again."""
 
@@ -135,6 +138,7 @@ def retain(
     if dry_run:
         result = estimate(database, rule)
     else:
+        os.nice(_NICENESS)
         with progress("thinning reports") as shown:
             result = run(database, rule, shown)
         ages = {"days": days, "samples_days": samples_days, "profiles_days": profiles_days}

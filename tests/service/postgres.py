@@ -95,12 +95,18 @@ class Server:
 
     def kill(self) -> None:
         """End all of its processes with no warning."""
-        children = Path(f"/proc/{self.process}/task/{self.process}/children").read_text().split()
+        self._process.send_signal(signal.SIGSTOP)  # it makes no more processes
+        children = list(map(int, Path(f"/proc/{self.process}/task/{self.process}/children").read_text().split()))
         self._process.kill()
         self._process.wait()
-        for child in map(int, children):
+        for child in children:
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
+        # While any of them has its memory, another server does not start.
+        deadline = time.monotonic() + PATIENCE
+        while any(map(_is_alive, children)):
+            assert time.monotonic() < deadline, "a process outlives its death"
+            time.sleep(0.01)
 
     def stop(self) -> None:
         """End it at once: nothing has to be kept."""
@@ -121,6 +127,13 @@ class Server:
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}".encode())
         return name
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 @contextmanager

@@ -25,11 +25,11 @@ RUNS = 1 << 18
 TABLES = {"point": "series_id, run_number", "report": "run_number"}
 """The divided tables, with their primary keys."""
 _LOCK = 4604183
-_PATIENCE = "200ms"
+_PATIENCE = "100ms"
 """For how long readers wait at most while a part is exchanged. Where it is in use for longer, it is tried again."""
-_ATTEMPTS = 300
-_PAUSE = 0.1
-"""Seconds between attempts."""
+_ATTEMPTS = 100
+_PAUSE = 1.0
+"""Seconds between attempts: so one page waits for one of them at most, though it asks many questions."""
 _WORTHWHILE = 0.1
 """Which share of a part must be free before it is written anew."""
 _PARTS = text(
