@@ -35,6 +35,8 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--store", action="store_true", help="write what is found, instead of comparing with it")
     chosen = parser.parse_args(arguments)
+    if not chosen.store and chosen.project not in stored.measured():
+        parser.error(f"{chosen.project} has no stored drifts yet: python -m findings {chosen.project} --store")
     target = stored.load_target(chosen.project)
     folder = ROOT / "build" / "findings" / chosen.project
     repository = _clone(chosen.repository or target.address, folder / "clone")
