@@ -35,6 +35,8 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--store", action="store_true", help="write what is found, instead of comparing with it")
     chosen = parser.parse_args(arguments)
+    if not chosen.store and chosen.project not in stored.measured():
+        parser.error(f"{chosen.project} has no stored drifts yet: python -m findings {chosen.project} --store")
     target = stored.load_target(chosen.project)
     folder = ROOT / "build" / "findings" / chosen.project
     repository = _clone(chosen.repository or target.address, folder / "clone")
@@ -65,7 +67,7 @@ def _measure(product: Product, target: Target) -> History:
         range=target.range,
         options=target.options,
         machine=_machine(product),
-        counts=product.counts(document["revisions"]),
+        counts=product.counts(_revisions(product.repository, target)),
         documents=Documents(
             commits=len(documents), flagged=sum(drift.commit in documents for drift in drifts if not drift.candidates)
         ),
@@ -89,6 +91,12 @@ def _version(tool: str, path: str) -> str:
     words = [tool, "version" if tool == "go" else "--version"]
     done = subprocess.run(words, env={"PATH": path}, check=True, capture_output=True, text=True)
     return done.stdout.splitlines()[0]
+
+
+def _revisions(repository: Path, target: Target) -> frozenset[str]:
+    """Return the commits that the history measures."""
+    path = () if "--all-parents" in target.options else ("--first-parent",)
+    return frozenset(_git(repository, "rev-list", *path, target.range).split())
 
 
 def _documents(repository: Path, target: Target) -> set[str]:

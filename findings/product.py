@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -44,25 +44,10 @@ class Product(Struct, frozen=True):
             return replace(drift, not_proven=found["sentence"])
         return replace(drift, culprits=tuple(_culprit(culprit) for culprit in found["culprits"]))
 
-    def counts(self, revisions: int) -> Counts:
+    def counts(self, revisions: Collection[str]) -> Counts:
         """Return how many of some revisions are stored, from the export of all samples."""
-        runs: dict[str, dict[str, str]] = {}
-        for row in csv.DictReader(self._run("faultwatch-service", ("export", "--quiet"), may_fail=False).splitlines()):
-            if row["metric"] == METRIC:
-                runs.setdefault(row["run_id"], row)
-        stored = runs.values()
-        measured = {row["revision"] for row in stored}
-        times = sorted(datetime.fromisoformat(row["started_at"]) for row in stored)
-        return Counts(
-            revisions=revisions,
-            measured=len(measured),
-            same_bytes=sum(row["taken_over"] == "true" for row in stored),
-            failed=revisions - len(measured),
-            # What was taken over is never judged either; it was not measured.
-            not_judged=sum(row["quarantined"] == "true" and row["taken_over"] == "false" for row in stored),
-            runs=len(stored),
-            seconds=round((times[-1] - times[0]).total_seconds()),
-        )
+        exported = self._run("faultwatch-service", ("export", "--quiet"), may_fail=False)
+        return counts_of(csv.DictReader(exported.splitlines()), revisions)
 
     def knobs(self) -> dict[str, str]:
         """Return the settings of this host."""
@@ -81,6 +66,32 @@ class Product(Struct, frozen=True):
         if done.returncode not in ({0, 1} if may_fail else {0}):
             raise SystemExit(f"{program} {words[0]}: exit code {done.returncode}")
         return done.stdout
+
+
+def counts_of(rows: Iterable[Mapping[str, str]], revisions: Collection[str]) -> Counts:
+    """Return how many of some revisions have runs among the exported samples; those of bisects are in there, too."""
+    first: dict[tuple[str, str], datetime] = {}
+    taken_over, judged = set(), set()
+    for row in rows:
+        if row["metric"] != METRIC or row["revision"] not in revisions:
+            continue
+        run = row["revision"], row["case"]
+        started = datetime.fromisoformat(row["started_at"])
+        first[run] = min(started, first.get(run, started))
+        if row["taken_over"] == "true":
+            taken_over.add(run)
+        elif row["quarantined"] == "false":
+            judged.add(run)
+    measured = {revision for revision, _ in first}
+    return Counts(
+        revisions=len(revisions),
+        measured=len(measured),
+        same_bytes=len(taken_over),
+        failed=len(revisions) - len(measured),
+        not_judged=len(first.keys() - taken_over - judged),
+        runs=len(first),
+        seconds=round((max(first.values()) - min(first.values())).total_seconds()),
+    )
 
 
 def drifts_of(document: dict[str, Any]) -> tuple[Drift, ...]:

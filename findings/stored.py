@@ -151,6 +151,11 @@ def projects() -> list[str]:
     return sorted(file.stem for file in (FOLDER / "drifts").glob("*.json"))
 
 
+def measured() -> list[str]:
+    """Return the names of the projects of which drifts are stored; of the others only what is to be measured."""
+    return [name for name in projects() if "drifts" in msgspec.json.decode(file_of(name).read_bytes())]
+
+
 def load_target(project: str) -> Target:
     """Read which history a project's file asks for, also before anything was measured."""
     return msgspec.json.decode(file_of(project).read_bytes(), type=Target)

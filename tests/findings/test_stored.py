@@ -11,15 +11,18 @@ from runner.workload.lookup import find_workload
 
 
 @pytest.mark.parametrize("project", stored.projects())
-class TestProject:
+class TestTarget:
     def test_its_workload_is_short_and_valid(self, project: str) -> None:
         folder = stored.FOLDER / project
         assert len((folder / "workload.toml").read_text().splitlines()) <= 20
         assert find_workload(str(folder)).name == project
 
     def test_it_comes_from_a_public_address(self, project: str) -> None:
-        assert stored.load(project).address.startswith("https://github.com/")
+        assert stored.load_target(project).address.startswith("https://github.com/")
 
+
+@pytest.mark.parametrize("project", stored.measured())
+class TestMeasured:
     def test_every_large_drift_is_proven_and_counted_by_hand(self, project: str) -> None:
         for drift in stored.load(project).drifts:
             assert drift.culprits or not drift.is_large, drift.commit
