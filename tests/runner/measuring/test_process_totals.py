@@ -62,9 +62,9 @@ def test_each_counts_what_it_counts_alone_and_all_start_at_once(tmp_path: Path) 
         return [(one.sample.readings["page-faults"].value, one.output) for one in burst.executions]
 
     run(1)
-    ((alone, _),) = run(1)
+    alone = sorted(run(1)[0][0] for _ in range(3))[1]  # type: ignore[type-var]
     four = run(4)
-    # A shell and its children; what others do to the page cache can move one of them by a fault.
+    # A shell and its children; what others do to the page cache can move one of them by some faults.
     assert sorted(abs(faults - alone) for faults, _ in four)[1] <= 1  # type: ignore[operator]
     times = [int(output) for _, output in four]
     assert max(times) - min(times) < 200_000_000
