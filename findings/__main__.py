@@ -36,6 +36,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--store", action="store_true", help="write what is found, instead of comparing with it")
     chosen = parser.parse_args(arguments)
     if not chosen.store and chosen.project not in stored.measured():
+        parser.error(f"nothing is stored of {chosen.project} to compare with: measure it with --store")
+    if not chosen.store and chosen.project not in stored.measured():
         parser.error(f"{chosen.project} has no stored drifts yet: python -m findings {chosen.project} --store")
     target = stored.load_target(chosen.project)
     folder = ROOT / "build" / "findings" / chosen.project
@@ -83,7 +85,7 @@ def _machine(product: Product) -> Machine:
     return Machine(
         compiler="; ".join(_version(tool, path) for tool in build["needs"]),
         libc=knobs["libc.version"].partition(",")[0].removesuffix(")").replace(" (libc.so.6", ""),
-        kernel=knobs["kernel.release"],
+        kernel=knobs["kernel.release"].partition("-")[0],
     )
 
 

@@ -74,3 +74,13 @@ def test_what_is_stored_is_found_again(project: Callable[..., int], capsys: pyte
     output = capsys.readouterr().out
     assert "other size" in output
     assert "1 drifts: 1 disagree." in output
+
+
+def test_what_was_never_measured_is_not_compared(
+    project: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        project()
+    assert ended.value.code == 2
+    assert "nothing is stored of pages to compare with: measure it with --store" in capsys.readouterr().err
+    assert not (tmp_path / "build").exists(), "nothing is measured first"
