@@ -8,7 +8,6 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 from service.durable_files import sync_folder
 from service.errors import ServiceError
@@ -111,10 +110,6 @@ def _sqlite_file(database: Database) -> Path:
     return Path(name)
 
 
-def _open(file: Path, mode: str) -> sqlite3.Connection:
-    return sqlite3.connect(f"file:{quote(str(file.absolute()))}?mode={mode}", uri=True, isolation_level=None, timeout=0)
-
-
 def _copy_sqlite(file: Path, part: Path, progress: Callable[[int, int], None]) -> None:
     def flush(_status: int, remaining: int, total: int) -> None:
         # In small pieces: a large one would delay the service's own writes.
@@ -122,7 +117,11 @@ def _copy_sqlite(file: Path, part: Path, progress: Callable[[int, int], None]) -
         progress(total - remaining, total)
 
     try:
-        with closing(_open(file, "rw")) as source, closing(_open(part, "rw")) as copy, part.open("rb") as written:
+        with (
+            closing(from_sqlite.open_file(file, "rw")) as source,
+            closing(from_sqlite.open_file(part, "rw")) as copy,
+            part.open("rb") as written,
+        ):
             # In one transaction: a copy in several starts again whenever somebody writes in between.
             source.execute("BEGIN")
             source.execute("SELECT 1 FROM alembic_version").fetchall()
@@ -143,7 +142,7 @@ def _copy_sqlite(file: Path, part: Path, progress: Callable[[int, int], None]) -
 def _verify(file: Path) -> int:
     """Return the number of runs in a backup; raise where it is damaged or this version cannot read it."""
     try:
-        with closing(_open(file, "ro")) as connection:
+        with closing(from_sqlite.open_file(file, "ro")) as connection:
             (problem,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if problem != "ok":
                 raise sqlite3.DatabaseError(problem)
@@ -167,7 +166,7 @@ def _unused(target: Path) -> Iterator[int]:
     if not target.exists():
         yield 0
         return
-    with closing(_open(target, "rw")) as connection:
+    with closing(from_sqlite.open_file(target, "rw")) as connection:
         try:
             # SQLite leaves WAL mode only where this is the only connection.
             connection.execute("PRAGMA journal_mode = DELETE")

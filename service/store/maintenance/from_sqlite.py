@@ -19,6 +19,7 @@ from service.errors import ServiceError
 from service.store.engine import bulk, parts
 from service.store.engine.database import Database
 from service.store.engine.upgrade import migrate, newest_schema, upgrade
+from service.store.maintenance import postgres
 from service.store.models import Base, LastNumber, Moment
 
 _MAGIC = b"SQLite format 3\0"
@@ -38,6 +39,11 @@ def is_sqlite(file: Path) -> bool:
         return stream.read(len(_MAGIC)) == _MAGIC
 
 
+def open_file(file: Path, mode: str) -> sqlite3.Connection:
+    """Open a SQLite database to read (``ro``) or to write (``rw``), without waiting for who has locked it."""
+    return sqlite3.connect(f"file:{quote(str(file.absolute()))}?mode={mode}", uri=True, isolation_level=None, timeout=0)
+
+
 def load(database: Database, file: Path, progress: Progress = lambda _done, _total: None) -> None:
     """Replace the content of a PostgreSQL database with a backup of SQLite, completely or not at all.
 
@@ -51,8 +57,7 @@ def load(database: Database, file: Path, progress: Progress = lambda _done, _tot
     try:
         with _of_this_version(file) as source, Session(database.engine) as session, session.begin():
             connection = session.connection()
-            names = ", ".join(f'"{table}"' for table in (*Base.metadata.tables, "alembic_version"))
-            connection.execute(text(f"DROP TABLE IF EXISTS {names} CASCADE"))
+            connection.exec_driver_sql(postgres.DROP_TABLES)
             migrate(connection, database)
             _load_rows(session, source, progress)
         with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -75,12 +80,12 @@ def _of_this_version(file: Path) -> Iterator[sqlite3.Connection]:
             copy = Database(f"sqlite:///{current}")
             upgrade(copy)
             copy.close()
-        with closing(sqlite3.connect(f"file:{quote(str(current.absolute()))}?mode=ro", uri=True)) as connection:
+        with closing(open_file(current, "ro")) as connection:
             yield connection
 
 
 def _schema(file: Path) -> str:
-    with closing(sqlite3.connect(f"file:{quote(str(file.absolute()))}?mode=ro", uri=True)) as connection:
+    with closing(open_file(file, "ro")) as connection:
         return cast(str, connection.execute("SELECT version_num FROM alembic_version").fetchone()[0])
 
 

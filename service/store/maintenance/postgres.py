@@ -17,7 +17,9 @@ from service.errors import ServiceError
 from service.store.engine.database import Database
 from service.store.models import Base, Run
 
-_DROP = "".join(f'DROP TABLE IF EXISTS "{table}" CASCADE;\n' for table in Base.metadata.tables)
+DROP_TABLES = "".join(
+    f'DROP TABLE IF EXISTS "{table}" CASCADE;\n' for table in (*Base.metadata.tables, "alembic_version")
+)
 """Drops every table, also those that the version of an older backup did not have: its upgrade makes them again."""
 _DISCONNECT_SECONDS = 2.0
 """Time in which the server notices a closed connection."""
@@ -76,7 +78,7 @@ def _replace(url: URL, file: Path) -> None:
         assert running.stdin is not None
         with suppress(BrokenPipeError):
             # Committed only when all of it is there: whatever ends this process, the end of its input is none of that.
-            running.stdin.write(f"BEGIN; SET client_min_messages = warning;\n{_DROP}".encode())
+            running.stdin.write(f"BEGIN; SET client_min_messages = warning;\n{DROP_TABLES}".encode())
             shutil.copyfileobj(making.stdout, running.stdin)
             if making.wait() == 0:
                 running.stdin.write(b"\nCOMMIT;\n")
