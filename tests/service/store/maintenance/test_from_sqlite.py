@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import psycopg
 import pytest
 from sqlalchemy import (
     JSON,
@@ -45,7 +46,10 @@ from tests.service.store.test_migrations import make
 
 @pytest.fixture
 def target(postgresql: postgres.Server) -> Iterator[Database]:
-    database = Database(postgresql.url(postgresql.create()))
+    name = postgresql.create()
+    with psycopg.connect(postgresql.url(name), autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} SET timezone = 'Asia/Tokyo'".encode())
+    database = Database(postgresql.url(name))
     yield database
     database.close()
 
