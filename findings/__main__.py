@@ -37,8 +37,6 @@ def main(arguments: Sequence[str]) -> int:
     chosen = parser.parse_args(arguments)
     if not chosen.store and chosen.project not in stored.measured():
         parser.error(f"nothing is stored of {chosen.project} to compare with: measure it with --store")
-    if not chosen.store and chosen.project not in stored.measured():
-        parser.error(f"{chosen.project} has no stored drifts yet: python -m findings {chosen.project} --store")
     target = stored.load_target(chosen.project)
     folder = ROOT / "build" / "findings" / chosen.project
     repository = _clone(chosen.repository or target.address, folder / "clone")

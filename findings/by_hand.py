@@ -7,6 +7,7 @@ import ctypes
 import itertools
 import os
 import shlex
+import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 RUNS = 5
+_PATH_BYTES = 128
+"""Of the path at which a program finds its input. It keeps that path in its memory, so another length counts others."""
 _PR_SET_THP_DISABLE = 41
 
 
@@ -31,15 +34,18 @@ def count(workload: Path, repository: Path, commit: str, case: str) -> tuple[int
     """
     document = tomllib.loads((workload / "workload.toml").read_text())
     parameters = next(point for point in _points(document) if _name(document, point) == case)
-    values = {**parameters, "workload": str(workload)}
-    with tempfile.TemporaryDirectory(prefix="findings-") as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory(prefix="findings-") as name, tempfile.TemporaryDirectory() as other:
+        folder, shown = Path(name), Path(other, "_" * (_PATH_BYTES - len(other) - 1))
+        shutil.copytree(workload, shown)
+        values = {**parameters, "workload": str(shown)}
         _export(repository, commit, folder)
         build = {"HOME": name, "PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
         build |= _filled(document["build"].get("environment", {}), {"home": str(Path.home())})
-        _run(_words(document["build"]["command"], values), folder, build)
+        # Of a build, these alone are placeholders: a shell's braces stay as they are.
+        places = {"{workload}": str(shown), "{home}": str(Path.home())}
+        _run([_replaced(word, places) for word in _words(document["build"]["command"])], folder, build)
         run = {"PATH": build["PATH"], "LC_ALL": "C.UTF-8", **_filled(document["run"].get("environment", {}), values)}
-        words = _words(document["run"]["command"], values)
+        words = [word.format_map(values) for word in _words(document["run"]["command"])]
         small_pages = document["run"].get("huge_pages") == "never"
         _run(words, folder, run, small_pages=small_pages)  # warms the page cache
         return tuple(_count_once(words, folder, run, small_pages=small_pages) for _ in range(RUNS))
@@ -67,9 +73,14 @@ def _export(repository: Path, commit: str, folder: Path) -> None:
         archive.extractall(folder, filter="data")
 
 
-def _words(command: str | Sequence[str], values: Mapping[str, Any]) -> list[str]:
-    words = shlex.split(command) if isinstance(command, str) else command
-    return [word.format_map(values) for word in words]
+def _words(command: str | Sequence[str]) -> list[str]:
+    return shlex.split(command) if isinstance(command, str) else list(command)
+
+
+def _replaced(word: str, places: Mapping[str, str]) -> str:
+    for placeholder, place in places.items():
+        word = word.replace(placeholder, place)
+    return word
 
 
 def _filled(variables: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, str]:

@@ -103,7 +103,14 @@ def prepare(
     finally:
         scope = scope_found()  # Raise first why nothing can be counted, not what follows from that.
     box = sandbox() if confined else None
-    session_knobs = {"counting.scope": scope, "process.sandbox": "bubblewrap" if box else "none"}
+    store = build_store(origin, confined=confined)
+    most_bytes = None if settings.builds_gib is None else int(settings.builds_gib * (1 << 30))
+    cache = BuildCache(settings.builds, store, most_bytes, settings.builds_days)
+    session_knobs = {
+        "counting.scope": scope,
+        "process.path_length": str(cache.path_length),
+        "process.sandbox": "bubblewrap" if box else "none",
+    }
 
     def environment(state: ProcessState) -> Environment:
         captured = capture(variables=state.environment, work_directory=settings.builds)
@@ -116,7 +123,4 @@ def prepare(
         trust = replace(trust, remarks=(*trust.remarks, USER_ONLY))
     bench = Bench(Host(name=settings.host), environment, variables, trust, settings.cpus, box)
     warnings = (*trust.warnings(held), *state.remarks()) if examined else ()
-    most_bytes = None if settings.builds_gib is None else int(settings.builds_gib * (1 << 30))
-    store = build_store(origin, confined=confined)
-    cache = BuildCache(settings.builds, store, most_bytes, settings.builds_days)
     return Workbench(bench, Builder(cache, machine, box, say), variables, warnings)

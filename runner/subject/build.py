@@ -279,6 +279,7 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
     command = build_command(workload)
     if command is None:
         return "", Build()
+    written = shlex.join(workload.build.command or ())  # as people know it, with its placeholders
     environment = build_variables(workload, str(tree))
     log_command(command, tree, "in a sandbox" if sandbox else "")
     if sandbox:
@@ -296,7 +297,7 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
     except (FileNotFoundError, PermissionError) as error:
         what = "does not exist" if isinstance(error, FileNotFoundError) else "is not executable"
         if "/" in command[0]:  # a file of the checkout, which other revisions may have
-            return f"`{shlex.join(command)}` cannot be executed: {command[0]} {what}", Build(command=command)
+            return f"`{written}` cannot be executed: {command[0]} {what}", Build(command=command)
         raise FaultwatchError(
             f"{workload.path}: [build] command: {command[0]!r} is not installed",
             advice(command[0], environment["PATH"]) or "install it, or correct the command",
@@ -315,7 +316,7 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
     hint = hint or (lacking(command, tool, environment, sandbox, tree, done.output) if sandbox else "")
     # Outside of a sandbox that is no more than what the build itself says, and may pass.
     offline = "" if hint or sandbox else _without_network(done.output)
-    failure = f"`{shlex.join(command)}` {done.problem}{f': {hint or offline}' if hint or offline else ''}"
+    failure = f"`{written}` {done.problem}{f': {hint or offline}' if hint or offline else ''}"
     if hint or is_temporary(done):  # what the hint says to change is no part of the revision, so the failure may pass
         raise BuildFailure(failure, build, temporary=True)
     return failure, build

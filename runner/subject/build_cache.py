@@ -1,8 +1,9 @@
 """Stores builds: finds the place of each, keeps it while a session uses it, and removes old ones beyond a limit.
 
-Each build has a *place*, a folder. Its name has the same length for all builds, because programs contain the name of
-the folder in which they were built. A process that uses a place holds a lock. If another process holds it, the build is
-made again in the next place, so that two sessions never run in the same tree. What is locked is never removed.
+Each build has a *place*, a folder. Its path has the same length for all builds, also on other hosts, because programs
+contain the path of the folder in which they were built. A process that uses a place holds a lock. If another process
+holds it, the build is made again in the next place, so that two sessions never run in the same tree. What is locked is
+never removed.
 """
 
 import fcntl
@@ -18,6 +19,8 @@ from msgspec import Struct
 from runner.contract.code_trust import BuildStore
 from runner.errors import FaultwatchError
 from runner.subject.build_record import RECORD, DamagedBuild, read_record, remove_record
+from runner.subject.built_tree import TREE
+from runner.system.path_length import filled
 from runner.system.tree_walk import remove_tree
 
 _PLACES = 10
@@ -25,6 +28,8 @@ _PLACES = 10
 _MOST_HELD = 8
 """Places that a process holds: a session uses one or two trees, and a history thousands one after the other."""
 _DAY = 86_400.0
+_KEY_LENGTH = 57
+"""Of a commit's hash and a digest."""
 _held: OrderedDict[Path, int] = OrderedDict()
 """The locks of this process: descriptors by the path of the lock. The least recently used is first."""
 
@@ -61,7 +66,7 @@ class BuildCache(Struct, frozen=True):
         try:
             top.mkdir(parents=True, exist_ok=True)
             for number in range(_PLACES):
-                place = top / f"{key}-{number}"
+                place = self._place(key, number)
                 if _hold(_lock_of(place)):
                     return place
         except OSError as error:
@@ -70,7 +75,15 @@ class BuildCache(Struct, frozen=True):
 
     def first_place(self, key: str) -> Path:
         """Return the place that a build has unless several processes use it at once."""
-        return self.folder / self.store / f"{key}-0"
+        return self._place(key, 0)
+
+    @property
+    def path_length(self) -> int:
+        """Bytes of the path of a build's tree."""
+        return len(str(self._place("0" * _KEY_LENGTH, 0) / TREE).encode())
+
+    def _place(self, key: str, number: int) -> Path:
+        return filled(self.folder / self.store, f"{key}-{number}", TREE)
 
     def evict(self) -> None:
         """Remove the builds beyond the limits, and what interrupted builds left; not what any process uses."""

