@@ -11,6 +11,9 @@
   acknowledged is there once, and each event is sent once: an attempt that was cut off is repeated with the same key.
 - ``store``: a hundred million samples are loaded into PostgreSQL within twenty minutes and take 60 bytes each. 95 of
   100 times, questions are answered within 50 ms and pages within 100 ms, and in 1.3 times what they take of a million.
+- ``load``: two hundred hosts send runs, as many as make a night of 100,000 cells in an hour, while a hundred pages are
+  open and a forge delivers 500 webhooks in ten seconds. Nothing is lost, and nobody is refused but for a moment; 95 of
+  100 pages open within a second, and each webhook is answered before a forge gives up.
 - ``retention``: nine tenths of a hundred million samples are reduced while runs arrive and pages are opened. No
   request takes a second, the disk has the space back, and no drift is gone.
 """
@@ -30,19 +33,23 @@ from typing import Any
 
 import psycopg
 
-from bench import scale_kill, scale_retention, scale_store
+from bench import scale_kill, scale_load, scale_retention, scale_store
 from bench.report import finish, progress
 from bench.scale_data import METRICS, Scale
 from bench.store_service import Service, cpu_seconds, get, number, post
 from tests.service import postgres
 
-PARTS = ("judging", "writers", "kills", "store", "retention")
+PARTS = ("judging", "writers", "kills", "store", "load", "retention")
 MOST_SECONDS = 180.0
 SUBJECTS = 4
 LONGEST_REQUEST = 1.0
 """Seconds, while old runs are reduced."""
 MOST_LEFT = 0.75
 """Of what the old parts took: levels, exact counts and their reports stay."""
+MOST_OPENING_MS = 1000
+"""Within which 95 of 100 pages open under load."""
+MOST_WEBHOOK_MS = 10_000
+"""After which GitHub and GitLab count a delivery as failed."""
 MOST_LOADING = 1200.0
 """Seconds, of a hundred million samples."""
 MOST_BYTES = 60.0
@@ -82,6 +89,8 @@ def main() -> None:
         figures["kills"] = _kills(30 if asked.quick else 300, misses)
     if "store" in parts:
         figures["store"] = _store(1 if asked.quick else 10, misses)
+    if "load" in parts:
+        figures["load"] = _load(30 if asked.quick else 120, misses)
     if "retention" in parts:
         figures["retention"] = _retention(1 if asked.quick else 10, misses)
     finish("scale", misses, figures)
@@ -200,6 +209,20 @@ def _store(copies: int, misses: list[str]) -> dict[str, Any]:
         misses.append(f"drawn and loaded in {seconds} s")
     if figures["bytes a sample"] > MOST_BYTES:
         misses.append(f"{figures['bytes a sample']} bytes a sample")
+    return figures
+
+
+def _load(seconds: int, misses: list[str]) -> dict[str, Any]:
+    figures = scale_load.load(seconds)
+    print(f"load         {figures}")
+    times = figures["milliseconds: half, 95 %, all"]
+    misses += [
+        f"{what}: {figures[what]}" for what in ("runs lost or doubled", "webhooks lost", "failed") if figures[what]
+    ]
+    if times["open a page"][1] > MOST_OPENING_MS:
+        misses.append(f"pages open in {times['open a page'][1]} ms")
+    if times["deliver a webhook"][2] > MOST_WEBHOOK_MS:
+        misses.append(f"a webhook is answered after {times['deliver a webhook'][2]} ms")
     return figures
 
 

@@ -40,12 +40,13 @@ class Scale:
         for first in range(0, self.cases, runs):
             cases = range(first, min(first + runs, self.cases))
             body = [
-                report_text(head, commit_told, case, commit, self._samples(case, commit, moved), self.subject)
+                report_text(head, commit_told, case, commit, self.samples(case, commit, moved), self.subject)
                 for case in cases
             ]
             yield f'{{"reports":[{",".join(body)}]}}'.encode()
 
-    def _samples(self, case: int, commit: int, moved: int) -> str:
+    def samples(self, case: int, commit: int, moved: int) -> str:
+        """Return the samples of a run, as JSON."""
         noise = Random(case * 1_000_003 + commit)
         faults = 1000 + case + (STEP if moved and case % moved == 0 else 0)
         samples = []

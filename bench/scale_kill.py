@@ -16,9 +16,9 @@ from tempfile import TemporaryDirectory
 
 import psycopg
 
-from bench.report import progress, steps
+from bench.report import steps
 from bench.scale_data import METRICS, Scale
-from bench.store_service import UNSETTLED, Service, children, number, post
+from bench.store_service import UNSETTLED, Service, await_zero, children, number, post
 from tests.operations import receiver
 from tests.service import postgres
 
@@ -108,7 +108,9 @@ def kill_often(kills: int) -> dict[str, object]:
         killed: Counter[str] = Counter()
         try:
             # A channel sends no events from before it was known.
-            assert not _wait(server.url(name), "SELECT (SELECT count(*) FROM channel) = 0"), "no round of notifications"
+            url = server.url(name)
+            no_channel = await_zero(url, "SELECT (SELECT count(*) FROM channel) = 0", "channels", _DELIVERED_WITHIN)
+            assert not no_channel, "no round of notifications"
             for machine in machines:
                 machine.begin()
             for kill in steps(range(kills), "kills"):
@@ -166,7 +168,7 @@ _ATTACKS: dict[str, Callable[[postgres.Server, _Machine], None]] = {
 
 def _await_deliveries(url: str, received: Counter[str]) -> dict[str, int]:
     """Wait until nothing is to be judged or sent; return what became of the messages."""
-    left = _wait(url, f"{UNSETTLED} + ({receiver.WAITING})")
+    left = await_zero(url, f"{UNSETTLED} + ({receiver.WAITING})", "series, events and messages", _DELIVERED_WITHIN)
     with psycopg.connect(url, autocommit=True) as connection:
         rows = connection.execute("SELECT DISTINCT message_id FROM delivery WHERE sent_at IS NOT NULL").fetchall()
         told = {str(key) for (key,) in rows}
@@ -177,16 +179,6 @@ def _await_deliveries(url: str, received: Counter[str]) -> dict[str, int]:
             "messages of no event": len(received.keys() - told),
             "messages sent again with the same key": sum(received.values()) - len(received),
         }
-
-
-def _wait(url: str, question: str) -> int:
-    """Wait until the answer is 0, but not for ever; return it."""
-    deadline = time.monotonic() + _DELIVERED_WITHIN
-    with psycopg.connect(url, autocommit=True) as connection:
-        while (left := number(connection, question)) and time.monotonic() < deadline:
-            progress(f"{left:,} series, events and messages wait")
-            time.sleep(1)
-    return left
 
 
 def _look(connection: psycopg.Connection) -> dict[str, int]:

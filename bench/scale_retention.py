@@ -18,6 +18,7 @@ from typing import Any
 import psycopg
 
 from bench import scale_store
+from bench.report import progress
 from bench.store_data import START, SUBJECT, Size, batches
 from bench.store_service import Service, get, number, post
 from service.store.engine.database import Database
@@ -26,7 +27,8 @@ from service.store.maintenance.retain import RetentionRule, retain
 from tests.service import postgres
 
 CASES = 100
-_BATCH = 100
+_BATCH, _PAUSE = 25, 0.9
+"""Runs that arrive at once, and the seconds between: a night of 100,000 in an hour."""
 _PAGES = ("/", "/matrix", "/runs", f"/api/v1/drifts?subject={SUBJECT}&limit=50", "/api/v1/series?limit=50", "/series/1")
 
 
@@ -56,7 +58,7 @@ def retention(copies: int) -> dict[str, Any]:
             drifts = number(connection, "SELECT count(*) FROM drift")
             with _Traffic(service, size.commits) as slowest:
                 command = [sys.executable, "-m", "bench.scale_retention", url, last.isoformat()]
-                done = subprocess.run(command, capture_output=True, text=True, check=True)
+                done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
             seconds = time.monotonic() - began
             after = _bytes(connection)
             missing = drifts - number(connection, "SELECT count(*) FROM drift")
@@ -84,7 +86,10 @@ class _Traffic:
             lambda connection: self._timed("store runs", lambda: post(connection, "/api/v1/runs", next(new)[1])),
             self._open,
         ]
-        self._threads = [threading.Thread(target=self._repeat, args=(service, task)) for task in tasks]
+        pauses = _PAUSE, 0.1
+        self._threads = [
+            threading.Thread(target=self._repeat, args=(service, *task)) for task in zip(tasks, pauses, strict=True)
+        ]
 
     def __enter__(self) -> dict[str, float]:
         for thread in self._threads:
@@ -98,12 +103,12 @@ class _Traffic:
         if self._failed:
             raise self._failed[0]
 
-    def _repeat(self, service: Service, task: Callable[[HTTPConnection], None]) -> None:
+    def _repeat(self, service: Service, task: Callable[[HTTPConnection], None], pause: float) -> None:
         try:
             with closing(service.connect()) as connection:
                 while not self._over.is_set():
                     task(connection)
-                    time.sleep(0.1)
+                    time.sleep(pause)
         except BaseException as error:
             self._failed.append(error)
 
@@ -127,7 +132,8 @@ def main() -> None:
     """Reduce what is stored at an address from before a time, as the command does."""
     os.nice(10)
     database = Database(sys.argv[1])
-    print(retain(database, RetentionRule(reduce=datetime.fromisoformat(sys.argv[2]))))
+    rule = RetentionRule(reduce=datetime.fromisoformat(sys.argv[2]))
+    print(retain(database, rule, lambda done, total: progress(f"{done:,} of {total:,} runs reduced")))
     database.close()
 
 

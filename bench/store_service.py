@@ -125,6 +125,16 @@ def number(connection: psycopg.Connection[Any], question: str) -> int:
     return int(row[0] or 0)
 
 
+def await_zero(url: str, question: str, what: str, patience: float) -> int:
+    """Wait until PostgreSQL answers a question with 0, but not for ever; return the answer."""
+    deadline = time.monotonic() + patience
+    with psycopg.connect(url, autocommit=True) as connection:
+        while (left := number(connection, question)) and time.monotonic() < deadline:
+            progress(f"{left:,} {what} wait")
+            time.sleep(0.2)
+    return left
+
+
 def settle(database: Path) -> None:
     """Wait until every series is judged and all events are made: large batches are judged in the background."""
     with closing(sqlite3.connect(database)) as connection:

@@ -22,9 +22,9 @@ _POINTS_AT_ONCE = 20_000
 have in common, few enough that nobody waits for the write."""
 
 
-def refresh(database: Database) -> None:
-    """Judge the series that have changed: a few of them now, many in the background."""
-    if len(_stale(database)) <= MOST_AT_ONCE:
+def refresh(database: Database, *, busy: bool = False) -> None:
+    """Judge the series that have changed: a few of them now; in the background many, and all where others wait."""
+    if not busy and len(_stale(database)) <= MOST_AT_ONCE:
         refresh_all(database)
     else:
         database.defer(refresh_all)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
+from types import MappingProxyType
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -26,12 +27,27 @@ _MOST = 500
 
 def detail(session: Session, event_id: str, now: datetime) -> EventDetail | None:
     """Return one event with its next step."""
-    found = events.detail(session, event_id)
-    return found and found.model_copy(update={"next_step": next_steps(session, [found], now).get(event_id)})
+    drifts = _drifts(session, event_id)
+    found = events.detail(session, event_id, drifts)
+    if found is None:
+        return None
+    next_step = next_steps(session, [found], now, {event_id: drifts}).get(event_id)
+    return found.model_copy(update={"next_step": next_step})
 
 
-def next_steps(session: Session, summaries: Sequence[EventSummary], now: datetime) -> dict[str, NextStep]:
-    """Return the bisect that each event needs, by the event's id. Most events need none."""
+def next_steps(
+    session: Session,
+    summaries: Sequence[EventSummary],
+    now: datetime,
+    known: Mapping[str, Sequence[Drift]] = MappingProxyType({}),
+) -> dict[str, NextStep]:
+    """Return the bisect that each event needs, by the event's id. Most events need none.
+
+    Parameters
+    ----------
+    known
+        Drifts that the caller has read, by the id of their event.
+    """
     policies = subjects.policies(session, (event.subject for event in summaries))
     waiting = [
         event
@@ -50,7 +66,8 @@ def next_steps(session: Session, summaries: Sequence[EventSummary], now: datetim
         if event.id in bisected:
             continue
         drift = drifts_to_bisect.drift_to_bisect(
-            _drifts(session, event.id), lambda drift: _is_measurable(session, drift, further)
+            known[event.id] if event.id in known else _drifts(session, event.id),
+            lambda drift: _is_measurable(session, drift, further),
         )
         if drift is not None:
             steps[event.id] = _step(session, drift, policies[event.subject])

@@ -32,7 +32,6 @@ class RecentPoint(NamedTuple):
     host: str
     case: str
     case_key: str
-    workload: str
     environment: str
     run_id: UUID
     revision: str
@@ -41,6 +40,17 @@ class RecentPoint(NamedTuple):
     quarantine: str | None
     status: Status
     value: Number | None
+
+
+class SeenCase(NamedTuple):
+    """A case on a host by one definition of its workload, with the time of its newest run of a metric."""
+
+    series_id: int
+    subject: str
+    host: str
+    case: str
+    case_key: str
+    started_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +130,11 @@ class GridCell:
 
 
 @dataclass(frozen=True, slots=True)
-class GridRow:
+class GridCase:
     """One case of a subject, by one definition of its workload.
 
     Attributes
     ----------
-    revision
-        The commit of its levels, except those that say another one.
     last_seen
         When it was last run.
     superseded
@@ -136,10 +144,22 @@ class GridRow:
     subject: str
     case: str
     case_key: str
-    revision: str | None
-    cells: tuple[GridCell, ...]
     last_seen: datetime
     superseded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GridRow(GridCase):
+    """The levels of one case.
+
+    Attributes
+    ----------
+    revision
+        The commit of its levels, except those that say another one.
+    """
+
+    revision: str | None = None
+    cells: tuple[GridCell, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +170,26 @@ class NightlyGrid:
     rows: tuple[GridRow, ...]
 
 
-def by_subject(grid: NightlyGrid, rows: Sequence[GridRow]) -> list[NightlyGrid]:
-    """Return a grid for each subject of some rows, in their order, with the columns in which it was ever run.
+def list_cases(runs: Iterable[SeenCase | RecentPoint | UnmeasuredRun]) -> list[GridCase]:
+    """Return the cases that were run, in the order of the grid: of several definitions of one, the last run first."""
+    last_seen: dict[tuple[str, str, str], datetime] = {}
+    newest: dict[tuple[str, str, str], tuple[datetime, str]] = {}
+    for run in runs:
+        row, place, moment = (run.subject, run.case, run.case_key), (run.subject, run.case, run.host), run.started_at
+        last_seen[row] = max(moment, last_seen.get(row, moment))
+        newest[place] = max((moment, run.case_key), newest.get(place, (moment, run.case_key)))
+    current = {(subject, case, key) for (subject, case, _), (_, key) in newest.items()}
+    order = sorted(last_seen, key=lambda row: (*row[:2], -last_seen[row].timestamp()))
+    return [GridCase(*row, last_seen[row], superseded=row not in current) for row in order]
+
+
+def by_subject(grid: NightlyGrid) -> list[NightlyGrid]:
+    """Return a grid for each subject, in their order, with the columns in which it was ever run.
 
     What one subject's hosts were set to is no empty column of another one.
     """
     of_subject: dict[str, list[GridRow]] = {}
-    for row in rows:
+    for row in grid.rows:
         of_subject.setdefault(row.subject, []).append(row)
     parts = []
     for of_one in of_subject.values():
@@ -219,16 +252,10 @@ def build_grid(
     cells = _grouped(recent)
     scaling = {key: _newest(points).value for key, points in _grouped(efficiency).items()}
     runs: list[RecentPoint | UnmeasuredRun] = [*failed.values(), *recent]
-    names = {(run.subject, run.case_key): run.case for run in runs}
-    last_seen = _last_seen(runs)
-    current = _current(runs)
     columns = _columns(runs)
     rows = []
-    order = sorted(last_seen, key=lambda row: (row[0], names[row], -last_seen[row].timestamp()))
-    for subject, case_key in order:
-        case = names[subject, case_key]
-        superseded = (subject, case_key) not in current
-        keys = [(subject, case_key, column.host, column.environment) for column in columns]
+    for case in list_cases(runs):
+        keys = [(case.subject, case.case_key, column.host, column.environment) for column in columns]
         measured: list[Sequence[RecentPoint]] = [cells.get(key, ()) for key in keys]
         shared = _shared_commit(measured) if one_commit else None
         measured = [_up_to(points, shared) for points in measured]
@@ -238,27 +265,10 @@ def build_grid(
         ]
         revision, row = _at_one_commit(row, measured)
         # A night plans a case by its name, and runs it by its newest definition.
-        cells_of_row = tuple(row if superseded else _mark_missed(row, columns, case, night))
-        rows.append(GridRow(subject, case, case_key, revision, cells_of_row, last_seen[subject, case_key], superseded))
+        cells_of_row = tuple(row if case.superseded else _mark_missed(row, columns, case.case, night))
+        of_case = case.subject, case.case, case.case_key, case.last_seen, case.superseded
+        rows.append(GridRow(*of_case, revision, cells_of_row))
     return NightlyGrid(columns, tuple(rows))
-
-
-def _last_seen(runs: Iterable[RecentPoint | UnmeasuredRun]) -> dict[tuple[str, str], datetime]:
-    """Return when each case of each subject was last run."""
-    last: dict[tuple[str, str], datetime] = {}
-    for run in runs:
-        row = run.subject, run.case_key
-        last[row] = max(run.started_at, last.get(row, run.started_at))
-    return last
-
-
-def _current(runs: Iterable[RecentPoint | UnmeasuredRun]) -> set[tuple[str, str]]:
-    """Return subject and key of each case that some host ran last, of all definitions of the case."""
-    last: dict[tuple[str, str, str], tuple[datetime, str]] = {}
-    for run in runs:
-        place = run.subject, run.case, run.host
-        last[place] = max((run.started_at, run.case_key), last.get(place, (run.started_at, run.case_key)))
-    return {(subject, key) for (subject, _, _), (_, key) in last.items()}
 
 
 def _shared_commit(columns: Iterable[Sequence[RecentPoint]]) -> str | None:

@@ -24,7 +24,7 @@ Kind = Literal["revision", "run", "environment", "host"]
 
 MOST_RUNS = 1000
 """Most runs of a side, the newest. A revision has fewer."""
-_RUNS_PER_QUERY = 500
+_RUNS_PER_QUERY = 1000
 _SHORTEST_HASH = 4
 """Fewest characters of a hash that select it."""
 
@@ -83,7 +83,7 @@ def readings(
     if metrics is not None:
         query = query.where(Series.metric.in_(metrics))
     rows: list[Any] = []
-    for chunk in bulk.chunks(runs, _RUNS_PER_QUERY):
+    for chunk in parts.neighbours(runs, _RUNS_PER_QUERY):
         conditions = [bulk.among(session, Run.number, chunk), *parts.of_runs(session, chunk)]
         rows += session.connection().execute(query.where(*conditions)).all()  # twice as fast as the session
     levels = json.loads(f"[{','.join([row[5] or 'null' for row in rows])}]")

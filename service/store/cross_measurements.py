@@ -58,15 +58,20 @@ def ordered(session: Session, subject: str, host: str, environment: str) -> set[
 
 def of_event(session: Session, event_id: str) -> list[triage.Crossing]:
     """Return the cross-measurements of the series and revisions that an event is about."""
-    drifts = select(EventDriftRow.drift_id).where(EventDriftRow.event_id == event_id, EventDriftRow.found)
-    views = event_drifts.drifts(session, list(session.scalars(drifts)))
+    of_this = EventDriftRow.event_id == event_id, EventDriftRow.found
+    series_of_event = select(EventDriftRow.series_id).where(*of_this)
+    query = select(CrossingRow).where(CrossingRow.series_id.in_(series_of_event)).order_by(CrossingRow.id)
+    rows = session.scalars(query).all()
+    if not rows:  # most events have none, and their drifts are not read for nothing
+        return []
+    drifts = session.scalars(select(EventDriftRow.drift_id).where(*of_this))
     by_series: dict[int, list[DriftView]] = defaultdict(list)
-    for drift in views:
+    for drift in event_drifts.drifts(session, list(drifts)):
         by_series[drift.series_id].append(drift)
-    rows = session.scalars(select(CrossingRow).where(CrossingRow.series_id.in_(by_series)).order_by(CrossingRow.id))
-    crossings = [_view(session, row) for row in rows]
     return [
-        crossing for crossing in crossings if any(_concerns(crossing, drift) for drift in by_series[crossing.series_id])
+        crossing
+        for crossing in (_view(session, row) for row in rows)
+        if any(_concerns(crossing, drift) for drift in by_series[crossing.series_id])
     ]
 
 

@@ -193,8 +193,14 @@ def subject_of(session: Session, event_id: str) -> str | None:
     return session.scalar(query)
 
 
-def detail(session: Session, event_id: str) -> triage.EventDetail | None:
-    """Return one event with its drifts; a merged event names the one it was merged into."""
+def detail(session: Session, event_id: str, drifts: Sequence[Drift] | None = None) -> triage.EventDetail | None:
+    """Return one event with its drifts; a merged event names the one it was merged into.
+
+    Parameters
+    ----------
+    drifts
+        Its drifts that are found, for a caller that has read them.
+    """
     event = session.get(Event, event_id)
     if event is None:
         return None
@@ -204,13 +210,16 @@ def detail(session: Session, event_id: str) -> triage.EventDetail | None:
         EventDriftRow.event_id == event_id, EventDriftRow.found
     )
     returned = dict(session.execute(query).all())
-    drifts = sorted(event_drifts.drifts(session, list(returned)), key=lambda drift: (-headline.size(drift), drift.id))
+    read = event_drifts.drifts(session, list(returned)) if drifts is None else drifts
     active = silences.active(session, datetime.now(UTC))
     return triage.EventDetail(
         **summary.model_dump(),
         candidates=event.document["candidates"],
         knobs=event.document["knobs"],
-        drifts=[_drift(drift, returned[drift.id], active) for drift in drifts],
+        drifts=[
+            _drift(drift, returned[drift.id], active)
+            for drift in sorted(read, key=lambda drift: (-headline.size(drift), drift.id))
+        ],
         withdrawn=_withdrawn(session, event_id),
         crossings=cross_measurements.of_event(session, event_id),
         allowed=lifecycle.allowed_actions(event.state, summary.direction) if event.merged_into is None else [],

@@ -2,22 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select, true
 from sqlalchemy.orm import Session
 
 from runner.contract.report import NO_FAULT_OF_HOST
 from service.schemas.directory import HostEntry
 from service.store import runs
-from service.store.models import Environment, Host, Run, RunCount
+from service.store.engine import bulk
+from service.store.models import Environment, EnvironmentCount, Host, Run, StoredReport
+from service.store.stored_reports import unpack
 
 
 def listed(session: Session, name: str | None = None) -> list[HostEntry]:
     """Return all hosts that have reported, by name; or only the one of this name."""
-    query = select(Host).order_by(Host.name)
-    rows = session.scalars(query if name is None else query.where(Host.name == name))
-    return [entry for row in rows if (entry := _entry(session, row)) is not None]
+    hosts = true() if name is None else Host.name == name
+    newest = runs.newest_of_hosts(session, hosts, func.coalesce(Run.quarantine, "").not_in(NO_FAULT_OF_HOST))
+    rows = session.execute(
+        select(Host.id, Host.name, Run.id, Run.outcome, Run.quarantine, Environment.hash, StoredReport.document)
+        .select_from(Run)
+        .join(Host, Run.host_id == Host.id)
+        .join(Environment, Run.environment_id == Environment.id)
+        .join(StoredReport, StoredReport.run_number == Run.number)
+        .where(bulk.among(session, Run.number, newest))
+        .order_by(Host.name)
+    ).all()
+    last_seen, n_runs = _last_seen(session, hosts), _n_runs(session, [row[0] for row in rows])
+    entries = []
+    for host, named, run, outcome, quarantine, environment, document in rows:
+        report = unpack(document)
+        entries.append(
+            HostEntry(
+                name=named,
+                labels=list(report.host.labels),
+                runs=n_runs.get(host, 0),  # an older service beside this one counts none
+                last_seen=last_seen[host],
+                last_run=run,
+                outcome=outcome,
+                environment=environment,
+                quarantine=quarantine,
+                canary=report.canary.finding if report.canary else None,
+                canary_holds=report.canary.holds if report.canary else None,
+                mismatches=list(report.mismatches),
+            )
+        )
+    return entries
+
+
+def _last_seen(session: Session, hosts: ColumnElement[bool]) -> dict[int, datetime]:
+    """Return when each host ended its newest run: a bisect, a proof or a lab shows that it is there, too."""
+    newest = bulk.among(session, Run.number, runs.newest_of_hosts(session, hosts))
+    return dict(session.execute(select(Run.host_id, Run.finished_at).where(newest)).all())
+
+
+def _n_runs(session: Session, hosts: Sequence[int]) -> dict[int, int]:
+    runs_of_host = select(EnvironmentCount.host_id, func.sum(EnvironmentCount.runs)).group_by(EnvironmentCount.host_id)
+    return dict(session.execute(runs_of_host.where(EnvironmentCount.host_id.in_(hosts))).all())
 
 
 def names(session: Session) -> list[str]:
@@ -29,30 +71,3 @@ def last_seen(session: Session, name: str) -> datetime | None:
     """Return when a host ended its newest run; None where it has none."""
     query = select(Run.finished_at).join(Host, Run.host_id == Host.id).where(Host.name == name)
     return session.scalar(query.order_by(Run.started_at.desc()).limit(1))
-
-
-def _entry(session: Session, host: Host) -> HostEntry | None:
-    newest = session.execute(
-        select(Run.id, Run.finished_at, Run.outcome, Run.quarantine, Environment.hash)
-        .join(Environment, Run.environment_id == Environment.id)
-        .where(Run.host_id == host.id, func.coalesce(Run.quarantine, "").not_in(NO_FAULT_OF_HOST))
-        .order_by(Run.started_at.desc())
-        .limit(1)
-    ).first()
-    report = None if newest is None else runs.report(session, newest.id)
-    if newest is None or report is None:
-        return None
-    return HostEntry(
-        name=host.name,
-        labels=list(report.host.labels),
-        runs=session.scalar(select(func.sum(RunCount.runs)).where(RunCount.host_id == host.id)) or 0,
-        # A bisect, a proof or a lab shows that the host is there, too.
-        last_seen=last_seen(session, host.name) or newest.finished_at,
-        last_run=newest.id,
-        outcome=newest.outcome,
-        environment=newest.hash,
-        quarantine=newest.quarantine,
-        canary=report.canary.finding if report.canary else None,
-        canary_holds=report.canary.holds if report.canary else None,
-        mismatches=list(report.mismatches),
-    )

@@ -79,6 +79,7 @@ class _NewRun(NamedTuple):
 class _SeriesUpdate:
     """A series with the points added to it so far."""
 
+    metric: str
     id: int
     version: int
     n_points: int
@@ -94,10 +95,10 @@ class _SeriesUpdate:
         """Add the point of a run."""
         self.points.append((self.id, number, *point[1:]))
 
-    def update_judging(self, metric: str, judging: Judging) -> None:
+    def update_judging(self, judging: Judging) -> None:
         """Set what the workload of the newest report says about the metric."""
-        self.judged = judging.in_history(metric)
-        self.budget = json.dumps(judging.budgets[metric]) if metric in judging.budgets else None
+        self.judged = judging.in_history(self.metric)
+        self.budget = json.dumps(judging.budgets[self.metric]) if self.metric in judging.budgets else None
 
     def update_latest(self, run: _NewRun, value: str) -> None:
         """Set the newest level where this run has it."""
@@ -124,14 +125,17 @@ def add(session: Session, new: Sequence[PreparedReport]) -> None:
     bulk.insert(session, bulk.table_of(StoredReport), ("run_number", "document", "thinned"), documents)
     _count_runs(session, runs)
     series = _get_or_create_series(session, runs)
+    newest: dict[int, tuple[_SeriesUpdate, Judging]] = {}
     for run in runs:
-        of_group, judged = series[run.group], not run.prepared.report.quarantine
+        of_group, judged, judging = series[run.group], not run.prepared.report.quarantine, run.prepared.report.judging
         for point in run.prepared.points:
             update = of_group[point.metric]
             update.add_point(run.number, point)
-            update.update_judging(point.metric, run.prepared.report.judging)
+            newest[update.id] = update, judging
             if judged and point.value is not None:
                 update.update_latest(run, point.value)
+    for update, judging in newest.values():
+        update.update_judging(judging)
     # Sorted by primary key, so that each page of the table is written once.
     updates = (update for of_group in series.values() for update in of_group.values() if update.points)
     changed = sorted(updates, key=attrgetter("id"))
@@ -232,5 +236,5 @@ def _find_series(session: Session, groups: Iterable[_SeriesGroup]) -> dict[_Seri
                 .where(Series.subject_id == subject_id, Series.host_id == host_id, Series.case_id.in_(chunk))
             )
             for row in rows:
-                by_case[row.case_id][row.metric] = _SeriesUpdate(*row[2:])
+                by_case[row.case_id][row.metric] = _SeriesUpdate(*row[1:])
     return series

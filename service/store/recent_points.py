@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from sqlalchemy import ColumnElement, FromClause, Table, func, or_, select, true
@@ -9,35 +10,50 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome
 from runner.contract.report import OUTSIDE
-from service.rules.nightly_grid import RecentPoint, UnmeasuredRun
+from service.rules.nightly_grid import RecentPoint, SeenCase, UnmeasuredRun
 from service.store import runs
+from service.store.engine import bulk
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, Subject
 
 _POINTS_PER_SERIES = 16
+_SERIES_PER_QUERY = 500
 _FAILURES = 300
 _OF_HISTORY = or_(Run.quarantine.is_(None), Run.quarantine.not_in(OUTSIDE))
 """Selects the runs of the history: those of bisects, proofs and labs are no points of any series."""
 
 
-def points(session: Session, metric: str, subject: str | None = None, workload: str | None = None) -> list[RecentPoint]:
-    """Return the newest points of every series of a metric, of workloads whose name contains a text."""
-    conditions = [
-        Series.metric == metric,
-        *([Subject.name == subject] if subject else []),
-        *([Case.workload.icontains(workload, autoescape=True)] if workload else []),
-    ]
-    named = session.execute(
-        select(Series.id, Subject.name, Host.name, Case.name, Case.key, Case.workload)
+def seen_cases(session: Session, metric: str, subject: str = "", workload: str = "") -> list[SeenCase]:
+    """Return the cases that ever reported a metric, of workloads whose name contains a text."""
+    newest, of_series = _newest(session, 1)
+    rows = session.connection().execute(
+        select(Series.id, Subject.name, Host.name, Case.name, Case.key, Run.started_at)
+        .select_from(Series)
         .join(Series.subject)
         .join(Series.host)
         .join(Series.case)
-        .where(*conditions)
+        .join(newest, of_series)
+        .join(Run, newest.c.run_number == Run.number)
+        .where(
+            _OF_HISTORY,
+            Series.metric == metric,
+            *([Subject.name == subject] if subject else []),
+            *([Case.workload.icontains(workload, autoescape=True)] if workload else []),
+        )
     )
-    # Names are read once per series, not once per point.
-    names = {series_id: (subject, host, case, key, of) for series_id, subject, host, case, key, of in named}
-    if not names:
-        return []
-    newest, of_series = _newest(session)
+    return [SeenCase._make(row) for row in rows]
+
+
+def points(session: Session, seen: Iterable[SeenCase]) -> list[RecentPoint]:
+    """Return the newest points of cases."""
+    # Names are known, and not read once for each point.
+    names = {case.series_id: (case.subject, case.host, case.case, case.case_key) for case in seen}
+    return [point for chunk in bulk.chunks(names, _SERIES_PER_QUERY) for point in _points(session, names, chunk)]
+
+
+def _points(
+    session: Session, names: Mapping[int, tuple[str, str, str, str]], series: Sequence[int]
+) -> Iterator[RecentPoint]:
+    newest, of_series = _newest(session, _POINTS_PER_SERIES)
     # Not by the session, which takes half as long again to hand out thousands of rows.
     rows = session.connection().execute(
         select(
@@ -45,33 +61,17 @@ def points(session: Session, metric: str, subject: str | None = None, workload: 
             *(Run.started_at, Run.quarantine, newest.c.status, newest.c.value),
         )
         .select_from(Series)
-        .join(Series.subject)
-        .join(Series.case)
         .join(newest, of_series)
         .join(Run, newest.c.run_number == Run.number)
         .join(Revision, Run.revision_id == Revision.id)
         .join(Environment, Run.environment_id == Environment.id)
-        .where(_OF_HISTORY, *conditions)
+        .where(_OF_HISTORY, bulk.among(session, Series.id, series))
     )
-    return [
-        RecentPoint(
-            series_id,
-            *names[series_id],
-            environment,
-            run_id,
-            revision,
-            position,
-            started_at,
-            quarantine,
-            status,
-            value,
-        )
-        for series_id, environment, run_id, revision, position, started_at, quarantine, status, value in rows
-    ]
+    return (RecentPoint(row[0], *names[row[0]], *row[1:]) for row in rows)
 
 
-def _newest(session: Session) -> tuple[FromClause, ColumnElement[bool]]:
-    """Return the newest points of series, and the condition by which they are joined with those.
+def _newest(session: Session, number: int) -> tuple[FromClause, ColumnElement[bool]]:
+    """Return so many newest points of series, and the condition by which they are joined with those.
 
     Each database needs a query of its own so as to read no other points.
     """
@@ -83,8 +83,8 @@ def _newest(session: Session) -> tuple[FromClause, ColumnElement[bool]]:
         .correlate(Series)
     )
     if session.get_bind().dialect.name == "postgresql":
-        return numbers.limit(_POINTS_PER_SERIES).lateral(), true()
-    oldest = numbers.with_only_columns(Point.run_number).limit(1).offset(_POINTS_PER_SERIES - 1).scalar_subquery()
+        return numbers.limit(number).lateral(), true()
+    oldest = numbers.with_only_columns(Point.run_number).limit(1).offset(number - 1).scalar_subquery()
     newest = cast(Table, Point.__table__).alias()
     return newest, (newest.c.series_id == Series.id) & (newest.c.run_number >= func.coalesce(oldest, 0))
 

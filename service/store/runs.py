@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, TextClause, func, or_, select
+from sqlalchemy import ColumnElement, Select, TextClause, func, or_, select, true
 from sqlalchemy.orm import Session, contains_eager
 
 from runner import contract
@@ -19,6 +19,7 @@ from runner.contract.taken_over import DISAGREES, TAKEN_OVER
 from service.rules.run_plan import StoredRun
 from service.schemas.history import FailureSummary, RunPage, RunSummary
 from service.store import shared_rows
+from service.store.engine import bulk
 from service.store.models import UNMEASURED, Case, Environment, Host, Revision, Run, RunCount, StoredReport, Subject
 from service.store.stored_reports import unpack
 
@@ -136,12 +137,16 @@ def some(session: Session, run_ids: Sequence[UUID]) -> list[RunSummary]:
 def quarantined_hosts(session: Session) -> list[RunSummary]:
     """Return the newest measured run of each host where that one is in quarantine."""
     judged = func.coalesce(Run.quarantine, "").not_in(NO_FAULT_OF_HOST)
-    newest = (
-        run
-        for host in session.scalars(select(Host.id).order_by(Host.name)).all()
-        for run in _newest(session, [Run.host_id == host, Run.outcome == Outcome.MEASURED, judged], 1)
-    )
-    return [_summary(run) for run in newest if run.quarantine is not None]
+    newest = newest_of_hosts(session, true(), Run.outcome == Outcome.MEASURED, judged)
+    in_quarantine = bulk.among(session, Run.number, newest), Run.quarantine.is_not(None)
+    return [_summary(run) for run in session.scalars(_JOINED.where(*in_quarantine).order_by(Host.name))]
+
+
+def newest_of_hosts(session: Session, hosts: Condition, *conditions: Condition) -> list[int]:
+    """Return the number of the newest run of each host that satisfies some conditions; none for one without."""
+    newest = select(Run.number).where(Run.host_id == Host.id, *conditions).order_by(*_NEWEST_FIRST).limit(1)
+    numbers = session.scalars(select(newest.correlate(Host).scalar_subquery()).select_from(Host).where(hosts))
+    return [number for number in numbers if number is not None]
 
 
 def _newest(session: Session, conditions: Sequence[Condition], limit: int, offset: int = 0) -> Sequence[Run]:

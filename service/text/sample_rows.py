@@ -44,6 +44,8 @@ class SampleRow(NamedTuple):
     """The level of the run."""
     taken_over: bool
     """Whether the run was not measured: its counts are those of a run of the same bytes."""
+    quarantine: str
+    """Why the run is no part of the history, such as that it was measured for a bisect; empty where it is."""
 
 
 COLUMNS = SampleRow._fields

@@ -38,6 +38,11 @@ class Admission:
         self._under_way = 0
         self._of_subject: Counter[str] = Counter()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether several requests are under way."""
+        return self._under_way > 1
+
     @contextmanager
     def request(self) -> Iterator[None]:
         """Admit a request, before its body is read.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -30,6 +30,8 @@ _PATIENCE = "100ms"
 _ATTEMPTS = 100
 _PAUSE = 1.0
 """Seconds between attempts: so one page waits for one of them at most, though it asks many questions."""
+_NEIGHBOURS = 10
+"""Runs that are stored at most for each one that is read at once: a series has few points among those."""
 _WORTHWHILE = 0.1
 """Which share of a part must be free before it is written anew."""
 _PARTS = text(
@@ -92,14 +94,31 @@ def make_parts(connection: Connection, newest: int) -> int:
     return end
 
 
-def of_runs(session: Session, numbers: Collection[int]) -> list[ColumnElement[bool]]:
+def of_runs(session: Session, numbers: Sequence[int]) -> list[ColumnElement[bool]]:
     """Return the condition by which PostgreSQL reads only the parts in which some runs have points.
 
     Where it is to look for each point in every part, it rather reads all of them.
+
+    Parameters
+    ----------
+    numbers
+        Of runs that are close together: see :func:`neighbours`.
     """
     if session.get_bind().dialect.name != "postgresql":
         return []
-    return [bulk.among(session, Point.run_number, numbers)]
+    return [Point.run_number.between(min(numbers), max(numbers))]
+
+
+def neighbours(numbers: Iterable[int], most: int) -> Iterator[list[int]]:
+    """Split numbers of runs into lists of at most so many that were stored one soon after the other."""
+    group: list[int] = []
+    for number in sorted(numbers):
+        if group and (len(group) == most or number - group[0] > _NEIGHBOURS * most):
+            yield group
+            group = []
+        group.append(number)
+    if group:
+        yield group
 
 
 def loosen(session: Session, freed: Mapping[int, int]) -> None:

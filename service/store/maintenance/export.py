@@ -46,11 +46,11 @@ def samples(session: Session, subject: str | None = None, runs: tuple[int, int] 
     for run_id, *columns, name, status, quarantine, started_at, value, n, packed in session.execute(query):
         values = decode_samples(value, n, packed)
         head = (str(run_id), *columns, name, metric(name).unit, status.value, quarantine is not None, started_at)
-        taken_over = quarantine == TAKEN_OVER
+        tail = quarantine == TAKEN_OVER, quarantine or ""
         if not values:
-            yield SampleRow._make((*head, None, None, None, taken_over))
+            yield SampleRow._make((*head, None, None, None, *tail))
         for index, sample in enumerate(values):
-            yield SampleRow._make((*head, index, sample, value, taken_over))
+            yield SampleRow._make((*head, index, sample, value, *tail))
 
 
 def reports(session: Session, subject: str | None = None) -> Iterator[Report]:

@@ -27,6 +27,7 @@ _REPORTS_PER_TRANSACTION = 40
 """Runs of the same subject wait for as long as so many are written: some 100 ms."""
 _COMPRESSION = 9
 """zlib level: each report is written once, and nobody waits."""
+_RUNS_PER_QUERY = 500
 _EXAMPLES = 200
 """Reports from which it is estimated what all of them would free."""
 
@@ -258,12 +259,13 @@ def _smaller_points(session: Session, kept: Collection[_Kept]) -> list[_SmallerP
     if not left:
         return []
     query = by_run(Series.id, Run.number, Series.metric, func.length(Point.samples))
-    rows = session.execute(query.where(Run.number.in_(left), Point.samples.is_not(None))).all()
     found = []
-    for series_id, number, name, size in rows:
-        if name in left[number]:
-            _, n, samples = encode_samples(left[number][name])
-            found.append(_SmallerPoint(series_id, number, n, samples, size - len(samples or "")))
+    for chunk in parts.neighbours(left, _RUNS_PER_QUERY):
+        conditions = Run.number.in_(chunk), Point.samples.is_not(None), *parts.of_runs(session, chunk)
+        for series_id, number, name, size in session.execute(query.where(*conditions)):
+            if name in left[number]:
+                _, n, samples = encode_samples(left[number][name])
+                found.append(_SmallerPoint(series_id, number, n, samples, size - len(samples or "")))
     return found
 
 

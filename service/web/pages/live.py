@@ -2,7 +2,9 @@
 
 A page holds a small element that htmx replaces by the answer of `/live`. The answer says how long to wait before the
 next poll, so the service sets the pace: fast while somebody may be watching a measurement, slower on a page on which
-nothing has happened for long. Where the service does not answer, htmx polls again in ten seconds.
+nothing has happened for long. While each poll finds something new, as in a nightly run of many hosts, each waits twice
+as long as the one before: a hundred open pages that load themselves anew all the time would take all processors. Where
+the service does not answer, htmx polls again in ten seconds.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from service.web.row_ids import LARGEST
 bp = page_blueprint("live")
 
 _FAST, _SLOW = 1500, 5000
-"""Milliseconds between two polls."""
+"""Milliseconds between two polls: usually, and where nothing happens for long."""
+_DOUBLINGS = 4
+"""How often the wait doubles at most while there is always something new: up to 24 seconds."""
 _FAST_POLLS = 1200
 """Polls in a row without anything new after which the page polls slowly: half an hour."""
 
@@ -27,9 +31,11 @@ def ask() -> Response:
     """Return the next element to poll with; where anything is new, trigger an event that the page listens to."""
     series_id, jobs = request.args.get("series", type=int), "jobs" in request.args
     quiet = min(max(request.args.get("quiet", 0, int), 0), _FAST_POLLS)
+    busy = min(max(request.args.get("busy", 0, int), 0), _DOUBLINGS)
     state = current_state(series_id, jobs)
     changed = state != request.args.get("state")
-    response = make_response(watcher(state, series_id, jobs, 0 if changed else quiet + 1))
+    pace = {"busy": busy + 1} if changed else {"quiet": quiet + 1}
+    response = make_response(watcher(state, series_id, jobs, **pace))
     if changed:
         response.headers["HX-Trigger"] = "faultwatch:changed"
     response.headers["Cache-Control"] = "no-store"
@@ -45,8 +51,8 @@ def current_state(series_id: int | None = None, jobs: bool = False) -> str:
         return f"{state}.{change_tokens.of_jobs(session)}" if jobs else state
 
 
-def watcher(state: str, series_id: int | None = None, jobs: bool = False, quiet: int = 0) -> str:
-    """Return the element that polls next."""
-    wait = _FAST if quiet < _FAST_POLLS else _SLOW
-    query = {"state": state, "series": series_id, "jobs": 1 if jobs else None, "quiet": quiet}
+def watcher(state: str, series_id: int | None = None, jobs: bool = False, *, quiet: int = 0, busy: int = 0) -> str:
+    """Return the element that polls next, after so many polls in a row without anything new, or with something new."""
+    wait = _FAST << min(busy, _DOUBLINGS) if quiet < _FAST_POLLS else _SLOW
+    query = {"state": state, "series": series_id, "jobs": 1 if jobs else None, "quiet": quiet, "busy": busy or None}
     return render_template("partials/live.html", query=query, wait=wait)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import groupby
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, groupby
 from math import log10
 
 from flask import abort, request
@@ -13,9 +14,16 @@ from runner.contract import CATALOGUE, metric
 from runner.contract.night import NightDigest
 from service.rules import nightly_grid
 from service.rules.column_words import ColumnWords, column_words
-from service.rules.nightly_digest import Missed
 from service.rules.nightly_digest import list_missed as missed_in
-from service.rules.nightly_grid import GridCell, LastNight, NightlyGrid
+from service.rules.nightly_grid import (
+    GridCase,
+    GridCell,
+    LastNight,
+    NightlyGrid,
+    RecentPoint,
+    SeenCase,
+    UnmeasuredRun,
+)
 from service.store import cases, drifts, environments, nights, recent_points
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
@@ -30,57 +38,110 @@ _EFFICIENCY = "scaling-efficiency"
 _ROWS = 100
 _SHADES = 4
 
+Seen = tuple[list[SeenCase], list[UnmeasuredRun]]
+"""The cases that reported a metric, and the runs that measured nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixQuery:
+    """What the address requests."""
+
+    metric: str
+    subject: str
+    workload: str
+    one_commit: bool
+
+    @classmethod
+    def from_query(cls) -> MatrixQuery:
+        """Read the query."""
+        subject, workload = (request.args.get(what, "").strip() for what in ("subject", "workload"))
+        return cls(request.args.get("metric") or "minor-faults", subject, workload, "one-commit" in request.args)
+
 
 @page(bp, "/matrix")
 def show() -> Page:
     """Show the grid of one metric."""
-    name = request.args.get("metric") or "minor-faults"
-    subject, workload = (request.args.get(what, "").strip() for what in ("subject", "workload"))
+    query = MatrixQuery.from_query()
     with database().reading() as session:
-        points = recent_points.points(session, name, subject, workload)
-        scaling = recent_points.points(session, _EFFICIENCY, subject, workload) if name != _EFFICIENCY else []
-        failed = [run for run in recent_points.failures(session) if not subject or run.subject == subject]
         night = _night(session)
         missed = [] if night is None else missed_in(night)
-        failed = failed if not workload else _of_cases(failed, points)
-        grid = nightly_grid.build_grid(
-            points,
-            failed,
-            scaling,
-            _last_night(night, missed),
-            flagged=drifts.begun_levels(session, _oldest(points)),
-            one_commit="one-commit" in request.args,
-        )
+        seen = _seen(session, query)
+        cases_ = nightly_grid.list_cases(chain(*seen))
+        current = [case for case in cases_ if not case.superseded or "earlier" in request.args]
+        shown = current if "all" in request.args else current[:_ROWS]
+        grid = _grid(session, query, seen, shown, night)
         workloads = cases.workloads(session)
         knobs = environments.knobs(session, [column.environment for column in grid.columns])
-    current = [row for row in grid.rows if not row.superseded or "earlier" in request.args]
-    shown = current if "all" in request.args else current[:_ROWS]
-    parts = nightly_grid.by_subject(grid, shown)
+    parts = nightly_grid.by_subject(grid)
+    cells = [cell for row in grid.rows for cell in row.cells]
     return Page(
         "matrix.html",
         {
-            "grid": grid,
             "n_shown": len(shown),
             "n_current": len(current),
-            "n_earlier": sum(row.superseded for row in grid.rows),
+            "n_earlier": sum(case.superseded for case in cases_),
             "parts": parts,
-            "metric": metric(name),
-            "metrics": sorted({*_METRICS, *_ALSO, name}, key=rank),
-            "subject": subject,
-            "workload": workload,
+            "metric": metric(query.metric),
+            "metrics": sorted({*_METRICS, *_ALSO, query.metric}, key=rank),
+            "subject": query.subject,
+            "workload": query.workload,
             "workloads": workloads,
-            "one_commit": "one-commit" in request.args,
-            "unequal": any(cell.other_commit for row in grid.rows for cell in row.cells),
+            "one_commit": query.one_commit,
+            "unequal": any(cell.other_commit for cell in cells),
             "labels": [_labels(part, knobs) for part in parts],
             "shade": _shade,
             "night": night,
             "missed": missed,
-            "efficient": any(cell.efficiency is not None for row in grid.rows for cell in row.cells),
-            "unmeasured": sum(bool(cell.why) and cell.is_run for row in grid.rows for cell in row.cells),
+            "efficient": any(cell.efficiency is not None for cell in cells),
+            "unmeasured": sum(bool(cell.why) and cell.is_run for cell in cells),
         },
-        document=lambda: {"night": night, "columns": grid.columns, "rows": grid.rows},
-        table=lambda: _table(grid, metric(name).unit),
+        document=lambda: _document(query, night),
+        table=lambda: _table(_whole(query, night), metric(query.metric).unit),
     )
+
+
+def _seen(session: Session, query: MatrixQuery) -> Seen:
+    """Return the cases that can have a row, by what they are known from."""
+    measured = recent_points.seen_cases(session, query.metric, query.subject, query.workload)
+    failed = [run for run in recent_points.failures(session) if query.subject in {"", run.subject}]
+    if query.workload:
+        known = {case.case_key for case in measured}
+        failed = [run for run in failed if run.case_key in known]
+    return measured, failed
+
+
+def _grid(
+    session: Session, query: MatrixQuery, seen: Seen, shown: Sequence[GridCase], night: NightDigest | None
+) -> NightlyGrid:
+    """Return the rows of some cases. Only what these need is read: there can be thousands of others."""
+    names = {(case.subject, case.case) for case in shown}
+    measured, failed = seen
+    points = recent_points.points(session, (case for case in measured if (case.subject, case.case) in names))
+    scaling: list[RecentPoint] = []
+    if query.metric != _EFFICIENCY:
+        scaled = recent_points.seen_cases(session, _EFFICIENCY, query.subject, query.workload)
+        scaling = recent_points.points(session, (case for case in scaled if (case.subject, case.case) in names))
+    grid = nightly_grid.build_grid(
+        points,
+        [run for run in failed if (run.subject, run.case) in names],
+        scaling,
+        None if night is None else _last_night(night),
+        flagged=drifts.begun_levels(session, _oldest(points)),
+        one_commit=query.one_commit,
+    )
+    keys = {(case.subject, case.case_key) for case in shown}
+    return replace(grid, rows=tuple(row for row in grid.rows if (row.subject, row.case_key) in keys))
+
+
+def _whole(query: MatrixQuery, night: NightDigest | None) -> NightlyGrid:
+    with database().reading() as session:
+        seen = _seen(session, query)
+        return _grid(session, query, seen, nightly_grid.list_cases(chain(*seen)), night)
+
+
+def _document(query: MatrixQuery, night: NightDigest | None) -> dict[str, object]:
+    grid = _whole(query, night)
+    return {"night": night, "columns": grid.columns, "rows": grid.rows}
 
 
 def _night(session: Session) -> NightDigest | None:
@@ -93,21 +154,13 @@ def _night(session: Session) -> NightDigest | None:
     return night
 
 
-def _last_night(night: NightDigest | None, missed: list[Missed]) -> LastNight | None:
-    if night is None:
-        return None
+def _last_night(night: NightDigest) -> LastNight:
     hosts = frozenset(cell.host for cell in night.cells)
-    return LastNight(night.started_at, hosts, {(cell.host, cell.case): cell.why for cell in missed if cell.case})
+    missed = {(cell.host, cell.case): cell.why for cell in missed_in(night) if cell.case}
+    return LastNight(night.started_at, hosts, missed)
 
 
-def _of_cases(
-    failed: list[nightly_grid.UnmeasuredRun], points: list[nightly_grid.RecentPoint]
-) -> list[nightly_grid.UnmeasuredRun]:
-    known = {point.case_key for point in points}
-    return [run for run in failed if run.case_key in known]
-
-
-def _oldest(points: Iterable[nightly_grid.RecentPoint]) -> dict[int, int]:
+def _oldest(points: Iterable[RecentPoint]) -> dict[int, int]:
     """Return the position of the oldest recent point of each series."""
     oldest: dict[int, int] = {}
     for point in points:

@@ -19,7 +19,6 @@ def point(value: float | None, hours: float = 0, **changes: Any) -> RecentPoint:
         "host": "box",
         "case": "copy[mib=4]",
         "case_key": "k1",
-        "workload": "copy",
         "environment": "old",
         "run_id": uuid.uuid4(),
         "revision": "abc",
@@ -164,7 +163,7 @@ def test_a_row_can_show_the_commit_that_all_columns_have() -> None:
 def test_a_subject_has_no_empty_columns_of_another_one() -> None:
     grid = build_grid([point(1, environment="one"), point(2, 1, environment="two", subject="other")], [])
     assert len(grid.columns) == 2
-    parts = by_subject(grid, grid.rows)
+    parts = by_subject(grid)
     assert [(part.rows[0].subject, [column.environment for column in part.columns]) for part in parts] == [
         ("demo", ["one"]),
         ("other", ["two"]),

@@ -12,6 +12,7 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 from sqlalchemy import Connection, Engine, event
 
+from runner.contract import Host
 from service.web import current
 from tests.service import reports
 from tests.service.apiclient import Api
@@ -97,6 +98,31 @@ def test_no_page_has_to_read_all_points_or_runs(app: APIFlask, client: FlaskClie
         assert answer.status_code == 200, (address, answer.status_code)
         assert asked, address
         assert read_whole(engine, asked) == {}, address
+
+
+def test_a_page_asks_as_many_questions_about_many_hosts_and_cases_as_about_one(
+    app: APIFlask, client: FlaskClient, api: Api, measured: list[str]
+) -> None:
+    with app.app_context():
+        engine = current.database().engine
+
+    def questions() -> dict[str, int]:
+        counted = {}
+        for address in measured:
+            client.get(address)
+            with recorded(engine) as asked:
+                client.get(address)
+            counted[address] = len(asked)
+        return counted
+
+    before = questions()
+    others = [
+        reports.report(8, 100, 100, host=Host(name=f"box-{number}"), case=case)
+        for number in range(5)
+        for case in (reports.CASE, reports.CASE.model_copy(update={"parameters": {"number": number}}))
+    ]
+    assert set(api.send(*others)) == {201}
+    assert questions() == before
 
 
 def test_a_question_that_needs_a_whole_table_is_found(app: APIFlask) -> None:

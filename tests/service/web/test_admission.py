@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -13,6 +15,7 @@ from werkzeug.test import TestResponse
 
 from service.pipeline import ingest_reports
 from service.serving import THREADS
+from service.store.engine import deferred
 from service.web import admission
 from service.web.admission import MOST, MOST_OF_SUBJECT, Admission
 from service.web.problems import ProblemError
@@ -82,3 +85,23 @@ def test_a_request_that_fails_gives_its_place_back() -> None:
             stack.enter_context(one.subjects({"other", "demo"}))
         with one.subjects({"other"}):
             pass
+
+
+def test_runs_that_arrive_together_are_judged_together_soon_after(
+    app: APIFlask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deferred, "QUIET_SECONDS", 0.05)
+    client = app.test_client()
+
+    def unjudged() -> int:
+        return int(re.search(r"faultwatch_series_unjudged (\d+)", client.get("/metrics").text)[1])  # type: ignore[index]
+
+    Api(client).put(reports.report(1, 100))
+    assert unjudged() == 0, "one alone is judged before it is answered"
+    with app.app_context(), admission.admission().request():
+        Api(client).put(reports.report(2, 100))
+        assert unjudged() > 0
+    deadline = time.monotonic() + 60
+    while unjudged():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

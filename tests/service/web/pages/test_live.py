@@ -41,3 +41,15 @@ def test_a_series_that_is_not_there_is_quiet(empty: FlaskClient) -> None:
 def test_each_run_is_told_of_its_own_series_only(client: FlaskClient) -> None:
     assert question(page(client, "/series/1")) != question(page(client, "/series/2"))
     assert history.CASE.name in client.get("/").text
+
+
+def test_a_page_that_always_finds_something_new_asks_less_often_until_it_finds_nothing(client: FlaskClient) -> None:
+    asked, delays = "/live?state=0.0", []
+    for _ in range(6):
+        answer = client.get(asked)
+        delays += re.findall(r"load delay:(\d+)ms", answer.text)
+        asked = re.sub("state=[^&]*", "state=0.0", question(answer.text))
+    assert delays == ["3000", "6000", "12000", "24000", "24000", "24000"]
+    calm = client.get(question(answer.text))
+    assert "HX-Trigger" not in calm.headers
+    assert "load delay:1500ms" in calm.text

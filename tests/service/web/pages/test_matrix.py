@@ -102,3 +102,33 @@ def test_it_says_plainly_what_did_not_run_last_night_and_why(tmp_path: Path) -> 
         assert "✕ not measured last night" in text
         assert "1 of 3 cells" in read(client, "/matrix?night=2025-05-01")
         assert client.get("/matrix?night=never").status_code == 404
+
+
+def test_of_many_cases_the_first_hundred_are_shown_and_the_formats_hold_all(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        newest = history.report(13, history.NEW)
+        cases = [newest.case.model_copy(update={"parameters": {"number": f"{number:03}"}}) for number in range(120)]
+        history.send(client, [newest.model_copy(update={"run_id": uuid.uuid4(), "case": case}) for case in cases])
+        text = read(client, "/matrix")
+        assert "100 of 120 cases. Show all" in text
+        assert "number=099" in text
+        assert "number=100" not in text
+        assert text.count("faults first run") == 100
+        assert read(client, "/matrix?all=").count("faults first run") == 120
+        rows = client.get("/matrix.json").json["rows"]
+        assert [row["cells"][0]["value"] for row in rows] == [5240] * 120
+
+
+def test_a_bisect_by_another_definition_supersedes_no_row(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        measured = history.report(13, history.NEW)
+        later = {"started_at": measured.started_at + timedelta(days=1), "finished_at": measured.finished_at}
+        later["finished_at"] += timedelta(days=1)
+        case = measured.case.model_copy(update={"definition": "fedcba9876543210"})
+        changes = {"run_id": uuid.uuid4(), "case": case, "purpose": Purpose.BISECT, "session": uuid.uuid4(), **later}
+        history.send(client, [measured, measured.model_copy(update=changes)])
+        text = read(client, "/matrix")
+        assert "5,240 faults first run" in text
+        assert "earlier definition" not in text
