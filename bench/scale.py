@@ -231,7 +231,7 @@ def _retention(copies: int, misses: list[str]) -> dict[str, Any]:
     print(f"retention    {figures}")
     slowest, missing = figures["slowest requests"], figures["drifts missing"]
     before, after = (figures[f"MB of the old parts {when}"] for when in ("before", "after"))
-    misses += [f"{what} took {seconds} s" for what, seconds in slowest.items() if seconds > LONGEST_REQUEST]
+    misses += [f"{what} took {seconds} s" for what, (seconds, _) in slowest.items() if seconds > LONGEST_REQUEST]
     if missing:
         misses.append(f"{missing} drifts are gone")
     if after > before * MOST_LEFT:

@@ -38,7 +38,8 @@ def retention(copies: int) -> dict[str, Any]:
     Returns
     -------
     dict
-        The figures: samples, seconds, bytes before and after, and the slowest request of each kind, in seconds.
+        The figures: samples, seconds, bytes before and after, and the slowest request of each kind, in seconds, with
+        the second at which it began.
     """
     with ExitStack() as stack:
         server = stack.enter_context(postgres.running())
@@ -55,13 +56,13 @@ def retention(copies: int) -> dict[str, Any]:
         with closing(psycopg.connect(url, autocommit=True)) as connection:
             connection.execute("VACUUM ANALYZE")
             before = _bytes(connection)
-            drifts = number(connection, "SELECT count(*) FROM drift")
+            drifts = _drifts(connection)
             with _Traffic(service, size.commits) as slowest:
                 command = [sys.executable, "-m", "bench.scale_retention", url, last.isoformat()]
                 done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
             seconds = time.monotonic() - began
             after = _bytes(connection)
-            missing = drifts - number(connection, "SELECT count(*) FROM drift")
+            missing = len(drifts - _drifts(connection))
     return {
         "samples": size.samples * copies,
         "seconds to store": round(stored),
@@ -70,7 +71,7 @@ def retention(copies: int) -> dict[str, Any]:
         "MB of the old parts after": after >> 20,
         "drifts missing": missing,
         "said": done.stdout.strip(),
-        "slowest requests": {what: round(most, 2) for what, most in slowest.items()},
+        "slowest requests": {what: [round(most, 2), round(at)] for what, (most, at) in slowest.items()},
     }
 
 
@@ -79,7 +80,8 @@ class _Traffic:
 
     def __init__(self, service: Service, commits: int) -> None:
         self._over = threading.Event()
-        self._slowest = {"store runs": 0.0} | dict.fromkeys(_PAGES, 0.0)
+        self._began = time.monotonic()
+        self._slowest = dict.fromkeys(("store runs", *_PAGES), (0.0, 0.0))
         self._failed: list[BaseException] = []
         new = batches(Size(CASES, 10_000), _BATCH, commits)
         tasks: list[Callable[[HTTPConnection], None]] = [
@@ -91,7 +93,7 @@ class _Traffic:
             threading.Thread(target=self._repeat, args=(service, *task)) for task in zip(tasks, pauses, strict=True)
         ]
 
-    def __enter__(self) -> dict[str, float]:
+    def __enter__(self) -> dict[str, tuple[float, float]]:
         for thread in self._threads:
             thread.start()
         return self._slowest
@@ -119,13 +121,21 @@ class _Traffic:
     def _timed(self, what: str, do: Callable[[], object]) -> None:
         began = time.monotonic()
         do()
-        self._slowest[what] = max(self._slowest[what], time.monotonic() - began)
+        spent, at = time.monotonic() - began, began - self._began
+        self._slowest[what] = max(self._slowest[what], (spent, at))
+        if spent > 1:
+            progress(f"{what} took {spent:.2f} s, {at:.0f} s after the beginning", now=True)
 
 
 def _bytes(connection: psycopg.Connection[tuple[int]]) -> int:
     """Return what the parts take that are to be reduced."""
     old = [f"{table}_p{tenth}" for table in TABLES for tenth in range(scale_store.TENTHS - 1)]
     return sum(number(connection, f"SELECT pg_total_relation_size('{part}')") for part in old)
+
+
+def _drifts(connection: psycopg.Connection[Any]) -> set[str]:
+    """Return the ids of all drifts."""
+    return {name for (name,) in connection.execute("SELECT id FROM drift")}
 
 
 def main() -> None:
