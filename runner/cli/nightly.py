@@ -74,12 +74,13 @@ def command(
         return
     name = night or datetime.now(UTC).date().isoformat()
     with connect(settings) as service:
-        digest = service.update_night(name, NightPart(cells=cells))
-        if not (plan or only_digest):
+        service.update_night(name, NightPart(cells=cells))
+        if plan:
+            return
+        if not only_digest:
             with host_turn(settings) as turn:
-                digest = _run(name, matrix, settings, service.patient(say), turn, confined)
-    if plan:
-        return
+                _run(name, matrix, settings, service.patient(say), turn, confined)
+        digest = service.patient(say).night(name)
     _give(digest, as_json=as_json, output_file=output_file)
     checked = digest.cells if only_digest else [cell for cell in digest.cells if cell.host == settings.host]
     if not all(is_complete(cell) for cell in checked):
@@ -88,21 +89,20 @@ def command(
 
 def _run(
     name: str, matrix: Matrix, settings: Settings, service: Service, turn: HostTurn, confined: bool | None
-) -> NightDigest:
+) -> None:
     from runner.cli.progress_bar import ProgressBar
 
     benches: dict[bool, Workbench] = {}
-    digest = None
-    for cell, entry in cells_of_host(matrix, settings.host):
+    planned = cells_of_host(matrix, settings.host)
+    for cell, entry in planned:
 
         def prepare(cell: NightCell = cell, entry: WorkloadEntry = entry) -> PreparedCell:
             return _prepare(matrix, cell, entry, settings, service, turn, confined, benches)
 
         with ProgressBar(terminal(), f"{cell.configuration}  {cell.workload}") as watcher:
-            digest = run_cell(name, cell, prepare, service=service, watcher=watcher, retries=matrix.retries)
-    if digest is None:
+            run_cell(name, cell, prepare, service=service, watcher=watcher, retries=matrix.retries)
+    if not planned:
         raise FaultwatchError(f"{matrix.path}: no cell is planned for this host, {settings.host}")
-    return digest
 
 
 def _prepare(

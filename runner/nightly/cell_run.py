@@ -27,7 +27,7 @@ Prepare = Callable[[], PreparedCell]
 
 def run_cell(
     night: str, cell: NightCell, prepare: Prepare, *, service: Service, watcher: HistoryObserver, retries: int
-) -> NightDigest:
+) -> None:
     """Measure the missing cases of a cell, retry failed ones, and report the cell, even if it cannot be measured.
 
     After each round the service returns the states of the cases, which decide what is retried.
@@ -36,7 +36,8 @@ def run_cell(
         prepared = prepare()
         summary = prepared.measurement.measure((prepared.revision,), watcher)
     except FaultwatchError as error:
-        return _report_cell(service, night, cell.model_copy(update={"problem": str(error)[:1000]}))
+        _report_cell(service, night, cell.model_copy(update={"problem": str(error)[:1000]}))
+        return
     done = cell.model_copy(
         update={
             "subject": prepared.measurement.repository.name,
@@ -57,7 +58,6 @@ def run_cell(
         digest = _report_cell(service, night, done.model_copy(update={"problem": problem, "attempts": attempt}))
         if problem:
             break
-    return digest
 
 
 def _problem(summary: HistorySummary) -> str:

@@ -197,6 +197,10 @@ class Service:
         """Send planned or measured cells of a nightly run; return its digest."""
         return self._ask(NightDigest, "PUT", f"/nights/{name}", part)
 
+    def night(self, name: str) -> NightDigest:
+        """Return the digest of a nightly run once all of its runs are judged."""
+        return self._ask(NightDigest, "GET", f"/nights/{name}", params={"judged": "true"})
+
     def new_connection(self, retry_seconds: float = 0) -> "Service":
         """Return another connection to the same service: threads must not share one."""
         return type(self)(self.url, self._token, retry_seconds, self._sign_in)
@@ -234,8 +238,8 @@ class Service:
         return self._ask(Job, "POST", f"/jobs/{job_id}/finish", finish)
 
     def drifts(self, **filters: str) -> list[dict[str, Any]]:
-        """Return the drifts that the service has found, as in its API."""
-        return self._items("/drifts", filters)
+        """Return the drifts of all runs that the service has, as in its API."""
+        return self._items("/drifts", {**filters, "judged": "true"})
 
     def series(self, **filters: str) -> list[dict[str, Any]]:
         """Return series without their points, as in its API."""

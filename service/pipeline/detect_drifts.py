@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import inf
 
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
@@ -16,6 +18,8 @@ from service.store.models import DriftRow, Series, Subject
 
 MOST_AT_ONCE = 64
 """Most series that are judged before a report is answered."""
+MOST_POINTS = 10_000
+"""Most points that they have. Judging as many takes a fifth of a second."""
 _SERIES_AT_ONCE = 100
 _POINTS_AT_ONCE = 20_000
 """How many series, of how many points, are judged between one transaction and the next: enough to share what they
@@ -24,21 +28,34 @@ have in common, few enough that nobody waits for the write."""
 
 def refresh(database: Database, *, busy: bool = False) -> None:
     """Judge the series that have changed: a few of them now; in the background many, and all where others wait."""
-    if not busy and len(_stale(database)) <= MOST_AT_ONCE:
+    if not busy and _is_soon_done(_stale(database)):
         refresh_all(database)
     else:
         database.defer(refresh_all)
 
 
 def refresh_all(database: Database) -> None:
-    """Judge every series that has changed since it was judged.
+    """Judge every series that has changed since it was judged."""
+    settle(database)
+
+
+def settle(database: Database, subjects: Collection[str] | None = None, seconds: float = inf) -> bool:
+    """Judge every series that has changed since it was judged, of all subjects or of some.
 
     Judging can take long, so it happens outside of the write lock. Where a series changes meanwhile, the result is
     dropped and the series is judged again. A series that cannot be judged stays as it is.
+
+    Returns
+    -------
+    bool
+        Whether all are judged, and have their events; False where that takes longer than so many seconds.
     """
+    deadline = time.monotonic() + seconds
     failed: set[int] = set()
-    while stale := {one: n_points for one, n_points in _stale(database).items() if one not in failed}:
+    while stale := {one: n_points for one, n_points in _stale(database, subjects).items() if one not in failed}:
         for batch in _batches(stale):
+            if time.monotonic() > deadline:
+                return False
             with database.reading() as session:
                 judged, not_judged = judge(session, batch)
             failed |= not_judged
@@ -47,11 +64,16 @@ def refresh_all(database: Database) -> None:
                     _store(session, judged)
     if update_events.refresh(database):
         refresh(database)
+    return True
 
 
-def _stale(database: Database) -> dict[int, int]:
+def _is_soon_done(stale: Mapping[int, int]) -> bool:
+    return len(stale) <= MOST_AT_ONCE and sum(stale.values()) <= MOST_POINTS
+
+
+def _stale(database: Database, subjects: Collection[str] | None = None) -> dict[int, int]:
     with database.reading() as session:
-        return series.stale(session)
+        return series.stale(session, subjects)
 
 
 def _batches(stale: Mapping[int, int]) -> Iterator[list[int]]:

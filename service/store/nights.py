@@ -35,6 +35,12 @@ def find(session: Session, name: str) -> NightDigest | None:
     return make_digest(name, row.started_at, cells, [_found(session, cell) for cell in cells], _drifts(session, cells))
 
 
+def subjects(session: Session, name: str) -> set[str]:
+    """Return the subjects of the cells that were carried out in a night."""
+    row = session.get(Night, name)
+    return {cell.subject for cell in _cells(row) if cell.subject} if row is not None else set()
+
+
 def newest(session: Session) -> str | None:
     """Return the name of the night that began last."""
     return session.scalar(select(Night.name).order_by(Night.started_at.desc(), Night.name.desc()).limit(1))

@@ -81,9 +81,12 @@ def find(session: Session, series_id: int) -> Series | None:
     return session.scalar(_JOINED.where(Series.id == series_id))
 
 
-def stale(session: Session) -> dict[int, int]:
-    """Return the series that have changed since they were judged, with their numbers of points."""
-    return dict(session.execute(STALE.add_columns(Series.n_points)).all())
+def stale(session: Session, subjects: Collection[str] | None = None) -> dict[int, int]:
+    """Return the series of all subjects, or of some, that changed since they were judged, by their number of points."""
+    query = STALE.add_columns(Series.n_points)
+    if subjects is not None:
+        query = query.where(Series.subject_id.in_(select(Subject.id).where(Subject.name.in_(subjects))))
+    return dict(session.execute(query).all())
 
 
 def find_stale(session: Session, series_ids: Collection[int]) -> list[Series]:

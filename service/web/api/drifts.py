@@ -8,6 +8,7 @@ from pydantic import Field
 from service.schemas.history import Cause, DriftList, ListedDrift
 from service.store import drifts
 from service.web.access.public_view import published
+from service.web.api import judged
 from service.web.api.body import PageQuery
 from service.web.current import database
 from service.web.problems import not_found
@@ -24,14 +25,21 @@ class DriftQuery(PageQuery):
     case: str | None = None
     host: str | None = None
     definition: str | None = Field(default=None, description="Hash of the workload's definition.")
+    judged: bool = Field(default=False, description="Answer once all runs that the service has are judged.")
 
 
 @bp.get("/drifts")
 @bp.input(DriftQuery, location="query")
 @bp.output(DriftList)
 def listed(query_data: DriftQuery) -> DriftList:
-    """Return drifts, those of the newest commits first."""
-    filter_ = drifts.DriftFilter(**query_data.model_dump(exclude={"limit", "offset"}))
+    """Return drifts, those of the newest commits first.
+
+    Many runs at once are judged in the background. With `judged`, those of the subject are judged first; where that
+    takes long, the answer is 503 with Retry-After.
+    """
+    if query_data.judged:
+        judged.settle(None if query_data.subject is None else {query_data.subject})
+    filter_ = drifts.DriftFilter(**query_data.model_dump(exclude={"limit", "offset", "judged"}))
     with database().reading() as session:
         return published(drifts.listed(session, filter_, query_data.limit, query_data.offset))
 

@@ -6,15 +6,25 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 
 from apiflask import APIBlueprint
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from runner.contract.night import NightDigest, NightName, NightPart
 from service.store import nights
 from service.web.access.ownership import hold, hold_night
+from service.web.api import judged
 from service.web.current import database
 from service.web.problems import FieldError, ProblemError, not_found
 
 bp = APIBlueprint("nights", __name__)
+
+
+class NightQuery(BaseModel):
+    """How to return a night."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    judged: bool = Field(default=False, description="Answer once all of its runs are judged.")
+
 
 _NAME = TypeAdapter(NightName)
 
@@ -44,9 +54,17 @@ def put(name: str, json_data: NightPart) -> NightDigest:
 
 
 @bp.get("/nights/<name>")
+@bp.input(NightQuery, location="query")
 @bp.output(NightDigest)
-def get(name: str) -> NightDigest:
-    """Return the digest of a nightly run."""
+def get(name: str, query_data: NightQuery) -> NightDigest:
+    """Return the digest of a nightly run.
+
+    With `judged`, its runs are judged first; where that takes long, the answer is 503 with Retry-After.
+    """
+    if query_data.judged:
+        with database().reading() as session:
+            subjects = nights.subjects(session, name)
+        judged.settle(subjects)
     return _find(name)
 
 

@@ -134,7 +134,7 @@ int main(void) {{
     bad = commit(repository, README="20\n", checked=True, workload=workload)
     after = commit(repository, README="20 \n", workload=workload)
     words = (*HISTORY, "--build-jobs", "1")
-    # A busy host can disturb one sample of the first revision. Then nothing is known that could be checked, and rightly.
+    # A busy host can disturb a sample of the first revision. Then nothing is known that could be checked, and rightly.
     for home, proxy in services:
         status, output, messages = faultwatch(home, *words, url=proxy.url)
         if status == 1:

@@ -1,0 +1,83 @@
+"""Who asks for what was found can wait until all runs are judged: many at once are judged in the background."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.contract import Case, Report
+from runner.contract.night import NightCell, NightPart
+from service.pipeline import detect_drifts
+from service.store.engine import deferred
+from service.web.api import judged
+from tests.service import reports
+from tests.service.apiclient import Api
+
+CASES = [Case(workload="copy", definition="0" * 16, parameters={"number": number}) for number in range(6)]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_judged_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deferred, "QUIET_SECONDS", 600)
+
+
+def send(api: Api, *, subject: str = "subject") -> None:
+    batch: list[Report] = [
+        reports.report(number, level, level, case=case, subject=subject)
+        for number, level in ((1, 100), (2, 100), (3, 200), (4, 200))
+        for case in CASES
+    ]
+    body = {"reports": [report.model_dump(mode="json") for report in batch]}
+    assert api.client.post("/api/v1/runs", json=body).status_code == 200
+
+
+def found(api: Api, query: str = "") -> set[str]:
+    answer = api.client.get(f"/api/v1/drifts{query}")
+    assert answer.status_code == 200, answer.text
+    return {drift["case"] for drift in answer.get_json()["items"]}
+
+
+def test_all_runs_are_judged_before_the_answer(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(detect_drifts, "MOST_AT_ONCE", 4)
+    send(api)
+    assert found(api) == set()
+    assert found(api, "?judged=true") == {case.name for case in CASES}
+    assert found(api) == {case.name for case in CASES}
+    assert api.client.get("/events.json").get_json()["items"]
+
+
+def test_runs_of_long_series_are_judged_later(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(detect_drifts, "MOST_POINTS", 23)
+    send(api)  # six series of four points
+    assert found(api) == set()
+    assert len(found(api, "?judged=true")) == len(CASES)
+
+
+def test_runs_of_another_subject_are_left_alone(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(detect_drifts, "MOST_AT_ONCE", 4)
+    send(api)
+    send(api, subject="other")
+    assert len(found(api, "?judged=true&subject=other")) == len(CASES)
+    assert found(api, "?subject=subject") == set()
+
+
+def test_what_takes_long_is_to_be_asked_again(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(detect_drifts, "MOST_AT_ONCE", 4)
+    send(api)
+    monkeypatch.setattr(judged, "_SECONDS", -1)
+    answer = api.client.get("/api/v1/drifts?judged=true")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert answer.get_json()["detail"] == "Many runs have arrived, and are being judged."
+
+
+def test_the_digest_of_a_night_has_its_drifts(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(detect_drifts, "MOST_AT_ONCE", 4)
+    send(api)
+    cell = NightCell(
+        **{"host": "box", "configuration": "plain", "workload": "copy", "subject": "subject", "carried_out": True},
+        revision=reports.commit(3),
+        cases=tuple(CASES),
+    )
+    part = NightPart(cells=(cell,)).model_dump(mode="json")
+    assert api.client.put("/api/v1/nights/tonight", json=part).get_json()["drifts"] == []
+    assert api.client.get("/api/v1/nights/tonight").get_json()["drifts"] == []
+    assert len(api.client.get("/api/v1/nights/tonight?judged=true").get_json()["drifts"]) == len(CASES)
