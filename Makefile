@@ -62,8 +62,8 @@ test-busy: system-tests .venv/.dev ## Test three times that what measures is rig
 		tests/runner/process_state tests/workloads || exit 1; done
 
 .PHONY: test-lab
-test-lab: system-tests .venv/.dev node_modules/.installed ## Order cells of a settings lab in a browser, and measure them here
-	@FAULTWATCH_TEST_LAB=1 $(PYTHON) -m pytest tests/e2e/test_lab.py
+test-lab: system-tests .venv/.dev node_modules/.installed ## Order cells of a settings lab and a remedy in a browser, and measure them here (minutes)
+	@FAULTWATCH_TEST_LAB=1 $(PYTHON) -m pytest tests/e2e/test_lab.py tests/e2e/test_remedy.py
 
 .PHONY: test-narrowing
 test-narrowing: system-tests .venv/.dev node_modules/.installed ## Let the service narrow an open range down by itself, on this host

@@ -14,7 +14,7 @@ def gaps(digest: NightDigest) -> Iterator[tuple[CellDigest, str]]:
     """Yield each cell of which something is missing, with the reason."""
     for cell in digest.cells:
         if not cell.carried_out:
-            yield cell, "the host did not report" if cell.host in digest.absent else "the host has not run it yet"
+            yield cell, "the host has not reported" if cell.host in digest.absent else "the host has not run it yet"
         elif cell.problem:
             yield cell, cell.problem
         for case in cell.cases:

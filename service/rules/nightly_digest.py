@@ -85,7 +85,7 @@ def list_missed(digest: NightDigest) -> list[Missed]:
         place = cell.host, cell.configuration, cell.workload
         if not cell.carried_out:
             host = cell.host
-            reason = f"{host} did not show up" if host in digest.absent else f"{host} did not get to this cell"
+            reason = f"{host} has not reported" if host in digest.absent else f"{host} has not run this cell"
             misses.append(Missed(*place, case="", why=cell.problem or reason))
         elif cell.problem:
             misses.append(Missed(*place, case="", why=cell.problem))
@@ -129,7 +129,7 @@ def _is_complete(cell: CellDigest) -> bool:
 def _sentence(complete: int, planned: int, absent: Sequence[str], drifts: int) -> str:
     parts = [f"{complete} of {planned} cells are complete"]
     if absent:
-        parts.append(f"{', '.join(absent)} did not show up")
+        parts.append(f"{', '.join(absent)} {'has' if len(absent) == 1 else 'have'} not reported")
     parts.append(
         f"{drifts} {'drifts begin' if drifts > 1 else 'drift begins'} here" if drifts else "no drift begins here"
     )

@@ -3,11 +3,14 @@
 import os
 import re
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / ".venv-workflows" / "bin"
+PROGRAMS = Path(sys.executable).parent
+"""Where the commands of the environment are in which the tests run, such as ``faultwatch``."""
 
 _CHECKOUT = """
 name: checkout
@@ -17,7 +20,7 @@ runs:
   using: composite
   steps:
     - shell: bash
-      env: {REF: "${{ inputs.ref }}"}
+      env: {REF: "${{ inputs.ref || github.sha }}"}
       run: |
         git init -q . && git remote add origin "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY"
         git fetch -q "$SUBJECT" '+refs/heads/*:refs/remotes/origin/*'
@@ -52,10 +55,15 @@ class Done:
         return dict(re.findall(r"::set-output:: ([a-z_-]+)=(.*)", self.log))
 
     @property
+    def summaries(self) -> list[str]:
+        """The summaries of the jobs, with their entities read, in the order in which the jobs ended."""
+        found = re.findall(r"Summary - (.*?)^\[", self.log, re.DOTALL | re.MULTILINE)
+        return [re.sub(r"&#(\d+);", lambda one: chr(int(one[1])), text) for text in found]
+
+    @property
     def summary(self) -> str:
-        """The job's summary, with its entities read."""
-        found = re.search(r"Summary - (.*?)^\[", self.log, re.DOTALL | re.MULTILINE)
-        return re.sub(r"&#(\d+);", lambda one: chr(int(one[1])), found[1]) if found else ""
+        """The summary of the last job; empty if there is none."""
+        return self.summaries[-1] if self.summaries else ""
 
 
 def act(folder: Path, subject: Path, event: str, workflow: str, *more: str, **environment: str) -> Done:
@@ -72,8 +80,10 @@ def act(folder: Path, subject: Path, event: str, workflow: str, *more: str, **en
     kept = folder / "kept"
     kept.mkdir(exist_ok=True)
     pins = dict(re.findall(r"uses: (actions/\S+)@([0-9a-f]{40})", (ROOT / ".github/workflows/gate.yml").read_text()))
-    own = {"XDG_CACHE_HOME": str(folder / "cache"), "PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"}
-    told = {"SUBJECT": str(subject), "KEPT": str(kept), "PYTHONPATH": str(ROOT), **environment}
+    own = {"XDG_CACHE_HOME": str(folder / "cache"), "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
+    told = {"SUBJECT": str(subject), "KEPT": str(kept), "PYTHONPATH": str(ROOT)}
+    told |= {"GITHUB_REPOSITORY": "example/copy-service", "FAULTWATCH_HOST_LOCK": os.environ["FAULTWATCH_HOST_LOCK"]}
+    told |= environment
     done = subprocess.run(
         [
             *(str(TOOLS / "act"), event, "-W", f".github/workflows/{workflow}", "-P", "self-hosted=-self-hosted"),

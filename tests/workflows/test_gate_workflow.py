@@ -2,14 +2,12 @@
 
 import json
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.workflows.act import ROOT, TOOLS, Done, act
+from tests.workflows.act import PROGRAMS, TOOLS, Done, act
+from tests.workflows.subject import Subject
 
 pytestmark = [
     pytest.mark.workflows,
@@ -46,31 +44,14 @@ jobs:
 """
 
 
-class Subject:
-    """A repository with the demo's history, whose tip takes Faultwatch in."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.path = folder / "copy-service"
-        script = ROOT / "workloads" / "copy_service" / "make_history.py"
-        subprocess.run([sys.executable, str(script), str(self.path)], check=True, capture_output=True)
-        self.commits = self.git("rev-list", "--reverse", "HEAD").split()
-
-    def git(self, *arguments: str) -> str:
-        identity = ("-c", "user.name=Author", "-c", "user.email=author@example.invalid")
-        done = subprocess.run(["git", *identity, *arguments], cwd=self.path, capture_output=True, text=True, check=True)
-        return done.stdout.strip()
+class Proposals(Subject):
+    """The repository, with pull requests."""
 
     def propose(self, number: int) -> tuple[str, str]:
         """Make a branch before the commit of that number and a pull request with it; return base and head."""
-        self.git("checkout", "--quiet", "--force", "-B", "before", self.commits[number - 2])
-        shutil.copytree(ROOT / ".github", self.path / ".github", dirs_exist_ok=True)
-        (self.path / ".github/workflows/faultwatch.yml").write_text(CALLER)
-        (self.path / ".github/workflows/own.yml").write_text(BY_ACTION.replace("VENV", str(ROOT / ".venv")))
-        shutil.copy(ROOT / "workloads/copy_service/workload.toml", self.path)
-        self.git("add", "--all")
-        self.git("commit", "--quiet", "--message", "Watch the faults")
-        base = self.git("rev-parse", "HEAD")
+        own = BY_ACTION.replace("VENV", str(PROGRAMS.parent))
+        files = {".github/workflows/faultwatch.yml": CALLER, ".github/workflows/own.yml": own}
+        base = self.adopt("before", self.commits[number - 2], files)
         self.git("checkout", "--quiet", "-B", "change")
         self.git("cherry-pick", self.commits[number - 1])
         return base, self.git("rev-parse", "HEAD")
@@ -96,12 +77,12 @@ class Subject:
 
 
 @pytest.fixture(scope="module")
-def subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
-    return Subject(tmp_path_factory.mktemp("gate"))
+def subject(tmp_path_factory: pytest.TempPathFactory) -> Proposals:
+    return Proposals(tmp_path_factory.mktemp("gate"))
 
 
 @pytest.fixture(autouse=True)
-def _nothing_kept(subject: Subject) -> None:
+def _nothing_kept(subject: Proposals) -> None:
     shutil.rmtree(subject.folder / "kept", ignore_errors=True)
 
 
@@ -123,7 +104,7 @@ def assert_verdict(done: Done, verdict: str) -> None:
     assert report(done)["verdict"] == verdict
 
 
-def test_one_page_more_fails_the_pull_request(subject: Subject) -> None:
+def test_one_page_more_fails_the_pull_request(subject: Proposals) -> None:
     done = subject.run(10)
     assert_verdict(done, "regressed")
     assert done.returncode != 0
@@ -132,7 +113,7 @@ def test_one_page_more_fails_the_pull_request(subject: Subject) -> None:
     assert "**worse**, budget 0" in done.summary
 
 
-def test_an_improvement_passes_and_is_told(subject: Subject) -> None:
+def test_an_improvement_passes_and_is_told(subject: Proposals) -> None:
     done = subject.run(17)
     assert_verdict(done, "improved")
     assert done.returncode == 0
@@ -140,14 +121,14 @@ def test_an_improvement_passes_and_is_told(subject: Subject) -> None:
     assert "Better: −49,152\u00a0faults" in done.summary
 
 
-def test_without_a_change_it_passes(subject: Subject) -> None:
+def test_without_a_change_it_passes(subject: Proposals) -> None:
     done = subject.run(11)
     assert_verdict(done, "same")
     assert done.returncode == 0
     assert "No change: base and head have the same bytes, in 1 case." in done.summary
 
 
-def test_a_head_that_does_not_build_fails_with_its_log(subject: Subject) -> None:
+def test_a_head_that_does_not_build_fails_with_its_log(subject: Proposals) -> None:
     done = subject.run(14)
     assert_verdict(done, "failed")
     assert done.returncode != 0
@@ -155,7 +136,7 @@ def test_a_head_that_does_not_build_fails_with_its_log(subject: Subject) -> None
     assert "error:" in done.summary
 
 
-def test_a_fork_is_measured_confined_and_without_the_service(subject: Subject) -> None:
+def test_a_fork_is_measured_confined_and_without_the_service(subject: Proposals) -> None:
     # Nothing listens there: who asked it would fail.
     done = subject.run(11, "--var", "FAULTWATCH_URL=http://127.0.0.1:9", fork=True)
     assert_verdict(done, "same")
@@ -163,7 +144,7 @@ def test_a_fork_is_measured_confined_and_without_the_service(subject: Subject) -
     assert case["head"]["environment"]["knobs"]["process.sandbox"] == "bubblewrap"
 
 
-def test_the_composite_action_does_the_same(subject: Subject) -> None:
+def test_the_composite_action_does_the_same(subject: Proposals) -> None:
     subject.propose(10)
     home = str(subject.folder / "home")
     done = act(subject.folder, subject.path, "workflow_dispatch", "own.yml", FAULTWATCH_HOME=home)

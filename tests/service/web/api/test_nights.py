@@ -38,7 +38,7 @@ def test_a_host_that_was_never_at_it_did_not_show_up(api: Api) -> None:
     night = put(api, carried_out(host=host))
     assert night["absent"] == ["elsewhere"]
     assert not night["complete"]
-    assert night["sentence"] == "1 of 2 cells are complete; elsewhere did not show up; no drift begins here."
+    assert night["sentence"] == "1 of 2 cells are complete; elsewhere has not reported; no drift begins here."
 
 
 def test_what_is_planned_again_does_not_undo_what_was_carried_out(api: Api) -> None:
