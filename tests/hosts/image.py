@@ -47,9 +47,12 @@ update-ca-certificates >/dev/null
 _KERNELS = [
     "--setup-hook=for suite in {suites}; do echo deb http://deb.debian.org/debian $suite main; done "
     '>"$1/etc/apt/sources.list.d/kernels.list"',
-    '--customize-hook=export APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" && '
-    "kernels=$(apt-cache show linux-image-amd64 | sed -n 's/^Depends: \\(linux-image-[^ ,]*\\).*/\\1/p') && "
-    'apt-get --quiet --yes --no-install-recommends install $kernels && rm "$1/etc/apt/sources.list.d/kernels.list"',
+    '--customize-hook=set -e; export APT_CONFIG="$MMDEBSTRAP_APT_CONFIG"; inside="-oDPkg::Chroot-Directory=$1"; '
+    "for suite in {suites}; do "
+    'kernels="$(apt-get --simulate --yes --allow-downgrades install "linux-image-amd64/$suite" | '
+    "sed -n 's/^Inst \\(linux-image-[0-9][^ ]*\\) .*/\\1/p')\"; "
+    'apt-get "$inside" --quiet --yes --no-install-recommends install $kernels; '
+    'done; rm "$1/etc/apt/sources.list.d/kernels.list"',
 ]
 
 
