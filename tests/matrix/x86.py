@@ -9,14 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.bootstrap import recipe
 from tests.hosts.image import CACHE, UNPACKED, image
 from tests.hosts.machine import HARDWARE, booted, disk, drive, rebooted
-from tests.hosts.playbook import head, inventory, play
+from tests.hosts.playbook import ROOT, head, inventory, play
 from tests.hosts.ssh import Guest, Key
 
 # Debian 11 has Linux 5.10, Debian 12 has 6.1, its backports have 6.12.
 _OTHER_KERNELS = ("bullseye", "bookworm-backports")
 _MADE = "made-runner-"
+_PARTS = ("ansible", "faultwatch", "pyproject.toml", "requirements-runner.txt", "runner", "workloads")
 # GRUB starts the entry that grub-set-default names, and has no menus within menus.
 _MENU = """\
 printf 'GRUB_DEFAULT=saved\\nGRUB_DISABLE_SUBMENU=y\\n' >/etc/default/grub.d/20-kernel.cfg
@@ -53,10 +55,13 @@ def start_kernel(made: Guest, kernel: str) -> None:
 def _made(key: Key) -> Path:
     """Return the disk of a machine that the playbook made a runner of this commit; made first where it is not there.
 
-    The playbook takes a quarter of an hour on an emulated machine, so that three share what it made.
+    The playbook takes a quarter of an hour on an emulated machine, so that three share what it made, and so do commits
+    that differ in nothing of it.
     """
     base = image(UNPACKED, kernels_of=_OTHER_KERNELS)
-    kept = CACHE / f"{_MADE}{base.name}-{head()[:12]}.disk"
+    trees = ["git", "-C", str(ROOT), "rev-parse", *(f"HEAD:{part}" for part in _PARTS)]
+    installed = subprocess.run(trees, capture_output=True, text=True, check=True).stdout
+    kept = CACHE / f"{_MADE}{recipe(base.name, installed, _SETTINGS, _MENU)}.disk"
     if kept.exists():
         return kept
     for older in CACHE.glob(f"{_MADE}*"):
