@@ -36,7 +36,7 @@ _SETTINGS = {
 @contextmanager
 def guest(name: str, kernel: str, key: Key) -> Iterator[Guest]:
     """Boot a machine with a kernel of a release, such as 6.1, and yield it: what it writes is gone when it ends."""
-    with booted(name, ["nice", "-n", "15", *HARDWARE, *drive(_made(key))], key, seconds=600) as made:
+    with booted(name, ["nice", "-n", "10", *HARDWARE, *drive(_made(key))], key, seconds=600) as made:
         start_kernel(made, kernel)
         yield made
 

@@ -122,7 +122,7 @@ def _grid(
         scaled = recent_points.seen_cases(session, _EFFICIENCY, query.subject, query.workload)
         scaling = recent_points.points(session, (case for case in scaled if (case.subject, case.case) in names))
     failures = [run for run in failed if (run.subject, run.case) in names]
-    knobs = environments.knobs(session, {run.environment for run in chain(points, failures)})
+    knobs = environments.knobs(session, {point.environment for point in points} | {run.environment for run in failures})
     grid = nightly_grid.build_grid(
         points,
         failures,
