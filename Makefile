@@ -124,6 +124,10 @@ test-hosts: system-hosts .venv/.dev .venv-hosts/.installed ## Set up emulated ma
 test-aarch64: system-aarch64 .venv/.dev ## Measure on emulated aarch64 with pages of 4 and 64 KiB (as root; half an hour, the first time an hour more)
 	@FAULTWATCH_TEST_AARCH64=1 $(PYTHON) -m pytest --timeout 0 tests/aarch64
 
+.PHONY: test-matrix
+test-matrix: system-tests system-hosts system-aarch64 .venv/.dev .venv-hosts/.installed node_modules/.installed ## Run nights on five emulated hosts: three kernels, two page sizes (as root; two hours, the first time three)
+	@FAULTWATCH_TEST_MATRIX=1 $(PYTHON) -m pytest --timeout 0 --capture no tests/matrix
+
 .PHONY: fuzz-doors
 fuzz-doors: system-tests .venv/.dev node_modules/.installed ## Send a million hostile inputs to every public door; INPUTS=number
 	@$(PYTHON) -m bench.fuzz_doors --inputs $(or $(INPUTS),1000000)

@@ -80,7 +80,7 @@ class CellDigest(Strict):
 
 
 class NightDrift(Strict):
-    """A drift that begins at a revision that was measured in this nightly run."""
+    """A drift that this nightly run is the first to show."""
 
     id: str
     host: str
@@ -90,12 +90,15 @@ class NightDrift(Strict):
     direction: str
     revision: CommitHash
     title: str
+    """Title of the commit that caused it, if only one can have; the settings that changed, if they did."""
     before: Number
     after: Number
 
     @property
     def blamed(self) -> str:
-        """The commit that caused it, if only one can have; else up to which commit it happened."""
+        """The commit that caused it, if only one can have; the settings; else up to which commit it happened."""
+        if self.title and self.cause == "config":
+            return f"{self.title} at {self.revision[:10]}"
         if self.title:
             return f"{self.revision[:10]} {self.title}"
         return f"{'one of the commits up to' if self.cause in {'commit', 'both'} else 'at'} {self.revision[:10]}"

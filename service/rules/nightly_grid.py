@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -22,6 +22,10 @@ CURRENT = timedelta(days=7)
 """A configuration in which its host was not seen for longer than this has no column."""
 MOST_COLUMNS = 8
 """The most columns of one host."""
+_OF_CASES = frozenset(
+    {"allocator", "build", "compiler", "library", "parameter", "process", "program", "tool", "variable"}
+)
+"""Kinds of settings that a case has for itself, by its workload file or the configuration of a night."""
 
 
 class RecentPoint(NamedTuple):
@@ -69,11 +73,25 @@ class UnmeasuredRun:
 
 @dataclass(frozen=True, slots=True)
 class GridColumn:
-    """A host in one of its configurations."""
+    """A host in one of its configurations.
+
+    Attributes
+    ----------
+    environment
+        The newest of its environments.
+    others
+        Its other environments: those of other cases, where the machine itself was the same.
+    """
 
     host: str
     environment: str
     last_seen: datetime
+    others: tuple[str, ...] = ()
+
+    @property
+    def environments(self) -> tuple[str, ...]:
+        """All of its environments, the newest first."""
+        return self.environment, *self.others
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +236,11 @@ class LastNight:
     missed: Mapping[tuple[str, str], str]
 
 
+def settings_of_machine(knobs: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    """Return the settings in an environment that all cases on the machine share."""
+    return frozenset((name, value) for name, value in knobs.items() if name.partition(".")[0] not in _OF_CASES)
+
+
 _CellKey = tuple[str, str, str, str]
 """Subject, case key, host and environment."""
 
@@ -230,6 +253,7 @@ def build_grid(
     *,
     flagged: Mapping[UUID, bool] = MappingProxyType({}),
     one_commit: bool = False,
+    machines: Mapping[str, Hashable] = MappingProxyType({}),
 ) -> NightlyGrid:
     """Arrange the recent points of a metric in a grid.
 
@@ -245,6 +269,9 @@ def build_grid(
         The runs that begin a new level, as the detector found, and whether that is a fact.
     one_commit
         Whether each row shows the newest commit that most of its columns have, instead of the newest of each column.
+    machines
+        By environment: what tells the machine apart. Environments of the same machine that no case shares have one
+        column: in a night each configuration of a workload has an environment of its own.
     """
     failed: dict[_CellKey, UnmeasuredRun] = {}
     for run in failures:
@@ -252,10 +279,10 @@ def build_grid(
     cells = _grouped(recent)
     scaling = {key: _newest(points).value for key, points in _grouped(efficiency).items()}
     runs: list[RecentPoint | UnmeasuredRun] = [*failed.values(), *recent]
-    columns = _columns(runs)
+    columns = _columns(runs, machines)
     rows = []
     for case in list_cases(runs):
-        keys = [(case.subject, case.case_key, column.host, column.environment) for column in columns]
+        keys = [_key_in(column, case, cells, failed) for column in columns]
         measured: list[Sequence[RecentPoint]] = [cells.get(key, ()) for key in keys]
         shared = _shared_commit(measured) if one_commit else None
         measured = [_up_to(points, shared) for points in measured]
@@ -299,17 +326,49 @@ def _at_one_commit(
     return newest, [replace(cell, other_commit=cell.revision not in {None, newest}) for cell in row]
 
 
-def _columns(runs: Iterable[RecentPoint | UnmeasuredRun]) -> tuple[GridColumn, ...]:
+def _columns(runs: Iterable[RecentPoint | UnmeasuredRun], machines: Mapping[str, Hashable]) -> tuple[GridColumn, ...]:
     newest: dict[tuple[str, str], datetime] = {}
+    cases: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for run in runs:
         key = run.host, run.environment
         newest[key] = max(run.started_at, newest.get(key, run.started_at))
+        cases.setdefault(key, set()).add((run.subject, run.case_key))
     columns: list[GridColumn] = []
     for host in sorted({host for host, _ in newest}):
         of_host = [GridColumn(host, environment, at) for (name, environment), at in newest.items() if name == host]
         of_host.sort(key=lambda column: column.last_seen, reverse=True)
+        of_host = _merged(of_host, cases, machines)
         columns += [column for column in of_host[:MOST_COLUMNS] if of_host[0].last_seen - column.last_seen <= CURRENT]
     return tuple(columns)
+
+
+def _merged(
+    columns: Iterable[GridColumn],
+    cases: Mapping[tuple[str, str], set[tuple[str, str]]],
+    machines: Mapping[str, Hashable],
+) -> list[GridColumn]:
+    """Merge columns of one host, the newest first: those of the same machine that have no case in common."""
+    merged: list[GridColumn] = []
+    held: list[set[tuple[str, str]]] = []
+    for column in columns:
+        machine, own = machines.get(column.environment), cases[column.host, column.environment]
+        for place, other in enumerate(merged):
+            if machine is not None and machine == machines.get(other.environment) and not held[place] & own:
+                merged[place] = replace(other, others=(*other.others, column.environment))
+                held[place] |= own
+                break
+        else:
+            merged.append(column)
+            held.append(set(own))
+    return merged
+
+
+def _key_in(
+    column: GridColumn, case: GridCase, cells: Mapping[_CellKey, object], failed: Mapping[_CellKey, object]
+) -> _CellKey:
+    """Return the key of a case in the one environment of a column that it was run in; in the first if in none."""
+    keys = [(case.subject, case.case_key, column.host, environment) for environment in column.environments]
+    return next((key for key in keys if key in cells or key in failed), keys[0])
 
 
 def _grouped(points: Iterable[RecentPoint]) -> dict[_CellKey, list[RecentPoint]]:

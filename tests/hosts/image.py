@@ -42,9 +42,23 @@ systemctl --quiet enable ssh systemd-networkd
 systemctl --quiet mask systemd-networkd-wait-online systemd-resolved apt-daily.timer apt-daily-upgrade.timer
 update-ca-certificates >/dev/null
 """
+# Hooks of mmdebstrap. apt knows the other releases only until their kernels are installed: by name, for the package
+# that always depends on the newest one can be installed in one version only.
+_KERNELS = [
+    "--setup-hook=for suite in {suites}; do echo deb http://deb.debian.org/debian $suite main; done "
+    '>"$1/etc/apt/sources.list.d/kernels.list"',
+    '--customize-hook=set -e; export APT_CONFIG="$MMDEBSTRAP_APT_CONFIG"; inside="-oDPkg::Chroot-Directory=$1"; '
+    "for suite in {suites}; do "
+    'kernels="$(apt-get --simulate --yes --allow-downgrades install "linux-image-amd64/$suite" | '
+    "sed -n 's/^Inst \\(linux-image-[0-9][^ ]*\\) .*/\\1/p')\"; "
+    'apt-get "$inside" --quiet --yes --no-install-recommends install $kernels; '
+    'done; rm "$1/etc/apt/sources.list.d/kernels.list"',
+]
 
 
-def image(packages: Iterable[str] = (), suite: str = "bookworm", architecture: str = "") -> Path:
+def image(
+    packages: Iterable[str] = (), suite: str = "bookworm", architecture: str = "", kernels_of: Iterable[str] = ()
+) -> Path:
     """Return the folder of a root file system, made first where it is not there yet (half a minute, and a network).
 
     Parameters
@@ -55,6 +69,8 @@ def image(packages: Iterable[str] = (), suite: str = "bookworm", architecture: s
         The release of Debian.
     architecture
         Debian's name of it; empty for that of this machine. The kernel must run its programs, by an emulator.
+    kernels_of
+        Other releases whose newest kernels are installed beside that of ``packages``.
 
     Raises
     ------
@@ -62,14 +78,15 @@ def image(packages: Iterable[str] = (), suite: str = "bookworm", architecture: s
         It could not be made; mmdebstrap's last words are on the error output.
     """
     wanted = sorted({*FRESH, *packages})
-    name = recipe(repr([suite, *filter(None, [architecture]), wanted, _NETWORK, _SEED]))
+    others = [hook.format(suites=" ".join(kernels_of)) for hook in _KERNELS] if kernels_of else []
+    name = recipe(repr([suite, *filter(None, [architecture]), wanted, _NETWORK, _SEED, *others]))
     kept = CACHE / f"{suite}-{name}"
     if kept.is_dir():
         return kept
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE, prefix="making-") as made:
         root = Path(made) / "root"
-        options = ["--mode=root", *([f"--architectures={architecture}"] if architecture else [])]
+        options = ["--mode=root", *([f"--architectures={architecture}"] if architecture else []), *others]
         files = {"/etc/systemd/network/50-guest.network": _NETWORK}
         bootstrap(suite, root, packages=wanted, files=files, script=_SEED, options=options)
         try:

@@ -17,11 +17,13 @@ from tests.hosts.ssh import Guest, Key, NotUp
 
 # Emulation takes what hardware would give: some options make the kernel boot in half the time, and know its clock.
 # QEMU 7 corrupts flags where it emulates cmpxchg16b, so that newer kernels panic: they have to do without it. Programs
-# see a processor that has it, because numpy requires x86-64-v2.
-_KERNEL = "clearcpuid=cx16 nokaslr mitigations=off init_on_alloc=0 tsc=reliable random.trust_cpu=on audit=0 quiet"
+# see a processor that has it, because numpy requires x86-64-v2. 141 is its number: older kernels know no names.
+_KERNEL = "clearcpuid=141 nokaslr mitigations=off init_on_alloc=0 tsc=reliable random.trust_cpu=on audit=0 quiet"
 _KERNEL += " console=ttyS0"
 _MACHINE = ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "Nehalem", "-machine", "q35", "-m", "2048"]
 _MACHINE += ["-smp", "2", "-display", "none", "-nodefaults", "-device", "virtio-rng-pci"]
+HARDWARE = ["qemu-system-x86_64", *_MACHINE]
+"""The command of QEMU for a machine that :func:`disk` boots, without its disks."""
 # Runs in a mount namespace of its own, so that no mount outlives it. $1: root file system, $2: disk, $3: mount point.
 _DISK = f"""\
 set -eu
@@ -82,14 +84,19 @@ def machine(
         It did not boot in time; the last lines of its console are in the note.
     """
     disks = [word for file in (disk(base), *further_disks) for word in drive(file)]
-    hardware = ["qemu-system-x86_64", *_MACHINE, *disks]
-    with booted(name, hardware, key, seconds) as guest:
+    with booted(name, [*HARDWARE, *disks], key, seconds) as guest:
         yield guest
 
 
-def drive(file: Path) -> list[str]:
-    """Return QEMU's options for a disk that stays as it is: what the machine writes is gone when it ends."""
-    return ["-drive", f"file={file},if=virtio,format=raw,cache=unsafe,snapshot=on"]
+def drive(file: Path, *, written: bool = False) -> list[str]:
+    """Return QEMU's options for a disk.
+
+    Parameters
+    ----------
+    written
+        Whether it keeps what the machine writes, instead of staying as it is.
+    """
+    return ["-drive", f"file={file},if=virtio,format=raw,cache=unsafe,snapshot={'off' if written else 'on'}"]
 
 
 @contextmanager

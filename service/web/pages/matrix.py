@@ -71,7 +71,7 @@ def show() -> Page:
         shown = current if "all" in request.args else current[:_ROWS]
         grid = _grid(session, query, seen, shown, night)
         workloads = cases.workloads(session)
-        knobs = environments.knobs(session, [column.environment for column in grid.columns])
+        knobs = environments.knobs(session, [held for column in grid.columns for held in column.environments])
     parts = nightly_grid.by_subject(grid)
     cells = [cell for row in grid.rows for cell in row.cells]
     return Page(
@@ -121,13 +121,16 @@ def _grid(
     if query.metric != _EFFICIENCY:
         scaled = recent_points.seen_cases(session, _EFFICIENCY, query.subject, query.workload)
         scaling = recent_points.points(session, (case for case in scaled if (case.subject, case.case) in names))
+    failures = [run for run in failed if (run.subject, run.case) in names]
+    knobs = environments.knobs(session, {point.environment for point in points} | {run.environment for run in failures})
     grid = nightly_grid.build_grid(
         points,
-        [run for run in failed if (run.subject, run.case) in names],
+        failures,
         scaling,
         None if night is None else _last_night(night),
         flagged=drifts.begun_levels(session, _oldest(points)),
         one_commit=query.one_commit,
+        machines={environment: nightly_grid.settings_of_machine(held) for environment, held in knobs.items()},
     )
     keys = {(case.subject, case.case_key) for case in shown}
     return replace(grid, rows=tuple(row for row in grid.rows if (row.subject, row.case_key) in keys))
@@ -172,8 +175,16 @@ def _labels(part: NightlyGrid, knobs: dict[str, dict[str, str]]) -> list[ColumnW
     """Return for each column of a table how it differs from the other columns of its host there."""
     labels: list[ColumnWords] = []
     for _, of_host in groupby(part.columns, key=lambda column: column.host):
-        labels += column_words([knobs.get(column.environment, {}) for column in of_host])
+        columns = [[knobs.get(environment, {}) for environment in column.environments] for column in of_host]
+        # What differs within a column tells its cases apart, not the columns.
+        within = {name for held in columns for one in held for name in one if _differs(name, held)}
+        own = ({name: value for name, value in held[0].items() if name not in within} for held in columns)
+        labels += column_words(list(own))
     return labels
+
+
+def _differs(name: str, environments_of_column: Sequence[dict[str, str]]) -> bool:
+    return len({held.get(name) for held in environments_of_column}) > 1
 
 
 def _shade(cell: GridCell) -> int:

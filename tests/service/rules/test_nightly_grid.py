@@ -6,7 +6,14 @@ from typing import Any
 
 from runner.contract import Status
 from runner.contract.taken_over import TAKEN_OVER
-from service.rules.nightly_grid import LastNight, RecentPoint, UnmeasuredRun, build_grid, by_subject
+from service.rules.nightly_grid import (
+    LastNight,
+    RecentPoint,
+    UnmeasuredRun,
+    build_grid,
+    by_subject,
+    settings_of_machine,
+)
 
 AT = datetime(2025, 1, 10, 2, tzinfo=UTC)
 
@@ -181,3 +188,24 @@ def test_of_two_definitions_of_a_case_the_newest_comes_first_and_says_so() -> No
     # What a night planned but missed is of the definition that it would have run.
     missed = night(0, {("box", "copy[mib=4]"): "the host was off"})
     assert [row.cells[0].missed for row in build_grid([old, new], [], night=missed).rows] == ["the host was off", ""]
+
+
+def test_environments_of_the_same_machine_that_no_case_shares_have_one_column() -> None:
+    knobs = {"kernel.release": "6.1", "process.huge_pages": "never"}
+    huge = {**knobs, "process.huge_pages": "always"}
+    upgraded = {**knobs, "kernel.release": "6.12"}
+    assert settings_of_machine(knobs) == settings_of_machine(huge) != settings_of_machine(upgraded)
+    points = [
+        point(1, 24, environment="plain"),
+        point(2, 24, environment="huge", case_key="other", case="other"),
+        point(3, environment="upgraded"),
+        point(4, 48, environment="unknown", case_key="another", case="another"),
+    ]
+    of = {"plain": knobs, "huge": huge, "upgraded": upgraded}
+    grid = build_grid(points, [], machines={name: settings_of_machine(held) for name, held in of.items()})
+    assert [column.environments for column in grid.columns] == [("upgraded",), ("plain", "huge"), ("unknown",)]
+    assert {row.case: [cell.value for cell in row.cells] for row in grid.rows} == {
+        "another": [None, None, 4],
+        "copy[mib=4]": [3, 1, None],
+        "other": [None, 2, None],
+    }

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from runner.contract import Environment, Report
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import CASE, OTHER_CASE, commit
@@ -79,6 +81,43 @@ def test_a_drift_below_the_floor_is_folded_as_on_the_first_page(api: Api) -> Non
     api.send(*(reports.report(number, *[100 if number < 3 else 101] * 5) for number in (1, 2, 3)))
     assert api.drifts(metric="minor-faults")[0]["below_floor"]
     assert not put(api, carried_out(3, host=host))["drifts"]
+
+
+NEW_KERNEL = Environment(knobs={**reports.GLIBC.knobs, "kernel.release": "6.12.1"})
+
+
+def tonight(number: int, faults: int, environment: Environment = reports.GLIBC) -> Report:
+    """Return a report of now, as a night measures it."""
+    now = datetime.now(UTC)
+    return reports.report(number, faults, faults, environment=environment, started_at=now, finished_at=now)
+
+
+def test_a_night_after_a_kernel_upgrade_tells_the_drift_where_the_commit_before_was_measured_again(api: Api) -> None:
+    host = reports.report(1, 1).host.name
+    api.put_revisions(1, 2, 3)
+    put(api, carried_out(2, host=host), night="first")
+    api.send(*(tonight(2, 100) for _ in range(3)))
+    assert not put(api, carried_out(2, host=host), night="first")["drifts"]
+    put(api, cell(host), night="second")
+    api.send(*(tonight(number, 150, NEW_KERNEL) for number in (2, 3)))
+    (drift,) = put(api, carried_out(3, host=host), night="second")["drifts"]
+    assert (drift["revision"], drift["cause"], drift["before"], drift["after"]) == (commit(2), "config", 100, 150)
+    assert "kernel.release" in drift["title"]
+    assert not api.get("/nights/first")["drifts"]
+
+
+def test_a_drift_is_news_once(api: Api) -> None:
+    host = reports.report(1, 1).host.name
+    api.put_revisions(1, 2, 3)
+    put(api, carried_out(2, host=host), night="first")
+    api.send(*(tonight(2, 100) for _ in range(3)))
+    put(api, cell(host), night="second")
+    api.send(*(tonight(3, 150) for _ in range(3)))
+    told = put(api, carried_out(3, host=host), night="second")["drifts"]
+    assert [drift["revision"] for drift in told] == [commit(3)]
+    # Nothing was committed for a day, and what is stored is not measured again.
+    assert not put(api, carried_out(3, host=host), night="third")["drifts"]
+    assert api.get("/nights/second")["drifts"] == told
 
 
 def test_nights_that_there_are_not(api: Api) -> None:

@@ -132,3 +132,20 @@ def test_a_bisect_by_another_definition_supersedes_no_row(tmp_path: Path) -> Non
         text = read(client, "/matrix")
         assert "5,240 faults first run" in text
         assert "earlier definition" not in text
+
+
+def test_the_cases_of_all_configurations_of_a_night_are_in_one_column(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        measured = history.report(13, history.NEW)
+        for number in range(12):
+            environment = Environment(knobs={**history.NEW.knobs, "process.memory_limit": str(number)})
+            case = measured.case.model_copy(update={"parameters": {"memory_limit": number}})
+            changes = {"run_id": uuid.uuid4(), "case": case, "environment": environment}
+            history.send(client, [measured.model_copy(update=changes)])
+        text = read(client, "/matrix")
+        assert text.count("5,240 faults first run") == 12
+        assert "not measured here" not in text
+        assert "+ 11 environments" in text
+        (column,) = client.get("/matrix.json").json["columns"]
+        assert len({column["environment"], *column["others"]}) == 12
