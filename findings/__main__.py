@@ -78,7 +78,7 @@ def _measure(product: Product, target: Target) -> History:
 def _machine(product: Product) -> Machine:
     """Describe the tools that the workload needs, the C library and the kernel."""
     build = tomllib.loads((product.workload / "workload.toml").read_text())["build"]
-    path = build.get("environment", {}).get("PATH", "/usr/local/bin:/usr/bin:/bin")
+    path = build.get("environment", {}).get("PATH", "/usr/local/bin:/usr/bin:/bin").replace("{home}", str(Path.home()))
     knobs = product.knobs()
     return Machine(
         compiler="; ".join(_version(tool, path) for tool in build["needs"]),
