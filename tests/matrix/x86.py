@@ -72,7 +72,7 @@ def _made(key: Key) -> Path:
         folder = Path(name)
         fresh = folder / "disk"
         subprocess.run(["cp", "--sparse=always", disk(base), fresh], check=True)
-        hardware = [*HARDWARE, *drive(fresh, written=True)]
+        hardware = ["nice", "-n", "10", *HARDWARE, *drive(fresh, written=True)]
         with booted("runner", hardware, key, seconds=600) as made:
             hosts = inventory(folder, {"runners": [made]}, {**_SETTINGS, "release_revision": head()})
             assert play("runner.yml", hosts).returncode == 0
