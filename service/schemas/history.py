@@ -16,6 +16,8 @@ from service.text.candidates import name_candidates, provisionally
 
 _NAMED_KNOBS = 2
 """Knobs that a headline names; more are counted."""
+_OTHERS_FOLLOW = ("memory.page_size", "kernel.release")
+"""Knobs that a headline names first: others change with them, as the features of the processor that a kernel shows."""
 
 Number = int | float
 """A level or a sample; an exact count stays an integer, however large."""
@@ -346,7 +348,8 @@ class Drift(View):
         if self.cause is Cause.COMMIT:
             return self.blamed
         provisional = self.certainty is Certainty.PROVISIONAL
-        names = ", ".join(knob.name for knob in self.knobs[:_NAMED_KNOBS]) or "the environment"
+        knobs = sorted((knob.name for knob in self.knobs), key=lambda name: name not in _OTHERS_FOLLOW)
+        names = ", ".join(knobs[:_NAMED_KNOBS]) or "the environment"
         more = f" and {len(self.knobs) - _NAMED_KNOBS} more" if len(self.knobs) > _NAMED_KNOBS else ""
         words = {
             Cause.CONFIG: f"{names}{more} changed",

@@ -45,11 +45,11 @@ update-ca-certificates >/dev/null
 # Hooks of mmdebstrap. apt knows the other releases only until their kernels are installed: by name, for the package
 # that always depends on the newest one can be installed in one version only.
 _KERNELS = [
-    '--setup-hook=for suite in {suites}; do sed -n "s/ {own} main.*/ $suite main/p" "$1/etc/apt/sources.list"; done '
-    '>"$1/etc/apt/sources.list.d/kernels.list"',
+    '--setup-hook=for other in {others}; do sed --quiet "s/ {suite} main.*/ $other main/p" "$1/etc/apt/sources.list"; '
+    'done >"$1/etc/apt/sources.list.d/kernels.list"',
     '--customize-hook=set -e; export APT_CONFIG="$MMDEBSTRAP_APT_CONFIG"; inside="-oDPkg::Chroot-Directory=$1"; '
-    "for suite in {suites}; do "
-    'kernels="$(apt-get --simulate --yes --allow-downgrades install "linux-image-amd64/$suite" | '
+    "for other in {others}; do "
+    'kernels="$(apt-get --simulate --yes --allow-downgrades install "linux-image-amd64/$other" | '
     "sed -n 's/^Inst \\(linux-image-[0-9][^ ]*\\) .*/\\1/p')\"; "
     'apt-get "$inside" --quiet --yes --no-install-recommends install $kernels; '
     'done; rm "$1/etc/apt/sources.list.d/kernels.list"',
@@ -78,7 +78,7 @@ def image(
         It could not be made; mmdebstrap's last words are on the error output.
     """
     wanted = sorted({*FRESH, *packages})
-    others = [hook.format(suites=" ".join(kernels_of), own=suite) for hook in _KERNELS] if kernels_of else []
+    others = [hook.format(suite=suite, others=" ".join(kernels_of)) for hook in _KERNELS] if kernels_of else []
     name = recipe(repr([suite, *filter(None, [architecture]), wanted, _NETWORK, _SEED, *others]))
     kept = CACHE / f"{suite}-{name}"
     if kept.is_dir():

@@ -29,8 +29,8 @@ class Project:
     folder: Path
 
     @classmethod
-    def made(cls, parent: Path) -> Project:
-        """Make it, with one commit."""
+    def made(cls, parent: Path, only: str = "") -> Project:
+        """Make it, with one commit. Its matrix has all hosts, or only some: names with commas between them."""
         folder = parent / NAME
         folder.mkdir()
         git(folder, "init", "--quiet", "--initial-branch=main")
@@ -46,7 +46,11 @@ class Project:
                 assert old in text, f"{file.name} of {workload} has no {old}"
                 text = text.replace(old, new)
             file.write_text(text, encoding="utf-8")
-        shutil.copy(MATRIX, folder / "matrix.toml")
+        matrix = MATRIX.read_text(encoding="utf-8")
+        if only:
+            lines = matrix.splitlines(keepends=True)
+            matrix = "".join(line for line in lines if not line.startswith("[hosts.") or _host(line) in only.split(","))
+        (folder / "matrix.toml").write_text(matrix, encoding="utf-8")
         project = cls(folder)
         project.commit("Measure the field reports")
         return project
@@ -63,6 +67,11 @@ class Project:
         """Return all commits as a file that git fetches from."""
         command = ["git", "-C", str(self.folder), "bundle", "create", "--quiet", "-", "main"]
         return subprocess.run(command, check=True, capture_output=True).stdout
+
+
+def _host(line: str) -> str:
+    """Return the host that a line of the matrix begins."""
+    return line.strip().removeprefix("[hosts.").removesuffix("]").strip('"')
 
 
 def _ignored(place: Path, names: list[str]) -> list[str]:
