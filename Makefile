@@ -153,6 +153,14 @@ bench-%: system-tests .venv/.dev node_modules/.installed ## Run the benchmark be
 findings: system-tests .venv/.dev node_modules/.installed ## Repeat the history of a known project and compare its drifts: PROJECT=lua REPO=path-or-address
 	@$(PYTHON) -m findings $(or $(PROJECT),$(error PROJECT=name, a folder of findings/)) $(REPO)
 
+.PHONY: programs
+programs: system-tests system-programs .venv/.dev node_modules/.installed ## Measure a real program of a field report and let its cause be named (minutes): PROGRAM=numpy
+	@$(PYTHON) -m findings.real_programs $(or $(PROGRAM),$(error PROGRAM=name, a folder of findings/programs/))
+
+.PHONY: test-programs
+test-programs: system-tests system-programs .venv/.dev node_modules/.installed ## Test that the causes of the real programs are named again (a quarter of an hour)
+	@FAULTWATCH_TEST_PROGRAMS=1 $(PYTHON) -m pytest tests/findings/test_real_programs.py
+
 .PHONY: screenshots
 screenshots: .venv/.dev node_modules/.installed ## Take the documentation's pictures, with the demo's data
 	@home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && export FAULTWATCH_HOME="$$home" && \
@@ -178,7 +186,7 @@ clean: ## Remove everything installed and built here; measurements stay
 	rm -rf .venv .venv-bench .venv-hosts .venv-workflows .venv-client node_modules build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: system system-tests system-operations system-projects system-hosts system-aarch64 system-image system-fresh
+.PHONY: system system-tests system-operations system-projects system-programs system-hosts system-aarch64 system-image system-fresh
 system:
 	@setup/system-packages
 system-tests:
@@ -187,6 +195,8 @@ system-operations:
 	@setup/system-packages operations
 system-projects:
 	@setup/system-packages projects
+system-programs:
+	@setup/system-packages programs
 system-hosts:
 	@setup/system-packages hosts
 system-aarch64:

@@ -1,4 +1,4 @@
-"""Counts a commit without Faultwatch: an export of its files, the build's command, and a bare ``perf stat``.
+"""Counts a program without Faultwatch: its files, the build's command, and a bare ``perf stat``.
 
 Nothing of the product is used here, so that a defect of the product cannot confirm itself.
 """
@@ -12,7 +12,7 @@ import subprocess
 import tarfile
 import tempfile
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,11 @@ RUNS = 5
 _PATH_BYTES = 128
 """Of the path at which a program finds its input. It keeps that path in its memory, so another length counts others."""
 _PR_SET_THP_DISABLE = 41
+_ALLOCATORS = {
+    "glibc": {},
+    "jemalloc": {"LD_PRELOAD": "libjemalloc.so.2"},
+    "jemalloc-no-decay": {"LD_PRELOAD": "libjemalloc.so.2", "MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0"},
+}
 
 
 def count(workload: Path, repository: Path, commit: str, case: str) -> tuple[int, ...]:
@@ -32,19 +37,37 @@ def count(workload: Path, repository: Path, commit: str, case: str) -> tuple[int
     case
         The name of the case, as in ``lua[work=tables]``.
     """
+    return _count(workload, case, lambda folder: _export(repository, commit, folder))
+
+
+def count_own(workload: Path, case: str) -> tuple[int, ...]:
+    """Count the faults of one case of a workload that includes its program; of one process, if it is of several.
+
+    Parameters
+    ----------
+    workload
+        The folder of the workload file.
+    """
+    return _count(workload, case, lambda folder: shutil.copytree(workload, folder, dirs_exist_ok=True))
+
+
+def _count(workload: Path, case: str, fill: Callable[[Path], object]) -> tuple[int, ...]:
+    """Build what is filled into a folder, and count."""
     document = tomllib.loads((workload / "workload.toml").read_text())
     parameters = next(point for point in _points(document) if _name(document, point) == case)
     with tempfile.TemporaryDirectory(prefix="findings-") as name, tempfile.TemporaryDirectory() as other:
         folder, shown = Path(name), Path(other, "_" * (_PATH_BYTES - len(other) - 1))
         shutil.copytree(workload, shown)
         values = {**parameters, "workload": str(shown)}
-        _export(repository, commit, folder)
+        fill(folder)
         build = {"HOME": name, "PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
         build |= _filled(document["build"].get("environment", {}), {"home": str(Path.home())})
         # Of a build, these alone are placeholders: a shell's braces stay as they are.
         places = {"{workload}": str(shown), "{home}": str(Path.home())}
-        _run([_replaced(word, places) for word in _words(document["build"]["command"])], folder, build)
+        if "command" in document["build"]:
+            _run([_replaced(word, places) for word in _words(document["build"]["command"])], folder, build)
         run = {"PATH": build["PATH"], "LC_ALL": "C.UTF-8", **_filled(document["run"].get("environment", {}), values)}
+        run |= _ALLOCATORS[document["run"].get("allocator", "glibc").format_map(values)]
         words = [word.format_map(values) for word in _words(document["run"]["command"])]
         small_pages = document["run"].get("huge_pages") == "never"
         _run(words, folder, run, small_pages=small_pages)  # warms the page cache
@@ -58,7 +81,7 @@ def _points(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _name(document: Mapping[str, Any], point: Mapping[str, Any]) -> str:
-    inner = ",".join(f"{name}={value}" for name, value in point.items())
+    inner = ",".join(f"{name}={value}" for name, value in sorted(point.items()))
     name = str(document["workload"]["name"])
     return f"{name}[{inner}]" if inner else name
 

@@ -24,7 +24,7 @@ from runner.profile.fault_access import FaultAccess
 from runner.profile.legibility import has_no_callers, missing_callers, missing_names
 from runner.profile.permissions import RecordingPermissions, recording_permissions
 from runner.profile.recording_plan import CallGraph, ExpectedCounts
-from runner.profile.recording_reader import ADDRESSES, STACKS, TRACED, recorded_events
+from runner.profile.recording_reader import ADDRESSES, CALLS_ALONE, STACKS, TRACED, recorded_events
 from runner.profile.script_parser import Event, ScriptFrame
 from runner.profile.source_lines import SourceLine, lines_of
 from runner.profile.stack_folding import FrameTable, Weighed, blocked_time, count_stacks, expanded, relative, scaled
@@ -97,7 +97,7 @@ class Collector(Struct):
         dissection = Dissection(period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine))
         dissection.take(self._events(addresses, *ADDRESSES, *(TRACED if self.permissions.tracepoints else ())))
         if calls:
-            dissection.take(self._events(calls, *TRACED))
+            dissection.take(self._events(calls, *CALLS_ALONE))
         return dissection
 
     def _fault_stacks(self, expected: ExpectedCounts, counted: int) -> StackProfile:

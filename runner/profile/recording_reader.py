@@ -17,6 +17,8 @@ from runner.profile.script_parser import Event, ScriptError, parse_script
 ADDRESSES = ("-F", "sw:pid,tid,time,event,addr,ip,sym,symoff,dso")
 STACKS = ("-F", "sw:pid,tid,time,event,ip,sym,symoff,dso", "--show-switch-events")
 TRACED = ("-F", "trace:pid,tid,time,event,trace")
+CALLS_ALONE = ("-F", "sw:pid,tid,time,event", *TRACED)
+"""For a recording of tracepoints alone. perf records mappings with an event of its own, which is one of software."""
 MOST_SECONDS = 3600.0
 MOST_MEMORY = 8 << 30
 """Bytes of address space of perf script: it reads the symbols of untrusted binaries."""

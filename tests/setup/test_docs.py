@@ -59,7 +59,7 @@ def test_every_make_target_exists(name: str) -> None:
 def test_the_help_lists_every_target_for_people() -> None:
     text = (ROOT / "Makefile").read_text()
     listed = set(re.findall(r"^([a-z0-9%-]+):.*## ", text, re.MULTILINE))
-    groups = ("aarch64", "fresh", "hosts", "image", "operations", "projects", "tests")
+    groups = ("aarch64", "fresh", "hosts", "image", "operations", "programs", "projects", "tests")
     internal = {"system", *(f"system-{name}" for name in groups)}
     assert targets() - listed == internal
 

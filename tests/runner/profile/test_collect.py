@@ -88,3 +88,13 @@ def test_without_tracepoints_strace_counts_the_calls(trial: Trial, monkeypatch: 
     assert profile.census.source == "strace"
     assert profile.census.calls["madvise"].calls in {3, 4}  # an ending thread may advise its stack away
     assert set(profile.anatomy.by_access) == {Access.UNKNOWN}
+
+
+def test_of_very_many_faults_some_are_recorded_and_all_calls(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.profile.recording_plan.EACH", 50)
+    profile = collect(trial, times=False)
+    assert profile.anatomy is not None
+    assert profile.census is not None
+    assert profile.anatomy.period > 1
+    assert profile.census.calls["madvise"].calls in {3, 4}  # an ending thread may advise its stack away
+    assert set(profile.anatomy.by_touch) == {Touch.UNKNOWN}

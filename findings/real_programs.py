@@ -1,0 +1,176 @@
+"""``make programs PROGRAM=name``: measure a real program as a field report met it, and let the product name the cause.
+
+The workload files are in ``findings/programs/``, what was measured is in ``findings/measured/``. Each case is measured
+and profiled by the command line of Faultwatch, and counted without it by a bare ``perf stat``. ``--store`` writes what
+is found instead of comparing with it.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from findings import by_hand
+
+ROOT = Path(__file__).parents[1]
+PROGRAMS = Path(__file__).parent / "programs"
+MEASURED = Path(__file__).parent / "measured"
+CLEAR = 0.05
+"""The price from which a cause has to be named again: a rule speaks from 0.01 on, where a second profile can differ."""
+
+
+class Finding(Struct, frozen=True):
+    """A cause that the product names."""
+
+    rule: str
+    price: float
+    """The largest share of the time that remedies can win."""
+
+
+class Case(Struct, frozen=True):
+    """One case of a program: medians of its executions, and the causes, the most expensive one first."""
+
+    name: str
+    faults: int | float
+    """Of all processes of the case."""
+    by_hand: tuple[int, ...]
+    """Counts without Faultwatch; of one process."""
+    system_percent: float
+    seconds: float
+    findings: tuple[Finding, ...]
+
+
+class Measured(Struct, frozen=True):
+    """What was measured of a program."""
+
+    cases: tuple[Case, ...]
+
+
+def programs() -> list[str]:
+    """Return the names of the programs."""
+    return sorted(file.parent.name for file in PROGRAMS.glob("*/workload.toml"))
+
+
+def load(name: str) -> Measured:
+    """Return what is stored of a program."""
+    return msgspec.json.decode((MEASURED / f"{name}.json").read_bytes(), type=Measured)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure one program; return 1 if the product names other causes than those that are stored.
+
+    A cause whose remedies can win less than 5 % of the time may come and go.
+    """
+    parser = argparse.ArgumentParser(prog="make programs")
+    parser.add_argument("program", choices=programs(), metavar="PROGRAM", help=", ".join(programs()))
+    parser.add_argument("--store", action="store_true", help="write what is found, instead of comparing with it")
+    chosen = parser.parse_args(arguments)
+    found = measure(chosen.program)
+    _show(found)
+    if chosen.store:
+        MEASURED.mkdir(exist_ok=True)
+        text = msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
+        (MEASURED / f"{chosen.program}.json").write_bytes(text)
+        return 0
+    stored = {case.name: case for case in load(chosen.program).cases}
+    others = [
+        case
+        for case in found.cases
+        if _clear(case) - _rules(stored[case.name]) or _clear(stored[case.name]) - _rules(case)
+    ]
+    for case in others:
+        print(f"{case.name}: {_words(case)}; stored is {_words(stored[case.name])}")
+    return 1 if others else 0
+
+
+def measure(name: str) -> Measured:
+    """Measure and profile each case of a program, and count it by hand."""
+    folder = PROGRAMS / name
+    home = ROOT / "build" / "findings" / f"program-{name}"
+    return Measured(
+        tuple(
+            Case(
+                name=_name(report["case"]),
+                faults=_median(report, "minor-faults"),
+                by_hand=by_hand.count_own(folder, _name(report["case"])),
+                system_percent=round(_median(report, "sys-percent"), 1),
+                seconds=round(_median(report, "elapsed"), 4),
+                findings=_findings(home, folder, _name(report["case"])),
+            )
+            for report in _faultwatch(home, "measure", str(folder), "--again")
+        )
+    )
+
+
+def _findings(home: Path, folder: Path, case: str) -> tuple[Finding, ...]:
+    document = _faultwatch(home, "profile", str(folder), "--case", case, "--no-upload")
+    for remark in document["profile"]["remarks"]:
+        print(f"{case}: {remark}")
+    return tuple(Finding(finding["rule"], round(finding["price"], 2)) for finding in document["diagnosis"]["findings"])
+
+
+def _faultwatch(home: Path, *words: str) -> Any:
+    """Run a command, whose progress is shown, and return what it prints as JSON."""
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("faultwatch")), *words, "--json"],
+        env={**os.environ, "FAULTWATCH_HOME": str(home)},
+        check=False,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    if done.returncode:
+        raise SystemExit(f"faultwatch {words[0]}: exit code {done.returncode}")
+    return json.loads(done.stdout)
+
+
+def _name(case: dict[str, Any]) -> str:
+    inner = ",".join(f"{name}={value}" for name, value in sorted(case["parameters"].items()))
+    return f"{case['workload']}[{inner}]"
+
+
+def _median(report: dict[str, Any], metric: str) -> float:
+    values = [sample["readings"][metric]["value"] for sample in report["samples"]]
+    return float(statistics.median(value for value in values if value is not None))
+
+
+def _rules(case: Case) -> set[str]:
+    return {finding.rule for finding in case.findings}
+
+
+def _clear(case: Case) -> set[str]:
+    return {finding.rule for finding in case.findings if finding.price >= CLEAR}
+
+
+def _words(case: Case) -> str:
+    return ", ".join(f"{finding.rule} ({finding.price:.0%})" for finding in case.findings) or "no cause"
+
+
+def _show(found: Measured) -> None:
+    table = Table()
+    for title in ("case", "minor faults", "by hand", "system time", "time", "cause"):
+        table.add_column(title, justify="left" if title in {"case", "cause"} else "right")
+    for case in found.cases:
+        table.add_row(
+            escape(case.name),
+            f"{case.faults:,.0f}",
+            f"{statistics.median(case.by_hand):,.0f}",
+            f"{case.system_percent:.0f} %",
+            f"{case.seconds * 1000:,.0f} ms",
+            _words(case),
+        )
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
