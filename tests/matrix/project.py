@@ -19,7 +19,6 @@ _SMALLER = {
     "image_filter": {"images = [20]": "images = [2]", "[1920]": "[640]", "[1080, 2160]": "[480]"},
     "gallery_search": {'"--mib", "256"': '"--mib", "16"', "320M": "256M"},
 }
-WORKLOADS = tuple(_SMALLER)
 
 
 @dataclass(frozen=True)
