@@ -80,8 +80,12 @@ def test_the_tutorial_catches_its_regression(tmp_path: Path) -> None:
     assert "(+92,160, " in said
     assert "Free the buffer after each request\n" in said
     assert "main  sums.c:10" in said
-    assert "Diagnosis: Temporary buffers are mapped anew for each operation" in said
     assert "−92,160" in said
+    if not Path("/sys/kernel/tracing/events").is_dir():
+        pytest.skip(
+            "no tracepoints, which the tutorial's diagnosis needs: mount -t tracefs tracefs /sys/kernel/tracing"
+        )
+    assert "Diagnosis: Temporary buffers are mapped anew for each operation" in said
 
 
 def test_the_readme_is_among_the_documents_that_are_run() -> None:
