@@ -77,10 +77,11 @@ def command(
         service.update_night(name, NightPart(cells=cells))
         if plan:
             return
+        patient = service.patient(say)
         if not only_digest:
             with host_turn(settings) as turn:
-                _run(name, matrix, settings, service.patient(say), turn, confined)
-        digest = service.patient(say).night(name)
+                _run(name, matrix, settings, patient, turn, confined)
+        digest = patient.night(name)
     _give(digest, as_json=as_json, output_file=output_file)
     checked = digest.cells if only_digest else [cell for cell in digest.cells if cell.host == settings.host]
     if not all(is_complete(cell) for cell in checked):
@@ -94,6 +95,8 @@ def _run(
 
     benches: dict[bool, Workbench] = {}
     planned = cells_of_host(matrix, settings.host)
+    if not planned:
+        raise FaultwatchError(f"{matrix.path}: no cell is planned for this host, {settings.host}")
     for cell, entry in planned:
 
         def prepare(cell: NightCell = cell, entry: WorkloadEntry = entry) -> PreparedCell:
@@ -101,8 +104,6 @@ def _run(
 
         with ProgressBar(terminal(), f"{cell.configuration}  {cell.workload}") as watcher:
             run_cell(name, cell, prepare, service=service, watcher=watcher, retries=matrix.retries)
-    if not planned:
-        raise FaultwatchError(f"{matrix.path}: no cell is planned for this host, {settings.host}")
 
 
 def _prepare(

@@ -64,6 +64,7 @@ def settle(database: Database, subjects: Collection[str] | None = None, seconds:
                     _store(session, judged)
     if update_events.refresh(database):
         refresh(database)
+        return _stale(database, subjects).keys() <= failed
     return True
 
 

@@ -82,15 +82,17 @@ def _found(session: Session, cell: NightCell) -> dict[int, CaseRun]:
 
 def _drifts(session: Session, row: Night, cells: tuple[NightCell, ...]) -> list[NightDrift]:
     """Return the drifts that are news of a night, but none below the floor."""
-    carried_out = [cell for cell in cells if cell.subject and cell.revision]
-    earlier, later = (_at_places(session, row, carried_out, after=after) for after in (False, True))
+    groups = _by_revision(cell for cell in cells if cell.subject and cell.revision)
+    near = {group: found for group in groups if (found := _drifts_near(session, row, *group))}
+    # Each host asks after each cell, mostly in a night without drifts: other nights are read where there are any.
+    concerned = [cell for group in near for cell in groups[group]]
+    earlier, later = (_at_places(session, row, concerned, after=after) for after in (False, True))
     drifts: dict[str, NightDrift] = {}
-    for (subject, host, revision), of_revision in _by_revision(carried_out).items():
-        found = _drifts_near(session, row, subject, host, revision)
-        for cell in of_revision:
+    for group, found in near.items():
+        for cell in groups[group]:
             keys = {shared_rows.case_key(case) for case in cell.cases}
             before, after = earlier.get(cell.place), later.get(cell.place)
-            turn = NightTurn(row.started_at, after and after.began, revision, before and before.cell.revision)
+            turn = NightTurn(row.started_at, after and after.began, group[2], before and before.cell.revision)
             for key, document, measured_at in found:
                 if key in keys and turn.shows(document["revision"], measured_at):
                     drifts[document["id"]] = _told(document)
@@ -115,6 +117,8 @@ def _at_places(session: Session, row: Night, cells: Iterable[NightCell], *, afte
     """Return the cells of the same places in the nearest nights before a night, or after it."""
     wanted = {cell.place for cell in cells}
     found: dict[_Place, _Planned] = {}
+    if not wanted:
+        return found
     side, order = (
         (Night.started_at > row.started_at, Night.started_at)
         if after
