@@ -18,10 +18,15 @@ RESTART_PAGES = 16_384
 AUTOCHECKPOINT_PAGES = 4 * RESTART_PAGES
 """Length at which a writer checkpoints after all, should this module fall behind."""
 _WAIT_MS = 50
+_PRIMARY_CODE = 0xFF
+"""Mask of an extended result code: https://sqlite.org/rescode.html."""
 
 
 def checkpoint(file: Path, write_lock: Callable[[], AbstractContextManager[None]]) -> None:
     """Copy the pages in the log into the database file, and restart the log where it is long.
+
+    Where another connection holds the whole database, as the last one does while it closes, the next checkpoint copies
+    them: that is no error.
 
     Parameters
     ----------
@@ -41,6 +46,11 @@ def checkpoint(file: Path, write_lock: Callable[[], AbstractContextManager[None]
 
 
 def _checkpoint(connection: sqlite3.Connection, mode: str) -> int:
-    """Return the pages in the log; negative where another connection is checkpointing."""
-    _, pages, _ = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+    """Return the pages in the log; negative where another connection is checkpointing or holds the database."""
+    try:
+        _, pages, _ = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & _PRIMARY_CODE != sqlite3.SQLITE_BUSY:
+            raise
+        return -1
     return int(pages)

@@ -69,6 +69,18 @@ def test_a_reader_keeps_its_snapshot(
     assert connection.execute("SELECT count(*) FROM line").fetchone() == (2,)
 
 
+def test_a_database_held_by_another_connection_is_left_for_the_next_checkpoint(
+    connection: sqlite3.Connection, tmp_path: Path
+) -> None:
+    file = tmp_path / "a b?.db"
+    connection.close()
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        write(other)
+        wal.checkpoint(file, nullcontext)
+        assert other.execute("SELECT count(*) FROM line").fetchone() == (1,)
+
+
 def test_a_deleted_database_is_not_created_again(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.OperationalError):
         wal.checkpoint(tmp_path / "gone.db", nullcontext)
