@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.table import Table
 
-from findings import by_hand, stored
+from findings import by_hand, pictures, stored
 from findings.comparison import Line, compare
 from findings.documents import only_documents
 from findings.product import Product, drifts_of
@@ -42,6 +42,9 @@ def main(arguments: Sequence[str]) -> int:
     repository = _clone(chosen.repository or target.address, folder / "clone")
     product = Product(home=folder / "home", workload=stored.FOLDER / chosen.project, repository=repository)
     found = _measure(product, target)
+    charts = ROOT / "docs" / "images" / "findings" if chosen.store else folder / "charts"
+    for file in pictures.save(product.home, (drift.case for drift in found.drifts if drift.is_large), charts):
+        print(file, flush=True)
     if chosen.store:
         stored.save(chosen.project, replace(found, drifts=tuple(_confirmed(product, drift) for drift in found.drifts)))
         return 0

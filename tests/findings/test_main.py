@@ -52,8 +52,11 @@ def project(tmp_path: Path, commit: Callable[..., str], monkeypatch: pytest.Monk
     return lambda *words: findings.__main__.main(["pages", str(tmp_path / "subject"), *words])
 
 
-def test_what_is_stored_is_found_again(project: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_stored_is_found_again(
+    project: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert project("--store") == 0
+    assert (tmp_path / "docs" / "images" / "findings" / "pages.png").read_bytes().startswith(b"\x89PNG")
     history = stored.load("pages")
     (drift,) = history.drifts
     assert (drift.subject, drift.change) == ("Use more pages", 100)
@@ -67,6 +70,7 @@ def test_what_is_stored_is_found_again(project: Callable[..., int], capsys: pyte
 
     capsys.readouterr()
     assert project() == 0
+    assert (tmp_path / "build" / "findings" / "pages" / "charts" / "pages.png").exists()
     assert "1 drifts: all agree." in capsys.readouterr().out
 
     stored.save("pages", replace(history, drifts=(replace(drift, after=drift.after + 1),)))
