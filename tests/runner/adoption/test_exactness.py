@@ -30,6 +30,7 @@ def test_a_count_that_varies_names_what_makes_it_repeat() -> None:
     assert "`GOMAXPROCS=1`" in without
     alone = exactness([1, 2, 3], {"tool.go": "go1.24", "variable.GOGC": "off", "variable.GOMAXPROCS": "1"}).sentence
     assert "GOMAXPROCS=1" not in alone
+    assert all("GOEXPERIMENT=norandomizedheapbase64" in advice for advice in (go, without, alone))
 
 
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=9))
