@@ -7,6 +7,8 @@
 unexport PYTHONDONTWRITEBYTECODE
 
 PYTHON = .venv/bin/python
+# The lock files are complete. pip must not resolve them again: older ones want a newer pydantic than is locked as soon
+# as there is one, because a package names it with an extra.
 PIP = $(PYTHON) -m pip --disable-pip-version-check --no-input --quiet
 UV = uv
 LOCK = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
@@ -212,28 +214,28 @@ system-fresh:
 
 .venv/.run: requirements.txt pyproject.toml | .venv/bin/pip
 	@echo "installing the packages of requirements.txt into .venv"
-	@$(PIP) install --require-hashes --requirement requirements.txt
+	@$(PIP) install --no-deps --require-hashes --requirement requirements.txt
 	@$(PIP) install --no-build-isolation --no-deps --editable . --editable pyperf-hook
 	@touch $@
 
 # requirements-dev.txt contains everything in requirements.txt, at the same versions.
 .venv/.dev: requirements.txt requirements-dev.txt pyproject.toml | .venv/bin/pip
 	@echo "installing the packages of requirements-dev.txt into .venv"
-	@$(PIP) install --require-hashes --requirement requirements-dev.txt
+	@$(PIP) install --no-deps --require-hashes --requirement requirements-dev.txt
 	@$(PIP) install --no-build-isolation --no-deps --editable . --editable pyperf-hook
 	@touch .venv/.run $@
 
 # The other detectors require another numpy version than the service.
 .venv-bench/.installed: requirements-bench.txt | system
 	@"$$(setup/find-python)" -m venv .venv-bench
-	@.venv-bench/bin/python -m pip --disable-pip-version-check --no-input --quiet install --require-hashes \
+	@.venv-bench/bin/python -m pip --disable-pip-version-check --no-input --quiet install --no-deps --require-hashes \
 		--requirement requirements-bench.txt
 	@touch $@
 
 # actionlint is compiled from source if Go is installed.
 .venv-workflows/.installed: requirements-workflows.txt | system
 	@"$$(setup/find-python)" -m venv .venv-workflows
-	@.venv-workflows/bin/python -m pip --disable-pip-version-check --no-input --quiet install --require-hashes \
+	@.venv-workflows/bin/python -m pip --disable-pip-version-check --no-input --quiet install --no-deps --require-hashes \
 		--requirement requirements-workflows.txt
 	@! command -v go >/dev/null || GOBIN="$(CURDIR)/.venv-workflows/bin" \
 		go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
@@ -241,13 +243,13 @@ system-fresh:
 
 .venv-client/.installed: requirements-client.txt | system
 	@"$$(setup/find-python)" -m venv .venv-client
-	@.venv-client/bin/python -m pip --disable-pip-version-check --no-input --quiet install --require-hashes \
+	@.venv-client/bin/python -m pip --disable-pip-version-check --no-input --quiet install --no-deps --require-hashes \
 		--requirement requirements-client.txt
 	@touch $@
 
 .venv-hosts/.installed: requirements-hosts.txt | system
 	@"$$(setup/find-python)" -m venv .venv-hosts
-	@.venv-hosts/bin/python -m pip --disable-pip-version-check --no-input --quiet install --require-hashes \
+	@.venv-hosts/bin/python -m pip --disable-pip-version-check --no-input --quiet install --no-deps --require-hashes \
 		--requirement requirements-hosts.txt
 	@touch $@
 
