@@ -389,7 +389,7 @@ def describe_result(
     prove
         Returns the command that compares both ends of a range.
     """
-    from runner.cli.formatting import escape_text, format_quantity
+    from runner.cli.formatting import escape_text, format_quantity, format_value
 
     if isinstance(search.answer, NothingToFind):
         return [escape_text(search.answer.sentence)]
@@ -406,6 +406,9 @@ def describe_result(
         before = format_quantity(name, culprit.before, culprit.after)
         after = format_quantity(name, culprit.after, culprit.before)
         lines.append(f"  {name}: {before} at {culprit.parent[:10]} → {after} at {culprit.commit[:10]}")
+        if culprit.brought:
+            brought = format_value(name, culprit.brought, sign=True)
+            lines.append(f"  the commits that it merges moved it by {brought} where they were made")
         if culprit.proof is None:
             lines.append(f"  to prove it: {prove(f'{culprit.parent[:10]}..{culprit.commit[:10]}')}")
         else:

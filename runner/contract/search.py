@@ -82,7 +82,7 @@ class Culprit(Strict):
     parent: str
     """The commit that it is compared with: the last one before it that can be measured."""
     before: Number
-    """The level without the culprit; at a merge, including the changes of its branches."""
+    """The level of ``parent``."""
     after: Number
     candidates: tuple[str, ...]
     """The culprit, and the commits that measurements of the range cannot tell apart from it.
@@ -90,9 +90,14 @@ class Culprit(Strict):
     They could not be measured, or their branch is older than the range, or changes cancel each other across a merge.
     """
     brought: Number = 0
-    """At a merge: the known changes of its branches. They are part of ``before``."""
+    """At a merge: how much the culprits of its branches moved the metric there."""
     probability: float = 1.0
     proof: Proof | None = None
+
+    @property
+    def own_change(self) -> Number:
+        """The change that nothing else explains; of a merge, without what its branches brought."""
+        return self.after - self.before - self.brought
 
 
 class Prove(Strict):

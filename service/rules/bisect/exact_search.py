@@ -300,7 +300,7 @@ class _ExactSearch:
         self.culprits[new] = Culprit(
             commit=new,
             parent=parent,
-            before=expected,
+            before=self._known(old),
             after=self._known(new),
             candidates=tuple(self.graph.members(alike)),
             brought=brought,
@@ -397,9 +397,7 @@ class _ExactSearch:
     def _brought(self, commits: int) -> Number:
         """Return how much the culprits found so far among some commits moved the metric."""
         return sum(
-            culprit.after - culprit.before
-            for name, culprit in self.culprits.items()
-            if commits >> self.graph.place[name] & 1
+            culprit.own_change for name, culprit in self.culprits.items() if commits >> self.graph.place[name] & 1
         )
 
     def _tests(self, new: str, left: int, references: BranchReferences) -> dict[str, int]:

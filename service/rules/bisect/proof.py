@@ -30,7 +30,7 @@ def judge(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofSta
     if verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.change is None or verdict.wants_other_build:
         return ProofState.OPEN, verdict.sentence
     own_change = verdict.change - culprit.brought
-    if _differs(verdict, culprit) and own_change and (own_change > 0) == (culprit.after > culprit.before):
+    if _differs(verdict, culprit) and own_change and (own_change > 0) == (culprit.own_change > 0):
         return ProofState.STANDS, verdict.sentence
     result = "the change has the opposite sign" if _differs(verdict, culprit) and own_change else "there is no change"
     unit = metric(name).unit
@@ -47,15 +47,16 @@ def is_of_builds(name: str, comparison: Comparison) -> bool:
 def with_levels(culprit: Culprit, name: str, comparison: Comparison) -> Culprit:
     """Return a proven culprit with the levels of its proof, which its proof's runs show.
 
-    Those of the search are pooled from all runs of the same bytes. At a merge they include what its branches brought.
+    Those of the search are pooled from all runs of the same bytes.
     """
     sides = next(((verdict.base, verdict.head) for verdict in comparison.metrics if verdict.metric == name), None)
-    if sides is None or culprit.brought or culprit.proof is None or culprit.proof.state is not ProofState.STANDS:
+    if sides is None or culprit.proof is None or culprit.proof.state is not ProofState.STANDS:
         return culprit
     before, after = (side.level for side in sides)
-    if before is None or after is None or (after > before) != (culprit.after > culprit.before):
+    if before is None or after is None:
         return culprit
-    return culprit.model_copy(update={"before": before, "after": after})
+    shown = culprit.model_copy(update={"before": before, "after": after})
+    return shown if (shown.own_change > 0) == (culprit.own_change > 0) else culprit
 
 
 def _differs(verdict: MetricVerdict, culprit: Culprit) -> bool:

@@ -58,10 +58,18 @@ def test_two_culprits_are_found_although_the_search_is_killed_on_the_way(tmp_pat
     assert "The ends do not differ" in json.loads(out)["answer"]["sentence"]
 
 
-def described(state: ProofState | None) -> list[str]:
+def described(state: ProofState | None, brought: int = 0) -> list[str]:
     commit, parent = "c" * 40, "b" * 40
     proof = state and Proof(state=state, sentence="In 5 of 5.", parent_run=uuid.uuid4(), run=uuid.uuid4())
-    culprit = Culprit(commit=commit, parent=parent, before=2662, after=2713.25, candidates=(commit,), proof=proof)
+    culprit = Culprit(
+        commit=commit,
+        parent=parent,
+        before=2662,
+        after=2713.25,
+        candidates=(commit,),
+        brought=brought,
+        proof=proof,
+    )
     revision = Revision.model_construct(commit=commit, title="Note")
     search = Search(commits=3, known=3, answer=Found(culprits=(culprit,)))
     return describe_result(search, {commit: revision}, "minor-faults", lambda span: f"compare {span}")
@@ -79,6 +87,11 @@ def test_the_proof_that_is_suggested_works_where_the_search_was_typed() -> None:
 
 def test_the_levels_of_a_culprit_are_written_as_everywhere() -> None:
     assert described(None)[1] == "  minor-faults: 2,662 faults at bbbbbbbbbb → 2,713 faults at cccccccccc"
+
+
+def test_a_merge_says_what_its_branches_moved() -> None:
+    lines = described(ProofState.STANDS, brought=-21_931)
+    assert lines[2] == "  the commits that it merges moved it by −21,931 where they were made"
 
 
 @pytest.mark.parametrize(("span", "said"), [("HEAD", "is not a range of commits"), ("HEAD..HEAD~1", "has no commits")])

@@ -51,6 +51,7 @@ def job(answer: Any = None, state: State = State.DONE, sentence: str = "", case:
 HIDDEN = Culprit(commit=HOSTILE, parent=HOSTILE, before=1, after=2, candidates=("a", HOSTILE), proof=FAILED)
 TOLD = {
     "found": job(Found(culprits=(CULPRIT, CULPRIT.model_copy(update={"proof": None, "candidates": ("a", "c")})))),
+    "merge": job(Found(culprits=(CULPRIT.model_copy(update={"brought": -21_931}),))),
     "many": job(Found(culprits=(CULPRIT,) * 10)),
     "nothing": job(NothingToFind(sentence="The ends do not differ: good 7, bad 7.")),
     "failed": job(state=State.FAILED, sentence=f"the build is not there {HOSTILE}"),

@@ -151,6 +151,23 @@ def test_the_search_follows_a_merge_into_its_branch():
     assert [(culprit.commit, culprit.parent) for culprit in answer.culprits] == [("b2", "b1")]
 
 
+def test_a_merge_is_shown_with_levels_that_were_measured():
+    """A branch takes more away where it was made than where it is merged: the two do not add up."""
+    nodes = (
+        Node(commit="c1", parents=("c0",)),
+        Node(commit="b1", parents=("c0",)),
+        Node(commit="m", parents=("c1", "b1")),
+    )
+    truth = {"c0": 25_000, "c1": 19_000, "b1": 3_000, "m": 2_000}
+    answer, _ = lead(search, ask(nodes), truth)
+    shown = {culprit.commit: culprit for culprit in answer.culprits}
+    assert set(shown) == {"c1", "b1", "m"}
+    for culprit in answer.culprits:
+        assert (culprit.before, culprit.after) == (truth[culprit.parent], truth[culprit.commit])
+    assert (shown["m"].brought, shown["m"].own_change) == (-22_000, 5_000)
+    assert sum(culprit.own_change for culprit in answer.culprits) == truth["m"] - truth["c0"]
+
+
 def test_a_merge_that_no_branch_explains_is_the_culprit_itself():
     nodes = (
         Node(commit="c1", parents=("c0",)),

@@ -46,7 +46,7 @@ def test_it_is_open_while_runs_are_missing():
 
 
 def test_a_merge_that_undoes_its_branch_is_judged_by_what_it_did_itself():
-    merge = CULPRIT.model_copy(update={"before": 107, "after": 100, "brought": 7})
+    merge = CULPRIT.model_copy(update={"before": 100, "after": 100, "brought": 7})
     assert judge(merge, "minor-faults", compared([100] * 30, [100] * 30))[0] is ProofState.STANDS
     assert judge(merge, "minor-faults", compared([100] * 30, [107] * 30))[0] is ProofState.FAILS
 
@@ -57,8 +57,10 @@ def test_a_proven_culprit_shows_what_its_proof_measured():
     comparison = compared([100] * 30, [131] * 30)
     assert with_levels(pooled, "minor-faults", comparison).before == 100
     assert with_levels(pooled, "minor-faults", comparison).after == 131
-    merge = pooled.model_copy(update={"brought": 7})
-    assert with_levels(merge, "minor-faults", comparison) == merge
+    merge = with_levels(pooled.model_copy(update={"brought": 7}), "minor-faults", comparison)
+    assert (merge.before, merge.after, merge.own_change) == (100, 131, 24)
+    undone = pooled.model_copy(update={"brought": 40})
+    assert with_levels(undone, "minor-faults", compared([100] * 30, [150] * 30)) == undone
 
 
 def test_a_metric_whose_proofs_keep_failing_is_said_not_to_repeat():
