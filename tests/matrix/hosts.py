@@ -28,9 +28,10 @@ git fetch --quiet {_BUNDLE} main
 git reset --quiet --hard FETCH_HEAD
 """
 # As a user that is not root sets memory limits: in a group that was delegated to it, with no process in it itself.
+# 0 is the shell: systemd makes one dollar sign of two, so that its number cannot be named.
 _DELEGATED = """\
 group=/sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)
-mkdir "$group/session" && echo $$ >"$group/session/cgroup.procs"
+mkdir "$group/session" && echo 0 >"$group/session/cgroup.procs"
 cd {folder} && exec {command}
 """
 
@@ -84,7 +85,7 @@ class MadeHost(Host):
     def _nightly(self, command: str) -> subprocess.CompletedProcess[str]:
         script = _DELEGATED.format(folder=self.folder, command=command)
         unit = ["systemd-run", "--quiet", "--pipe", "--wait", "--collect", "--uid=faultwatch"]
-        unit += ["--property=Delegate=memory pids", "--property=LimitRTPRIO=1", "sh", "-c", script]
+        unit += ["--property=Delegate=memory pids", "--property=LimitRTPRIO=1", "sh", "-ec", script]
         return self.guest.run(shlex.join(unit), check=False)
 
 
