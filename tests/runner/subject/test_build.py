@@ -57,6 +57,14 @@ def test_another_processor_makes_another_build(builder: Builder, commit: Run, tm
     assert newer.build(repository, head, workload("true"))[0] != tree
 
 
+def test_a_commit_whose_name_begins_alike_has_another_build(builder: Builder, commit: Run, tmp_path: Path) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    builder.build(repository, head, workload("true"))
+    assert builder.has(repository, head, workload("true"))
+    assert not builder.has(repository, head[:12] + "0" * 28, workload("true"))
+
+
 def test_another_version_of_a_tool_makes_another_build(builder: Builder, commit: Run, tmp_path: Path) -> None:
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
