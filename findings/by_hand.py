@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 RUNS = 5
-_PATH_BYTES = 128
+_PATH_BYTES = 96
 """Of the path at which a program finds its input. It keeps that path in its memory, so another length counts others."""
 _PR_SET_THP_DISABLE = 41
 _ALLOCATORS = {
