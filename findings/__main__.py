@@ -19,6 +19,7 @@ from rich.table import Table
 from findings import by_hand, pictures, stored
 from findings.comparison import Line, compare
 from findings.documents import only_documents
+from findings.local import forget_services
 from findings.product import Product, drifts_of
 from findings.stored import ByHand, Culprit, Documents, Drift, History, Machine, Target
 
@@ -37,6 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     chosen = parser.parse_args(arguments)
     if not chosen.store and chosen.project not in stored.measured():
         parser.error(f"nothing is stored of {chosen.project} to compare with: measure it with --store")
+    forget_services()
     target = stored.load_target(chosen.project)
     folder = ROOT / "build" / "findings" / chosen.project
     repository = _clone(chosen.repository or target.address, folder / "clone")

@@ -22,6 +22,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from findings import by_hand
+from findings.local import forget_services
 
 ROOT = Path(__file__).parents[1]
 PROGRAMS = Path(__file__).parent / "programs"
@@ -76,6 +77,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("program", choices=programs(), metavar="PROGRAM", help=", ".join(programs()))
     parser.add_argument("--store", action="store_true", help="write what is found, instead of comparing with it")
     chosen = parser.parse_args(arguments)
+    forget_services()
     found = measure(chosen.program)
     _show(found)
     if chosen.store:
