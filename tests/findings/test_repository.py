@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,10 +40,11 @@ def test_a_clone_is_used_again_without_its_source(first: str, tmp_path: Path) ->
 def test_a_clone_that_was_killed_is_made_again(first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "clone"
 
-    def kill(*_: object) -> None:
+    def killed(words: list[str], **_: object) -> None:
+        Path(words[-1]).mkdir()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Path, "rename", kill)
+    monkeypatch.setattr(subprocess, "run", killed)
     with pytest.raises(KeyboardInterrupt):
         repository.clone(str(tmp_path / "subject"), "main", folder)
     monkeypatch.undo()
