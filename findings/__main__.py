@@ -100,9 +100,11 @@ def _revisions(repository: Path, target: Target) -> frozenset[str]:
 def _documents(repository: Path, target: Target) -> set[str]:
     """Return the commits of the range that change documents only; a merge by what it brings to its first parent."""
     path = () if "--all-parents" in target.options else ("--first-parent",)
-    output = git(repository, "log", "--diff-merges=first-parent", "--name-only", "--format=%x00%H", *path, target.range)
-    commits = (entry.split("\n") for entry in output.split("\0")[1:])
-    return {commit for commit, *names in commits if only_documents(name for name in names if name)}
+    words = ("--diff-merges=first-parent", "--name-only", "-z", "--format=%x00%H", *path, target.range)
+    # With -z, no name is quoted. Two NULs part the commits, and a NUL and a newline precede the first name of each.
+    entries = git(repository, "log", *words).strip("\0").split("\0\0")
+    commits = (entry.replace("\0\n", "\0", 1).split("\0") for entry in entries)
+    return {commit for commit, *names in commits if only_documents(names)}
 
 
 def _confirmed(product: Product, drift: Drift) -> Drift:

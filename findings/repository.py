@@ -7,7 +7,8 @@ from pathlib import Path
 
 def git(repository: Path, *words: str) -> str:
     """Return what git prints."""
-    return subprocess.run(["git", "-C", str(repository), *words], check=True, capture_output=True, text=True).stdout
+    done = subprocess.run(["git", "-C", str(repository), *words], check=True, capture_output=True)
+    return done.stdout.decode(errors="replace")  # Names of files can have bytes of any encoding.
 
 
 def clone(source: str, span: str, folder: Path) -> None:
