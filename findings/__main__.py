@@ -82,6 +82,7 @@ def _machine(product: Product) -> Machine:
         compiler="; ".join(_version(tool, path) for tool in build["needs"]),
         libc=knobs["libc.version"].partition(",")[0].removesuffix(")").replace(" (libc.so.6", ""),
         kernel=knobs["kernel.release"].partition("-")[0],
+        path_length=int(knobs["process.path_length"]),
     )
 
 

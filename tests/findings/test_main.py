@@ -67,6 +67,7 @@ def test_what_is_stored_is_found_again(
     assert (history.documents.commits, history.documents.flagged) == (2, 0)
     assert (history.counts.revisions, history.counts.failed) == (12, 0)
     assert history.machine.compiler.startswith("gcc ")
+    assert history.machine.path_length in range(128, 4096, 64)
 
     capsys.readouterr()
     assert project() == 0
