@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import inf
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
@@ -15,6 +16,7 @@ from service.pipeline.judge_series import JudgedSeries, judge
 from service.store import event_drifts, event_marks, series, sparklines
 from service.store.engine.database import Database
 from service.store.models import DriftRow, Series, Subject
+from service.store.series import StaleSeries
 
 MOST_AT_ONCE = 64
 """Most series that are judged before a report is answered."""
@@ -24,6 +26,9 @@ _SERIES_AT_ONCE = 100
 _POINTS_AT_ONCE = 20_000
 """How many series, of how many points, are judged between one transaction and the next: enough to share what they
 have in common, few enough that nobody waits for the write."""
+_failed: WeakKeyDictionary[Database, dict[int, int]] = WeakKeyDictionary()
+"""The versions of series that could not be judged. This process does not try them again: the result would be the same,
+and as long as they counted as work to do, the others would wait with them."""
 
 
 def refresh(database: Database, *, busy: bool = False) -> None:
@@ -51,45 +56,47 @@ def settle(database: Database, subjects: Collection[str] | None = None, seconds:
         Whether all are judged, and have their events; False where that takes longer than so many seconds.
     """
     deadline = time.monotonic() + seconds
-    failed: set[int] = set()
-    while stale := {one: n_points for one, n_points in _stale(database, subjects).items() if one not in failed}:
+    while stale := _stale(database, subjects):
         for batch in _batches(stale):
             if time.monotonic() > deadline:
                 return False
             with database.reading() as session:
                 judged, not_judged = judge(session, batch)
-            failed |= not_judged
+            _failed.setdefault(database, {}).update((one, stale[one].version) for one in not_judged)
             if judged:  # else another process was faster
                 with database.writing({one.subject for one in judged}) as session:
                     _store(session, judged)
     if update_events.refresh(database):
         refresh(database)
-        return _stale(database, subjects).keys() <= failed
+        return not _stale(database, subjects)
     return True
 
 
-def _is_soon_done(stale: Mapping[int, int]) -> bool:
-    return len(stale) <= MOST_AT_ONCE and sum(stale.values()) <= MOST_POINTS
+def _is_soon_done(stale: Mapping[int, StaleSeries]) -> bool:
+    return len(stale) <= MOST_AT_ONCE and sum(one.n_points for one in stale.values()) <= MOST_POINTS
 
 
-def _stale(database: Database, subjects: Collection[str] | None = None) -> dict[int, int]:
+def _stale(database: Database, subjects: Collection[str] | None = None) -> dict[int, StaleSeries]:
+    """Return the series that are to be judged."""
     with database.reading() as session:
-        return series.stale(session, subjects)
+        stale = series.stale(session, subjects)
+    failed = _failed.get(database, {})
+    return {series_id: one for series_id, one in stale.items() if failed.get(series_id) != one.version}
 
 
-def _batches(stale: Mapping[int, int]) -> Iterator[list[int]]:
-    """Split series, given with their numbers of points, into batches. Neighbours are often metrics of one case."""
+def _batches(stale: Mapping[int, StaleSeries]) -> Iterator[list[int]]:
+    """Split series into batches. Neighbours are often metrics of one case."""
     ordered = sorted(stale)
     # Several processes may do this at once: each begins elsewhere, and skips what another one has done.
     start = random.randrange(len(ordered))  # noqa: S311 - guards nothing
     batch: list[int] = []
     room = _POINTS_AT_ONCE
     for one in ordered[start:] + ordered[:start]:
-        if batch and (stale[one] > room or len(batch) == _SERIES_AT_ONCE):
+        if batch and (stale[one].n_points > room or len(batch) == _SERIES_AT_ONCE):
             yield batch
             batch, room = [], _POINTS_AT_ONCE
         batch.append(one)
-        room -= stale[one]
+        room -= stale[one].n_points
     yield batch
 
 

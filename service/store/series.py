@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session, contains_eager
@@ -38,6 +39,14 @@ class SeriesFilter:
             (Case.definition, self.definition),
         )
         return [column == value for column, value in filters if value is not None]
+
+
+class StaleSeries(NamedTuple):
+    """A series that has changed since it was judged."""
+
+    version: int
+    judged_version: int
+    n_points: int
 
 
 STALE = select(Series.id).where(
@@ -81,12 +90,12 @@ def find(session: Session, series_id: int) -> Series | None:
     return session.scalar(_JOINED.where(Series.id == series_id))
 
 
-def stale(session: Session, subjects: Collection[str] | None = None) -> dict[int, int]:
-    """Return the series of all subjects, or of some, that changed since they were judged, by their number of points."""
-    query = STALE.add_columns(Series.n_points)
+def stale(session: Session, subjects: Collection[str] | None = None) -> dict[int, StaleSeries]:
+    """Return the series of all subjects, or of some, that have changed since they were judged, by their ids."""
+    query = STALE.add_columns(Series.version, Series.judged_version, Series.n_points)
     if subjects is not None:
         query = query.where(Series.subject_id.in_(select(Subject.id).where(Subject.name.in_(subjects))))
-    return dict(session.execute(query).all())
+    return {series_id: StaleSeries(*read) for series_id, *read in session.execute(query)}
 
 
 def find_stale(session: Session, series_ids: Collection[int]) -> list[Series]:
