@@ -16,7 +16,7 @@ from service.pipeline.judge_series import JudgedSeries, judge
 from service.store import event_drifts, event_marks, series, sparklines
 from service.store.engine.database import Database
 from service.store.models import DriftRow, Series, Subject
-from service.store.series import StaleSeries
+from service.store.series import SeriesFilter, StaleSeries
 
 MOST_AT_ONCE = 64
 """Most series that are judged before a report is answered."""
@@ -30,13 +30,17 @@ _failed: WeakKeyDictionary[Database, dict[int, int]] = WeakKeyDictionary()
 """The versions of series that could not be judged. This process does not try them again: the result would be the same,
 and as long as they counted as work to do, the others would wait with them."""
 
+_ALL = (SeriesFilter(),)
+
 
 def refresh(database: Database, *, busy: bool = False) -> None:
     """Judge the series that have changed: a few of them now; in the background many, and all where others wait."""
-    if not busy and _is_soon_done(_stale(database)):
-        refresh_all(database)
-    else:
+    if busy or not _is_soon_done(_stale(database)):
         database.defer(refresh_all)
+        return
+    _judge_until(inf, database, _ALL)
+    if update_events.refresh(database):
+        refresh(database)
 
 
 def refresh_all(database: Database) -> None:
@@ -44,11 +48,11 @@ def refresh_all(database: Database) -> None:
     settle(database)
 
 
-def settle(database: Database, subjects: Collection[str] | None = None, seconds: float = inf) -> bool:
-    """Judge every series that has changed since it was judged, of all subjects or of some.
+def settle(database: Database, wanted: Collection[SeriesFilter] = _ALL, seconds: float = inf) -> bool:
+    """Judge the series that have changed since they were judged: all, or those that some filter selects.
 
-    Judging can take long, so it happens outside of the write lock. Where a series changes meanwhile, the result is
-    dropped and the series is judged again. A series that cannot be judged stays as it is.
+    A series that cannot be judged stays as it is. What changes while others are judged is left to whoever changed it,
+    so this ends however many runs arrive.
 
     Returns
     -------
@@ -56,19 +60,42 @@ def settle(database: Database, subjects: Collection[str] | None = None, seconds:
         Whether all are judged, and have their events; False where that takes longer than so many seconds.
     """
     deadline = time.monotonic() + seconds
-    while stale := _stale(database, subjects):
-        for batch in _batches(stale):
+    names = {one.subject for one in wanted}
+    subjects = None if None in names else {name for name in names if name is not None}
+    is_last = False
+    while _judge_until(deadline, database, wanted):
+        marked = update_events.refresh(database, subjects)
+        if marked:
+            database.defer(refresh_all)  # also series that nobody asked for
+        elif is_last:
+            return True
+        # Events have series judged again, and those that another process has just updated do, too: look once more.
+        is_last = not marked
+    return False
+
+
+def _judge_until(deadline: float, database: Database, wanted: Collection[SeriesFilter]) -> bool:
+    """Judge what is stale now; return whether there was time for all of it.
+
+    Judging can take long, so it happens outside of the write lock. Where a series changes meanwhile, the result is
+    dropped and the series is judged again.
+    """
+    left = noted = _stale(database, wanted)
+    while left:
+        for batch in _batches(left):
             if time.monotonic() > deadline:
                 return False
             with database.reading() as session:
                 judged, not_judged = judge(session, batch)
-            _failed.setdefault(database, {}).update((one, stale[one].version) for one in not_judged)
+            _failed.setdefault(database, {}).update((one, left[one].version) for one in not_judged)
             if judged:  # else another process was faster
                 with database.writing({one.subject for one in judged}) as session:
                     _store(session, judged)
-    if update_events.refresh(database):
-        refresh(database)
-        return not _stale(database, subjects)
+        left = {
+            series_id: one
+            for series_id, one in _stale(database, wanted).items()
+            if series_id in noted and one.judged_version < noted[series_id].version
+        }
     return True
 
 
@@ -76,10 +103,10 @@ def _is_soon_done(stale: Mapping[int, StaleSeries]) -> bool:
     return len(stale) <= MOST_AT_ONCE and sum(one.n_points for one in stale.values()) <= MOST_POINTS
 
 
-def _stale(database: Database, subjects: Collection[str] | None = None) -> dict[int, StaleSeries]:
+def _stale(database: Database, wanted: Collection[SeriesFilter] = _ALL) -> dict[int, StaleSeries]:
     """Return the series that are to be judged."""
     with database.reading() as session:
-        stale = series.stale(session, subjects)
+        stale = series.stale(session, wanted)
     failed = _failed.get(database, {})
     return {series_id: one for series_id, one in stale.items() if failed.get(series_id) != one.version}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from typing import cast
 
@@ -30,15 +30,17 @@ _DRIFTS_PER_TRANSACTION = 500
 _EVENTS_PER_TRANSACTION = 200
 
 
-def refresh(database: Database) -> bool:
-    """Update the events of every subject whose drifts have changed.
+def refresh(database: Database, subjects: Collection[str] | None = None) -> bool:
+    """Update the events of the subjects whose drifts have changed: of all subjects, or of some.
 
     Returns whether there are series to judge again: an event that becomes expected, because it was split from or merged
     with an expected one, gives its series another baseline.
     """
+    changed = select(Subject.id, Subject.name).where(Subject.drifts_version != Subject.events_version)
+    if subjects is not None:
+        changed = changed.where(Subject.name.in_(subjects))
     with database.reading() as session:
-        changed = Subject.drifts_version != Subject.events_version
-        stale = session.execute(select(Subject.id, Subject.name).where(changed)).all()
+        stale = session.execute(changed).all()
     again = False
     for subject_id, name in stale:
         _mark_unchanged(database, subject_id, name)

@@ -90,12 +90,15 @@ def find(session: Session, series_id: int) -> Series | None:
     return session.scalar(_JOINED.where(Series.id == series_id))
 
 
-def stale(session: Session, subjects: Collection[str] | None = None) -> dict[int, StaleSeries]:
-    """Return the series of all subjects, or of some, that have changed since they were judged, by their ids."""
-    query = STALE.add_columns(Series.version, Series.judged_version, Series.n_points)
-    if subjects is not None:
-        query = query.where(Series.subject_id.in_(select(Subject.id).where(Subject.name.in_(subjects))))
-    return {series_id: StaleSeries(*read) for series_id, *read in session.execute(query)}
+def stale(session: Session, wanted: Collection[SeriesFilter] = (SeriesFilter(),)) -> dict[int, StaleSeries]:
+    """Return the series that some filter selects and that have changed since they were judged, by their ids."""
+    found: dict[int, StaleSeries] = {}
+    for one in wanted:
+        query = STALE.add_columns(Series.version, Series.judged_version, Series.n_points)
+        if conditions := one.conditions():
+            query = query.join(Series.subject).join(Series.case).join(Series.host).where(*conditions)
+        found |= {series_id: StaleSeries(*read) for series_id, *read in session.execute(query)}
+    return found
 
 
 def find_stale(session: Session, series_ids: Collection[int]) -> list[Series]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from http import HTTPStatus
 
 from service.pipeline import detect_drifts
+from service.store.series import SeriesFilter
 from service.web.current import database
 from service.web.problems import ProblemError
 
@@ -14,14 +14,14 @@ _SECONDS = 10.0
 _RETRY_SECONDS = 1
 
 
-def settle(subjects: Collection[str] | None) -> None:
-    """Judge the runs of some subjects, or of all, that are not judged yet.
+def settle(*wanted: SeriesFilter) -> None:
+    """Judge the series that some filter selects and that are not judged yet.
 
     Raises
     ------
     ProblemError
         503, where that takes longer than a request may.
     """
-    if not detect_drifts.settle(database(), subjects, _SECONDS):
+    if not detect_drifts.settle(database(), wanted, _SECONDS):
         detail = "Many runs have arrived, and are being judged."
         raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers={"Retry-After": str(_RETRY_SECONDS)})
