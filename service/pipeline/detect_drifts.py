@@ -60,11 +60,9 @@ def settle(database: Database, wanted: Collection[SeriesFilter] = _ALL, seconds:
         Whether all are judged, and have their events; False where that takes longer than so many seconds.
     """
     deadline = time.monotonic() + seconds
-    names = {one.subject for one in wanted}
-    subjects = None if None in names else {name for name in names if name is not None}
     is_last = False
     while _judge_until(deadline, database, wanted):
-        marked = update_events.refresh(database, subjects)
+        marked = update_events.refresh(database, _subjects(wanted))
         if marked:
             database.defer(refresh_all)  # also series that nobody asked for
         elif is_last:
@@ -72,6 +70,18 @@ def settle(database: Database, wanted: Collection[SeriesFilter] = _ALL, seconds:
         # Events have series judged again, and those that another process has just updated do, too: look once more.
         is_last = not marked
     return False
+
+
+def is_settled(database: Database, wanted: Collection[SeriesFilter]) -> bool:
+    """Return whether all series that some filter selects are judged, and have their events."""
+    # In this order: who updates the events marks series in the same transaction.
+    return not update_events.is_due(database, _subjects(wanted)) and not _stale(database, wanted)
+
+
+def _subjects(wanted: Collection[SeriesFilter]) -> set[str] | None:
+    """Return the subjects of some filters; None where a filter selects all."""
+    named = {one.subject for one in wanted if one.subject is not None}
+    return None if any(one.subject is None for one in wanted) else named
 
 
 def _judge_until(deadline: float, database: Database, wanted: Collection[SeriesFilter]) -> bool:

@@ -36,17 +36,25 @@ def refresh(database: Database, subjects: Collection[str] | None = None) -> bool
     Returns whether there are series to judge again: an event that becomes expected, because it was split from or merged
     with an expected one, gives its series another baseline.
     """
-    changed = select(Subject.id, Subject.name).where(Subject.drifts_version != Subject.events_version)
-    if subjects is not None:
-        changed = changed.where(Subject.name.in_(subjects))
-    with database.reading() as session:
-        stale = session.execute(changed).all()
     again = False
-    for subject_id, name in stale:
+    for subject_id, name in _changed(database, subjects):
         _mark_unchanged(database, subject_id, name)
         with database.writing([name]) as session:
             again |= _refresh(session, subject_id)
     return again
+
+
+def is_due(database: Database, subjects: Collection[str] | None = None) -> bool:
+    """Return whether there are subjects whose drifts have changed, of all subjects or of some."""
+    return bool(_changed(database, subjects))
+
+
+def _changed(database: Database, subjects: Collection[str] | None) -> Sequence[tuple[int, str]]:
+    changed = select(Subject.id, Subject.name).where(Subject.drifts_version != Subject.events_version)
+    if subjects is not None:
+        changed = changed.where(Subject.name.in_(subjects))
+    with database.reading() as session:
+        return [(subject_id, name) for subject_id, name in session.execute(changed)]
 
 
 def refresh_prices(session: Session, series_ids: Iterable[int]) -> None:
