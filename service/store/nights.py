@@ -44,10 +44,10 @@ def find(session: Session, name: str) -> NightDigest | None:
     return make_digest(name, row.started_at, cells, found, _drifts(session, row, cells))
 
 
-def subjects(session: Session, name: str) -> set[str]:
-    """Return the subjects of the cells that were carried out in a night."""
+def measured(session: Session, name: str) -> set[tuple[str, str]]:
+    """Return which subjects were measured on which hosts in a night."""
     row = session.get(Night, name)
-    return {cell.subject for cell in _cells(row) if cell.subject} if row is not None else set()
+    return {(cell.subject, cell.host) for cell in _cells(row) if cell.subject} if row is not None else set()
 
 
 def newest(session: Session) -> str | None:

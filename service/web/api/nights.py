@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from runner.contract.night import NightDigest, NightName, NightPart
 from service.store import nights
+from service.store.series import SeriesFilter
 from service.web.access.ownership import hold, hold_night
 from service.web.api import judged
 from service.web.current import database
@@ -63,8 +64,8 @@ def get(name: str, query_data: NightQuery) -> NightDigest:
     """
     if query_data.judged:
         with database().reading() as session:
-            subjects = nights.subjects(session, name)
-        judged.settle(subjects)
+            measured = nights.measured(session, name)
+        judged.settle(*(SeriesFilter(subject=subject, host=host) for subject, host in measured))
     return _find(name)
 
 
