@@ -337,8 +337,8 @@ def _columns(runs: Iterable[RecentPoint | UnmeasuredRun], machines: Mapping[str,
     for host in sorted({host for host, _ in newest}):
         of_host = [GridColumn(host, environment, at) for (name, environment), at in newest.items() if name == host]
         of_host.sort(key=lambda column: column.last_seen, reverse=True)
-        of_host = _merged(of_host, cases, machines)
-        columns += [column for column in of_host[:MOST_COLUMNS] if of_host[0].last_seen - column.last_seen <= CURRENT]
+        current = [column for column in of_host if of_host[0].last_seen - column.last_seen <= CURRENT]
+        columns += _merged(current, cases, machines)[:MOST_COLUMNS]
     return tuple(columns)
 
 

@@ -209,3 +209,12 @@ def test_environments_of_the_same_machine_that_no_case_shares_have_one_column() 
         "copy[mib=4]": [3, 1, None],
         "other": [None, 2, None],
     }
+
+
+def test_the_level_of_an_environment_that_is_in_use_no_more_is_in_no_column() -> None:
+    old = point(2, 24 * 60, environment="older", case="other", case_key="k2")
+    grid = build_grid(
+        [point(1, environment="newer"), old], [], machines=dict.fromkeys(("newer", "older"), "the same machine")
+    )
+    assert [column.environments for column in grid.columns] == [("newer",)]
+    assert {row.case: [cell.value for cell in row.cells] for row in grid.rows} == {"copy[mib=4]": [1], "other": [None]}
