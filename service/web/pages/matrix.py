@@ -202,7 +202,8 @@ def _table(grid: NightlyGrid, unit: str) -> Table:
         (*columns, "flagged", "provisional", "revision", "efficiency", "why", "missed"),
         (
             (
-                *(row.subject, row.case, column.host, column.environment, cell.value, cell.before, cell.since),
+                *(row.subject, row.case, column.host, cell.environment or column.environment),
+                *(cell.value, cell.before, cell.since),
                 *(
                     cell.change,
                     cell.percent,
