@@ -19,7 +19,9 @@ from rich.table import Table
 from findings import by_hand, pictures, stored
 from findings.comparison import Line, compare
 from findings.documents import only_documents
+from findings.local import forget_services
 from findings.product import Product, drifts_of
+from findings.repository import clone, git
 from findings.stored import ByHand, Culprit, Documents, Drift, History, Machine, Target
 
 ROOT = Path(__file__).parents[1]
@@ -37,10 +39,11 @@ def main(arguments: Sequence[str]) -> int:
     chosen = parser.parse_args(arguments)
     if not chosen.store and chosen.project not in stored.measured():
         parser.error(f"nothing is stored of {chosen.project} to compare with: measure it with --store")
+    forget_services()
     target = stored.load_target(chosen.project)
     folder = ROOT / "build" / "findings" / chosen.project
-    repository = _clone(chosen.repository or target.address, folder / "clone")
-    product = Product(home=folder / "home", workload=stored.FOLDER / chosen.project, repository=repository)
+    clone(chosen.repository or target.address, target.range, folder / "clone")
+    product = Product(home=folder / "home", workload=stored.FOLDER / chosen.project, repository=folder / "clone")
     found = _measure(product, target)
     charts = ROOT / "docs" / "images" / "findings" if chosen.store else folder / "charts"
     for file in pictures.save(product.home, (drift.case for drift in found.drifts if drift.is_large), charts):
@@ -51,14 +54,6 @@ def main(arguments: Sequence[str]) -> int:
     lines = compare(stored.load(chosen.project), found)
     _show(found, lines)
     return 0 if all(line.verdict.holds for line in lines) else 1
-
-
-def _clone(source: str, folder: Path) -> Path:
-    """Clone a repository, unless that was done before."""
-    if not folder.exists():
-        print(f"cloning {source}", flush=True)
-        subprocess.run(["git", "clone", "--quiet", source, str(folder)], check=True)
-    return folder
 
 
 def _measure(product: Product, target: Target) -> History:
@@ -87,6 +82,7 @@ def _machine(product: Product) -> Machine:
         compiler="; ".join(_version(tool, path) for tool in build["needs"]),
         libc=knobs["libc.version"].partition(",")[0].removesuffix(")").replace(" (libc.so.6", ""),
         kernel=knobs["kernel.release"].partition("-")[0],
+        path_length=int(knobs["process.path_length"]),
     )
 
 
@@ -99,17 +95,17 @@ def _version(tool: str, path: str) -> str:
 def _revisions(repository: Path, target: Target) -> frozenset[str]:
     """Return the commits that the history measures."""
     path = () if "--all-parents" in target.options else ("--first-parent",)
-    return frozenset(_git(repository, "rev-list", *path, target.range).split())
+    return frozenset(git(repository, "rev-list", *path, target.range).split())
 
 
 def _documents(repository: Path, target: Target) -> set[str]:
     """Return the commits of the range that change documents only; a merge by what it brings to its first parent."""
     path = () if "--all-parents" in target.options else ("--first-parent",)
-    output = _git(
-        repository, "log", "--diff-merges=first-parent", "--name-only", "--format=%x00%H", *path, target.range
-    )
-    commits = (entry.split("\n") for entry in output.split("\0")[1:])
-    return {commit for commit, *names in commits if only_documents(name for name in names if name)}
+    words = ("--diff-merges=first-parent", "--name-only", "-z", "--format=%x00%H", *path, target.range)
+    # With -z, no name is quoted. Two NULs part the commits, and a NUL and a newline precede the first name of each.
+    entries = git(repository, "log", *words).strip("\0").split("\0\0")
+    commits = (entry.replace("\0\n", "\0", 1).split("\0") for entry in entries)
+    return {commit for commit, *names in commits if only_documents(names)}
 
 
 def _confirmed(product: Product, drift: Drift) -> Drift:
@@ -123,17 +119,13 @@ def _confirmed(product: Product, drift: Drift) -> Drift:
 
 def _counted(product: Product, case: str, culprit: Culprit) -> Culprit:
     """Add the subject of a commit, and what is counted without the product."""
-    subject = _git(product.repository, "show", "--no-patch", "--format=%s", culprit.commit).strip()
+    subject = git(product.repository, "show", "--no-patch", "--format=%s", culprit.commit).strip()
     if not culprit.is_large:
         return replace(culprit, subject=subject)
     before, after = (
         by_hand.count(product.workload, product.repository, commit, case) for commit in (culprit.parent, culprit.commit)
     )
     return replace(culprit, subject=subject, by_hand=ByHand(before, after))
-
-
-def _git(repository: Path, *words: str) -> str:
-    return subprocess.run(["git", "-C", str(repository), *words], check=True, capture_output=True, text=True).stdout
 
 
 def _show(found: History, lines: Sequence[Line]) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 RUNS = 5
-_PATH_BYTES = 128
+_PATH_BYTES = 96
 """Of the path at which a program finds its input. It keeps that path in its memory, so another length counts others."""
 _PR_SET_THP_DISABLE = 41
 _ALLOCATORS = {
@@ -61,9 +61,10 @@ def _count(workload: Path, case: str, fill: Callable[[Path], object]) -> tuple[i
         values = {**parameters, "workload": str(shown)}
         fill(folder)
         build = {"HOME": name, "PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
-        build |= _filled(document["build"].get("environment", {}), {"home": str(Path.home())})
         # Of a build, these alone are placeholders: a shell's braces stay as they are.
         places = {"{workload}": str(shown), "{home}": str(Path.home())}
+        own = document["build"].get("environment", {})
+        build |= {name: _replaced(value, places) for name, value in own.items()}
         if "command" in document["build"]:
             _run([_replaced(word, places) for word in _words(document["build"]["command"])], folder, build)
         run = {"PATH": build["PATH"], "LC_ALL": "C.UTF-8", **_filled(document["run"].get("environment", {}), values)}

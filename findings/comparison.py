@@ -37,19 +37,20 @@ class Line(Struct, frozen=True):
 def compare(stored: History, found: History) -> list[Line]:
     """Compare the drifts of two measurements of the same range.
 
-    With the same compiler and libc, the program has the same bytes: every drift has to be found, at the same commit and
-    with the same size to the fault. With others, and where a count is noisy, drifts of 1 % or more have
-    to be found, at the same commit, with the same sign, and with at least half of the size and at most twice.
+    With the same compiler and libc, the program has the same bytes, and at a path of the same length the same memory:
+    every drift has to be found, at the same commit and with the same size to the fault. With others, and where a count
+    is noisy, drifts of 1 % or more have to be found, at the same commit, with the same sign, and with at least half of
+    the size and at most twice.
     """
-    same_tools = found.machine.has_tools_of(stored.machine)
+    same_machine = found.machine.counts_like(stored.machine)
     left = list(found.drifts)
     lines = []
     for drift in stored.drifts:
         match = _match(drift, left)
         if match:
             left.remove(match)
-        lines.append(Line(drift, match, _verdict(drift, match, exact=same_tools and drift.repeats)))
-    lines += [Line(None, drift, _surplus(drift, exact=same_tools and drift.repeats)) for drift in left]
+        lines.append(Line(drift, match, _verdict(drift, match, exact=same_machine and drift.repeats)))
+    lines += [Line(None, drift, _surplus(drift, exact=same_machine and drift.repeats)) for drift in left]
     return lines
 
 

@@ -23,9 +23,12 @@ def save(home: Path, cases: Iterable[str], folder: Path) -> list[Path]:
     ------
     requests.HTTPError
         The service cannot draw one.
+    SystemExit
+        Two cases would have the same file.
     """
     if not (chosen := sorted(set(cases))):
         return []
+    _refuse_collisions(chosen)
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     with connect(replace(load_settings(), home=home, url=None)) as service:
@@ -36,6 +39,14 @@ def save(home: Path, cases: Iterable[str], folder: Path) -> list[Path]:
             files.append(folder / f"{file_name(case)}.png")
             files[-1].write_bytes(answer.content)
     return files
+
+
+def _refuse_collisions(cases: Iterable[str]) -> None:
+    named: dict[str, str] = {}
+    for case in cases:
+        other = named.setdefault(file_name(case), case)
+        if other != case:
+            raise SystemExit(f"{other} and {case} would have one picture, {file_name(case)}.png: rename a value")
 
 
 def _number(series: dict[str, Any]) -> int:

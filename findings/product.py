@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +83,8 @@ def counts_of(rows: Iterable[Mapping[str, str]], revisions: Collection[str]) -> 
         elif row["quarantined"] == "false":
             judged.add(run)
     measured = {revision for revision, _ in first}
+    # Without a run, because nothing builds, no time went by either.
+    took = max(first.values()) - min(first.values()) if first else timedelta()
     return Counts(
         revisions=len(revisions),
         measured=len(measured),
@@ -90,7 +92,7 @@ def counts_of(rows: Iterable[Mapping[str, str]], revisions: Collection[str]) -> 
         failed=len(revisions) - len(measured),
         not_judged=len(first.keys() - taken_over - judged),
         runs=len(first),
-        seconds=round((max(first.values()) - min(first.values())).total_seconds()),
+        seconds=round(took.total_seconds()),
     )
 
 

@@ -22,6 +22,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from findings import by_hand
+from findings.local import forget_services
 
 ROOT = Path(__file__).parents[1]
 PROGRAMS = Path(__file__).parent / "programs"
@@ -64,11 +65,15 @@ def programs() -> list[str]:
 
 def load(name: str) -> Measured:
     """Return what is stored of a program."""
-    return msgspec.json.decode((MEASURED / f"{name}.json").read_bytes(), type=Measured)
+    return msgspec.json.decode(_file(name).read_bytes(), type=Measured)
+
+
+def _file(name: str) -> Path:
+    return MEASURED / f"{name}.json"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure one program; return 1 if the product names other causes than those that are stored.
+    """Measure one program; return 1 if its cases, or the causes that the product names, are not those that are stored.
 
     A cause whose remedies can win less than 5 % of the time may come and go.
     """
@@ -76,22 +81,31 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("program", choices=programs(), metavar="PROGRAM", help=", ".join(programs()))
     parser.add_argument("--store", action="store_true", help="write what is found, instead of comparing with it")
     chosen = parser.parse_args(arguments)
+    if not chosen.store and not _file(chosen.program).exists():
+        parser.error(f"nothing is stored of {chosen.program} to compare with: measure it with --store")
+    forget_services()
     found = measure(chosen.program)
     _show(found)
     if chosen.store:
         MEASURED.mkdir(exist_ok=True)
         text = msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
-        (MEASURED / f"{chosen.program}.json").write_bytes(text)
+        _file(chosen.program).write_bytes(text)
         return 0
-    stored = {case.name: case for case in load(chosen.program).cases}
-    others = [
-        case
-        for case in found.cases
-        if _clear(case) - _rules(stored[case.name]) or _clear(stored[case.name]) - _rules(case)
-    ]
-    for case in others:
-        print(f"{case.name}: {_words(case)}; stored is {_words(stored[case.name])}")
-    return 1 if others else 0
+    differences = compare(load(chosen.program), found)
+    print("".join(f"{line}\n" for line in differences), end="")
+    return 1 if differences else 0
+
+
+def compare(stored: Measured, found: Measured) -> list[str]:
+    """Return a line for each case that only one of two measurements has, or of which they name other causes."""
+    before, after = ({case.name: case for case in measured.cases} for measured in (stored, found))
+    lines = [f"{name}: not found" for name in before if name not in after]
+    for name, case in after.items():
+        if (known := before.get(name)) is None:
+            lines.append(f"{name}: not stored")
+        elif _clear(case) - _rules(known) or _clear(known) - _rules(case):
+            lines.append(f"{name}: {_words(case)}; stored is {_words(known)}")
+    return lines
 
 
 def measure(name: str) -> Measured:

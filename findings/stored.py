@@ -92,10 +92,14 @@ class Machine(Struct, frozen=True):
     compiler: str
     libc: str
     kernel: str
+    path_length: int | None = None
+    """Bytes of the path of a build, which a program can keep in its memory. None in files from before it was stored."""
 
-    def has_tools_of(self, other: "Machine") -> bool:
-        """Return whether both build the same program from the same source."""
-        return (self.compiler, self.libc) == (other.compiler, other.libc)
+    def counts_like(self, stored: "Machine") -> bool:
+        """Return whether what was stored has to be counted here to the fault, as far as the stored machine is known."""
+        return (self.compiler, self.libc) == (stored.compiler, stored.libc) and (
+            stored.path_length in {None, self.path_length}
+        )
 
 
 class Counts(Struct, frozen=True):

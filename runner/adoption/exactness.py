@@ -1,6 +1,7 @@
 """Describes how exact the first counts of a program are. Pure."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -23,13 +24,13 @@ class Exactness(Struct, frozen=True):
     sentence: str
 
 
-def exactness(counts: Sequence[float], settings: Collection[str] = ()) -> Exactness:
+def exactness(counts: Sequence[float], settings: Mapping[str, str | None] = MappingProxyType({})) -> Exactness:
     """Judge the minor faults of several executions of one program.
 
     Parameters
     ----------
     settings
-        The names of the settings of the run, which tell what the program is built with.
+        The settings of the run, which tell what the program is built with.
 
     Raises
     ------

@@ -39,7 +39,7 @@ _INPUTS = ("LICENSE", "COPYING", "LICENSE-APACHE", "LICENSE-MIT"), ("README",)
 _SUFFIXES = ("", ".md", ".txt", ".rst")
 _EMPTY_TALK = re.compile(r"\s*($|note: |hint: |[×│╰])")
 """Lines of a log that say nothing: those with which pip surrounds an error."""
-_PLACE = re.compile(r"/\S{0,400}?/[0-9a-f]{40}-[0-9a-f]{16}-\d/tree\b")
+_PLACE = re.compile(r"/\S{0,400}?/[0-9a-f]{12}-[0-9a-f]{16}-\d_*/tree\b")
 """The folder of a build, which differs from one way to build to the next."""
 _LONGEST_PROBLEM = 300
 _TRIALS = 3

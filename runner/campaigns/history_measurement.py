@@ -96,6 +96,8 @@ class HistoryMeasurement(Struct, frozen=True):
     builder: Builder
     service: Service
     spool: Spool
+    planner: Service | None = None
+    """A more patient connection, for plans: the service judges what it has first. Otherwise as ``service``."""
     samples: int | None = None
     beside: Sequence[Revision] = ()
     """Further commits of the range, of merged branches: the service has to know them, to blame no merge for them."""
@@ -200,7 +202,7 @@ class HistoryMeasurement(Struct, frozen=True):
         by_environment = sorted(self.cases, key=lambda case: environments[case.name].hash)
         for _, group in itertools.groupby(by_environment, key=lambda case: environments[case.name].hash):
             cases = tuple(group)
-            plan = self.service.plan(
+            plan = (self.planner or self.service).plan(
                 PlanRequest(
                     subject=self.repository.name,
                     host=self.bench.host,

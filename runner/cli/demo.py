@@ -14,7 +14,7 @@ from runner.campaigns.history_measurement import HistorySummary
 from runner.cli.history import give_history, prepare
 from runner.cli.options import options, result_options
 from runner.cli.suggestion import TypedTarget
-from runner.cli.terminal import terminal
+from runner.cli.terminal import say, terminal
 from runner.cli.workbench import host_turn
 from runner.errors import FaultwatchError
 from runner.execution.own_command import SAFE_DIRECTORY, own_environment, own_module
@@ -91,7 +91,7 @@ def _measure(settings: Settings, repository: Path) -> tuple[HistorySummary, list
             ),
         ]
         summaries = [half.measure(service) for half in halves]
-        drifts = service.drifts(subject=halves[0].repository.name)
+        drifts = service.patient(say).drifts(subject=halves[0].repository.name)
     return summaries[0] + summaries[1], drifts
 
 

@@ -132,7 +132,7 @@ def command(
             summary = prepared.measure(service)
             turn.end()
             # While reports wait, the service cannot know all drifts.
-            drifts = [] if summary.waiting else prepared.drifts(service)
+            drifts = [] if summary.waiting else prepared.drifts(service.patient(say))
             charts = [] if summary.waiting else _charts(service, prepared)
     target = TypedTarget(prepared.workload.name, workload_name, repo, variables)
     served = is_served(prepared.settings)
@@ -201,6 +201,7 @@ class PreparedHistory(Struct, frozen=True):
             bench=self.workbench.bench,
             builder=self.workbench.builder,
             service=service,
+            planner=service.patient(say),
             spool=Spool(self.settings.spool),
             samples=self.samples,
             beside=self.beside,

@@ -1,6 +1,8 @@
 """What usually makes a count vary from execution to execution, and what makes it repeat. Pure."""
 
-from collections.abc import Collection
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 _GO = (
     "Go's garbage collector and threads move it: with `GOGC=off` and then `GOMAXPROCS=1` as well, a program that "
@@ -21,20 +23,30 @@ USUAL = (
     "`GOMAXPROCS=1`); and sizes, seeds and work that depend on chance or time (fix them)."
 )
 _OTHER_SYSTEMS = frozenset({"tool.meson", "tool.cargo", "tool.python3"})
+_GO_VERSION = re.compile(r"\bgo(\d+)\.(\d+)")
+_RANDOM_HEAP = 1, 26
+"""The first version of Go with such a heap; older ones refuse the name of the option, so that nothing is built."""
 _GO_TOOL, _COLLECTOR, _THREADS = "tool.go", "variable.GOGC", "variable.GOMAXPROCS"
 
 
-def remedy(settings: Collection[str] = ()) -> str:
+def remedy(settings: Mapping[str, str | None] = MappingProxyType({})) -> str:
     """Return what moves a count that varies, and what makes it repeat.
 
     Parameters
     ----------
     settings
-        The names of the settings of a run, which tell what its program is built with; empty where that is unknown.
+        The settings of a run, which tell what its program is built with; empty where that is unknown.
     """
     # Meson and pip look at every compiler that there is, whatever they build.
     if _GO_TOOL not in settings or not _OTHER_SYSTEMS.isdisjoint(settings):
         return USUAL
+    heap = _GO_HEAP if _has_random_heap(settings[_GO_TOOL] or "") else ""
     if _COLLECTOR not in settings:
-        return _GO + _GO_HEAP
-    return _GO_WITHOUT_COLLECTOR.format("" if _THREADS in settings else _GO_THREADS) + _GO_HEAP
+        return (_GO + heap).rstrip()
+    return (_GO_WITHOUT_COLLECTOR.format("" if _THREADS in settings else _GO_THREADS) + heap).rstrip()
+
+
+def _has_random_heap(go: str) -> bool:
+    """Return whether a tool is known to be a Go that knows the option; its place can name a version too."""
+    versions = _GO_VERSION.findall(go)
+    return bool(versions) and tuple(map(int, versions[-1])) >= _RANDOM_HEAP

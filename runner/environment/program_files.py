@@ -90,9 +90,21 @@ def _tool(name: str, path: str) -> str | None:
     if file is None:
         return None
     proxy = file.resolve().with_name("rustup")
+    if name == "go" and (version := _go_version(file)):
+        return f"{_identity(file)}, {version}"
     # All of Rust's tools are then links to the one program, hard or symbolic.
     is_proxy = proxy.exists() and proxy.samefile(file)
     return _toolchain(proxy, name) if is_proxy else _identity(file)
+
+
+def _go_version(file: Path) -> str:
+    """Return the version of Go as its installation states it, which is read, not executed; empty if it does not."""
+    try:
+        stated = read_regular(file.resolve().parents[1] / "VERSION", _MOST_SETTINGS).decode()
+    except (OSError, ValueError, IndexError):
+        return ""
+    found = re.match(r"go[0-9][0-9a-z.]{0,30}$", stated, re.MULTILINE)
+    return found[0] if found else ""
 
 
 def _toolchain(proxy: Path, name: str) -> str | None:

@@ -23,6 +23,7 @@ from runner.subject.build import Builder
 from runner.subject.build_cache import BuildCache
 from runner.subject.repository import Repository
 from runner.system.mount_options import forbids_programs
+from runner.system.path_length import path_length
 from runner.system.tree import Tree
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def prepare(
     cache = BuildCache(settings.builds, store, most_bytes, settings.builds_days)
     session_knobs = {
         "counting.scope": scope,
-        "process.path_length": str(cache.path_length),
+        "process.path_length": str(path_length(settings.builds)),
         "process.sandbox": "bubblewrap" if box else "none",
     }
 

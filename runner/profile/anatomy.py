@@ -114,6 +114,17 @@ class Dissection(Struct):
                 case Lost():
                     self.lost += event.number
 
+    def take_calls(self, events: Iterable[Event]) -> None:
+        """Add the system calls of another recording of the same execution.
+
+        It tells of its own how programs begin and what they map, which must not undo what is known of the faults.
+        """
+        apart = Dissection(self.period, self.page_size, self.access)
+        apart.take(events)
+        self.calls.update(apart.calls)
+        self._bytes.update(apart._bytes)
+        self.lost += apart.lost
+
     def anatomy(self, counted: int, locate: Locate) -> Anatomy:
         """Return the anatomy; its tables add up to the count of the counter."""
         counted = max(counted, self.recorded)

@@ -97,7 +97,7 @@ class Collector(Struct):
         dissection = Dissection(period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine))
         dissection.take(self._events(addresses, *ADDRESSES, *(TRACED if self.permissions.tracepoints else ())))
         if calls:
-            dissection.take(self._events(calls, *CALLS_ALONE))
+            dissection.take_calls(self._events(calls, *CALLS_ALONE))
         return dissection
 
     def _fault_stacks(self, expected: ExpectedCounts, counted: int) -> StackProfile:

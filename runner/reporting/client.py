@@ -197,9 +197,9 @@ class Service:
         """Send planned or measured cells of a nightly run; return its digest."""
         return self._ask(NightDigest, "PUT", f"/nights/{name}", part)
 
-    def night(self, name: str) -> NightDigest:
-        """Return the digest of a nightly run once all of its runs are judged."""
-        return self._ask(NightDigest, "GET", f"/nights/{name}", params={"judged": "true"})
+    def night(self, name: str, *, judged: bool = True) -> NightDigest:
+        """Return the digest of a nightly run: once all of its runs are judged, or as it is."""
+        return self._ask(NightDigest, "GET", f"/nights/{name}", params={"judged": "true"} if judged else None)
 
     def new_connection(self, retry_seconds: float = 0) -> "Service":
         """Return another connection to the same service: threads must not share one."""

@@ -189,14 +189,15 @@ class Builder(Struct, frozen=True):
         # The result file is not part of the tree's fingerprint. Nothing else of [run] matters to a build.
         made_by = [workload.build.identity, workload.run.output_file]
         shown = self.sandbox.readable if self.sandbox else None
-        recipe = [repository.name, made_by, host, shown]
+        recipe = [commit, repository.name, made_by, host, shown]
         if workload.build_uses_own_folder:
             recipe.append(workload.own_digest)
         if workload.build.git:
             recipe.append(tags_before(repository, commit))
         if number:
             recipe.append(f"build {number}")
-        return f"{commit}-{hash_of(recipe)}"
+        # The commit is shown for people, and short: the path of a build has to be.
+        return f"{commit[:12]}-{hash_of(recipe)}"
 
     def _make(self, repository: Repository, commit: str, workload: Workload, place: Path) -> BuildRecord:
         """Build where the program will run: build systems write the absolute path of the folder into what they make.

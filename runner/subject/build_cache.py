@@ -20,7 +20,7 @@ from runner.contract.code_trust import BuildStore
 from runner.errors import FaultwatchError
 from runner.subject.build_record import RECORD, DamagedBuild, read_record, remove_record
 from runner.subject.built_tree import TREE
-from runner.system.path_length import filled
+from runner.system.path_length import filled, path_length
 from runner.system.tree_walk import remove_tree
 
 _PLACES = 10
@@ -28,8 +28,6 @@ _PLACES = 10
 _MOST_HELD = 8
 """Places that a process holds: a session uses one or two trees, and a history thousands one after the other."""
 _DAY = 86_400.0
-_KEY_LENGTH = 57
-"""Of a commit's hash and a digest."""
 _held: OrderedDict[Path, int] = OrderedDict()
 """The locks of this process: descriptors by the path of the lock. The least recently used is first."""
 
@@ -77,13 +75,8 @@ class BuildCache(Struct, frozen=True):
         """Return the place that a build has unless several processes use it at once."""
         return self._place(key, 0)
 
-    @property
-    def path_length(self) -> int:
-        """Bytes of the path of a build's tree."""
-        return len(str(self._place("0" * _KEY_LENGTH, 0) / TREE).encode())
-
     def _place(self, key: str, number: int) -> Path:
-        return filled(self.folder / self.store, f"{key}-{number}", TREE)
+        return filled(self.folder / self.store, f"{key}-{number}", path_length(self.folder), TREE)
 
     def evict(self) -> None:
         """Remove the builds beyond the limits, and what interrupted builds left; not what any process uses."""

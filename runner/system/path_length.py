@@ -2,23 +2,34 @@
 
 A program keeps the path of its script, of its own file or of its folder on its heap, so a longer data folder can cost
 it another page. Measured: one case of the history of Lua counts 2,914 faults below one folder and 2,809 below another.
+
+The length must not break what works at shorter paths. The narrowest usual limits are 107 bytes for the address of a
+socket, 127 for the first line of a script and 132 for a line of Fortran, each with some room for a name in the folder.
 """
 
+import os
 from pathlib import Path
 
-_LEAST, _STEP = 128, 64
+_STEP = 96
 _FILL = "_"
+_LONGEST = "/trusted/0123456789ab-0123456789abcdef-0/tree"
+"""Of the paths that are filled, the longest below the folder of the builds: the tree of a build."""
 
 
-def filled(folder: Path, name: str, below: str = "") -> Path:
-    """Return a path in a folder: its name begins as given, and is filled until the path has one of few lengths.
+def path_length(builds: Path) -> int:
+    """Return the bytes of each path that programs see, in the data folder to which a folder of builds belongs.
+
+    It depends on that folder alone, and is 96 or a multiple.
+    """
+    return -(-len(os.fsencode(builds) + os.fsencode(_LONGEST)) // _STEP) * _STEP
+
+
+def filled(folder: Path, name: str, length: int, below: str = "") -> Path:
+    """Return a path in a folder: its name begins as given, and is filled until the path has so many bytes.
 
     Parameters
     ----------
     below
-        What is seen of it is this path in it, such as ``tree``: the lengths, 128 bytes or a multiple of 64 above, are
-        those of that.
+        What is seen of it is this path in it, such as ``tree``: the length is that of the whole.
     """
-    rest = len(f"/{below}".encode()) if below else 0
-    length = len(str(folder / name).encode()) + rest
-    return folder / (name + _FILL * (max(_LEAST, -(-length // _STEP) * _STEP) - length))
+    return folder / (name + _FILL * (length - len(os.fsencode(folder / name / below))))

@@ -14,7 +14,7 @@ from runner.errors import FaultwatchError
 from runner.execution.start_block import BASE_VARIABLES
 from runner.settings import BUILDS_DAYS, load_settings
 from runner.system.durable_files import rename_folder_durably
-from runner.system.path_length import filled
+from runner.system.path_length import filled, path_length
 from runner.system.processes import own_name
 from runner.system.tree_walk import remove_tree, walk
 from runner.workload.definition import HOME, OWN_FOLDER, Workload
@@ -57,7 +57,8 @@ def own_folder(workload: Workload) -> Path | None:
     if not workload.uses_own_folder:
         return None
     digest = workload.own_digest
-    place = filled(load_settings().home / "workloads", digest[:_DIGITS])
+    settings = load_settings()
+    place = filled(settings.home / "workloads", digest[:_DIGITS], path_length(settings.builds))
     if not place.is_dir():
         _remove_unused(place.parent)
         part = place.with_name(f".{place.name}.{own_name()}")

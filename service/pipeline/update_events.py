@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from typing import cast
 
@@ -30,21 +30,31 @@ _DRIFTS_PER_TRANSACTION = 500
 _EVENTS_PER_TRANSACTION = 200
 
 
-def refresh(database: Database) -> bool:
-    """Update the events of every subject whose drifts have changed.
+def refresh(database: Database, subjects: Collection[str] | None = None) -> bool:
+    """Update the events of the subjects whose drifts have changed: of all subjects, or of some.
 
     Returns whether there are series to judge again: an event that becomes expected, because it was split from or merged
     with an expected one, gives its series another baseline.
     """
-    with database.reading() as session:
-        changed = Subject.drifts_version != Subject.events_version
-        stale = session.execute(select(Subject.id, Subject.name).where(changed)).all()
     again = False
-    for subject_id, name in stale:
+    for subject_id, name in _changed(database, subjects):
         _mark_unchanged(database, subject_id, name)
         with database.writing([name]) as session:
             again |= _refresh(session, subject_id)
     return again
+
+
+def is_due(database: Database, subjects: Collection[str] | None = None) -> bool:
+    """Return whether there are subjects whose drifts have changed, of all subjects or of some."""
+    return bool(_changed(database, subjects))
+
+
+def _changed(database: Database, subjects: Collection[str] | None) -> Sequence[tuple[int, str]]:
+    changed = select(Subject.id, Subject.name).where(Subject.drifts_version != Subject.events_version)
+    if subjects is not None:
+        changed = changed.where(Subject.name.in_(subjects))
+    with database.reading() as session:
+        return [(subject_id, name) for subject_id, name in session.execute(changed)]
 
 
 def refresh_prices(session: Session, series_ids: Iterable[int]) -> None:

@@ -36,45 +36,6 @@ def merge_cells(stored: Iterable[NightCell], reported: Iterable[NightCell]) -> t
     return tuple(cells.values())
 
 
-@dataclass(frozen=True, slots=True)
-class NightTurn:
-    """A night's turn at a place of the matrix.
-
-    Attributes
-    ----------
-    began
-        When the night began.
-    ended
-        When the next one that plans the place began; None if there is none.
-    revision
-        What the place measured.
-    revision_before
-        What the night before measured there; None if there was none.
-    """
-
-    began: datetime
-    ended: datetime | None
-    revision: str
-    revision_before: str | None
-
-    def shows(self, revision: str, measured_at: datetime) -> bool:
-        """Return whether a drift is news of this night.
-
-        It is where its new level was measured in this night, be it at an earlier revision in a new environment; or
-        where it begins at the revision of this night, and had been measured before it, but in no earlier night.
-
-        Parameters
-        ----------
-        revision
-            Where the drift begins.
-        measured_at
-            When the first run at its new level began.
-        """
-        if self.ended is not None and measured_at >= self.ended:
-            return False
-        return measured_at >= self.began or (revision == self.revision != self.revision_before)
-
-
 def make_digest(
     name: str,
     started_at: datetime,

@@ -102,6 +102,8 @@ class GridCell:
     ----------
     series_id, run_id
         The series and run that the cell links to: those of the newest level, or of the run without one.
+    environment
+        Which environment of its column it was run in; None where it was not.
     before, since
         The level that the current one is compared with, and when it was measured.
     flagged
@@ -120,6 +122,7 @@ class GridCell:
 
     series_id: int | None = None
     run_id: UUID | None = None
+    environment: str | None = None
     value: Number | None = None
     before: Number | None = None
     since: datetime | None = None
@@ -212,9 +215,18 @@ def by_subject(grid: NightlyGrid) -> list[NightlyGrid]:
     parts = []
     for of_one in of_subject.values():
         used = [place for place in range(len(grid.columns)) if any(row.cells[place].is_run for row in of_one)]
+        columns = (_cut(grid.columns[place], [row.cells[place] for row in of_one]) for place in used)
         cut = (replace(row, cells=tuple(row.cells[place] for place in used)) for row in of_one)
-        parts.append(NightlyGrid(tuple(grid.columns[place] for place in used), tuple(cut)))
+        parts.append(NightlyGrid(tuple(columns), tuple(cut)))
     return parts
+
+
+def _cut(column: GridColumn, cells: Iterable[GridCell]) -> GridColumn:
+    """Return a column with the environments of some of its cells; all of them where no cell was run."""
+    run_in = {cell.environment for cell in cells}
+    environments = [environment for environment in column.environments if environment in run_in]
+    newest, *others = environments or column.environments
+    return replace(column, environment=newest, others=tuple(others))
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,8 +349,8 @@ def _columns(runs: Iterable[RecentPoint | UnmeasuredRun], machines: Mapping[str,
     for host in sorted({host for host, _ in newest}):
         of_host = [GridColumn(host, environment, at) for (name, environment), at in newest.items() if name == host]
         of_host.sort(key=lambda column: column.last_seen, reverse=True)
-        of_host = _merged(of_host, cases, machines)
-        columns += [column for column in of_host[:MOST_COLUMNS] if of_host[0].last_seen - column.last_seen <= CURRENT]
+        current = [column for column in of_host if of_host[0].last_seen - column.last_seen <= CURRENT]
+        columns += _merged(current, cases, machines)[:MOST_COLUMNS]
     return tuple(columns)
 
 
@@ -416,7 +428,7 @@ def _cell(
     levels = _levels(points)
     last = max((point.started_at for point in points), default=None)
     if failed is not None and (last is None or failed.started_at > last):
-        return GridCell(run_id=failed.run_id, why=failed.why)
+        return GridCell(run_id=failed.run_id, environment=failed.environment, why=failed.why)
     if not levels:
         return _without_level(points)
     latest = _newest(levels)
@@ -430,6 +442,7 @@ def _cell(
     return GridCell(
         series_id=latest.series_id,
         run_id=latest.run_id,
+        environment=latest.environment,
         value=latest.value,
         before=before.value if before else None,
         since=before.started_at if before else None,
@@ -449,4 +462,4 @@ def _without_level(points: Sequence[RecentPoint]) -> GridCell:
         return GridCell(why="not measured here")
     newest = _newest(points)
     why = f"in quarantine: {newest.quarantine}" if newest.quarantine else newest.status.value.replace("_", " ")
-    return GridCell(series_id=newest.series_id, run_id=newest.run_id, why=why)
+    return GridCell(series_id=newest.series_id, run_id=newest.run_id, environment=newest.environment, why=why)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple, cast
 from uuid import UUID
 
@@ -172,9 +172,10 @@ def _updated_rows(session: Session, subject_id: int) -> list[EventDriftRow]:
     runs = _measured_at(session, views.values())
     commits = _revision_ids(session, subject_id, views.values())
     rows = {row.drift_id: row for row in _rows(session, list(views))}
+    now = datetime.now(UTC)
     for identity, drift in views.items():
         if identity not in rows:
-            rows[identity] = EventDriftRow(drift_id=identity, subject_id=subject_id, returned=False)
+            rows[identity] = EventDriftRow(drift_id=identity, subject_id=subject_id, returned=False, found_at=now)
         _fill(session, rows[identity], drift, runs, commits)
     return list(rows.values())
 

@@ -74,6 +74,7 @@ _STALE = text("version <> judged_version")
 UNMEASURED = text("outcome <> 'measured'")
 _QUARANTINED = text("quarantine IS NOT NULL")
 _WAKES = text("wakes_after IS NOT NULL")
+_TOLD = text("told_in IS NOT NULL")
 ASSIGNED = text("assignee <> ''")
 _EARLIEST = "1970-01-01 00:00:00"
 
@@ -289,6 +290,10 @@ class Series(Base):
     """Whether drifts are detected in it, by the newest report."""
     budget: Mapped[str | None] = mapped_column(Text)
     """By how much the metric may get worse, as JSON, by the newest report; None where the workload does not say."""
+    first_night_at: Mapped[datetime | None]
+    """When the first night that measured it began; None where none has."""
+    last_night_at: Mapped[datetime | None]
+    """When the last one did."""
 
     subject: Mapped[Subject] = relationship(lazy="raise")
     case: Mapped[Case] = relationship(lazy="raise")
@@ -418,7 +423,10 @@ class EventDriftRow(Base):
 
     __tablename__ = "event_drift"
     # Whether an event has a drift on a host is read from this index alone.
-    __table_args__ = (Index(None, "event_id", "found", "series_id"),)
+    __table_args__ = (
+        Index(None, "event_id", "found", "series_id"),
+        Index("ix_event_drift_told_in", "told_in", sqlite_where=_TOLD, postgresql_where=_TOLD),
+    )
     drift_id: Mapped[str] = mapped_column(String(16), primary_key=True)
     event_id: Mapped[str] = mapped_column(ForeignKey("event.id"))
     subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"), index=True)
@@ -442,6 +450,10 @@ class EventDriftRow(Base):
     found: Mapped[bool]
     withdrawal: Mapped[str | None] = mapped_column(Text)
     """Why the drift, which was sure, is not sure or not found any more; None where it is sure, or never was."""
+    found_at: Mapped[datetime | None]
+    """When it was first found; None where an older version found it."""
+    told_in: Mapped[str | None] = mapped_column(String(100))
+    """The night that told of it; None where none has."""
 
 
 class DecisionRow(Base):

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, NamedTuple
-from uuid import UUID
 
-from sqlalchemy import false, func, or_, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from runner.contract.night import NightCell, NightDigest, NightDrift, NightPart
-from service.rules.nightly_digest import CaseRun, NightTurn, make_digest, merge_cells
-from service.schemas.history import Cause, Drift
-from service.store import shared_rows
-from service.store.engine import bulk
-from service.store.models import Case, DriftRow, Event, Host, Night, Revision, Run, Series, Subject
-
-_NIGHTS = 30
-"""How many nights before a night, and after it, are looked at for the same place of the matrix."""
-_RUNS_PER_QUERY = 500
-_Place = tuple[str, str, str]
+from runner.contract.night import NightCell, NightDigest, NightPart
+from service.rules.nightly_digest import CaseRun, make_digest, merge_cells
+from service.store import shared_rows, told_drifts
+from service.store.models import Case, Host, Night, Revision, Run, Subject
 
 
 def store(session: Session, name: str, part: NightPart, owner: str | None, now: datetime) -> None:
@@ -32,6 +22,8 @@ def store(session: Session, name: str, part: NightPart, owner: str | None, now: 
         session.add(row)
     cells = merge_cells(_cells(row), part.cells)
     row.document = NightPart(cells=cells).model_dump(mode="json", exclude_defaults=True)
+    told_drifts.note_turn(session, row, part.cells)
+    told_drifts.tell(session, name, told_drifts.news(session, row, part.cells))
 
 
 def find(session: Session, name: str) -> NightDigest | None:
@@ -41,13 +33,19 @@ def find(session: Session, name: str) -> NightDigest | None:
         return None
     cells = _cells(row)
     found = [_found(session, cell) for cell in cells]
-    return make_digest(name, row.started_at, cells, found, _drifts(session, row, cells))
+    return make_digest(name, row.started_at, cells, found, told_drifts.of_night(session, row))
 
 
-def subjects(session: Session, name: str) -> set[str]:
-    """Return the subjects of the cells that were carried out in a night."""
+def untold(session: Session, name: str) -> list[str]:
+    """Return the drifts that are new to a night, and that it does not tell yet."""
     row = session.get(Night, name)
-    return {cell.subject for cell in _cells(row) if cell.subject} if row is not None else set()
+    return [] if row is None else told_drifts.news(session, row, _cells(row))
+
+
+def measured(session: Session, name: str) -> set[tuple[str, str]]:
+    """Return which subjects were measured on which hosts in a night."""
+    row = session.get(Night, name)
+    return {(cell.subject, cell.host) for cell in _cells(row) if cell.subject} if row is not None else set()
 
 
 def newest(session: Session) -> str | None:
@@ -78,109 +76,3 @@ def _found(session: Session, cell: NightCell) -> dict[int, CaseRun]:
         for key, run_id, outcome, failure, quarantine in rows
         if key in keys
     }
-
-
-def _drifts(session: Session, row: Night, cells: tuple[NightCell, ...]) -> list[NightDrift]:
-    """Return the drifts that are news of a night, but none below the floor."""
-    groups = _by_revision(cell for cell in cells if cell.subject and cell.revision)
-    near = {group: found for group in groups if (found := _drifts_near(session, row, *group))}
-    # Each host asks after each cell, mostly in a night without drifts: other nights are read where there are any.
-    concerned = [cell for group in near for cell in groups[group]]
-    earlier, later = (_at_places(session, row, concerned, after=after) for after in (False, True))
-    drifts: dict[str, NightDrift] = {}
-    for group, found in near.items():
-        for cell in groups[group]:
-            keys = {shared_rows.case_key(case) for case in cell.cases}
-            before, after = earlier.get(cell.place), later.get(cell.place)
-            turn = NightTurn(row.started_at, after and after.began, group[2], before and before.cell.revision)
-            for key, document, measured_at in found:
-                if key in keys and turn.shows(document["revision"], measured_at):
-                    drifts[document["id"]] = _told(document)
-    return list(drifts.values())
-
-
-def _by_revision(cells: Iterable[NightCell]) -> dict[tuple[str, str, str], list[NightCell]]:
-    groups: dict[tuple[str, str, str], list[NightCell]] = {}
-    for cell in cells:
-        groups.setdefault((str(cell.subject), cell.host, str(cell.revision)), []).append(cell)
-    return groups
-
-
-class _Planned(NamedTuple):
-    """A cell in another night."""
-
-    began: datetime
-    cell: NightCell
-
-
-def _at_places(session: Session, row: Night, cells: Iterable[NightCell], *, after: bool) -> dict[_Place, _Planned]:
-    """Return the cells of the same places in the nearest nights before a night, or after it."""
-    wanted = {cell.place for cell in cells}
-    found: dict[_Place, _Planned] = {}
-    if not wanted:
-        return found
-    side, order = (
-        (Night.started_at > row.started_at, Night.started_at)
-        if after
-        else (Night.started_at < row.started_at, Night.started_at.desc())
-    )
-    for night in session.scalars(select(Night).where(side).order_by(order).limit(_NIGHTS)):
-        for cell in _cells(night):
-            # A host that did not show up saw nothing.
-            if cell.place in wanted and cell.carried_out:
-                found[cell.place] = _Planned(night.started_at, cell)
-                wanted.discard(cell.place)
-        if not wanted:
-            break
-    return found
-
-
-def _drifts_near(
-    session: Session, row: Night, subject: str, host: str, revision: str
-) -> list[tuple[str, dict[str, Any], datetime]]:
-    """Return the drifts that begin at a revision, or at an earlier one that was measured since a night began.
-
-    Each with the key of its case, and when the first run at its new level began.
-    """
-    of_host = Subject.name == subject, Host.name == host
-    newest = (
-        select(Revision.position)
-        .join(Subject, Revision.subject_id == Subject.id)
-        .where(Subject.name == subject, Revision.commit == revision)
-        .scalar_subquery()
-    )
-    measured = (
-        select(Revision.position)
-        .join(Run, Run.revision_id == Revision.id)
-        .join(Subject, Run.subject_id == Subject.id)
-        .join(Host, Run.host_id == Host.id)
-        .where(*of_host, Run.started_at >= row.started_at, Revision.position <= newest)
-        .distinct()
-    )
-    rows = session.execute(
-        select(Case.key, DriftRow.document)
-        .join(Series, DriftRow.series_id == Series.id)
-        .join(Series.subject)
-        .join(Series.host)
-        .join(Series.case)
-        .join(Event, Event.id == DriftRow.event_id, isouter=True)
-        .where(*of_host, or_(DriftRow.position == newest, DriftRow.position.in_(measured)))
-        .where(func.coalesce(Event.below_floor, false()).is_(false()))
-        .order_by(DriftRow.id)
-    ).all()
-    runs = {UUID(document["run_after"]) for _, document in rows}
-    began: dict[UUID, datetime] = {}
-    for chunk in bulk.chunks(sorted(runs), _RUNS_PER_QUERY):
-        times = session.execute(select(Run.id, Run.started_at).where(Run.id.in_(chunk)))
-        began.update((run, at) for run, at in times)
-    found = ((key, document, began.get(UUID(document["run_after"]))) for key, document in rows)
-    return [(key, document, at) for key, document, at in found if at is not None]
-
-
-def _told(document: dict[str, Any]) -> NightDrift:
-    """Return a drift as the digest of a night tells it: what is not confirmed yet says so."""
-    drift = Drift.model_validate(document)
-    only = drift.cause is Cause.COMMIT and drift.candidates_known and len(drift.candidates) == 1
-    title = drift.cause_words if only or drift.cause is Cause.CONFIG else ""
-    told = {name: document[name] for name in NightDrift.model_fields}
-    return NightDrift.model_validate_json(json.dumps(told | {"title": title}))

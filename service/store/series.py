@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session, contains_eager
@@ -38,6 +39,14 @@ class SeriesFilter:
             (Case.definition, self.definition),
         )
         return [column == value for column, value in filters if value is not None]
+
+
+class StaleSeries(NamedTuple):
+    """A series that has changed since it was judged."""
+
+    version: int
+    judged_version: int
+    n_points: int
 
 
 STALE = select(Series.id).where(
@@ -81,12 +90,15 @@ def find(session: Session, series_id: int) -> Series | None:
     return session.scalar(_JOINED.where(Series.id == series_id))
 
 
-def stale(session: Session, subjects: Collection[str] | None = None) -> dict[int, int]:
-    """Return the series of all subjects, or of some, that changed since they were judged, by their number of points."""
-    query = STALE.add_columns(Series.n_points)
-    if subjects is not None:
-        query = query.where(Series.subject_id.in_(select(Subject.id).where(Subject.name.in_(subjects))))
-    return dict(session.execute(query).all())
+def stale(session: Session, wanted: Collection[SeriesFilter] = (SeriesFilter(),)) -> dict[int, StaleSeries]:
+    """Return the series that some filter selects and that have changed since they were judged, by their ids."""
+    found: dict[int, StaleSeries] = {}
+    for one in wanted:
+        query = STALE.add_columns(Series.version, Series.judged_version, Series.n_points)
+        if conditions := one.conditions():
+            query = query.join(Series.subject).join(Series.case).join(Series.host).where(*conditions)
+        found |= {series_id: StaleSeries(*read) for series_id, *read in session.execute(query)}
+    return found
 
 
 def find_stale(session: Session, series_ids: Collection[int]) -> list[Series]:

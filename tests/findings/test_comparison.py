@@ -98,6 +98,21 @@ def test_with_other_tools_sign_and_order_of_size_count(after: int, verdict: Verd
     assert verdicts(history(LARGE), history(replace(LARGE, after=after), machine=OTHER)) == [verdict]
 
 
+@pytest.mark.parametrize(
+    ("there", "here", "verdict"),
+    [
+        (128, 128, Verdict.OTHER_SIZE),
+        (128, 192, Verdict.AGREES),
+        (None, 192, Verdict.OTHER_SIZE),
+    ],
+)
+def test_at_a_longer_path_a_size_is_not_exact(there: int | None, here: int, verdict: Verdict) -> None:
+    """Where none is stored, it was the usual one, as far as anybody knows."""
+    stored = history(LARGE, machine=replace(HERE, path_length=there))
+    found = history(replace(LARGE, after=2201), machine=replace(HERE, path_length=here))
+    assert verdicts(stored, found) == [verdict]
+
+
 def test_with_other_tools_only_large_drifts_count() -> None:
     assert verdicts(history(LARGE, SMALL), history(machine=OTHER)) == [Verdict.MISSING, Verdict.LEFT_OUT]
     grown = replace(SMALL, after=2300, percent=4.5)

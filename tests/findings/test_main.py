@@ -37,7 +37,7 @@ def project(tmp_path: Path, commit: Callable[..., str], monkeypatch: pytest.Monk
         commit(
             f"Say more, {number}", README__md=f"{number}\n", pages__c=_PROGRAM.format(pages=1000) + "\n" * (number + 1)
         )
-    commit("Document it", README__md="A document.\n")
+    commit("Document it", **{"README__md": "A document.\n", 'Über "uns"__md': "Another one.\n"})
     commit("Use more pages", pages__c=_PROGRAM.format(pages=1100))
     commit("Document more", README__md="A longer document.\n")
     folder = tmp_path / "findings" / "pages"
@@ -67,6 +67,7 @@ def test_what_is_stored_is_found_again(
     assert (history.documents.commits, history.documents.flagged) == (2, 0)
     assert (history.counts.revisions, history.counts.failed) == (12, 0)
     assert history.machine.compiler.startswith("gcc ")
+    assert history.machine.path_length in range(128, 4096, 64)
 
     capsys.readouterr()
     assert project() == 0

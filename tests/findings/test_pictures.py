@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from findings.pictures import file_name
+from findings.pictures import file_name, save
 
 
 @pytest.mark.parametrize(
@@ -16,3 +18,10 @@ from findings.pictures import file_name
 )
 def test_a_picture_is_named_after_its_case(case: str, name: str) -> None:
     assert file_name(case) == name
+
+
+def test_two_cases_never_share_a_picture(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as refused:
+        save(tmp_path, ["a[x=1-2]", "b", "a[x=1 2]"], tmp_path / "charts")
+    assert str(refused.value) == "a[x=1 2] and a[x=1-2] would have one picture, a-1-2.png: rename a value"
+    assert not (tmp_path / "charts").exists()

@@ -23,3 +23,8 @@ def test_what_bisects_measured_is_not_counted() -> None:
     ]
     expected = Counts(revisions=4, measured=3, same_bytes=1, failed=1, not_judged=1, runs=3, seconds=120)
     assert counts_of(rows, frozenset("abcd")) == expected
+
+
+def test_where_nothing_builds_all_revisions_failed() -> None:
+    expected = Counts(revisions=2, measured=0, same_bytes=0, failed=2, not_judged=0, runs=0, seconds=0)
+    assert counts_of([], frozenset("ab")) == expected

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import statistics
+from pathlib import Path
 
 import pytest
 
 from findings import real_programs
-from findings.real_programs import PROGRAMS, Case
+from findings.real_programs import PROGRAMS, Case, Finding, Measured, compare
 from runner.workload import cases
 from runner.workload.lookup import find_workload
 
@@ -47,6 +48,33 @@ class TestProgram:
     @pytest.mark.skipif("FAULTWATCH_TEST_PROGRAMS" not in os.environ, reason="make test-programs runs it")
     def test_the_product_names_the_same_causes_again(self, program: str) -> None:
         assert real_programs.main([program]) == 0
+
+
+def case(name: str, *causes: Finding) -> Case:
+    return Case(name, faults=9, by_hand=(9,), system_percent=1, seconds=1, findings=causes)
+
+
+def test_a_case_has_to_be_in_both_measurements() -> None:
+    stored, found = Measured((case("a[x=1]"), case("a[x=2]"))), Measured((case("a[x=2]"), case("a[x=3]")))
+    assert compare(stored, found) == ["a[x=1]: not found", "a[x=3]: not stored"]
+
+
+def test_a_clear_cause_has_to_be_named_again() -> None:
+    clear, faint = case("a", Finding("returned-memory", 0.05)), case("a", Finding("returned-memory", 0.04))
+    assert compare(Measured((clear,)), Measured((faint,))) == []
+    assert compare(Measured((clear,)), Measured((case("a"),))) == ["a: no cause; stored is returned-memory (5%)"]
+    assert compare(Measured((case("a"),)), Measured((faint,))) == []
+
+
+def test_what_was_never_measured_is_not_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(real_programs, "MEASURED", tmp_path)
+    monkeypatch.setattr(real_programs, "measure", lambda _: pytest.fail("is measured first"))
+    with pytest.raises(SystemExit) as ended:
+        real_programs.main(["sqlite"])
+    assert ended.value.code == 2
+    assert "nothing is stored of sqlite to compare with: measure it with --store" in capsys.readouterr().err
 
 
 def _is_row_of(case: Case, row: str) -> bool:

@@ -59,7 +59,7 @@ class GithubForge:
             elif isinstance(action, MeasureHead):
                 workflows.measure_head(repository, action.number, action.head, self.settings)
             else:
-                workflows.dispatch(repository, workflows.MEASURE, {"revision": action.head})
+                workflows.measure_push(repository, action.head, self.settings.address)
 
         self.client.with_repository(action.repository, work)
 

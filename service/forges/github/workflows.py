@@ -8,7 +8,7 @@ from github.Repository import Repository
 from service.config.github_app import GithubSettings
 from service.text.markdown import code
 
-MEASURE = "measure.yml"
+_MEASURE = "measure.yml"
 """Workflow that measures a revision."""
 
 
@@ -21,6 +21,16 @@ def dispatch(repository: Repository, workflow: str, inputs: dict[str, str]) -> s
             raise
         return f"This repository has no workflow {code(workflow)} that takes the inputs which the service sends."
     return ""
+
+
+def push_inputs(revision: str, address: str) -> dict[str, str]:
+    """Return what the workflow that measures a revision is given for a push: what, and the service to report to."""
+    return {"revision": revision, "service": address}
+
+
+def measure_push(repository: Repository, revision: str, address: str) -> None:
+    """Start the workflow that measures a pushed revision, for the service at an address."""
+    dispatch(repository, _MEASURE, push_inputs(revision, address))
 
 
 def measure_head(repository: Repository, number: int | None, head: str, settings: GithubSettings) -> None:

@@ -7,6 +7,8 @@ from pydantic import Field
 
 from service.schemas.history import Cause, DriftList, ListedDrift
 from service.store import drifts
+from service.store.series import SeriesFilter
+from service.web.access import guard
 from service.web.access.public_view import published
 from service.web.api import judged
 from service.web.api.body import PageQuery
@@ -34,11 +36,12 @@ class DriftQuery(PageQuery):
 def listed(query_data: DriftQuery) -> DriftList:
     """Return drifts, those of the newest commits first.
 
-    Many runs at once are judged in the background. With `judged`, those of the subject are judged first; where that
-    takes long, the answer is 503 with Retry-After.
+    Many runs at once are judged in the background. With `judged`, those of the series in question are judged first;
+    where that takes long, the answer is 503 with Retry-After. For a caller without a token nothing is computed: it gets
+    what is judged so far.
     """
-    if query_data.judged:
-        judged.settle(None if query_data.subject is None else {query_data.subject})
+    if query_data.judged and not guard.is_anonymous():
+        judged.settle(SeriesFilter(**query_data.model_dump(exclude={"limit", "offset", "judged", "cause"})))
     filter_ = drifts.DriftFilter(**query_data.model_dump(exclude={"limit", "offset", "judged"}))
     with database().reading() as session:
         return published(drifts.listed(session, filter_, query_data.limit, query_data.offset))

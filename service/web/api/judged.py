@@ -1,27 +1,60 @@
-"""Lets a request wait until the runs that it asks about are judged: many at once are judged in the background."""
+"""Lets a request wait until the runs that it asks about are judged: many at once are judged in the background.
+
+In a process, one such request judges at a time: the next one finds most of it done. Further ones come again later, so
+that they keep no threads from those who store runs and from the pages.
+"""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Collection
 from http import HTTPStatus
 
 from service.pipeline import detect_drifts
+from service.store.series import SeriesFilter
 from service.web.current import database
 from service.web.problems import ProblemError
 
+MOST = 2
+"""Requests of a process that judge or wait for that at a time, of the eight that it serves at a time."""
 _SECONDS = 10.0
-"""For how long a request judges, at most: then others have this thread, and the client asks again."""
+"""For how long a request does so, at most: then others have this thread, and the client asks again."""
 _RETRY_SECONDS = 1
+_places = threading.BoundedSemaphore(MOST)
+_turn = threading.Lock()
 
 
-def settle(subjects: Collection[str] | None) -> None:
-    """Judge the runs of some subjects, or of all, that are not judged yet.
+def settle(*wanted: SeriesFilter) -> None:
+    """Judge the series that some filter selects and that are not judged yet.
 
     Raises
     ------
     ProblemError
-        503, where that takes longer than a request may.
+        503, where that takes longer than a request may, or where as many as may do so do it already.
     """
-    if not detect_drifts.settle(database(), subjects, _SECONDS):
-        detail = "Many runs have arrived, and are being judged."
-        raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers={"Retry-After": str(_RETRY_SECONDS)})
+    if detect_drifts.is_settled(database(), wanted):
+        return
+    if not _places.acquire(blocking=False):
+        raise _refusal()
+    try:
+        done = _settle_in_turn(wanted)
+    finally:
+        _places.release()
+    if not done:
+        raise _refusal()
+
+
+def _settle_in_turn(wanted: Collection[SeriesFilter]) -> bool:
+    deadline = time.monotonic() + _SECONDS
+    if not _turn.acquire(timeout=max(0, _SECONDS)):
+        return False
+    try:
+        return detect_drifts.settle(database(), wanted, deadline - time.monotonic())
+    finally:
+        _turn.release()
+
+
+def _refusal() -> ProblemError:
+    detail = "Many runs have arrived, and are being judged."
+    return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers={"Retry-After": str(_RETRY_SECONDS)})

@@ -9,7 +9,8 @@ from apiflask import APIBlueprint
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from runner.contract.night import NightDigest, NightName, NightPart
-from service.store import nights
+from service.store import nights, told_drifts
+from service.store.series import SeriesFilter
 from service.web.access.ownership import hold, hold_night
 from service.web.api import judged
 from service.web.current import database
@@ -59,12 +60,18 @@ def put(name: str, json_data: NightPart) -> NightDigest:
 def get(name: str, query_data: NightQuery) -> NightDigest:
     """Return the digest of a nightly run.
 
-    With `judged`, its runs are judged first; where that takes long, the answer is 503 with Retry-After.
+    With `judged`, its runs are judged first, and it tells the drifts that were found so; where that takes long, the
+    answer is 503 with Retry-After.
     """
     if query_data.judged:
         with database().reading() as session:
-            subjects = nights.subjects(session, name)
-        judged.settle(subjects)
+            measured = nights.measured(session, name)
+        judged.settle(*(SeriesFilter(subject=subject, host=host) for subject, host in measured))
+        with database().reading() as session:
+            news = nights.untold(session, name)
+        if news:
+            with database().writing({subject for subject, _ in measured}) as session:
+                told_drifts.tell(session, name, news)
     return _find(name)
 
 

@@ -9,7 +9,9 @@ from apiflask import APIBlueprint
 from runner.contract import Plan, PlanRequest
 from service.rules.run_plan import make_plan
 from service.store import expected_counts, plan_orders, revisions, runs
+from service.store.series import SeriesFilter
 from service.web.access.ownership import hold
+from service.web.api import judged
 from service.web.current import database
 from service.web.problems import FieldError, ProblemError
 
@@ -22,15 +24,24 @@ bp = APIBlueprint("plans", __name__)
 def post(json_data: PlanRequest) -> Plan:
     """Return which runs of a request are left to measure, in the order to measure them.
 
-    The commits have to be known: send them first.
+    The commits have to be known: send them first. What was found so far decides which runs are measured again, so the
+    runs of the workload on this host are judged first; where that takes long, the answer is 503 with Retry-After.
     """
     hold([json_data.subject], [json_data.host.name], asking=True)
+    judged.settle(_series_of(json_data))
     with database().reading() as session:
         positions = revisions.positions(session, json_data.subject)
         _require_known(json_data.revisions, positions)
         stored = runs.stored_for(session, json_data.subject, json_data.host.name, json_data.cases)
         made = make_plan(json_data, positions, stored, plan_orders.find(session, json_data))
         return expected_counts.fill(session, json_data, made, positions)
+
+
+def _series_of(request: PlanRequest) -> SeriesFilter:
+    """Return what selects the series of a request: its cases are mostly those of one workload."""
+    definitions = {case.definition for case in request.cases}
+    definition = definitions.pop() if len(definitions) == 1 else None
+    return SeriesFilter(subject=request.subject, host=request.host.name, definition=definition)
 
 
 def _require_known(commits: tuple[str, ...], positions: dict[str, int]) -> None:

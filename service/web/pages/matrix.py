@@ -177,7 +177,7 @@ def _labels(part: NightlyGrid, knobs: dict[str, dict[str, str]]) -> list[ColumnW
     for _, of_host in groupby(part.columns, key=lambda column: column.host):
         columns = [[knobs.get(environment, {}) for environment in column.environments] for column in of_host]
         # What differs within a column tells its cases apart, not the columns.
-        within = {name for held in columns for one in held for name in one if _differs(name, held)}
+        within = {name for held in columns for name in set(chain(*held)) if _differs(name, held)}
         own = ({name: value for name, value in held[0].items() if name not in within} for held in columns)
         labels += column_words(list(own))
     return labels
@@ -202,7 +202,8 @@ def _table(grid: NightlyGrid, unit: str) -> Table:
         (*columns, "flagged", "provisional", "revision", "efficiency", "why", "missed"),
         (
             (
-                *(row.subject, row.case, column.host, column.environment, cell.value, cell.before, cell.since),
+                *(row.subject, row.case, column.host, cell.environment or column.environment),
+                *(cell.value, cell.before, cell.since),
                 *(
                     cell.change,
                     cell.percent,

@@ -21,16 +21,37 @@ def test_what_repeats_is_exact(counts: list[float], exact: bool, words: str) -> 
 
 def test_a_count_that_varies_names_what_makes_it_repeat() -> None:
     assert "`OMP_NUM_THREADS=1`" in exactness([1, 2, 3]).sentence
-    go = exactness([1, 2, 3], {"tool.go": "go1.24"}).sentence
+    go = exactness([1, 2, 3], {"tool.go": "go1.26.8"}).sentence
     assert "`GOGC=off` and then `GOMAXPROCS=1`" in go
     assert "OMP_NUM_THREADS" not in go
-    without = exactness([1, 2, 3], {"tool.go": "go1.24", "variable.GOGC": "off"}).sentence
+    without = exactness([1, 2, 3], {"tool.go": "go1.26.8", "variable.GOGC": "off"}).sentence
     assert "is off already" in without
     assert "GOGC=off" not in without
     assert "`GOMAXPROCS=1`" in without
-    alone = exactness([1, 2, 3], {"tool.go": "go1.24", "variable.GOGC": "off", "variable.GOMAXPROCS": "1"}).sentence
+    alone = exactness([1, 2, 3], {"tool.go": "go1.26.8", "variable.GOGC": "off", "variable.GOMAXPROCS": "1"}).sentence
     assert "GOMAXPROCS=1" not in alone
     assert all("GOEXPERIMENT=norandomizedheapbase64" in advice for advice in (go, without, alone))
+
+
+@pytest.mark.parametrize(
+    ("go", "known"),
+    [
+        ("/usr/local/go/bin/go, 13 bytes of 2026-01-01 00:00:00, go1.26", True),
+        ("/usr/local/go/bin/go, 13 bytes of 2026-01-01 00:00:00, go1.26.8", True),
+        ("/usr/local/go/bin/go, 13 bytes of 2026-01-01 00:00:00, go1.100rc1", True),
+        ("/usr/local/go/bin/go, 13 bytes of 2026-01-01 00:00:00, go2.0", True),
+        ("/usr/local/go/bin/go, 13 bytes of 2026-01-01 00:00:00, go1.25.9", False),
+        ("/srv/go1.26/bin/go, 13 bytes of 2026-01-01 00:00:00, go1.4", False),
+        ("/usr/local/go/bin/go, 13 bytes of 2026-01-01 00:00:00", False),
+    ],
+)
+@pytest.mark.parametrize("variables", [{}, {"variable.GOGC": "off"}])
+def test_only_a_go_that_knows_an_option_is_advised_to_be_built_with_it(
+    go: str, known: bool, variables: dict[str, str]
+) -> None:
+    sentence = exactness([1, 2, 3], {"tool.go": go, **variables}).sentence
+    assert ("norandomizedheapbase64" in sentence) is known
+    assert "  " not in sentence
 
 
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=9))

@@ -130,3 +130,23 @@ def test_compare_and_nightly_outlast_a_service_that_is_away(proxy: Proxy, tmp_pa
     (tmp_path / "matrix.toml").write_text('[[workloads]]\npath = "repo/workload.toml"\n')
     status, output, messages = faultwatch(tmp_path / "home", "nightly", "--night", "tonight", "--json", url=proxy.url)
     assert (status, len(away) > 1) == (0, True), messages
+
+
+def test_a_history_waits_while_the_service_judges_and_is_not_lost(proxy: Proxy, tmp_path: Path) -> None:
+    make_history(tmp_path / "repo", [10, 10, 20])
+    judging: dict[str, float] = {}
+
+    def judges_first(method: str, path: str, _: bytes) -> tuple[int, str] | None:
+        plans = proxy.count("POST", "/plans")
+        if "/drifts?" not in path and not (path.endswith("/plans") and plans > 1):
+            return None
+        began = judging.setdefault(path.partition("?")[0], time.monotonic())
+        return (503, '{"detail": "Many runs are being judged."}') if time.monotonic() - began < 3.5 else None
+
+    proxy.fail = judges_first
+    status, output, messages = faultwatch(
+        tmp_path / "home", "history", "--repo", "repo", "repo/workload.toml", "--json", url=proxy.url
+    )
+    assert (status, len(judging)) == (0, 2), messages
+    assert json.loads(output)["measured"] >= 3
+    assert "Many runs are being judged" in messages

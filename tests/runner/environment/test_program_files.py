@@ -70,6 +70,19 @@ def test_nothing_that_only_the_workloads_path_leads_to_is_executed(tmp_path: Pat
     assert found["compiler.cc"].startswith(f"{tmp_path}/bin/cc, ")
 
 
+@pytest.mark.parametrize(
+    ("stated", "shown"),
+    [("go1.26.8\ntime 2026-08-28T16:20:06Z\n", ", go1.26.8"), ("go1.27rc1", ", go1.27rc1"), ("a secret", ""), ("", "")],
+)
+def test_go_is_known_by_its_version_though_it_is_not_executed(stated: str, shown: str, tmp_path: Path) -> None:
+    tool(tmp_path / "go" / "bin", "go", f"#!/bin/sh\n: > {tmp_path}/executed\n")
+    (tmp_path / "go" / "VERSION").write_text(stated)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "go").symlink_to(tmp_path / "go" / "bin" / "go")
+    assert knobs(tmp_path / "bin")["tool.go"].partition("2001-09-09 01:46:40")[2] == shown
+    assert not (tmp_path / "executed").exists()
+
+
 @pytest.mark.parametrize("link", [os.symlink, os.link])
 def test_rusts_default_toolchain_is_a_knob_though_a_proxy_starts_it(
     link: Callable[[Path, Path], None], tmp_path: Path

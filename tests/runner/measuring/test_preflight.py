@@ -1,6 +1,10 @@
 """What a session takes from its host."""
 
+import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -9,6 +13,19 @@ from runner.environment import capture as capturing
 from runner.errors import FaultwatchError
 from runner.measuring import preflight
 from runner.settings import load_settings
+from runner.subject.build_cache import release_all
+from runner.subject.repository import Repository, open_repository
+from runner.workload import cases, load_workload
+from runner.workload.own_places import own_folder
+
+WORKLOAD = """
+[workload]
+name = "w"
+[build]
+command = "true"
+[run]
+command = ["./w", "{workload}/input"]
+"""
 
 
 @pytest.mark.perf
@@ -24,6 +41,46 @@ def test_another_machine_makes_other_builds(knob: str, tmp_path: Path, monkeypat
     monkeypatch.setattr(preflight, "capture", other)
     there = preflight.prepare(load_settings(), examined=False).builder.machine
     assert {name for name in here | there if here.get(name) != there.get(name)} == {knob}
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A folder whose path is shorter than that of pytest's."""
+    with TemporaryDirectory(prefix="") as name:
+        yield Path(name)
+        release_all()
+
+
+@pytest.mark.perf
+@pytest.mark.parametrize("digits", [40, 64], ids=["SHA-1", "SHA-256"])
+@pytest.mark.parametrize("letter", ["h", os.fsdecode(b"\xe9")], ids=["text", "no text"])
+@pytest.mark.parametrize("size", [20, 44, 45, 60, 90, 140, 141, 200])
+def test_programs_see_paths_as_long_as_the_environment_says(
+    size: int, letter: str, digits: int, tmp_path: Path, short_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = short_folder / (letter * (size - len(str(short_folder)) - 1))
+    assert len(str(home)) == size
+    monkeypatch.setenv("FAULTWATCH_HOME", str(home))
+    (tmp_path / "workload.toml").write_text(WORKLOAD)
+    (tmp_path / "input").touch()
+    workload = load_workload(tmp_path / "workload.toml")
+    workbench = preflight.prepare(load_settings(), examined=False)
+    tree, _ = workbench.builder.build(*one_commit(tmp_path / "subject", digits), workload)
+    shown = own_folder(workload)
+    knobs = workbench.bench.environment_of(workload, cases(workload)[0]).knobs
+    assert shown
+    assert str(len(os.fsencode(tree))) == str(len(os.fsencode(shown))) == knobs["process.path_length"]
+
+
+def one_commit(folder: Path, digits: int) -> tuple[Repository, str]:
+    """Make a repository with one commit, whose name has so many digits."""
+    git = ["git", "-c", "user.name=A", "-c", "user.email=a@example.invalid", "-C", str(folder)]
+    form = {40: "sha1", 64: "sha256"}[digits]
+    subprocess.run(["git", "init", "--quiet", f"--object-format={form}", folder], check=True)
+    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "--message", "One"], check=True)
+    commit = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True).strip()
+    assert len(commit) == digits
+    return open_repository(str(folder), folder), commit
 
 
 def test_a_home_that_allows_no_programs_is_no_failure_of_a_revision(

@@ -163,6 +163,18 @@ def test_one_fault_in_many_says_nothing_of_first_touches() -> None:
     assert anatomy.refault_ratio is None
 
 
+def test_calls_that_were_recorded_apart_leave_the_pages_as_they_are() -> None:
+    # perf attaches to both recordings before the program begins.
+    begin: list[Event] = [Executed(1), mapped(0x10000, 4)]
+    found = dissected([*begin, fault(0x10000), fault(0x11000), Lost(2)], period=10)
+    found.take_calls([*begin, call("munmap", "addr: 0x10000, len: 0x4000"), Lost(3)])
+    anatomy = found.anatomy(20, named)
+    assert anatomy.pages == 2
+    assert [(area.faults, area.pages) for area in anatomy.areas] == [(20, 2)]
+    assert anatomy.lost == 5
+    assert (found.census().calls["munmap"].calls, found.census().calls["munmap"].bytes) == (1, 0x4000)
+
+
 def test_an_area_knows_its_threads_and_pages() -> None:
     events = [mapped(0x10000, 16), *(fault(0x10000 + page * PAGE, tid=page % 3, time=page) for page in range(9))]
     (area,) = dissected(events).anatomy(9, named).areas

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from runner.adoption.first_measurement import describe
 from runner.contract.report import Stage
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox
@@ -55,6 +56,23 @@ def test_another_processor_makes_another_build(builder: Builder, commit: Run, tm
     tree, _ = builder.build(repository, head, workload("true"))
     newer = Builder(builder.cache, {"cpu.model": "two"})
     assert newer.build(repository, head, workload("true"))[0] != tree
+
+
+def test_what_a_build_said_does_not_name_its_folder(builder: Builder, commit: Run, tmp_path: Path) -> None:
+    # It differs from one way to build to the next, and `init` tells a failure that is the same only once.
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    with pytest.raises(BuildFailure) as caught:
+        builder.build(repository, head, workload("sh -c 'echo $PWD/main.c: bad; exit 1'"))
+    assert describe(caught.value).splitlines()[1:] == ["    ./main.c: bad"]
+
+
+def test_a_commit_whose_name_begins_alike_has_another_build(builder: Builder, commit: Run, tmp_path: Path) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    builder.build(repository, head, workload("true"))
+    assert builder.has(repository, head, workload("true"))
+    assert not builder.has(repository, head[:12] + "0" * 28, workload("true"))
 
 
 def test_another_version_of_a_tool_makes_another_build(builder: Builder, commit: Run, tmp_path: Path) -> None:

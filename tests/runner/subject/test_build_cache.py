@@ -152,9 +152,16 @@ def test_a_history_of_many_revisions_holds_few_places(tmp_path: Path) -> None:
     assert len(build_cache._held) < 10
 
 
-def test_a_tree_has_a_path_as_long_in_a_longer_data_folder(tmp_path: Path) -> None:
-    key = f"{'a' * 40}-{'b' * 16}"
-    caches = [BuildCache(Path(folder)) for folder in ("/data", "/home/somebody/.local/share/faultwatch/builds")]
-    assert {len(str(cache.first_place(key) / "tree")) for cache in caches} == {128}
-    assert {cache.path_length for cache in caches} == {128}
-    assert BuildCache(Path("/" + "x" * 60)).path_length == 192
+def test_builds_with_the_longer_names_of_before_go_too(tmp_path: Path) -> None:
+    cache = BuildCache(tmp_path, most_days=7)
+    for name in (f"{'a' * 40}-{'d' * 16}-0", f"{'b' * 64}-{'d' * 16}-0____"):
+        place = tmp_path / cache.store / name
+        place.mkdir(parents=True)
+        write_record(place, BuildRecord(build=Build(), bytes=MIB))
+        lock = place.with_name(f"{name}.lock")
+        lock.touch()
+        old = time.time() - 8 * 86_400
+        os.utime(lock, (old, old))
+    make(cache, "c")
+    cache.evict()
+    assert names(cache) == {"c"}

@@ -1,28 +1,38 @@
 """Paths that programs see."""
 
+import os
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
-from runner.system.path_length import filled
+from findings import by_hand
+from runner.system.path_length import filled, path_length
 
-names = st.text("abc0123-é", min_size=1, max_size=60)
-folders = st.builds(Path, st.just("/"), *[st.text("abcé", max_size=20)] * 6)
-
-
-@given(folders, names, st.sampled_from(["", "tree"]))
-def test_a_path_has_one_of_few_lengths_and_begins_as_named(folder: Path, name: str, below: str) -> None:
-    path = filled(folder, name, below)
-    assert path.parent == folder
-    assert path.name.rstrip("_") == name
-    assert len(path.name.encode()) < 255
-    length = len(str(path / below).encode())
-    assert length >= 128
-    assert length % 64 == 0
-    assert length == 128 or length - 64 < len(str(folder / name / below).encode())
+USUAL = ["/var/lib/faultwatch", "/root/.local/share/faultwatch", "/home/somebody/.local/share/faultwatch"]
+ODD = os.fsdecode(b"/caf\xe9")
 
 
-def test_names_of_one_length_fill_the_same_path_in_folders_of_any_length() -> None:
-    lengths = {len(str(filled(Path("/") / ("x" * size), "n" * 57, "tree"))) for size in range(1, 64)}
-    assert lengths == {123}
+@pytest.mark.parametrize("home", USUAL)
+def test_below_usual_homes_programs_keep_within_the_narrowest_limits(home: str) -> None:
+    length = path_length(Path(home, "builds"))
+    assert length + len("/some.sock") <= 107, "the address of a socket"
+    assert len("#!") + length + len("/venv/bin/python3") <= 127, "the first line of a script, which names its program"
+    assert length == by_hand._PATH_BYTES
+
+
+def test_data_folders_of_many_lengths_have_paths_of_few() -> None:
+    lengths = {path_length(Path("/" + "x" * size)) for size in range(10, 200)}
+    assert lengths == {96, 192, 288}
+
+
+@pytest.mark.parametrize("below", ["", "tree", "é"])
+@pytest.mark.parametrize("folder", ["/", "/data", "/é", ODD])
+def test_a_path_has_the_length_in_bytes_and_begins_as_named(folder: str, below: str) -> None:
+    path = filled(Path(folder), "name-é", 96, below)
+    assert path.parent == Path(folder)
+    assert path.name.rstrip("_") == "name-é"
+    assert len(os.fsencode(path / below)) == 96
+
+
+def test_a_data_folder_may_have_a_name_that_is_no_text() -> None:
+    assert path_length(Path(ODD)) == 96

@@ -108,4 +108,4 @@ def test_the_path_is_as_long_in_a_longer_data_folder(workload: Workload, monkeyp
         for home in ("a", "a-longer-folder"):
             monkeypatch.setenv("FAULTWATCH_HOME", f"{short}/{home}")
             lengths.add(len(str(own_folder(workload))))
-    assert lengths == {128}
+    assert lengths == {96}

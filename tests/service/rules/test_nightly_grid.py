@@ -8,6 +8,7 @@ from runner.contract import Status
 from runner.contract.taken_over import TAKEN_OVER
 from service.rules.nightly_grid import (
     LastNight,
+    NightlyGrid,
     RecentPoint,
     UnmeasuredRun,
     build_grid,
@@ -209,3 +210,42 @@ def test_environments_of_the_same_machine_that_no_case_shares_have_one_column() 
         "copy[mib=4]": [3, 1, None],
         "other": [None, 2, None],
     }
+
+
+SAME = {"library.a": "1"}, {"library.b": "2"}
+"""Settings of cases: the machine itself is the same."""
+
+
+def merged_grid(*points: RecentPoint) -> NightlyGrid:
+    """Return a grid in which the environments ``newer`` and ``older`` are of the same machine."""
+    machines = dict(zip(("newer", "older"), map(settings_of_machine, SAME), strict=True))
+    return build_grid(points, [failed(24, case="broken", case_key="k3", environment="older")], machines=machines)
+
+
+def test_each_cell_of_a_column_says_in_which_of_its_environments_it_was_run() -> None:
+    other = point(2, 24, environment="older", case="other", case_key="k2")
+    grid = merged_grid(point(1, environment="newer"), other, point(3, host="elsewhere"))
+    assert [column.environments for column in grid.columns] == [("newer", "older"), ("old",)]
+    assert {row.case: [cell.environment for cell in row.cells] for row in grid.rows} == {
+        "broken": ["older", None],
+        "copy[mib=4]": ["newer", "old"],
+        "other": ["older", None],
+    }
+
+
+def test_a_column_of_a_subject_has_no_environment_of_another_one() -> None:
+    grid = merged_grid(point(1, environment="newer", subject="other", case_key="k2"), point(2, 24, environment="older"))
+    assert [column.environments for column in grid.columns] == [("newer", "older")]
+    assert [(part.rows[0].subject, [column.environments for column in part.columns]) for part in by_subject(grid)] == [
+        ("demo", [("older",)]),
+        ("other", [("newer",)]),
+    ]
+
+
+def test_the_level_of_an_environment_that_is_in_use_no_more_is_in_no_column() -> None:
+    old = point(2, 24 * 60, environment="older", case="other", case_key="k2")
+    grid = build_grid(
+        [point(1, environment="newer"), old], [], machines=dict.fromkeys(("newer", "older"), "the same machine")
+    )
+    assert [column.environments for column in grid.columns] == [("newer",)]
+    assert {row.case: [cell.value for cell in row.cells] for row in grid.rows} == {"copy[mib=4]": [1], "other": [None]}

@@ -287,7 +287,9 @@ def test_a_push_to_the_default_branch_is_measured(service: Any, hub: stand_in.Gi
         after = f"{len(ref):040x}"
         service.deliver("push", {"ref": ref, "deleted": False, "after": after, "repository": repository()})
     service.work()
-    assert hub.dispatches == [("measure.yml", {"revision": f"{15:040x}"})]
+    # Without the address, the workflow does nothing in a repository that has no variable for it.
+    inputs = {"revision": f"{15:040x}", "service": "https://faults.example.org"}
+    assert hub.dispatches == [("measure.yml", inputs)]
 
 
 def test_a_repository_without_the_app_is_told_nothing_more(service: Any, hub: stand_in.GitHub) -> None:

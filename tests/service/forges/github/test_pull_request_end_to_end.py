@@ -69,12 +69,12 @@ class World:
             "ACTIONS_ID_TOKEN_REQUEST_TOKEN": BEARER,
         }
 
-    def ordered(self, expected: str = "faultwatch.yml", *more: str) -> Done:
+    def ordered(self, expected: str = "faultwatch.yml") -> Done:
         """Run the workflow that the service ordered."""
         workflow, inputs = wait(lambda: self.hub.dispatches and self.hub.dispatches.pop(), self.log)
         assert workflow == expected
         payload = {"inputs": inputs, "repository": REPOSITORY, "ref": "refs/heads/main"}
-        return self.subject.run("workflow_dispatch", payload, *more, workflow=workflow, **self.identity())
+        return self.subject.run("workflow_dispatch", payload, workflow=workflow, **self.identity())
 
     def told(self) -> tuple[str, dict[str, Any]]:
         """Return the one comment, and the one check run, once they are there."""
@@ -152,7 +152,7 @@ def test_a_fork_is_measured_by_order_of_the_service_once_it_was_approved(world: 
 def test_what_was_measured_of_the_base_before_is_not_measured_again(world: World) -> None:
     push = {"ref": "refs/heads/main", "deleted": False, "after": world.subject.base, "repository": REPOSITORY}
     deliver(world.service, "push", push)
-    measured = world.ordered("measure.yml", "--var", f"FAULTWATCH_URL={world.service}")
+    measured = world.ordered("measure.yml")
     assert measured.returncode == 0, measured.log
     world.subject.run("pull_request", world.propose(SAME), **world.identity())
     body, check = world.told()

@@ -201,6 +201,20 @@ def test_the_secrets_of_these_tests_are_there_for_those_who_may_see_them(
     assert [what for what, secret in SECRETS.items() if secret.encode() not in shown] == []
 
 
+def test_an_anonymous_caller_has_nothing_judged(public: APIFlask) -> None:
+    with public.app_context(), current.database().writing() as session:
+        series.mark_stale(session, series.SeriesFilter(), ["minor-faults"])
+        reader = tokens.issue(session, "reader", [Scope.READ], 1, datetime.now(UTC)).text
+
+    def stale(**headers: str) -> bool:
+        assert public.test_client().get("/api/v1/drifts?judged=true", headers=headers).status_code == 200
+        with public.app_context(), current.database().reading() as session:
+            return bool(series.stale(session))
+
+    assert stale()
+    assert not stale(Authorization=f"Bearer {reader}")
+
+
 def test_an_anonymous_page_leads_to_the_sign_in_and_to_no_page_that_needs_a_token(public: APIFlask) -> None:
     text = public.test_client().get("/events", headers={"Accept": "text/html"}).text
     assert 'href="/sign-in?to=' in text

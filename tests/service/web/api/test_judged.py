@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any
+
 import pytest
+from apiflask import APIFlask
+from werkzeug.test import TestResponse
 
 from runner.contract import Case, Report
 from runner.contract.night import NightCell, NightPart
-from service.pipeline import detect_drifts
+from service.pipeline import detect_drifts, judge_series
+from service.serving import THREADS
 from service.store.engine import deferred
+from service.web import admission
 from service.web.api import judged
 from tests.service import reports
 from tests.service.apiclient import Api
@@ -67,6 +76,38 @@ def test_what_takes_long_is_to_be_asked_again(api: Api, monkeypatch: pytest.Monk
     answer = api.client.get("/api/v1/drifts?judged=true")
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
     assert answer.get_json()["detail"] == "Many runs have arrived, and are being judged."
+
+
+def test_one_request_judges_and_another_waits_for_it_and_the_others_come_later(
+    app: APIFlask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(detect_drifts, "MOST_AT_ONCE", 4)
+    send(Api(app.test_client()))
+    go_on = threading.Event()
+    judged_ids: Counter[int] = Counter()
+
+    def judge_slowly(*arguments: Any) -> Any:
+        assert go_on.wait(30)
+        answer = judge_series.judge(*arguments)
+        judged_ids.update(one.series_id for one in answer[0])
+        return answer
+
+    def ask() -> TestResponse:
+        return app.test_client().get("/api/v1/drifts?judged=true")
+
+    monkeypatch.setattr(detect_drifts, "judge", judge_slowly)
+    with ThreadPoolExecutor(judged.MOST + 2) as pool:
+        answers = as_completed([pool.submit(ask) for _ in range(judged.MOST + 2)], timeout=30)
+        refused = [next(answers).result() for _ in range(2)]
+        assert [(one.status_code, one.headers["Retry-After"]) for one in refused] == [(503, "1")] * 2
+        go_on.set()
+        assert [len(one.result().get_json()["items"]) for one in answers] == [len(CASES)] * judged.MOST
+    assert set(judged_ids.values()) == {1}
+    assert ask().status_code == 200, "each has given its place back"
+
+
+def test_those_who_judge_and_those_who_store_leave_a_thread_for_the_pages() -> None:
+    assert admission.MOST + judged.MOST < THREADS
 
 
 def test_the_digest_of_a_night_has_its_drifts(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import random
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from runner.contract import Environment, Report
+from runner.contract.judging import Judging
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import CASE, OTHER_CASE, commit
@@ -92,6 +94,7 @@ def tonight(number: int, faults: int, environment: Environment = reports.GLIBC) 
     return reports.report(number, faults, faults, environment=environment, started_at=now, finished_at=now)
 
 
+@BOTH
 def test_a_night_after_a_kernel_upgrade_tells_the_drift_where_the_commit_before_was_measured_again(api: Api) -> None:
     host = reports.report(1, 1).host.name
     api.put_revisions(1, 2, 3)
@@ -106,6 +109,7 @@ def test_a_night_after_a_kernel_upgrade_tells_the_drift_where_the_commit_before_
     assert not api.get("/nights/first")["drifts"]
 
 
+@BOTH
 def test_a_drift_is_news_once(api: Api) -> None:
     host = reports.report(1, 1).host.name
     api.put_revisions(1, 2, 3)
@@ -118,6 +122,136 @@ def test_a_drift_is_news_once(api: Api) -> None:
     # Nothing was committed for a day, and what is stored is not measured again.
     assert not put(api, carried_out(3, host=host), night="third")["drifts"]
     assert api.get("/nights/second")["drifts"] == told
+
+
+def measured_night(api: Api, night: str, number: int, faults: int, *, host: str = "box", **told: Any) -> list[str]:
+    """Measure a commit in a night; return the commits at which the drifts begin that the night tells of."""
+    put(api, cell(host), night=night)
+    api.send(*(tonight(number, faults) for _ in range(3)))
+    return began(put(api, carried_out(number, host=host, **told), night=night))
+
+
+def began(night: dict[str, Any]) -> list[str]:
+    return [drift["revision"] for drift in night["drifts"]]
+
+
+def drifts_of(api: Api, night: str, *, judged: bool = False) -> list[str]:
+    return began(api.get(f"/nights/{night}", **({"judged": "true"} if judged else {})))
+
+
+def test_a_drift_is_not_news_again_after_a_night_in_which_the_cell_could_not_be_prepared(api: Api) -> None:
+    api.put_revisions(1, 2, 3)
+    assert not measured_night(api, "first", 2, 100)
+    assert measured_night(api, "second", 3, 150) == [commit(3)]
+    put(api, cell("box", carried_out=True, problem="no compiler"), night="third")
+    assert not began(put(api, carried_out(3, host="box"), night="fourth"))
+    assert drifts_of(api, "second") == [commit(3)]
+
+
+def test_a_drift_is_not_news_again_after_nights_of_another_branch_or_project(api: Api) -> None:
+    api.put_revisions(1, 2, 3)
+    assert not measured_night(api, "first", 2, 100)
+    assert measured_night(api, "second", 3, 150) == [commit(3)]
+    assert not began(put(api, carried_out(1, host="box"), night="release"))
+    assert not began(put(api, carried_out(9, host="box", subject="other"), night="other"))
+    assert not began(put(api, carried_out(3, host="box"), night="third"))
+    assert drifts_of(api, "second") == [commit(3)]
+
+
+def test_a_drift_stays_in_its_night_when_another_projects_night_has_a_cell_of_that_name(api: Api) -> None:
+    api.put_revisions(1, 2, 3)
+    assert not measured_night(api, "first", 2, 100)
+    put(api, cell("box"), night="second")
+    put(api, cell("box"), night="other")  # waits until the host is free
+    assert measured_night(api, "second", 3, 150) == [commit(3)]
+    assert not began(put(api, carried_out(9, host="box", subject="other"), night="other"))
+    assert drifts_of(api, "second") == [commit(3)]
+
+
+def test_a_host_whose_clock_is_slow_loses_no_drift(api: Api) -> None:
+    api.put_revisions(1, 2, 3)
+    assert not measured_night(api, "first", 2, 100)
+    put(api, cell("box"), night="second")
+    slow = {"started_at": datetime.now(UTC) - timedelta(minutes=2), "finished_at": datetime.now(UTC)}
+    api.send(*(tonight(number, 150, NEW_KERNEL).model_copy(update=slow) for number in (2, 3)))
+    (drift,) = put(api, carried_out(3, host="box"), night="second")["drifts"]
+    assert (drift["revision"], drift["cause"]) == (commit(2), "config")
+    assert drifts_of(api, "first") == []
+
+
+def test_the_next_night_tells_what_was_found_by_day(api: Api) -> None:
+    api.put_revisions(1, 2, 3, 4)
+    assert not measured_night(api, "first", 2, 100)
+    api.send(*(tonight(3, 150) for _ in range(3)))
+    assert measured_night(api, "second", 4, 150) == [commit(3)]
+    assert drifts_of(api, "first") == []
+
+
+def test_what_was_found_before_the_first_night_is_not_news(api: Api) -> None:
+    api.put_revisions(1, 2, 3)
+    api.send(*(reports.report(number, *[100 if number < 2 else 150] * 5) for number in (1, 2)))
+    assert [drift["revision"] for drift in api.drifts()] == [commit(2)]
+    assert not measured_night(api, "first", 3, 150)
+
+
+def test_a_drift_that_noise_hid_for_nights_is_told_by_the_night_that_finds_it(api: Api) -> None:
+    def measure(number: int, speed: float) -> None:
+        others, judging = {"throughput": speed + chance.gauss(0, 2)}, Judging(judge=("throughput",))
+        api.send(reports.report(number, 100, 100, others=others, judging=judging))
+
+    api.put_revisions(*range(1, 21))
+    chance, told = random.Random(1), {}
+    for number in range(1, 15):
+        measure(number, 1000)
+    for number in range(14, 21):
+        put(api, cell("box"), night=f"night-{number}")
+        if number > 14:
+            measure(number, 992)
+        told[number] = began(put(api, carried_out(number, host="box"), night=f"night-{number}"))
+    assert {number: drifts for number, drifts in told.items() if drifts} == {17: [commit(15)]}
+
+
+@BOTH
+def test_a_drift_whose_range_is_narrowed_stays_in_its_night(api: Api) -> None:
+    api.put_revisions(1, 2, 3, 4, 5)
+    assert not measured_night(api, "first", 2, 100)
+    assert measured_night(api, "second", 4, 150) == [commit(4)]
+    put(api, cell("box"), night="third")
+    api.send(*(tonight(3, 150) for _ in range(3)))
+    assert not measured_night(api, "third", 5, 150)
+    assert drifts_of(api, "second") == [commit(3)]
+
+
+def test_a_night_that_is_over_tells_nothing_more(api: Api) -> None:
+    api.put_revisions(1, 2, 3)
+    assert not measured_night(api, "first", 3, 100)
+    assert not measured_night(api, "second", 3, 100)
+    api.send(*(tonight(2, 150) for _ in range(3)))
+    assert [drift["revision"] for drift in api.drifts()]
+    assert not drifts_of(api, "first", judged=True)
+    put(api, carried_out(3, host="box"), night="first")  # sent again
+    assert not drifts_of(api, "first", judged=True)
+    assert drifts_of(api, "second", judged=True)
+
+
+@BOTH
+def test_a_drift_that_was_told_and_withdrawn_says_why(api: Api) -> None:
+    def measure(number: int, speed: float, judge: tuple[str, ...] = ("throughput",)) -> None:
+        noise = ([-2, 1, 0, 2, -1][at % 5] for at in range(8))
+        others = ({"throughput": speed + one} for one in noise)
+        api.send(*(reports.report(number, 100, 100, others=one, judging=Judging(judge=judge)) for one in others))
+
+    api.put_revisions(1, 2, 3)
+    for number, speed in ((1, 1000), (2, 1000)):
+        measure(number, speed)
+    put(api, carried_out(2, host="box"), night="first")
+    measure(3, 500)
+    assert began(put(api, carried_out(3, host="box"), night="second")) == [commit(3)]
+    measure(3, 500, judge=())
+    assert not api.drifts()
+    (drift,) = api.get("/nights/second")["drifts"]
+    assert (drift["metric"], drift["direction"], round(drift["before"], -1)) == ("throughput", "regression", 1000)
+    assert drift["title"] == "withdrawn: The workload no longer has this metric judged."
 
 
 def test_nights_that_there_are_not(api: Api) -> None:

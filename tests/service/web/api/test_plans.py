@@ -3,6 +3,10 @@ from __future__ import annotations
 import pytest
 
 from runner.contract import Canary, CanaryCount, Environment, Failure, Host, Outcome, Reason, Stage
+from service.pipeline import detect_drifts
+from service.store import series
+from service.store.engine import deferred
+from service.web import admission, current
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import GLIBC, JEMALLOC, commit, plan_request
@@ -110,6 +114,33 @@ def test_a_doubtful_run_is_measured_again(api: Api) -> None:
         assert again == [(10, "rerun")]
         api.send(reports.report(10, 150, at=30))
     assert [drift["evidence"]["wants_rerun"] for drift in api.drifts()] == [False]
+
+
+@pytest.fixture
+def _nothing_is_judged_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deferred, "QUIET_SECONDS", 600)
+
+
+@pytest.mark.usefixtures("_nothing_is_judged_in_the_background")
+def test_what_is_in_doubt_is_measured_again_at_once_though_series_are_long(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.send(*(reports.report(number, 100, 100) for number in (1, 2)))
+    monkeypatch.setattr(detect_drifts, "MOST_POINTS", 2)
+    api.send(reports.report(3, 150, 150), reports.report(3, 150, 150, host={"name": "other"}))
+    assert api.drifts() == []
+    assert told(api, 1, 2, 3) == [(3, "rerun")]
+    with api.client.application.app_context(), current.database().reading() as session:
+        assert {one.n_points for one in series.stale(session).values()} == {1}, "series of other hosts are left alone"
+
+
+@pytest.mark.usefixtures("_nothing_is_judged_in_the_background")
+def test_what_is_in_doubt_is_measured_again_at_once_though_others_send_runs(api: Api) -> None:
+    api.send(*(reports.report(number, 100, 100) for number in (1, 2)))
+    with api.client.application.app_context(), admission.admission().request():
+        api.send(reports.report(3, 150, 150))
+    assert api.drifts() == []
+    assert told(api, 1, 2, 3) == [(3, "rerun")]
 
 
 def test_a_level_that_one_run_shows_is_measured_again_until_its_end_is_sure(api: Api) -> None:

@@ -1,3 +1,4 @@
+import csv
 import uuid
 from datetime import timedelta
 from pathlib import Path
@@ -149,3 +150,8 @@ def test_the_cases_of_all_configurations_of_a_night_are_in_one_column(tmp_path: 
         assert "+ 11 environments" in text
         (column,) = client.get("/matrix.json").json["columns"]
         assert len({column["environment"], *column["others"]}) == 12
+        _, *lines = csv.reader(client.get("/matrix.csv").text.splitlines())
+        rows = client.get("/matrix.json").json["rows"]
+        environments = [cell["environment"] for row in rows for cell in row["cells"]]
+        assert [line[3] for line in lines] == environments
+        assert set(environments) == {column["environment"], *column["others"]}

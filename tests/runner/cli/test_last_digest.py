@@ -1,0 +1,32 @@
+"""A nightly run ends with a digest, also where the service does not get to judge all runs of it."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from runner.cli.nightly import last_digest
+from runner.contract.night import NightDigest
+from runner.reporting.client import Service
+from tests.runner.http_stub import Answer, http_stub
+
+DIGEST = NightDigest(
+    night="tonight",
+    started_at=datetime(2026, 1, 1, tzinfo=UTC),
+    complete=True,
+    sentence="All is measured.",
+    absent=(),
+    cells=(),
+    drifts=(),
+)
+
+
+def test_a_digest_that_cannot_wait_for_all_runs_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with http_stub() as answering:
+        answering.next = [Answer(503, '{"detail": "Many runs are being judged."}')] * 5
+        answering.next.append(Answer(200, DIGEST.model_dump_json()))
+        service = Service(answering.url)
+        assert last_digest("tonight", service, service) == DIGEST
+    assert [path.endswith("?judged=true") for path in answering.paths] == [True] * 5 + [False]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "Many runs are being judged." in line
+    assert "faultwatch nightly --night tonight --digest" in line

@@ -1,0 +1,97 @@
+"""When series are judged: what must not keep them from it, and when all of them are."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from runner.contract import Case
+from service.pipeline import detect_drifts, ingest_reports, judge_series, update_events
+from service.rules.series.find_drifts import find_drifts
+from service.store import series
+from service.store.engine import deferred
+from service.store.engine.database import Database
+from service.web.api import judged
+from tests.service import reports
+from tests.service.apiclient import Api
+from tests.service.reports import CASE, OTHER_CASE, commit
+
+NEW_CASE = Case(workload="copy", definition="f" * 16, parameters={"mib": 16})
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_judged_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deferred, "QUIET_SECONDS", 600)
+
+
+def test_a_long_series_that_cannot_be_judged_keeps_no_other_waiting(
+    api: Api, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def find_in_short_ones(trend: Any, *more: Any) -> Any:
+        if len(trend.path) > 5:
+            raise ValueError("a detector's mistake")
+        return find_drifts(trend, *more)
+
+    monkeypatch.setattr(judge_series, "find_drifts", find_in_short_ones)
+    api.send(*(reports.report(number, 100, 100, case=CASE) for number in range(1, 7)))
+    monkeypatch.setattr(detect_drifts, "MOST_POINTS", 5)
+    api.send(*(reports.report(number, level, case=OTHER_CASE) for number, level in ((1, 100), (2, 100), (3, 150))))
+    assert [(drift["case"], drift["revision"]) for drift in api.drifts()] == [(OTHER_CASE.name, commit(3))]
+    assert caplog.text.count("could not be judged") == 1, "it is not tried again with every report"
+
+
+def settled(api: Api, **query: str) -> set[str]:
+    """Return the cases with drifts, once all that was asked for is judged."""
+    return {drift["case"] for drift in api.drifts(judged="true", **query)}
+
+
+def send_unjudged(api: Api, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
+    with monkeypatch.context() as long:
+        long.setattr(detect_drifts, "MOST_AT_ONCE", 0)
+        api.send(*(reports.report(n, level, level, **changes) for n, level in ((1, 100), (2, 100), (3, 150))))
+
+
+def test_who_waits_does_not_wait_for_what_others_go_on_sending(
+    api: Api, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judged, "_SECONDS", 2)
+    send_unjudged(api, monkeypatch)
+    numbers = itertools.count()
+
+    def judge_while_other_hosts_send(*arguments: Any) -> Any:
+        answer = judge_series.judge(*arguments)
+        ingest_reports.ingest(database, [reports.report(3, 150, host={"name": f"other-{next(numbers)}"})])
+        return answer
+
+    monkeypatch.setattr(detect_drifts, "judge", judge_while_other_hosts_send)
+    assert settled(api, subject="demo") == {CASE.name}
+
+
+def test_only_series_in_question_are_judged_before_the_answer(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    send_unjudged(api, monkeypatch)
+    send_unjudged(api, monkeypatch, host={"name": "other"})
+    send_unjudged(api, monkeypatch, case=NEW_CASE)
+    assert settled(api, host="box", definition=CASE.definition) == {CASE.name}
+    assert {(drift["host"], drift["case"]) for drift in api.drifts()} == {("box", CASE.name)}
+    assert settled(api) == {CASE.name, NEW_CASE.name}
+
+
+def test_series_that_another_process_has_judged_again_meanwhile_are_waited_for(
+    api: Api, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send_unjudged(api, monkeypatch)
+    refresh = update_events.refresh
+
+    def refresh_after_another_process(*arguments: Any) -> bool:
+        monkeypatch.setattr(update_events, "refresh", refresh)
+        refresh(*arguments)
+        with database.writing() as session:
+            assert series.mark_stale(session, series.SeriesFilter(), ["minor-faults"])
+        return refresh(*arguments)
+
+    monkeypatch.setattr(update_events, "refresh", refresh_after_another_process)
+    assert settled(api) == {CASE.name}
+    with database.reading() as session:
+        assert series.stale(session) == {}
