@@ -66,8 +66,6 @@ def _made(key: Key) -> Path:
     kept = CACHE / f"{_MADE}{recipe(base.name, installed, _SETTINGS, _MENU)}.disk"
     if kept.exists():
         return kept
-    for older in CACHE.glob(f"{_MADE}*"):
-        older.unlink()
     with tempfile.TemporaryDirectory(dir=CACHE, prefix="making-") as name:
         folder = Path(name)
         fresh = folder / "disk"
@@ -82,5 +80,8 @@ def _made(key: Key) -> Path:
             while made.alive() and time.monotonic() < deadline:
                 time.sleep(0.5)
             assert not made.alive(), "the machine did not switch itself off"
+        others = list(CACHE.glob(f"{_MADE}*"))
         fresh.rename(kept)
+    for older in others:
+        older.unlink()
     return kept
