@@ -61,6 +61,9 @@ class Fading:
     def series(self, **_: str) -> list[dict[str, Any]]:
         return []
 
+    def patient(self, _: object) -> "Fading":
+        return self
+
     def drifts(self, **_: str) -> list[dict[str, Any]]:
         if self.away:
             raise FaultwatchError("the service does not answer")
