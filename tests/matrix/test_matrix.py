@@ -145,6 +145,7 @@ def test_counts_are_exact(estate: Estate, host: str) -> None:
 
 
 def test_a_page_size_changes_every_level(estate: Estate) -> None:
+    """But for reads of mapped files: a fault maps 64 KiB around it, 16 pages of 4 KiB or one of 64."""
     estate.need("arm-4k", "arm-64k")
     page = estate.browser.open("/matrix?metric=region%3Aminor-faults&all=")
     expect(page.get_by_text("Last night: night-1")).to_be_visible()
@@ -159,7 +160,7 @@ def test_a_page_size_changes_every_level(estate: Estate) -> None:
         cells = [text.split("\n")[0] for text in row.locator("th, td").all_inner_texts()]
         levels = [{cells[at] for at in columns if "✕" not in cells[at]} for columns in (small, large)]
         assert all(len(found) == 1 for found in levels), cells
-        assert levels[0] != levels[1], cells
+        assert (levels[0] == levels[1]) == cells[0].startswith("matrix"), cells
     estate.browser.assert_fits()
     estate.browser.assert_accessible()
     estate.browser.assert_quiet()
