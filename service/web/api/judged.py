@@ -47,7 +47,7 @@ def settle(*wanted: SeriesFilter) -> None:
 
 def _settle_in_turn(wanted: Collection[SeriesFilter]) -> bool:
     deadline = time.monotonic() + _SECONDS
-    if not _turn.acquire(timeout=max(0, _SECONDS)):
+    if not _turn.acquire(timeout=_SECONDS):
         return False
     try:
         return detect_drifts.settle(database(), wanted, deadline - time.monotonic())
