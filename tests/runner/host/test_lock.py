@@ -152,8 +152,11 @@ def test_the_lock_can_be_named(monkeypatch: pytest.MonkeyPatch, lock: Path) -> N
 
 
 def test_a_job_of_the_service_is_named_with_what_tells_its_purpose() -> None:
-    command = [sys.executable, "-c", "import time; time.sleep(60)", "job", "run", "--no-sandbox", "12"]
-    with subprocess.Popen(command) as process:
+    # A process has no words yet in the moment in which its program is loaded: it says when it runs.
+    program = "import time; print(flush=True); time.sleep(60)"
+    command = [sys.executable, "-c", program, "job", "run", "--no-sandbox", "12"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout and process.stdout.readline()
         said = Holder(process.pid).describe()
         process.kill()
     assert said.endswith("12 (`faultwatch job show 12` says what for, `faultwatch job pause 12` lets you go first)")
