@@ -156,7 +156,8 @@ def test_a_job_of_the_service_is_named_with_what_tells_its_purpose() -> None:
     program = "import time; print(flush=True); time.sleep(60)"
     command = [sys.executable, "-c", program, "job", "run", "--no-sandbox", "12"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout and process.stdout.readline()
+        assert process.stdout is not None
+        process.stdout.readline()
         said = Holder(process.pid).describe()
         process.kill()
     assert said.endswith("12 (`faultwatch job show 12` says what for, `faultwatch job pause 12` lets you go first)")
