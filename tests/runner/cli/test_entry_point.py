@@ -152,7 +152,10 @@ def test_a_signal_ends_a_command_with_all_that_it_started(number: signal.Signals
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.01)
     process.send_signal(number)
-    _, messages = process.communicate(timeout=60)
+    try:
+        _, messages = process.communicate(timeout=60)
+    finally:
+        process.kill()  # the other tests would wait for its turn
     assert process.returncode == 128 + number
     assert messages.strip().splitlines()[-1] == "faultwatch: stopped; completed measurements are kept"
     assert not Path("/proc", build.read_text().strip()).exists()

@@ -16,14 +16,6 @@ HISTORY = ROOT / "workloads" / "copy_service" / "make_history.py"
 
 
 @pytest.fixture(autouse=True)
-def interruptible() -> Iterator[None]:
-    """Let what is started be interrupted, also where these tests run in the background of a shell that forbids it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.fixture(autouse=True)
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Serve all commands, each of which would else start a service of its own."""
     with served(tmp_path / "data") as proxy:

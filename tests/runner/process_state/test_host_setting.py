@@ -14,8 +14,7 @@ from runner.process_state.host_setting import HostSetting
 from runner.system.tree import Tree
 
 HOLDER = """
-import signal, sys, time
-signal.signal(signal.SIGINT, signal.default_int_handler)  # what started the tests may have it ignored
+import sys, time
 from pathlib import Path
 from runner.system.tree import Tree
 from runner.process_state.host_setting import HostSetting
