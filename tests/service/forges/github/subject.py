@@ -115,6 +115,7 @@ class Subject:
             workflow,
             *("-e", str(file), "--local-repository", f"{GATE}@{PIN}={ROOT}", *more),
             FAULTWATCH_HOME=str(self.folder / "runner"),
+            GITHUB_REPOSITORY=NAME,
             **environment,
         )
         self.log.write_text(done.log)
