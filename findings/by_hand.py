@@ -91,9 +91,9 @@ def _export(repository: Path, commit: str, folder: Path) -> None:
     with subprocess.Popen(
         ["git", "-C", str(repository), "archive", "--format=tar", commit], stdout=subprocess.PIPE
     ) as export:
-        subprocess.run(["tar", "-x", "-C", str(folder)], stdin=export.stdout, check=True)
-    if export.returncode:
-        raise SystemExit(f"git could not export {commit} of {repository}")
+        unpacked = subprocess.run(["tar", "-x", "-C", str(folder)], stdin=export.stdout, check=False)
+    if export.returncode or unpacked.returncode:
+        raise SystemExit(f"{commit} of {repository} could not be exported")
 
 
 def _words(command: str | Sequence[str]) -> list[str]:
