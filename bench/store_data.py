@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 from runner.contract import Case, Environment, Host, Outcome, Report, ReportList, Revision, Sample
+from runner.contract.run_id import id_at
 
 SUBJECT = "bench"
 SAMPLES = 5
@@ -69,9 +70,14 @@ def values(case: int, commit: int) -> list[list[int | float]]:
 
 
 def run_id(case: int, commit: int, subject: str = SUBJECT) -> uuid.UUID:
-    """Return the id of a run, which is as good as random."""
-    digest = hashlib.blake2b(f"{subject} {case} {commit}".encode(), digest_size=16).digest()
-    return uuid.UUID(bytes=digest, version=4)
+    """Return the id of a run, which begins with its time as those of a runner do, and is as good as random."""
+    rest = hashlib.blake2b(f"{subject} {case} {commit}".encode(), digest_size=10).digest()
+    return id_at(measured_at(case, commit), rest)
+
+
+def measured_at(case: int, commit: int) -> datetime:
+    """Return when a run began."""
+    return START + timedelta(days=400, seconds=60 * commit + case)
 
 
 def batches(size: Size, runs: int, first_commit: int = 0) -> Iterator[tuple[int, bytes]]:
@@ -137,7 +143,7 @@ def report_head(subject: str = SUBJECT, more: Mapping[str, object] | None = None
 
 def report_text(head: str, told: str, case: int, commit: int, samples: str = "", subject: str = SUBJECT) -> str:
     """Return a report as JSON, from what all reports share and from its commit as JSON."""
-    at = (START + timedelta(days=400, seconds=60 * commit + case)).isoformat()
+    at = measured_at(case, commit).isoformat()
     samples = samples or ",".join(_SAMPLE % tuple(row) for row in values(case, commit))
     identity = run_id(case, commit, subject)
     return (

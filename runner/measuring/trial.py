@@ -24,6 +24,7 @@ from runner.contract.report import (
     Sample,
     Stage,
 )
+from runner.contract.run_id import new_run_id
 from runner.contract.taken_over import TakenOver
 from runner.environment.program_files import build_knobs, run_knobs
 from runner.environment.secrets import without_secrets
@@ -345,7 +346,7 @@ class Trial:
         files_remarks = self._files.remarks() if samples else ()
         built = not (failure and failure.stage is Stage.BUILD)
         return Report(
-            run_id=uuid.uuid4(),
+            run_id=new_run_id(self._started_at),
             subject=self.subject.name,
             revision=self.subject.revision,
             case=self.subject.case,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import func, select
@@ -12,6 +12,7 @@ from runner.contract import CATALOGUE
 from runner.contract.report import hash_of
 from service.pipeline import update_events
 from service.rules import detect
+from service.rules.detect.pooled_shift import RECENT
 from service.rules.series import suite_shift
 from service.rules.series.candidate_commits import commits_between
 from service.rules.series.tracks import Points
@@ -19,7 +20,7 @@ from service.schemas import history as views
 from service.store import points, revisions
 from service.store.engine import bulk
 from service.store.engine.database import Database
-from service.store.models import DriftRow, Host, Revision, Run, Series, Subject, SuiteLook
+from service.store.models import DriftRow, EnvironmentCount, Host, Revision, Run, Series, Subject, SuiteLook
 
 _JUDGED = [name for name, entry in CATALOGUE.items() if entry.judged]
 _SERIES_PER_QUERY = 50
@@ -37,7 +38,7 @@ class Suite(NamedTuple):
 def detect_shifts(database: Database) -> None:
     """Check the newest revision of each subject on each host, once, when all its cases are measured."""
     with database.reading() as session:
-        due = [(suite, metric) for suite in _complete_suites(session) for metric in _unchecked_metrics(session, suite)]
+        due = list(_due(session))
     for suite, metric in due:
         with database.reading() as session:
             shift = _judge(session, suite, metric)
@@ -47,14 +48,29 @@ def detect_shifts(database: Database) -> None:
         update_events.refresh(database)
 
 
-def _complete_suites(session: Session) -> Iterable[Suite]:
-    for subject in session.scalars(select(Subject)):
-        for host in session.scalars(select(Host)):
-            measured = select(Run.number).where(Run.revision_id == Revision.id, Run.host_id == host.id).exists()
-            of_subject = select(Revision).where(Revision.subject_id == subject.id, measured)
-            newest = session.scalars(of_subject.order_by(Revision.position.desc()).limit(2)).all()
-            if len(newest) == 2 and _cases(session, newest[1], host) <= _cases(session, newest[0], host):
-                yield Suite(subject, host, *newest)
+def _due(session: Session) -> Iterator[tuple[Suite, str]]:
+    """Return the complete suites with each metric in which they are to be checked."""
+    for suite in _suites(session):
+        metrics = _unchecked_metrics(session, suite)
+        if metrics and _is_complete(session, suite):
+            yield from ((suite, metric) for metric in metrics)
+
+
+def _suites(session: Session) -> Iterator[Suite]:
+    """Return the two newest revisions of each subject that each host measured."""
+    places = select(EnvironmentCount.subject_id, EnvironmentCount.host_id).distinct()
+    for subject_id, host_id in session.execute(places.order_by("subject_id", "host_id")).all():
+        subject, host = session.get_one(Subject, subject_id), session.get_one(Host, host_id)
+        measured = select(Run.number).where(Run.revision_id == Revision.id, Run.host_id == host_id).exists()
+        of_subject = select(Revision).where(Revision.subject_id == subject_id, measured)
+        newest = session.scalars(of_subject.order_by(Revision.position.desc()).limit(2)).all()
+        if len(newest) == 2:
+            yield Suite(subject, host, *newest)
+
+
+def _is_complete(session: Session, suite: Suite) -> bool:
+    """Return whether all cases of the revision before were run at the newest one."""
+    return _cases(session, suite.before, suite.host) <= _cases(session, suite.newest, suite.host)
 
 
 def _cases(session: Session, revision: Revision, host: Host) -> set[int]:
@@ -110,11 +126,17 @@ def _paths(session: Session, suite: Suite, metric: str) -> list[tuple[Points, in
     of_suite = select(Series.id).where(
         Series.subject_id == suite.subject.id, Series.host_id == suite.host.id, Series.metric == metric, ~drifted
     )
+    since = points.since_revision(session, suite.subject.id, suite.host.id, RECENT + 1)
     paths = []
     for chunk in bulk.chunks(session.scalars(of_suite.order_by(Series.id)).all(), _SERIES_PER_QUERY):
         of_series = select(DriftRow.series_id, func.max(DriftRow.position)).where(DriftRow.series_id.in_(chunk))
         last: dict[int, int] = dict(session.execute(of_series.group_by(DriftRow.series_id)).all())
-        for series_id, trend in points.trends_of(session, chunk).items():
+        trends = points.trends_of(session, chunk, since)
+        if since is not None:
+            start = since.position
+            short = [one for one in chunk if not suite_shift.shows_enough(trends[one], start, last.get(one, -1))]
+            trends |= points.trends_of(session, short)
+        for series_id, trend in trends.items():
             path = trend.path
             if len(path) > 1 and path[-1].revision == suite.newest.commit and path[-2].revision == suite.before.commit:
                 paths.append((path, last.get(series_id, -1)))

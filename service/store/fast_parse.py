@@ -1,28 +1,28 @@
 """Parses a batch of reports without building a model for each reading: most readings are just a value.
 
 All other parts of a report are validated by the contract's models, a part that many reports share only once. A report
-with any other kind of reading is parsed by the models alone. So the result is always that of the models.
+with any other kind of reading is parsed by the models alone. So the result is always that of the models. Of a field
+that is there twice, the last one counts, as it does for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
-from math import isfinite
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
+import msgspec
+from msgspec import Raw
 from pydantic import BaseModel
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from runner.contract import Case, Environment, Host, Report, ReportList, Revision, Sample
 from service.schemas.history import Number
 
 _MOST_REPORTS = 10_000
 _LARGEST = 2**64
-_NUMBERS = {int, float}
-_DEFAULTS = {"status": "counted", "running_percent": None, "reason": None, "outlier": False}
 _SHARED: dict[str, type[BaseModel]] = {"revision": Revision, "case": Case, "host": Host, "environment": Environment}
 _UNREAD = Sample(readings={})
+_NO_SAMPLES = Raw(b"[]")
 
 
 class PlainReport(NamedTuple):
@@ -36,18 +36,40 @@ class PlainReport(NamedTuple):
     """By metric, in the order of first appearance."""
 
 
+class _Batch(msgspec.Struct, forbid_unknown_fields=True):
+    """A list of reports, none of which is parsed."""
+
+    reports: list[Raw]
+
+
+class _PlainReading(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A reading that has nothing else but a value and defaults. Outliers have a place in it too."""
+
+    value: int | float
+    status: Literal["counted"] = "counted"
+    running_percent: None = None
+    reason: None = None
+    outlier: bool = False
+
+
+_batch = msgspec.json.Decoder(_Batch)
+_fields = msgspec.json.Decoder(dict[str, Raw])
+_samples = msgspec.json.Decoder(list[dict[str, Raw]])
+_readings = msgspec.json.Decoder(dict[str, _PlainReading])
+
+
 class _Parts:
     """Validated parts of reports."""
 
     def __init__(self) -> None:
         self._checked: dict[tuple[str, bytes], BaseModel] = {}
 
-    def __call__(self, name: str, part: Any) -> BaseModel:
+    def __call__(self, name: str, part: Raw) -> BaseModel:
         # By its JSON, because Python considers 1, 1.0 and True equal.
-        key = name, to_json(part)
+        key = name, bytes(part)
         checked = self._checked.get(key)
         if checked is None:
-            checked = self._checked[key] = _SHARED[name].model_validate(part)
+            checked = self._checked[key] = _SHARED[name].model_validate(from_json(key[1]))
         return checked
 
 
@@ -60,40 +82,58 @@ def read(body: bytes) -> list[Report | PlainReport]:
         Where the body is not a valid one.
     """
     try:
-        return list(_read(from_json(body)))
-    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):  # pydantic's errors are ValueErrors
+        return list(_read(_batch.decode(body).reports))
+    except (KeyError, RecursionError, ValueError):  # the errors of msgspec and pydantic are ValueErrors
         return list(ReportList.model_validate_json(body).reports)
 
 
-def _read(document: Any) -> Iterator[Report | PlainReport]:
-    (reports,) = document.values()
-    if document.keys() != {"reports"} or not isinstance(reports, list) or len(reports) > _MOST_REPORTS:
+def _read(reports: Sequence[Raw]) -> Iterator[Report | PlainReport]:
+    if len(reports) > _MOST_REPORTS:
         raise ValueError
     parts = _Parts()
     for report in reports:
-        yield _plain(report, parts) or Report.model_validate(report)
+        yield _plain(report, parts) or Report.model_validate(from_json(bytes(report)))
 
 
-def _plain(report: dict[str, Any], parts: _Parts) -> PlainReport | None:
-    samples = report.get("samples")
-    if not samples or (values := _values(samples)) is None:
+def _plain(report: Raw, parts: _Parts) -> PlainReport | None:
+    """Read a report; return None where any reading is more than a value."""
+    fields = _fields.decode(report)
+    samples = _samples.decode(fields["samples"])
+    if not samples or (values := _values([sample["readings"] for sample in samples])) is None:
         return None
-    checked = {name: parts(name, report[name]) for name in _SHARED}
-    unread = [_UNREAD if len(sample) == 1 else sample | {"readings": {}} for sample in samples]
-    return PlainReport(Report.model_validate(report | checked | {"samples": unread}), to_json(report), values)
+    checked: dict[str, Any] = {name: parts(name, fields[name]) for name in _SHARED}
+    own = {name: value for name, value in fields.items() if name not in checked}
+    own["samples"] = _NO_SAMPLES
+    checked |= zip(own, from_json(b"[%s]" % b",".join(map(bytes, own.values()))), strict=True)
+    checked["samples"] = list(map(_unread, samples))
+    head = Report.model_validate(checked)
+    # Put together from what was read, and not as it was sent: of a field that is there twice, the first was not read.
+    document = _object(fields | {"samples": Raw(b"[%s]" % b",".join(map(_object, samples)))})
+    return PlainReport(head, document, values)
 
 
-def _values(samples: list[dict[str, Any]]) -> dict[str, Sequence[Number]] | None:
+def _unread(sample: Mapping[str, Raw]) -> Sample | dict[str, Any]:
+    """Return a sample with its readings left out."""
+    if len(sample) == 1:
+        return _UNREAD
+    return {name: from_json(bytes(value)) for name, value in sample.items() if name != "readings"} | {"readings": {}}
+
+
+def _object(fields: Mapping[str, Raw]) -> bytes:
+    """Return the JSON of fields whose names models know."""
+    return b"{%s}" % b",".join([b'"%s":%s' % (name.encode(), value) for name, value in fields.items()])
+
+
+def _values(samples: Sequence[Raw]) -> dict[str, Sequence[Number]] | None:
     """Return the values of each metric; None where any reading is more than a value."""
-    readings = [sample["readings"] for sample in samples]
-    plain = all(sum(map(len, by_metric.values())) == len(by_metric) for by_metric in readings)
-    rows = [
-        [reading.get("value") for reading in sample.values()]
-        if plain
-        else [_value(reading) for reading in sample.values()]
-        for sample in readings
-    ]
-    if not _are_valid(list(chain.from_iterable(rows))):
+    if any(b"true" in bytes(sample) for sample in samples):  # an outlier
+        return None
+    try:
+        readings = [_readings.decode(sample) for sample in samples]
+    except msgspec.ValidationError:
+        return None
+    rows = [[reading.value for reading in by_metric.values()] for by_metric in readings]
+    if any(min(row) < -_LARGEST or max(row) > _LARGEST for row in rows if row):
         return None
     names = list(readings[0])
     if all(list(by_metric) == names for by_metric in readings):
@@ -103,15 +143,3 @@ def _values(samples: list[dict[str, Any]]) -> dict[str, Sequence[Number]] | None
         for name, value in zip(by_metric, row, strict=True):
             values.setdefault(name, []).append(value)
     return dict(values)
-
-
-def _value(reading: dict[str, Any]) -> Any:
-    """Return the value of a reading that has nothing else but defaults; None where it has more."""
-    value = reading.get("value")
-    return value if len(reading) == 1 or reading == {**_DEFAULTS, "value": value} else None
-
-
-def _are_valid(values: list[Any]) -> bool:
-    if not values:
-        return True
-    return set(map(type, values)) <= _NUMBERS and isfinite(sum(values)) and max(map(abs, values)) <= _LARGEST

@@ -80,38 +80,32 @@ class _SeriesUpdate:
     """A series with the points added to it so far."""
 
     metric: str
+    latest_at: tuple[int, datetime] | None
+    """The position of the revision that has the newest level, and when that was measured."""
     id: int
     version: int
     n_points: int
     latest: str | None
     latest_revision_id: int | None
-    latest_at: datetime | None
     judged: bool
     budget: str | None
-    position: int
     points: list[tuple[object, ...]] = field(default_factory=list)
-
-    def add_point(self, number: int, point: PreparedPoint) -> None:
-        """Add the point of a run."""
-        self.points.append((self.id, number, *point[1:]))
 
     def update_judging(self, judging: Judging) -> None:
         """Set what the workload of the newest report says about the metric."""
         self.judged = judging.in_history(self.metric)
         self.budget = json.dumps(judging.budgets[self.metric]) if self.metric in judging.budgets else None
 
-    def update_latest(self, run: _NewRun, value: str) -> None:
-        """Set the newest level where this run has it."""
-        at = (run.position, run.prepared.report.started_at)
-        if self.latest_at is None or at >= (self.position, self.latest_at):
-            self.latest, self.latest_revision_id = value, run.revision_id
-            self.position, self.latest_at = at
+    def update_latest(self, value: str, revision_id: int, at: tuple[int, datetime]) -> None:
+        """Set the newest level where this one is the newest."""
+        if self.latest_at is None or at >= self.latest_at:
+            self.latest, self.latest_revision_id, self.latest_at = value, revision_id, at
 
     @property
     def row(self) -> tuple[object, ...]:
         """Id and changed columns."""
         n_points = self.n_points + len(self.points)
-        latest = (self.latest, self.latest_revision_id, self.latest_at)
+        latest = (self.latest, self.latest_revision_id, self.latest_at and self.latest_at[1])
         return (self.id, self.version + 1, n_points, *latest, self.judged, self.budget)
 
 
@@ -127,13 +121,15 @@ def add(session: Session, new: Sequence[PreparedReport]) -> None:
     series = _get_or_create_series(session, runs)
     newest: dict[int, tuple[_SeriesUpdate, Judging]] = {}
     for run in runs:
-        of_group, judged, judging = series[run.group], not run.prepared.report.quarantine, run.prepared.report.judging
-        for point in run.prepared.points:
-            update = of_group[point.metric]
-            update.add_point(run.number, point)
+        report, of_group = run.prepared.report, series[run.group]
+        number, revision_id, judged = run.number, run.revision_id, not report.quarantine
+        judging, at = report.judging, (run.position, report.started_at)
+        for metric, status, value, n, samples in run.prepared.points:
+            update = of_group[metric]
+            update.points.append((update.id, number, status, value, n, samples))
             newest[update.id] = update, judging
-            if judged and point.value is not None:
-                update.update_latest(run, point.value)
+            if judged and value is not None:
+                update.update_latest(value, revision_id, at)
     for update, judging in newest.values():
         update.update_judging(judging)
     # Sorted by primary key, so that each page of the table is written once.
@@ -225,16 +221,16 @@ def _find_series(session: Session, groups: Iterable[_SeriesGroup]) -> dict[_Seri
         cases.setdefault(group[:2], {})[group.case_id] = by_metric
     for (subject_id, host_id), by_case in cases.items():
         for chunk in bulk.chunks(by_case, _CASES_PER_QUERY):
-            rows = session.execute(
+            rows = session.connection().execute(  # in half the time of the session
                 select(
-                    *(Series.case_id, Series.metric, Series.id, Series.version, Series.n_points),
-                    *(type_coerce(Series.latest, Text), Series.latest_revision_id, Series.latest_at),
+                    *(Revision.position, Series.case_id, Series.latest_at, Series.metric, Series.id, Series.version),
+                    *(Series.n_points, type_coerce(Series.latest, Text), Series.latest_revision_id),
                     *(Series.judged, Series.budget),
-                    Revision.position,
                 )
                 .outerjoin(Revision, Series.latest_revision_id == Revision.id)
                 .where(Series.subject_id == subject_id, Series.host_id == host_id, Series.case_id.in_(chunk))
             )
-            for row in rows:
-                by_case[row.case_id][row.metric] = _SeriesUpdate(*row[1:])
+            for position, case_id, measured_at, metric, *columns in rows:
+                at = None if measured_at is None else (position, measured_at)
+                by_case[case_id][metric] = _SeriesUpdate(metric, at, *columns)
     return series

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Select, func, or_, select
+from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Status
@@ -139,19 +139,50 @@ def of_series(session: Session, series_id: int, runs: Collection[UUID] | None = 
     return [PointRow._make(row) for row in session.execute(query)]
 
 
-def trends_of(session: Session, series_ids: Collection[int]) -> dict[int, tracks.Trend]:
+class Since(NamedTuple):
+    """The newest part of a history."""
+
+    position: int
+    """The position of its first revision."""
+    run_number: int
+    """The number of the first run of its revisions."""
+
+
+def since_revision(session: Session, subject_id: int, host_id: int, revisions: int) -> Since | None:
+    """Return the part of a history with so many revisions that a host measured; None where there are no more."""
+    measured = select(Run.number).where(Run.revision_id == Revision.id, Run.host_id == host_id).exists()
+    of_subject = Revision.subject_id == subject_id
+    newest = select(Revision.position).where(of_subject, measured).order_by(Revision.position.desc())
+    position = session.scalar(newest.offset(revisions - 1).limit(1))
+    if position is None:
+        return None
+    of_part = select(func.min(Run.number)).join(Revision, Run.revision_id == Revision.id)
+    first = session.scalar(of_part.where(of_subject, Revision.position >= position, Run.host_id == host_id))
+    return Since(position, first or 0)
+
+
+def trends_of(session: Session, series_ids: Collection[int], since: Since | None = None) -> dict[int, tracks.Trend]:
     """Arrange the points of series that have a place in their trends, by the id of the series. Reads only their levels.
 
     The runs are read once, however many of the series have points of them.
+
+    Parameters
+    ----------
+    since
+        The part of the history whose points are arranged; None for all of it.
     """
     levels = select(Point.series_id, Point.run_number, Point.value, Point.n, Point.samples)
-    of_series = Point.series_id.in_(series_ids), Point.value.is_not(None)
-    rows = session.connection().execute(levels.where(*of_series)).all()  # in half the time of the session
+    conditions: list[ColumnElement[bool]] = [Point.series_id.in_(series_ids), Point.value.is_not(None)]
+    if since is not None:
+        conditions.append(Point.run_number >= since.run_number)
+    rows = session.connection().execute(levels.where(*conditions)).all()  # in half the time of the session
     runs = _runs_on_trend(session, {row[1] for row in rows})
     by_series: dict[int, list[tracks.PathPoint]] = {series_id: [] for series_id in series_ids}
     for series_id, number, value, n, samples in rows:
         if number in runs and value is not None:
             run_id, revision, position, environment, measured_at, program_bytes, is_taken_over = runs[number]
+            if since is not None and position < since.position:
+                continue
             point = tracks.PathPoint(
                 *(run_id, revision, position, environment, measured_at, value, decode_samples(value, n, samples)),
                 *(program_bytes, is_taken_over),

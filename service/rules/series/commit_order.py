@@ -21,7 +21,7 @@ class Commit:
 def in_history_order(commits: Iterable[Commit]) -> list[str]:
     """Return commits in one order, oldest first: parents before children, otherwise by date, then by hash.
 
-    The order depends only on the set of commits, not on the order in which they became by_hash. Parents outside the set
+    The order depends only on the set of commits, not on the order in which they became known. Parents outside the set
     are ignored. Commits that are their own ancestors, which git cannot create, come last.
     """
     by_hash = {entry.commit: entry for entry in commits}
@@ -44,3 +44,26 @@ def in_history_order(commits: Iterable[Commit]) -> list[str]:
 
     in_cycles = by_hash.keys() - set(ordered)
     return ordered + sorted(in_cycles, key=lambda commit: (by_hash[commit].committed_at, commit))
+
+
+def continued(tip: str, new: Iterable[Commit]) -> list[str] | None:
+    """Return new commits in their order where they continue a history in one line; None where they do not.
+
+    If the first one is a child of the history's last commit, and each other one of the one before, they come after all
+    others, whatever their dates are: none of them is ready before the one before it is placed. That holds unless a
+    commit of the history is a child of theirs.
+
+    Parameters
+    ----------
+    tip
+        The last commit in the order of the history.
+    """
+    by_hash = {entry.commit: entry for entry in new}
+    ordered = in_history_order(by_hash.values())
+    later = set(ordered)
+    for commit, previous in zip(ordered, [tip, *ordered], strict=False):
+        parents = set(by_hash[commit].parents)
+        if previous not in parents or parents & later:
+            return None
+        later.remove(commit)
+    return ordered

@@ -9,8 +9,9 @@ from datetime import datetime
 
 from runner.contract import metric
 from service.rules.detect import PooledShift
+from service.rules.detect.pooled_shift import RECENT
 from service.rules.series.blame import blame, knob_changes
-from service.rules.series.tracks import PathPoint, Points
+from service.rules.series.tracks import PathPoint, Points, Trend
 from service.schemas.history import Candidate, Direction, Drift, Evidence
 
 NO_SERIES = 0
@@ -37,6 +38,27 @@ def level_before(path: Points, last_change: int) -> Points:
     """Return the points to compare the newest one with: in its predecessor's environment, since the last change."""
     environment = path[-2].environment
     return tuple(point for point in path[:-1] if point.position >= last_change and point.environment == environment)
+
+
+def shows_enough(recent: Trend, start: int, last_change: int) -> bool:
+    """Return whether the newest points of a series decide as all of its points would.
+
+    Where they share one environment, the end of the path consists of them, whatever lies before. The decision reads the
+    newest of the points since the last change.
+
+    Parameters
+    ----------
+    recent
+        The points of the revisions from a position on.
+    start
+        That position.
+    last_change
+        The position of the last drift.
+    """
+    points = recent.path
+    if recent.beside or len({point.environment for point in points}) > 1:
+        return False
+    return last_change >= start or len(points) > RECENT
 
 
 def describe_suite_shift(

@@ -114,3 +114,15 @@ def test_a_large_batch_is_stored_in_parts_that_keep_the_runs_of_a_case_together(
 def test_a_report_of_many_points_is_a_part_of_its_own() -> None:
     batch = ingest_reports.prepare([reports.report(1, 1), reports.report(2, 1)])
     assert [len(part) for part in ingest_reports.split(batch, most=1)] == [1, 1]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_field_that_is_there_twice_is_read_once_and_stored_once(indent: int | None) -> None:
+    """The first one is never looked at, so it must not be stored: it may be what nobody can read again."""
+    sent = json.dumps({"reports": [document([{"readings": {"a": {"value": 1}}, "place": 1}])]}, indent=indent)
+    (model,) = ReportList.model_validate_json(sent).reports
+    for first in (b"[" * 500 + b"]" * 500, b'"\xff"', b"7"):
+        for field in (b'"run_id"', b'"samples"', b'"place"', b'"readings"'):
+            twice = sent.encode().replace(field, field + b":" + first + b"," + field, 1)
+            (one,) = ingest_reports.prepare(fast_parse.read(twice))
+            assert unpack(one.document) == model

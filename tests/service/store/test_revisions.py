@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 
 from runner.contract import Revision
@@ -11,8 +13,8 @@ from tests.service.apiclient import Api
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 
 
-def order(api: Api) -> list[str]:
-    return [one["title"].removeprefix("Change ") for one in api.get("/subjects/demo/revisions")["revisions"]]
+def order(api: Api, subject: str = "demo") -> list[str]:
+    return [one["title"].removeprefix("Change ") for one in api.get(f"/subjects/{subject}/revisions")["revisions"]]
 
 
 def values(api: Api) -> list[int]:
@@ -94,3 +96,25 @@ def test_parents_that_become_known_turn_the_order_and_the_newest_level(api: Api)
     put(api, reports.revision(9, parents=[2], committed_at=reports.START))
     assert values(api) == [200, 300]
     assert api.get("/series")["items"][0]["latest"] == 300
+
+
+def test_the_order_does_not_depend_on_the_order_of_arrival(api: Api) -> None:
+    """Commits that continue the history are placed without the others; a child that was there before them is not."""
+    early = reports.START.replace(year=2001)
+    history = [
+        *(reports.revision(number) for number in (1, 2, 3)),
+        reports.revision(4, parents=[2], committed_at=early),
+        reports.revision(5, parents=[3, 4], committed_at=early),
+        reports.revision(6, committed_at=early),
+        reports.revision(7),
+    ]
+    put(api, *history)
+    whole = order(api)
+    for number, arrivals in enumerate(permutations(history[2:])):
+        if number % 10 == 0:
+            subject = f"subject-{number}"
+            for sent in (history[:2], *([one] for one in arrivals)):
+                listed = [revision.model_dump(mode="json") for revision in sent]
+                answer = api.client.put(f"/api/v1/subjects/{subject}/revisions", json={"revisions": listed})
+                assert answer.status_code == 200
+            assert order(api, subject) == whole

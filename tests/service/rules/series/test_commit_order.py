@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.series.commit_order import Commit, in_history_order
+from service.rules.series.commit_order import Commit, continued, in_history_order
 
 DAY_0 = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -57,3 +57,30 @@ def test_a_parent_that_is_not_known_has_no_say() -> None:
 
 def test_commits_that_are_their_own_ancestors_are_not_lost() -> None:
     assert in_history_order([commit("x", "y"), commit("y", "x"), commit("z", "z"), commit("a")]) == ["a", "x", "y", "z"]
+
+
+@given(histories(), st.data())
+def test_commits_that_continue_a_history_come_where_the_whole_order_has_them(
+    history: list[Commit], data: st.DataObject
+) -> None:
+    new = data.draw(st.sets(st.sampled_from(history), max_size=4)) if history else set()
+    old = [entry for entry in history if entry not in new]
+    before = in_history_order(old)
+    children = {entry.commit for entry in old if {one.commit for one in new} & set(entry.parents)}
+    order = continued(before[-1], new) if before else None
+    if order is not None and not children:
+        assert before + order == in_history_order(history)
+
+
+def test_children_of_the_last_commit_continue_a_history() -> None:
+    one, two, merge = commit("b", "tip", day=-5), commit("a", "b", day=-9), commit("m", "a", "known", day=-7)
+    assert continued("tip", [merge, one, two]) == ["b", "a", "m"]
+    assert continued("tip", []) == []
+
+
+def test_other_commits_do_not_continue_a_history() -> None:
+    one, two = commit("a", "tip"), commit("b", "tip")
+    assert continued("tip", [one, two]) is None
+    assert continued("other", [one]) is None
+    assert continued("tip", [one, commit("c", "unknown")]) is None
+    assert continued("tip", [commit("x", "tip", "y"), commit("y", "x")]) is None
