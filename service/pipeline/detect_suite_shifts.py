@@ -24,6 +24,8 @@ from service.store.models import DriftRow, EnvironmentCount, Host, Revision, Run
 
 _JUDGED = [name for name, entry in CATALOGUE.items() if entry.judged]
 _SERIES_PER_QUERY = 50
+_REVISIONS = RECENT + 32
+"""Newest revisions of which points are read: some more than are judged, for not each case is measured at each."""
 
 
 class Suite(NamedTuple):
@@ -126,7 +128,7 @@ def _paths(session: Session, suite: Suite, metric: str) -> list[tuple[Points, in
     of_suite = select(Series.id).where(
         Series.subject_id == suite.subject.id, Series.host_id == suite.host.id, Series.metric == metric, ~drifted
     )
-    since = points.since_revision(session, suite.subject.id, suite.host.id, RECENT + 1)
+    since = points.since_revision(session, suite.subject.id, suite.host.id, _REVISIONS)
     paths = []
     for chunk in bulk.chunks(session.scalars(of_suite.order_by(Series.id)).all(), _SERIES_PER_QUERY):
         of_series = select(DriftRow.series_id, func.max(DriftRow.position)).where(DriftRow.series_id.in_(chunk))

@@ -7,7 +7,8 @@ that is there twice, the last one counts, as it does for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -43,7 +44,7 @@ class _Batch(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _PlainReading(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A reading that has nothing else but a value and defaults. Outliers have a place in it too."""
+    """A reading that has nothing else but a value and defaults, or is an outlier."""
 
     value: int | float
     status: Literal["counted"] = "counted"
@@ -52,6 +53,7 @@ class _PlainReading(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     outlier: bool = False
 
 
+_value_of: Callable[[_PlainReading], Number] = attrgetter("value")
 _batch = msgspec.json.Decoder(_Batch)
 _fields = msgspec.json.Decoder(dict[str, Raw])
 _samples = msgspec.json.Decoder(list[dict[str, Raw]])
@@ -99,7 +101,12 @@ def _plain(report: Raw, parts: _Parts) -> PlainReport | None:
     """Read a report; return None where any reading is more than a value."""
     fields = _fields.decode(report)
     samples = _samples.decode(fields["samples"])
-    if not samples or (values := _values([sample["readings"] for sample in samples])) is None:
+    # Without the word, no reading says that it is an outlier.
+    if (
+        not samples
+        or b"true" in bytes(fields["samples"])
+        or (values := _values([sample["readings"] for sample in samples])) is None
+    ):
         return None
     checked: dict[str, Any] = {name: parts(name, fields[name]) for name in _SHARED}
     own = {name: value for name, value in fields.items() if name not in checked}
@@ -126,13 +133,11 @@ def _object(fields: Mapping[str, Raw]) -> bytes:
 
 def _values(samples: Sequence[Raw]) -> dict[str, Sequence[Number]] | None:
     """Return the values of each metric; None where any reading is more than a value."""
-    if any(b"true" in bytes(sample) for sample in samples):  # an outlier
-        return None
     try:
         readings = [_readings.decode(sample) for sample in samples]
     except msgspec.ValidationError:
         return None
-    rows = [[reading.value for reading in by_metric.values()] for by_metric in readings]
+    rows = [list(map(_value_of, by_metric.values())) for by_metric in readings]
     if any(min(row) < -_LARGEST or max(row) > _LARGEST for row in rows if row):
         return None
     names = list(readings[0])

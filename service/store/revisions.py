@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -31,7 +31,22 @@ class _Stored(NamedTuple):
 def add(session: Session, subject_id: int, revisions: Iterable[contract.Revision]) -> None:
     """Store the commits that are new, and update the order of all commits of the subject."""
     sent = {revision.commit: revision for revision in reversed(list(revisions))}
+    _add(session, subject_id, sent, _stored(session, subject_id, sent))
+
+
+def ensure(session: Session, subject_id: int, revisions: Iterable[contract.Revision]) -> dict[str, tuple[int, int]]:
+    """Return the id and the position of commits, by hash; store the missing ones first."""
+    sent = {revision.commit: revision for revision in reversed(list(revisions))}
     stored = _stored(session, subject_id, sent)
+    if _add(session, subject_id, sent, stored):
+        stored = _stored(session, subject_id, sent)
+    return {commit: (row.id, row.position) for commit, row in stored.items()}
+
+
+def _add(
+    session: Session, subject_id: int, sent: Mapping[str, contract.Revision], stored: Mapping[str, _Stored]
+) -> bool:
+    """Store those commits that are not stored, and their parents; return whether anything had to change."""
     new = [_row(subject_id, sent[commit]) for commit in reversed(sent) if commit not in stored]
     with_parents = [
         {"row": stored[commit].id, "sent": list(revision.parents)}
@@ -42,7 +57,7 @@ def add(session: Session, subject_id: int, revisions: Iterable[contract.Revision
         first, order = continuation
         positions = {commit: first + number for number, commit in enumerate(order)}
         session.execute(insert(Revision), [row | {"position": positions[row["commit"]]} for row in new])
-        return
+        return True
     if new:
         session.execute(insert(Revision), new)
     if with_parents:  # they were stored from a shallow clone that lacked their parents
@@ -50,14 +65,7 @@ def add(session: Session, subject_id: int, revisions: Iterable[contract.Revision
         session.connection().execute(set_parents, with_parents)
     if new or with_parents:
         _update_positions(session, subject_id)
-
-
-def ensure(session: Session, subject_id: int, revisions: Iterable[contract.Revision]) -> dict[str, tuple[int, int]]:
-    """Return the id and the position of commits, by hash; store the missing ones first."""
-    sent = list(revisions)
-    add(session, subject_id, sent)
-    stored = _stored(session, subject_id, {revision.commit for revision in sent})
-    return {commit: (row.id, row.position) for commit, row in stored.items()}
+    return bool(new or with_parents)
 
 
 def in_order(session: Session, subject: Subject) -> Sequence[Revision]:
@@ -159,7 +167,7 @@ def _stored(session: Session, subject_id: int, commits: Iterable[str] | None = N
     return {
         commit: _Stored(number, tuple(parents), committed_at, position)
         for one_query in queries
-        for commit, number, parents, committed_at, position in session.execute(one_query)
+        for commit, number, parents, committed_at, position in session.connection().execute(one_query)
     }
 
 

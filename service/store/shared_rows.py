@@ -93,5 +93,5 @@ def _find(
 ) -> dict[str, int]:
     ids: dict[str, int] = {}
     for chunk in bulk.chunks(names, _KEYS_PER_QUERY):
-        ids |= dict(session.execute(select(key, identity).where(key.in_(chunk))).all())
+        ids |= dict(session.connection().execute(select(key, identity).where(key.in_(chunk))).all())
     return ids

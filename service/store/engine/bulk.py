@@ -99,9 +99,7 @@ def insert_or_add(
     session: Session, table: Table, rows: Sequence[dict[str, Any]], column: str, key: Sequence[str]
 ) -> None:
     """Insert rows; where a row with this key exists, add to one of its columns instead."""
-    new = _build_insert(session)(table)
-    total = {column: table.c[column] + new.excluded[column]}
-    session.connection().execute(new.on_conflict_do_update(index_elements=list(key), set_=total), list(rows))
+    session.connection().execute(_adding(_build_insert(session), table, column, tuple(key)), list(rows))
 
 
 def insert_or_replace(session: Session, table: Table, rows: Sequence[dict[str, Any]], key: Sequence[str]) -> None:
@@ -110,6 +108,13 @@ def insert_or_replace(session: Session, table: Table, rows: Sequence[dict[str, A
         new = _build_insert(session)(table)
         others = {name: new.excluded[name] for name in rows[0] if name not in key}
         session.connection().execute(new.on_conflict_do_update(index_elements=list(key), set_=others), list(rows))
+
+
+@lru_cache(maxsize=16)
+def _adding(build_insert: Callable[[Table], Any], table: Table, column: str, key: tuple[str, ...]) -> Any:
+    new = build_insert(table)
+    total = {column: table.c[column] + new.excluded[column]}
+    return new.on_conflict_do_update(index_elements=list(key), set_=total)
 
 
 def _build_insert(session: Session) -> Any:

@@ -118,3 +118,13 @@ def test_the_order_does_not_depend_on_the_order_of_arrival(api: Api) -> None:
                 answer = api.client.put(f"/api/v1/subjects/{subject}/revisions", json={"revisions": listed})
                 assert answer.status_code == 200
             assert order(api, subject) == whole
+
+
+def test_a_commit_whose_child_is_known_already_comes_before_it(api: Api) -> None:
+    """The child came before all others, because its date lies and nobody knew its parent."""
+    early = reports.START.replace(year=2001)
+    put(api, reports.revision(4, committed_at=early))
+    put(api, reports.revision(1), reports.revision(2))
+    assert order(api) == ["4", "1", "2"]
+    put(api, reports.revision(3))
+    assert order(api) == ["1", "2", "3", "4"]
