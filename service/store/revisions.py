@@ -44,7 +44,7 @@ def ensure(session: Session, subject_id: int, revisions: Iterable[contract.Revis
 
 
 def _add(
-    session: Session, subject_id: int, sent: Mapping[str, contract.Revision], stored: Mapping[str, _Stored]
+    session: Session, subject_id: int, sent: dict[str, contract.Revision], stored: Mapping[str, _Stored]
 ) -> bool:
     """Store those commits that are not stored, and their parents; return whether anything had to change."""
     new = [_row(subject_id, sent[commit]) for commit in reversed(sent) if commit not in stored]
