@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Text, select, type_coerce
+from sqlalchemy import ColumnElement, Select, Text, func, or_, select, true, type_coerce
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, Status
@@ -72,25 +72,60 @@ def runs(session: Session, side: Side, host: str | None = None, workload: str | 
     return [ComparableRun._make(row) for row in rows.all()]
 
 
+def version(session: Session, sides: Sequence[Side]) -> Hashable | None:
+    """Return what changes whenever the comparison of two commits does; None where the sides are anything else.
+
+    Stored runs never change, but more of them arrive, and drifts are detected between them.
+    """
+    if any(side.kind != "revision" for side in sides):
+        return None
+    of_sides = or_(*((Revision.commit == side.key) & (Subject.name == side.subject) for side in sides))
+    query = (
+        select(Revision.id, Revision.position, func.count(Run.number), func.max(Run.number))
+        .join(Subject, Revision.subject_id == Subject.id)
+        .outerjoin(Run, Run.revision_id == Revision.id)
+        .group_by(Revision.id, Revision.position)
+        .order_by(Revision.id)
+    )
+    rows = session.connection().execute(query.where(of_sides)).all()
+    return *map(tuple, rows), session.scalar(select(func.sum(Subject.drifts_version)))
+
+
 def readings(
     session: Session, runs: Iterable[int], metrics: Collection[str] | None
 ) -> dict[int, dict[str, SideReadings]]:
     """Return the readings of runs by run number and metric, for the given metrics or for all."""
-    level = type_coerce(Point.value, Text)  # as text: the levels are parsed in one go below, for there are thousands
-    query = points.by_run(
-        *(Run.number, Series.id, Series.metric, Point.status == Status.COUNTED, Point.n, level, Point.samples)
-    )
-    if metrics is not None:
-        query = query.where(Series.metric.in_(metrics))
     rows: list[Any] = []
     for chunk in parts.neighbours(runs, _RUNS_PER_QUERY):
-        conditions = [bulk.among(session, Run.number, chunk), *parts.of_runs(session, chunk)]
-        rows += session.connection().execute(query.where(*conditions)).all()  # twice as fast as the session
+        query = _points_of(session, chunk)
+        if metrics is not None:
+            query = query.where(Series.metric.in_(metrics))
+        rows += session.connection().execute(query).all()  # twice as fast as the session
     levels = json.loads(f"[{','.join([row[5] or 'null' for row in rows])}]")
     by_run: dict[int, dict[str, SideReadings]] = defaultdict(dict)
     for (run, series, metric, counted, n, _, samples), level in zip(rows, levels, strict=True):
         by_run[run][metric] = SideReadings(samples or (level,) * n, n, level, counted, series)
     return by_run
+
+
+def _points_of(session: Session, runs: Sequence[int]) -> Select[Any]:
+    """Return the query for the points of runs that are neighbours."""
+    # The level as text: all of them are parsed in one go, for there are thousands.
+    columns = (Point.status == Status.COUNTED, Point.n, type_coerce(Point.value, Text), Point.samples)
+    among = bulk.among(session, Run.number, runs)
+    if session.get_bind().dialect.name != "postgresql":
+        return points.by_run(Run.number, Series.id, Series.metric, *columns).where(among)
+    # Point by point by the primary key: else PostgreSQL takes the few runs for so many that it reads all that were
+    # stored in the meantime. It leaves a subquery with an offset as it is.
+    one = (
+        select(*(column.label(f"column_{number}") for number, column in enumerate(columns)))
+        .where(Point.series_id == Series.id, Point.run_number == Run.number, *parts.of_runs(session, runs))
+        .correlate(Series, Run)
+        .offset(0)
+        .lateral()
+    )
+    of_run = select(Run.number, Series.id, Series.metric, *one.c).select_from(Run).join(Series, points.SERIES_OF_RUN)
+    return of_run.join(one, true()).where(among)
 
 
 def steps(session: Session, pairs: Sequence[Pair]) -> dict[int, list[DriftSummary]]:

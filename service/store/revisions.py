@@ -43,9 +43,7 @@ def ensure(session: Session, subject_id: int, revisions: Iterable[contract.Revis
     return {commit: (row.id, row.position) for commit, row in stored.items()}
 
 
-def _add(
-    session: Session, subject_id: int, sent: dict[str, contract.Revision], stored: Mapping[str, _Stored]
-) -> bool:
+def _add(session: Session, subject_id: int, sent: dict[str, contract.Revision], stored: Mapping[str, _Stored]) -> bool:
     """Store those commits that are not stored, and their parents; return whether anything had to change."""
     new = [_row(subject_id, sent[commit]) for commit in reversed(sent) if commit not in stored]
     with_parents = [

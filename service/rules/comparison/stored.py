@@ -55,6 +55,18 @@ ByRun = Mapping[int, dict[str, SideReadings]]
 _NOTHING = SideReadings()
 _FEWEST_RUNS = 2
 """Runs on each side without which differing counts are not told apart: a single run may be a stray."""
+_EQUAL = MetricDecision(Verdict.SAME, "trend", "The count is the same, and there is no drift between the two.")
+_NO_BASE, _NO_HEAD = (
+    MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", f"The {side} has no value.") for side in ("base", "head")
+)
+_NOISY, _DIFFERS = (
+    MetricDecision(
+        Verdict.NEEDS_MORE_RUNS,
+        "apart",
+        f"{what}, and the two were not measured interleaved: their sessions may differ by as much.",
+    )
+    for what in ("The metric is noisy", "The counts differ")
+)
 
 
 class DriftSummary(NamedTuple):
@@ -155,23 +167,19 @@ def compare(
 
 def _judge(entry: Metric, pair: Pair, base: SideReadings, head: SideReadings, error: float) -> MetricDecision:
     """Decide whether one metric differs between two sides without a drift between them."""
-    if base.level is None or head.level is None:
-        side = "base" if base.level is None else "head"
-        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", f"The {side} has no value.")
+    if base.level is None:
+        return _NO_BASE
+    if head.level is None:
+        return _NO_HEAD
     if not (entry.exact and base.counted and head.counted):
-        return _apart("The metric is noisy")
+        return _NOISY
     if repeats(base.samples) and repeats(head.samples) and base.level == head.level:
-        return MetricDecision(Verdict.SAME, "trend", "The count is the same, and there is no drift between the two.")
+        return _EQUAL
     if min(len(pair.base), len(pair.head)) < _FEWEST_RUNS:
-        return _apart("The counts differ")
+        return _DIFFERS
     few = min(base.n, head.n)
     decision = decide_count(list(zip(base.samples[:few], head.samples[:few], strict=True)), error)
-    return decision if decision.verdict is Verdict.CHANGED else _apart("The counts differ")
-
-
-def _apart(what: str) -> MetricDecision:
-    sentence = f"{what}, and the two were not measured interleaved: their sessions may differ by as much."
-    return MetricDecision(Verdict.NEEDS_MORE_RUNS, "apart", sentence)
+    return decision if decision.verdict is Verdict.CHANGED else _DIFFERS
 
 
 def _pooled(parts: Sequence[SideReadings]) -> SideReadings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -21,6 +21,7 @@ from service.rules.comparison.stored import compare as compare_all
 from service.rules.series.blame import knob_changes
 from service.schemas.history import KnobChange, View
 from service.store import cases, compared_runs, hosts, points, refs, runs
+from service.store.engine.versioned_cache import VersionedCache
 from service.text import commands
 from service.web.access import guard
 from service.web.current import database
@@ -44,6 +45,12 @@ _COMMANDS = 5
 _NOBODY = UUID(int=0)
 
 
+_MOST_KEPT = 50_000
+"""Metrics of all kept comparisons: of two commits with a thousand cases, all metrics can be 20,000."""
+_KEPT_SECONDS = 300.0
+"""Retention leaves out samples of old runs, and nothing says so."""
+
+
 class KnobDifference(View):
     """How the environments of some pairs of runs differ."""
 
@@ -51,6 +58,20 @@ class KnobDifference(View):
     environment_head: str
     cases: int
     knobs: list[KnobChange]
+
+
+class Comparison(NamedTuple):
+    """What was compared, in the order in which it is shown."""
+
+    rows: Sequence[ComparedMetric]
+    knobs: Sequence[KnobDifference]
+    matched: Matched
+
+
+_NOTHING = Comparison((), (), Matched((), (), ()))
+_comparisons: VersionedCache[Comparison] = VersionedCache(
+    _MOST_KEPT, lambda comparison: len(comparison.rows), _KEPT_SECONDS
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +123,8 @@ def show() -> Page:
     with database().reading() as session:
         sides = {side: compared_runs.find(session, getattr(query, side), query.subject) for side in ("base", "head")}
         chosen = all(len(choices) == 1 for choices in sides.values())
-        rows, knobs, matched = (
-            _compared(session, query, *(choices[0] for choices in sides.values())) if chosen else _none()
-        )
+        compared = _find(session, query, *(choices[0] for choices in sides.values())) if chosen else _NOTHING
+        rows, knobs, matched = compared
         profiled = evidence.of_comparison(session, matched.pairs)
         known = refs.listed(session, query.subject or None, _REFS)
         completed = {"workloads": cases.workloads(session), "hosts": hosts.names(session)}
@@ -156,13 +176,18 @@ def _command(sides: Sequence[compared_runs.Side], matched: Matched) -> str:
     return commands.compare(base.key, head.key, list(workloads)[:_COMMANDS])
 
 
-def _none() -> tuple[list[ComparedMetric], list[KnobDifference], Matched]:
-    return [], [], Matched((), (), ())
+def _find(session: Session, query: ComparisonQuery, *sides: compared_runs.Side) -> Comparison:
+    """Return a comparison. That of two commits is kept, because people sort it, and turn its pages."""
+    version = compared_runs.version(session, sides)
+    if version is None:
+        return _compare(session, query, *sides)
+    key = (sides, query.host, query.workload, query.metric, query.show, query.sort)
+    return _comparisons.find(session, key, version, lambda: _compare(session, query, *sides))
 
 
-def _compared(
+def _compare(
     session: Session, query: ComparisonQuery, base: compared_runs.Side, head: compared_runs.Side
-) -> tuple[list[ComparedMetric], list[KnobDifference], Matched]:
+) -> Comparison:
     sides = [compared_runs.runs(session, side, query.host, query.workload) for side in (base, head)]
     matched = match(*sides, by_host=not {base.kind, head.kind} & {"run", "host"})
     numbers = {run.number for pair in matched.pairs for run in (*pair.base, *pair.head)}
@@ -174,7 +199,7 @@ def _compared(
     )
     if query.show == "changed":
         rows = [row for row in rows if row.decision.verdict is Verdict.CHANGED]
-    return ordered(rows, query.sort), _knobs(session, matched.pairs), matched
+    return Comparison(ordered(rows, query.sort), _knobs(session, matched.pairs), matched)
 
 
 def _in_turns(session: Session, matched: Matched, *sides: compared_runs.Side) -> dict[str, MetricVerdict]:

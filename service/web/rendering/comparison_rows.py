@@ -13,7 +13,7 @@ from service.web.rendering.formats import Table
 from service.web.rendering.metric_order import rank
 
 Sort = Literal["size", "case", "metric"]
-_VERDICTS = (Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS, Verdict.SAME)
+_PLACES = {verdict: place for place, verdict in enumerate((Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS, Verdict.SAME))}
 
 
 class ComparisonRow(View):
@@ -83,7 +83,7 @@ def _cells(compared: ComparedMetric) -> tuple[object, ...]:
 def _size(compared: ComparedMetric) -> tuple[Any, ...]:
     """Order by verdict, then by the size of the change: from zero to anything is the largest."""
     return (
-        _VERDICTS.index(compared.decision.verdict),
+        _PLACES[compared.decision.verdict],
         not compared.counts,
         -compared.size,
         rank(compared.metric.name),

@@ -1,0 +1,48 @@
+"""A comparison that was just shown says what has arrived since: on every database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.service import reports
+from tests.service.apiclient import Api
+from tests.service.reports import OTHER_CASE
+
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+
+
+def compared(api: Api, base: int, head: int, more: str = "") -> list[dict[str, Any]]:
+    address = f"/compare.json?base={reports.commit(base)}&head={reports.commit(head)}{more}"
+    rows: list[dict[str, Any]] = []
+    for _ in range(2):  # the second answer comes from memory
+        answer = api.client.get(address)
+        assert answer.status_code == 200, answer.text
+        assert answer.json is not None
+        assert rows in ([], answer.json["rows"])
+        rows = answer.json["rows"]
+    return rows
+
+
+def test_it_has_the_runs_and_drifts_that_came_since(api: Api) -> None:
+    api.send(*(reports.report(number, 100, 100) for number in (1, 2, 3)))
+    (row,) = compared(api, 2, 3)
+    assert (row["verdict"]["verdict"], row["verdict"]["head"]["level"]) == ("same", 100)
+    api.send(reports.report(3, 150, 150, case=OTHER_CASE), reports.report(2, 100, 100, case=OTHER_CASE))
+    assert sorted(row["verdict"]["head"]["level"] for row in compared(api, 2, 3)) == [100, 150]
+    api.send(*(run for number in (4, 5) for run in reports.repeated(number, 140, 140, times=6)))
+    (moved,) = compared(api, 3, 4)
+    assert (moved["verdict"]["verdict"], moved["verdict"]["rule"]) == ("changed", "trend")
+    assert moved["run_base"] == next(row["run_head"] for row in compared(api, 2, 3) if row["case"] == moved["case"])
+
+
+def test_its_order_and_its_selection_are_those_that_were_asked_for(api: Api) -> None:
+    for case in (reports.CASE, OTHER_CASE):
+        api.send(*(reports.report(number, 100, 100, case=case, others={"elapsed": number}) for number in (1, 2)))
+    by_case = [row["case"] for row in compared(api, 1, 2, "&metric=all&sort=case")]
+    assert by_case == sorted(by_case)
+    by_metric = [row["verdict"]["metric"] for row in compared(api, 1, 2, "&metric=all&sort=metric")]
+    assert by_metric == ["minor-faults", "minor-faults", "elapsed", "elapsed"]
+    assert compared(api, 1, 2, "&metric=elapsed&show=changed") == []
+    assert len(compared(api, 1, 2, "&metric=elapsed")) == 2
