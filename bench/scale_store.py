@@ -21,7 +21,7 @@ import psycopg
 
 from bench import store_ingest, store_queries
 from bench.report import progress, steps
-from bench.store_data import Size, revision
+from bench.store_data import Size
 from bench.store_service import UNSETTLED, Service, get, number
 from runner.contract import Case
 from service.store.engine.database import Database
@@ -36,7 +36,8 @@ LONG, WIDE = Size(10, 1000), Size(1000, 16)
 nights of each."""
 _OF_CASES = frozenset(
     {
-        *("compare two revisions", "all of two revisions", "page: overview", "page: matrix", "page: judged series"),
+        *("compare two revisions", "all of two revisions", "the next page of all"),
+        *("page: overview", "page: matrix", "page: judged series", "page: compare, sorted"),
         *("page: workloads", "page: case", "page: hosts", "page: host", "page: environments", "page: environment"),
         *("page: events", "page: event", "page: drift", "page: compare", "list of series", "list of drifts"),
         *("list of events", "series of a metric"),
@@ -119,13 +120,14 @@ def _pages(service: Service) -> dict[str, list[str]]:
         case = quote("made-up[number=7]")
         series = of(f"/api/v1/series?case={case}")["items"]
         drifts, events = of("/api/v1/drifts?limit=20")["items"], of("/events.json?state=all")["items"]
-        commits = [revision(_COMMON + number).commit for number in (3, 4)]
+        pairs = store_queries.compared(_COMMON)
         key = next(entry["key"] for entry in of("/workloads.json") if entry["name"] == "made-up[number=7]")
     return {
         "page: overview": ["/"],
         "page: matrix": ["/matrix"],
         "page: judged series": ["/series"],
-        "page: compare": [f"/compare?base={commits[0]}&head={commits[1]}"],
+        "page: compare": [f"/compare?{pair}" for pair in pairs],
+        "page: compare, sorted": [f"/compare?{pairs[0]}&sort={order}" for order in ("case", "metric")],
         "page: series": [f"/series/{entry['id']}" for entry in series],
         "page: run": [f"/runs/{run['run_id']}"],
         "page: runs": ["/runs"],

@@ -7,15 +7,17 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from http.client import HTTPConnection
-from itertools import cycle, islice
+from itertools import cycle, islice, pairwise
 from urllib.parse import quote
 
 from bench.store_data import METRICS, SUBJECT, revision, run_id
 from bench.store_service import Service, get
 
 REPEATS = 60
-LONGER = frozenset({"compare two revisions", "all of two revisions"})
+LONGER = frozenset({"compare two revisions", "all of two revisions", "the next page of all"})
 """Questions to which a larger store has longer answers."""
+PAIRS = 12
+"""Neighbouring commits that are compared in turns: too many for all answers to be kept."""
 
 
 def queries(service: Service, first_commit: int = 0) -> dict[str, list[str]]:
@@ -26,7 +28,7 @@ def queries(service: Service, first_commit: int = 0) -> dict[str, list[str]]:
     ids = {entry["metric"]: entry["id"] for entry in listed}
     exact, noisy = [ids[name] for name in METRICS[:2]], [ids[name] for name in METRICS[2:]]
     runs = [run_id(0, first_commit + number) for number in (0, 1)]
-    revisions = [revision(first_commit + number).commit for number in (3, 4)]
+    pairs = compared(first_commit)
     return {
         # Another series each time: nobody looks at one alone, and one that was just looked at is told sooner.
         "chart of an exact series": [f"/api/v1/series/{number}" for number in exact],
@@ -46,10 +48,18 @@ def queries(service: Service, first_commit: int = 0) -> dict[str, list[str]]:
         "runs that failed": ["/api/v1/runs?outcome=failed&limit=20"],
         "runs in quarantine": ["/api/v1/runs?host=host&quarantined=true&limit=20"],
         "compare two runs": [f"/compare.json?base={runs[0]}&head={runs[1]}"],
-        "compare two revisions": [f"/compare.json?base={revisions[0]}&head={revisions[1]}"],
+        # Others each time, too: what was just compared is kept for its other pages.
+        "compare two revisions": [f"/compare.json?{pair}" for pair in pairs],
         "figures of the service": ["/metrics"],
-        "all of two revisions": [f"/compare.json?base={revisions[0]}&head={revisions[1]}&metric=all"],
+        "all of two revisions": [f"/compare.json?{pair}&metric=all" for pair in pairs],
+        "the next page of all": [f"/compare.json?{pairs[0]}&metric=all&offset={offset}" for offset in (100, 200)],
     }
+
+
+def compared(first_commit: int) -> list[str]:
+    """Return the sides of comparisons of neighbouring commits, as queries."""
+    commits = [revision(first_commit + 2 + number).commit for number in range(PAIRS + 1)]
+    return [f"base={base}&head={head}" for base, head in pairwise(commits)]
 
 
 def p95(
