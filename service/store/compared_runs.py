@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, Status
 from service.rules.comparison.pairing import ComparableRun, Pair
-from service.rules.comparison.stored import DriftSummary, SideReadings, drift_summary
+from service.rules.comparison.stored import ByRun, DriftSummary, SideReadings, drift_summary
 from service.store import points, refs
 from service.store import runs as stored
 from service.store.engine import bulk, parts
@@ -128,19 +128,25 @@ def _points_of(session: Session, runs: Sequence[int]) -> Select[Any]:
     return of_run.join(one, true()).where(among)
 
 
-def steps(session: Session, pairs: Sequence[Pair]) -> dict[int, list[DriftSummary]]:
-    """Return the drifts that can lie between the two sides of a pair, by the id of their series."""
+def steps(session: Session, pairs: Sequence[Pair], by_run: ByRun) -> dict[int, list[DriftSummary]]:
+    """Return the drifts that can lie between the two sides of a pair, by the id of their series.
+
+    Parameters
+    ----------
+    by_run
+        The readings of the runs of all pairs.
+    """
     positions = sorted(runs[0].position for pair in pairs for runs in (pair.base, pair.head)) or [0]
     before, after = (DriftRow.document[name].as_string() for name in ("environment_before", "environment_after"))
     query = (
         select(DriftRow.series_id, DriftRow.position, DriftRow.document)
-        .join(Series, DriftRow.series_id == Series.id)
-        .join(Run, points.SERIES_OF_RUN)
         .where(((DriftRow.position > positions[0]) & (DriftRow.position <= positions[-1])) | (before != after))
         .order_by(DriftRow.position, DriftRow.id)
     )
     by_series: dict[int, list[DriftSummary]] = {}
-    among = bulk.among(session, Run.number, (pair.base[0].number for pair in pairs))
+    base = (run.number for pair in pairs for run in pair.base)
+    compared = {side.series for number in base for side in by_run.get(number, {}).values()}
+    among = bulk.among(session, DriftRow.series_id, (series for series in compared if series is not None))
     for series, position, document in session.connection().execute(query.where(among)):
         by_series.setdefault(series, []).append(drift_summary(position, document))
     return by_series

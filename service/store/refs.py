@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from runner import contract
@@ -92,10 +92,13 @@ def _by_ref(session: Session, name: str, subject: str | None) -> list[NamedCommi
     query = _commits(subject).join(
         RefRow, (RefRow.subject_id == Revision.subject_id) & (RefRow.commit == Revision.commit)
     )
-    for kind, named in (("tag", name), ("branch", name), ("branch", f"origin/{name}")):
-        rows = session.execute(query.where(RefRow.kind == kind, RefRow.name == named).limit(_MOST)).all()
-        if rows:
-            return [NamedCommit(*row) for row in rows]
+    wanted = (("tag", name), ("branch", name), ("branch", f"origin/{name}"))
+    conditions = [(RefRow.kind == kind) & (RefRow.name == named) for kind, named in wanted]
+    query = query.add_columns(RefRow.kind, RefRow.name).where(or_(*conditions)).limit(_MOST * len(wanted))
+    rows = session.connection().execute(query).all()
+    for kind, named in wanted:
+        if found := [NamedCommit(*row[:3]) for row in rows if row[3:] == (kind, named)]:
+            return found[:_MOST]
     return []
 
 

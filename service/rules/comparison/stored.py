@@ -173,7 +173,7 @@ def _judge(entry: Metric, pair: Pair, base: SideReadings, head: SideReadings, er
         return _NO_HEAD
     if not (entry.exact and base.counted and head.counted):
         return _NOISY
-    if repeats(base.samples) and repeats(head.samples) and base.level == head.level:
+    if base.level == head.level and repeats(base.samples) and repeats(head.samples):
         return _EQUAL
     if min(len(pair.base), len(pair.head)) < _FEWEST_RUNS:
         return _DIFFERS

@@ -8,7 +8,8 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, TypeVar, cast
 
-from sqlalchemy import ColumnElement, Connection, Dialect, Integer, Table, any_, func, literal, select, text
+from sqlalchemy import ColumnElement, Connection, Dialect, Integer, Table, Text, any_, func, literal, select, text
+from sqlalchemy import cast as cast_to
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import InstrumentedAttribute, Session
@@ -156,7 +157,8 @@ def remember_last_numbers(session: Session) -> None:
 def among(session: Session, column: InstrumentedAttribute[int], numbers: Iterable[int]) -> ColumnElement[bool]:
     """Return the condition that a column has one of some whole numbers: one parameter, however many there are."""
     if session.get_bind().dialect.name == "postgresql":
-        return column == any_(literal(list(numbers), postgresql.ARRAY(Integer)))
+        # As text, for the driver writes an array number by number, and takes ten times as long.
+        return column == any_(cast_to(literal(f"{{{','.join(map(str, numbers))}}}", Text), postgresql.ARRAY(Integer)))
     return column.in_(select(func.json_each(json.dumps(list(numbers))).table_valued("value").c.value))
 
 

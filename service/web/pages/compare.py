@@ -191,12 +191,9 @@ def _compare(
     sides = [compared_runs.runs(session, side, query.host, query.workload) for side in (base, head)]
     matched = match(*sides, by_host=not {base.kind, head.kind} & {"run", "host"})
     numbers = {run.number for pair in matched.pairs for run in (*pair.base, *pair.head)}
-    rows = compare_all(
-        matched.pairs,
-        compared_runs.readings(session, numbers, query.metrics),
-        compared_runs.steps(session, matched.pairs),
-        _in_turns(session, matched, base, head),
-    )
+    readings = compared_runs.readings(session, numbers, query.metrics)
+    steps = compared_runs.steps(session, matched.pairs, readings)
+    rows = compare_all(matched.pairs, readings, steps, _in_turns(session, matched, base, head))
     if query.show == "changed":
         rows = [row for row in rows if row.decision.verdict is Verdict.CHANGED]
     return Comparison(ordered(rows, query.sort), _knobs(session, matched.pairs), matched)
