@@ -134,7 +134,7 @@ def test_an_error_of_our_own_tells_nothing_of_the_inside(
     def crash(*_: object) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr(revisions, "add", crash)
+    monkeypatch.setattr(revisions, "ensure", crash)
     report = reports.report(1, 100)
     answer = api.put(report)
     assert_problem(answer, 500)
