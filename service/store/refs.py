@@ -92,14 +92,12 @@ def _by_ref(session: Session, name: str, subject: str | None) -> list[NamedCommi
     query = _commits(subject).join(
         RefRow, (RefRow.subject_id == Revision.subject_id) & (RefRow.commit == Revision.commit)
     )
-    wanted = (("tag", name), ("branch", name), ("branch", f"origin/{name}"))
-    conditions = [(RefRow.kind == kind) & (RefRow.name == named) for kind, named in wanted]
-    query = query.add_columns(RefRow.kind, RefRow.name).where(or_(*conditions)).limit(_MOST * len(wanted))
-    rows = session.connection().execute(query).all()
-    for kind, named in wanted:
-        if found := [NamedCommit(*row[:3]) for row in rows if row[3:] == (kind, named)]:
-            return found[:_MOST]
-    return []
+    is_remote = RefRow.name == f"origin/{name}"
+    named = or_(RefRow.name == name, is_remote & (RefRow.kind == "branch"))
+    # Tags first, then branches of this name, then those of the remote.
+    query = query.add_columns(RefRow.kind, RefRow.name).where(named).order_by(RefRow.kind.desc(), is_remote)
+    rows = session.connection().execute(query.limit(_MOST)).all()
+    return [NamedCommit(*row[:3]) for row in rows if row[3:] == rows[0][3:]]
 
 
 def _by_hash(session: Session, prefix: str, subject: str | None) -> list[NamedCommit]:

@@ -123,8 +123,9 @@ def show() -> Page:
     with database().reading() as session:
         sides = {side: compared_runs.find(session, getattr(query, side), query.subject) for side in ("base", "head")}
         chosen = all(len(choices) == 1 for choices in sides.values())
-        compared = _find(session, query, *(choices[0] for choices in sides.values())) if chosen else _NOTHING
-        rows, knobs, matched = compared
+        rows, knobs, matched = (
+            _find(session, query, *(choices[0] for choices in sides.values())) if chosen else _NOTHING
+        )
         profiled = evidence.of_comparison(session, matched.pairs)
         known = refs.listed(session, query.subject or None, _REFS)
         completed = {"workloads": cases.workloads(session), "hosts": hosts.names(session)}
