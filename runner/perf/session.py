@@ -26,9 +26,11 @@ from runner.execution.temporary_failure import is_temporary
 from runner.perf.command import ATTACHED_EVENTS
 from runner.perf.counted import OUT_OF_FILES, CountedProgram, Order, unsupported
 from runner.perf.event_support import known_events
+from runner.perf.lost_programs import together
 from runner.perf.recording import Recording
+from runner.perf.second_witness import SecondWitness
 from runner.process_state.memory_group import MemoryGroup
-from runner.process_state.memory_stat import memory_readings
+from runner.process_state.memory_stat import faults_of, memory_readings
 from runner.process_state.process_state import ProcessState
 
 
@@ -94,6 +96,7 @@ def count_together(
     processes: int = 1,
     recording: Recording | None = None,
     copies: Mapping[str, Path] = MappingProxyType({}),
+    witness: SecondWitness | None = None,
 ) -> Burst:
     """Run a command in some processes at once, each under its own perf stat.
 
@@ -111,11 +114,13 @@ def count_together(
         What to record of the first of them.
     copies
         The copies to mount over files, by the path of the file.
+    witness
+        What is known of earlier executions of the same case.
 
     Raises
     ------
     ExecutionFailure
-        If the program fails.
+        If the program fails, or perf did not count all of it.
     FaultwatchError
         If perf or the sandbox is missing or forbidden, or perf's output cannot be parsed.
     """
@@ -146,10 +151,12 @@ def count_together(
                 _raise_on_failure(command, problem, program.as_program(finished), group)
             least = sum(program.launch.ending.faults for program in counted if program.launch.ending)
             in_group = memory_readings(group.folder, least)
+            accounts = max(least, faults_of(group.folder))
         executions = [_execution(program, finished, unknown) for program, finished in zip(counted, done, strict=True)]
-        for program in counted:
-            if program.objection:
-                raise ExecutionFailure(f"`{shlex.join(command)}` {program.objection}", stage=Stage.MEASURE)
+        lost = together([program.lost for program in counted])
+        objection = (witness or SecondWitness()).objection(_faults(executions), accounts, lost)
+        if objection:
+            raise ExecutionFailure(f"`{shlex.join(command)}` {objection}", stage=Stage.MEASURE)
     return Burst(tuple(executions), in_group)
 
 
@@ -175,6 +182,14 @@ def _bounded(sandbox: Sandbox | None, processes: int, group: MemoryGroup) -> San
 def _execution(program: CountedProgram, finished: Finished, unknown: Sequence[str]) -> Execution:
     readings, text = program.readings()
     return Execution(Sample(readings=readings | unsupported(unknown), perf_output=text), finished.output)
+
+
+def _faults(executions: Sequence[Execution]) -> int | float:
+    """Return the faults that perf counted of processes that ran together."""
+    readings = (
+        execution.sample.readings[name] for execution in executions for name in ("minor-faults", "major-faults")
+    )
+    return sum(reading.value or 0 for reading in readings)
 
 
 def _raise_on_failure(command: Sequence[str], problem: str, finished: Finished, group: MemoryGroup) -> None:
