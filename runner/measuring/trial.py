@@ -45,7 +45,6 @@ from runner.measuring.spoiled_session import require_unchanged
 from runner.measuring.watched_execution import objection_to
 from runner.perf.faults_by_file import FaultsByFileRecorder
 from runner.perf.recording import Recording
-from runner.perf.second_witness import SecondWitness
 from runner.perf.session import ExecutionFailure, count_together
 from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
@@ -144,7 +143,6 @@ class Trial:
         untouched = (*self._cold, *(tree / name for name in self._case.own_state_files))
         self._files = TrialFiles(tree, subject.case.name, bench.known_files, self._sandbox, untouched)
         self._inputs = Inputs()
-        self._witness = SecondWitness()
         self._started_at = datetime.now(UTC)
         self._environment = bench.environment_of(workload, subject.case)
 
@@ -267,7 +265,6 @@ class Trial:
                 processes=processes or self._case.processes,
                 recording=recording,
                 copies=self._files.copies,
-                witness=self._witness,
             )
         except ExecutionFailure as failure:
             if not spent or failure.stage is not Stage.RUN:

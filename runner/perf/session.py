@@ -28,7 +28,7 @@ from runner.perf.counted import OUT_OF_FILES, CountedProgram, Order, unsupported
 from runner.perf.event_support import known_events
 from runner.perf.lost_programs import together
 from runner.perf.recording import Recording
-from runner.perf.second_witness import SecondWitness
+from runner.perf.second_witness import objection
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.memory_stat import faults_of, memory_readings
 from runner.process_state.process_state import ProcessState
@@ -96,7 +96,6 @@ def count_together(
     processes: int = 1,
     recording: Recording | None = None,
     copies: Mapping[str, Path] = MappingProxyType({}),
-    witness: SecondWitness | None = None,
 ) -> Burst:
     """Run a command in some processes at once, each under its own perf stat.
 
@@ -114,8 +113,6 @@ def count_together(
         What to record of the first of them.
     copies
         The copies to mount over files, by the path of the file.
-    witness
-        What is known of earlier executions of the same case.
 
     Raises
     ------
@@ -154,9 +151,8 @@ def count_together(
             accounts = max(least, faults_of(group.folder))
         executions = [_execution(program, finished, unknown) for program, finished in zip(counted, done, strict=True)]
         lost = together([program.lost for program in counted])
-        objection = (witness or SecondWitness()).objection(_faults(executions), accounts, lost)
-        if objection:
-            raise ExecutionFailure(f"`{shlex.join(command)}` {objection}", stage=Stage.MEASURE)
+        if problem := objection(_faults(executions), accounts, lost):
+            raise ExecutionFailure(f"`{shlex.join(command)}` {problem}", stage=Stage.MEASURE)
     return Burst(tuple(executions), in_group)
 
 
@@ -168,7 +164,7 @@ def _executed(programs: Iterator[Program], directory: Path, timeout: float, proc
             raise
         raise FaultwatchError(
             f"{processes} processes at once need more open files than this host allows",
-            "lower [run] processes; each takes ten of the files that `ulimit -n` allows",
+            "lower [run] processes; each takes twelve of the files that `ulimit -n` allows",
         ) from None
 
 
