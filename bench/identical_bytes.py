@@ -30,7 +30,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.report import finish, steps
+from runner.contract.files import CacheState
 from runner.contract.report import Case, Environment, Host, Report, Revision
+from runner.dependencies.digests import combine_digests, digest_built_file
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox, sandbox
 from runner.measuring.comparison import undisturbed
@@ -284,11 +286,14 @@ def _count_all(
             misses.append(f"{label}, {way}: {report.failure or report.remarks}")
             continue
         level = levels(report.samples).get("minor-faults", -1)
-        key = (f"{report.files.own_bytes} {report.files.system_bytes}", int(level))
+        content = combine_digests(
+            (file.name, digest_built_file(file, tree)) for file in tree.iterdir() if file.is_file()
+        )
+        key = (f"{content} {report.files.system_bytes}", int(level))
         prepared[key] += 1
         ways.setdefault(key, way)
         strays += sum(value != level for value in report.values("minor-faults"))
-        if report.files.uncertain_faults.most:
+        if any(file.cache is CacheState.UNPREPARED for file in report.files.mapped):
             misses.append(f"{label}, {way}: {'; '.join(report.remarks)}")
     different = len({files for files, _ in prepared})
     levels_found = dict(sorted(Counter(level for _, level in prepared.elements()).items()))

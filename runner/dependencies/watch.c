@@ -6,9 +6,10 @@
  * FILTER is a descriptor with the filter of system calls, which makes the kernel stop a process at those calls that ask
  * about a name, and only at those. FROM is "launch" where a launcher comes first: it asks for an empty name right before
  * the program begins, and nothing before that is written down. Otherwise FROM is "start". WHEN is "after" where faults
- * are counted: a name is read when the call has ended, because reading it earlier would take a fault away from the
- * program. Where it is "before", one stop is enough for most calls, which takes half of the time. MOST is the number of
- * stops after which all processes are killed, because following them takes too long; 0 for no limit.
+ * are counted: a name in memory that the program has not touched yet is read when the call has ended, because reading it
+ * earlier would take a fault away from the program. Where it is "before", nobody looks. One stop is enough for most calls
+ * whose name can be read before. MOST is the number of stops after which all processes are killed, because following
+ * them takes too long; 0 for no limit.
  *
  * The results are written to FILE when all processes have ended:
  *
@@ -89,9 +90,16 @@ struct question {
     uint64_t hash;
 };
 
-static struct call **pending; /* By process: the call whose end is awaited. */
-static unsigned char *unwatched; /* By process: whether it is none of the program's. */
-static unsigned char *known; /* By process: whether it was seen. */
+struct process {
+    struct call call; /* The one whose end is awaited, if any. */
+    int is_waiting, is_unwatched; /* Unwatched: it is none of the program's. */
+    int pages; /* Its /proc/PID/pagemap; -1 if it is not open. */
+    pid_t pid;
+    struct process *next;
+};
+
+static struct process **processes; /* By number. */
+static struct process *all;
 static struct question *questions;
 static size_t question_count, question_room;
 static const char *objection = "";
@@ -158,6 +166,19 @@ static void ask(char kind, const char *path)
 }
 
 /* ---- Names in the memory of a process ---- */
+
+/* Return whether a process has touched the page of an address, so that reading there changes nothing for it. */
+static int is_touched(struct process *process, uint64_t address)
+{
+    uint64_t page = 0;
+    char place[64];
+    if (process->pages < 0) {
+        snprintf(place, sizeof place, "/proc/%d/pagemap", process->pid);
+        process->pages = open(place, O_RDONLY | O_CLOEXEC);
+    }
+    off_t offset = (off_t)(address / (uint64_t)sysconf(_SC_PAGESIZE) * sizeof page);
+    return pread(process->pages, &page, sizeof page, offset) == sizeof page && page >> 63;
+}
 
 /* Read a name; return its length, or -1 if it cannot be read. */
 static ssize_t read_name(pid_t pid, uint64_t address, char *name)
@@ -373,15 +394,28 @@ static void after(pid_t pid, const struct call *call, int64_t result)
     }
 }
 
+/* Return whether the name of a call can be read before it. */
+static int is_readable(struct process *process, const struct call *call)
+{
+    unsigned name = name_of(call);
+    uint64_t address = name == NONE ? 0 : call->arguments[name];
+    if (early || address == 0)
+        return 1;
+    /* A name at the end of a page may go on in the next one. */
+    return is_touched(process, address) && is_touched(process, address + 255);
+}
+
 /* Before a call. Return whether its end is awaited. */
-static int before(pid_t pid, const struct call *call)
+static int before(struct process *process, const struct call *call)
 {
     char path[2 * PATH_MAX];
+    pid_t pid = process->pid;
     unsigned folder = folder_of(call), name = name_of(call);
     switch (action_of(call)) {
     case OPEN:
         if ((flags(call) & O_CREAT) && path_of(pid, call, folder, name, path))
             make(pid, path);
+        /* The end shows what was opened really, whatever another thread has made of the name meanwhile. */
         if (!early || !path_of(pid, call, folder, name, path) || strncmp(path, "/proc/", 6) == 0)
             return 1;
         after(pid, call, -ENOENT);
@@ -391,9 +425,10 @@ static int before(pid_t pid, const struct call *call)
     case LIST:
     case DESCRIPTOR:
     case ATTRIBUTES:
-        if (early)
-            after(pid, call, 0);
-        return !early;
+        if (!is_readable(process, call))
+            return 1;
+        after(pid, call, 0);
+        return 0;
     case MAKE:
         if (path_of(pid, call, folder, name, path))
             make(pid, path);
@@ -446,8 +481,8 @@ static int begins_here(pid_t pid, const struct call *call)
     char name[PATH_MAX] = "?";
     if (action_of(call) != EXECUTE || read_name(pid, call->arguments[name_of(call)], name) != 0)
         return 0;
-    for (pid_t other = 0; other < MOST_PROCESSES; other++)
-        unwatched[other] = known[other] && other != pid;
+    for (struct process *other = all; other; other = other->next)
+        other->is_unwatched = other->pid != pid;
     return 1;
 }
 
@@ -478,8 +513,9 @@ static void stay_near(pid_t pid)
     sched_setaffinity(0, sizeof near, &near);
 }
 
-static void stopped_at_call(pid_t pid)
+static void stopped_at_call(struct process *process)
 {
+    pid_t pid = process->pid;
     stay_near(pid);
     struct stop stop;
     struct call call;
@@ -494,45 +530,71 @@ static void stopped_at_call(pid_t pid)
         resume(pid, PTRACE_CONT, 0);
         return;
     }
-    if (!begun || unwatched[pid] || !before(pid, &call)) {
-        resume(pid, PTRACE_CONT, 0);
-        return;
-    }
-    if (most_stops && ++stops > most_stops) {
+    if (begun && most_stops && ++stops > most_stops) {
         object("it asks about files too often");
         kill(first, SIGKILL);
     }
-    if (pending[pid] == NULL)
-        pending[pid] = malloc(sizeof call);
-    if (pending[pid] == NULL) {
-        object("there is not enough memory to follow it");
-        resume(pid, PTRACE_CONT, 0);
-        return;
-    }
-    *pending[pid] = call;
-    resume(pid, PTRACE_SYSCALL, 0);
+    process->is_waiting = begun && !process->is_unwatched && before(process, &call);
+    process->call = call;
+    resume(pid, process->is_waiting ? PTRACE_SYSCALL : PTRACE_CONT, 0);
 }
 
-static void stopped_after_call(pid_t pid)
+static void stopped_after_call(struct process *process)
 {
     struct stop stop;
-    struct call *call = pending[pid];
-    if (call && ptrace(GET_STOP, pid, sizeof stop, &stop) > 0 && stop.kind == AT_END)
-        after(pid, call, stop.end.result);
-    free(call);
-    pending[pid] = NULL;
-    resume(pid, PTRACE_CONT, 0);
+    if (process->is_waiting && ptrace(GET_STOP, process->pid, sizeof stop, &stop) > 0 && stop.kind == AT_END)
+        after(process->pid, &process->call, stop.end.result);
+    process->is_waiting = 0;
+    resume(process->pid, PTRACE_CONT, 0);
+}
+
+static void close_pages(struct process *process)
+{
+    if (process->pages >= 0)
+        close(process->pages);
+    process->pages = -1;
+}
+
+static struct process *process_of(pid_t pid)
+{
+    struct process *process = processes[pid];
+    if (process == NULL) {
+        process = calloc(1, sizeof *process);
+        if (process == NULL) {
+            fprintf(stderr, "memory: %s\n", strerror(errno));
+            exit(2); /* The kernel ends all that is traced. */
+        }
+        *process = (struct process){.pid = pid, .pages = -1, .next = all};
+        processes[pid] = all = process;
+    }
+    return process;
+}
+
+static void forget(pid_t pid)
+{
+    struct process *process = processes[pid];
+    if (process == NULL)
+        return;
+    close_pages(process);
+    for (struct process **link = &all; *link; link = &(*link)->next)
+        if (*link == process) {
+            *link = process->next;
+            break;
+        }
+    free(process);
+    processes[pid] = NULL;
 }
 
 static void handle(pid_t pid, int status)
 {
     int signal = WSTOPSIG(status), event = status >> 16;
-    if (!known[pid])
-        known[pid] = 1;
+    struct process *process = process_of(pid);
+    if (event == PTRACE_EVENT_EXEC)
+        close_pages(process); /* They are those of the program before. */
     if (event == PTRACE_EVENT_SECCOMP)
-        stopped_at_call(pid);
+        stopped_at_call(process);
     else if (signal == (SIGTRAP | 0x80))
-        stopped_after_call(pid);
+        stopped_after_call(process);
     else if (event == PTRACE_EVENT_STOP && (signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU))
         resume(pid, PTRACE_LISTEN, 0);
     else
@@ -555,9 +617,7 @@ static int follow(void)
             handle(pid, status);
             continue;
         }
-        known[pid] = unwatched[pid] = 0;
-        free(pending[pid]);
-        pending[pid] = NULL;
+        forget(pid);
         if (pid == first)
             first_status = status;
     }
@@ -612,10 +672,8 @@ int main(int count, char **words)
     begun = strcmp(words[3], "start") == 0;
     early = strcmp(words[4], "before") == 0;
     most_stops = strtoul(words[5], NULL, 10);
-    pending = calloc(MOST_PROCESSES, sizeof *pending);
-    unwatched = calloc(MOST_PROCESSES, 1);
-    known = calloc(MOST_PROCESSES, 1);
-    if (pending == NULL || unwatched == NULL || known == NULL || pipe2(gate, O_CLOEXEC) != 0)
+    processes = calloc(MOST_PROCESSES, sizeof *processes);
+    if (processes == NULL || pipe2(gate, O_CLOEXEC) != 0)
         return 2;
     int filtered = read_filter(descriptor, &filter);
     fcntl(descriptor, F_SETFD, FD_CLOEXEC);

@@ -1,0 +1,138 @@
+"""What it costs to watch which questions a program and a build ask about files.
+
+``python -m bench.watch``, run as ``make bench-watch``. The six programs of ``identical_programs`` are executed watched
+and not watched in turn, as before the samples of a case, and so are two of their builds, and a program that asks about
+20,000 files. The watch may cost one execution twice its time at most, and nothing may be left of it in a sample.
+"""
+
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from bench.identical_bytes import PROGRAMS, SOURCES, Program
+from bench.report import finish, steps
+from runner.dependencies.watch import QuestionWatch
+from runner.execution.execute import execute
+from runner.measuring.comparison import undisturbed
+from runner.perf.faults_by_file import FaultsByFileRecorder
+from runner.perf.recording import Recording
+from runner.perf.session import count_together
+from runner.process_state.process_state import ProcessState
+
+PAIRS = 15
+MOST = 2.0
+"""The largest ratio of the times."""
+ASKS = Program("cc -O2 -o program asks.c", ("./program",), "cc")
+_ASKS = """#include <sys/stat.h>
+#include <stdio.h>
+int main(void) {
+    struct stat state;
+    for (int i = 0; i < 300; i++) { char name[20]; sprintf(name, "file-%d", i); stat(name, &state); }
+    return 0;
+}
+"""
+
+
+def ratio_of(plain: Callable[[], object], watched: Callable[[], object]) -> tuple[float, float]:
+    """Return the median seconds without, and the median of the ratios of pairs."""
+    seconds, ratios = [], []
+    plain()
+    for _ in range(PAIRS):
+        times = []
+        for work in (plain, watched):
+            began = time.monotonic()
+            work()
+            times.append(time.monotonic() - began)
+        seconds.append(times[0])
+        ratios.append(times[1] / times[0])
+    return statistics.median(seconds), statistics.median(ratios)
+
+
+def execution(program: Program, tree: Path, *, watched: bool) -> tuple[int | None, str]:
+    """Execute a program as before the samples; return its faults, and why it could not be followed."""
+    state = ProcessState(variables=dict(program.environment), huge_pages="never", cpus=program.cpus)
+    recorder = FaultsByFileRecorder()
+    with undisturbed(), QuestionWatch(launched=True, counted=True) if watched else nullcontext() as watch:
+        recording = Recording((), recorder, watch)
+        count_together(program.command, directory=tree, state=state, timeout=60, recording=recording)
+        faults = recorder.result()
+        return faults.total if faults else None, watch.asked().unfollowed if watch else ""
+
+
+def sample(program: Program, tree: Path) -> int:
+    """Execute a program as for a sample; return its faults."""
+    state = ProcessState(variables=dict(program.environment), huge_pages="never", cpus=program.cpus)
+    with undisturbed():
+        burst = count_together(program.command, directory=tree, state=state, timeout=60)
+    readings = burst.executions[0].sample.readings
+    return sum(int(readings[name].value or 0) for name in ("minor-faults", "major-faults"))
+
+
+def build(script: str, tree: Path, *, watched: bool) -> None:
+    """Build, watched or not."""
+    with QuestionWatch(launched=False, counted=False) if watched else nullcontext() as watch:
+        words: Sequence[str] = ["sh", "-ec", script]
+        done = execute(
+            watch.wrapped(words) if watch else words,
+            directory=tree,
+            environment={"PATH": "/usr/local/bin:/usr/bin:/bin:" + str(Path.home() / ".cargo/bin")},
+            timeout=600,
+            inherited=watch.inherited if watch else (),
+        )
+    if done.problem:
+        sys.exit(f"`{script}` {done.problem}: {done.output}{done.error}")
+
+
+def main() -> None:
+    """Measure each program and build."""
+    misses: list[str] = []
+    figures: dict[str, Any] = {}
+    print(f"{'what':24} {'seconds':>8} {'ratio':>6}  faults watched, in a sample")
+    with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as folder:
+        for name, program in steps({**PROGRAMS, "300 questions": ASKS}.items(), "programs"):
+            if shutil.which(program.needs) is None:
+                misses.append(f"{name}: {program.needs} is not installed")
+                continue
+            tree = Path(folder, name)
+            shutil.copytree(SOURCES, tree)
+            (tree / "asks.c").write_text(_ASKS)
+            subprocess.run(["sh", "-ec", program.build], cwd=tree, check=True, capture_output=True)
+            for _ in range(2):
+                total, unfollowed = execution(program, tree, watched=True)
+            counted = sample(program, tree)
+            seconds, ratio = ratio_of(
+                lambda tree=tree, program=program: execution(program, tree, watched=False),
+                lambda tree=tree, program=program: execution(program, tree, watched=True),
+            )
+            print(f"{name:24} {seconds:8.3f} {ratio:6.2f}  {total}, {counted}", flush=True)
+            figures[name] = {"seconds": round(seconds, 4), "ratio": round(ratio, 3), "faults": [total, counted]}
+            if unfollowed:
+                misses.append(f"{name} is not followed: {unfollowed}")
+            if ratio > MOST:
+                misses.append(f"{name}: watched, it takes {ratio:.2f} × the time")
+            # Go's runtime starts threads at any time, so one execution in four counts more.
+            if total != counted and name != "Go":
+                misses.append(f"{name}: {total} faults watched, {counted} in a sample")
+        for name in ("C++", "Fortran"):
+            script = PROGRAMS[name].build
+            tree = Path(folder, name)
+            seconds, ratio = ratio_of(
+                lambda tree=tree, script=script: build(script, tree, watched=False),
+                lambda tree=tree, script=script: build(script, tree, watched=True),
+            )
+            print(f"{f'build of {name}':24} {seconds:8.3f} {ratio:6.2f}", flush=True)
+            figures[f"build of {name}"] = {"seconds": round(seconds, 4), "ratio": round(ratio, 3)}
+            if ratio > MOST:
+                misses.append(f"the build of {name}, watched, takes {ratio:.2f} × the time")
+    finish("watch", misses, figures)
+
+
+if __name__ == "__main__":
+    main()
