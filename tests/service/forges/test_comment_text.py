@@ -90,7 +90,7 @@ REPORTS: dict[str, tuple[GateReport, Acceptance | None, GateState]] = {
             ),
         ),
         None,
-        GateState.UNDECIDED,
+        GateState.HEAD_LACKS,
     ),
     "intermittent": (
         made_gates.gate(made_gates.case([100] * 60, [100, 1100, 100] * 20)),
