@@ -96,8 +96,8 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def show_results(results: Sequence[Compared], target: TypedTarget) -> None:
-    """Print the results of all cases as tables, and for each that got worse the command that says why."""
+def show_results(results: Sequence[Compared], target: TypedTarget | None) -> None:
+    """Print the results of all cases as tables, and for each that got worse the command that says why, if any can."""
     from runner.cli.comparison_tables import show_comparison
 
     for result in results:

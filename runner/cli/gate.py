@@ -113,7 +113,9 @@ def command(
     def show() -> None:
         if answer.judge:
             click.echo(harmless(answer.judge))
-        show_results(results, TypedTarget(workload.name, workload_name, repo, variables))
+        # The commit of a merge ends with this command.
+        target = None if ends.merged else TypedTarget(workload.name, workload_name, repo, variables)
+        show_results(results, target)
         click.echo(harmless(answer.sentence))
         click.echo(f"gate: {answer.verdict}")
 

@@ -15,6 +15,7 @@ from runner.errors import FaultwatchError
 from runner.subject.checkout_content import TooLargeCheckout, write_commit
 from runner.subject.repository import Repository
 from runner.workload import WORKLOAD_FILE, Workload, load_workload
+from runner.workload.lookup import is_path
 
 _FILE, _PROGRAM, _LINK = "100644", "100755", "120000"
 _MOST_BYTES = 1 << 20
@@ -28,32 +29,42 @@ class Asked(Struct, frozen=True):
     ----------
     workload
         What was found.
-    paths
-        Where it lies, relative to the work tree: as the person wrote it, then without links.
+    path
+        Where it lies, relative to the top of the work tree, without links.
+    written
+        The path that the person wrote, with links; empty if they wrote none.
     word
         What the person wrote, if that may be the name of a workload.
     """
 
     workload: Workload
-    paths: tuple[str, ...]
+    path: str
+    written: str = ""
     word: str = ""
 
 
 def asked_for(repository: Repository, workload: Workload, name: str | None) -> Asked | None:
-    """Return where a workload file lies in the work tree of a repository; None if it lies outside."""
+    """Return where a workload file lies in the work tree of a repository; None if it lies outside.
+
+    Parameters
+    ----------
+    name
+        What the person wrote; None if they left it out.
+    """
     try:
         top = repository.work_tree().resolve()
     except FaultwatchError:
         return None
     if not workload.path.is_relative_to(top):
         return None
-    found = [workload.path]
-    if name and ("/" in name or Path(name).exists()):
-        written = Path(os.path.normpath(Path.cwd() / name))
-        found.insert(0, written / WORKLOAD_FILE if written.is_dir() else written)
-    paths = [path.relative_to(top).as_posix() for path in found if path.is_relative_to(top)]
-    may_be_name = name and "/" not in name and not name.endswith(".toml")
-    return Asked(workload, tuple(dict.fromkeys(paths)), name if name and may_be_name else "")
+    written, word = "", ""
+    if name and is_path(name):
+        place = Path(os.path.normpath(Path.cwd() / name))
+        place = place / WORKLOAD_FILE if place.is_dir() else place
+        written = place.relative_to(top).as_posix() if place.is_relative_to(top) else ""
+    if name and "/" not in name and not name.endswith(".toml"):
+        word = name
+    return Asked(workload, workload.path.relative_to(top).as_posix(), written, word)
 
 
 def committed_workload(
@@ -74,14 +85,13 @@ def committed_workload(
         The file that the commit has is not valid.
     """
     place = _Place(repository, commit, scratch)
-    if by_name and asked.word and (path := place.path_of(asked.word)):
-        return place.workload(path, asked)
-    for path in asked.paths:
-        if place.mode(path):
-            return place.workload(path, asked)
-    if by_name and (path := place.path_of(asked.workload.name)):
-        return place.workload(path, asked)
-    return None
+    path = asked.written if place.mode(asked.written) else ""
+    if by_name and asked.word:
+        path = path or place.path_of(asked.word)
+    path = path or (asked.path if place.mode(asked.path) else "")
+    if by_name:
+        path = path or place.path_of(asked.workload.name)
+    return place.workload(path, asked) if path else None
 
 
 class _Place(Struct, frozen=True):
@@ -96,7 +106,7 @@ class _Place(Struct, frozen=True):
         workload = self._load(path)
         if not workload.uses_own_folder:
             return workload
-        if path == asked.paths[-1] and self._has_same_folder(path):
+        if path == asked.path and self._has_same_folder(path):
             return workload.model_copy(update={"path": asked.workload.path})
         return load_workload(self._whole() / path)
 
@@ -112,7 +122,7 @@ class _Place(Struct, frozen=True):
 
     def mode(self, path: str) -> str:
         """Return the mode of a file; empty if there is none, or if it is a folder or a submodule."""
-        mode, _ = self._entry(self.commit, path)
+        mode, _ = self._entry(self.commit, path) if path else ("", "")
         return mode if mode in {_FILE, _PROGRAM, _LINK} else ""
 
     def _load(self, path: str) -> Workload:

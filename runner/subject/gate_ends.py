@@ -122,9 +122,10 @@ def _merged_tree(beside: Repository, names: tuple[str, str], ends: GateEnds, scr
     by_hand = f"merge {base} into {head}; then there is one merge base"
     empty = scratch / "empty"
     empty.mkdir()
-    # Without a work tree and an index, no attributes of a checkout choose how files are merged.
+    # In an empty work tree with an empty index, no attributes of a checkout choose how files are merged.
     environment = hardened_environment(checkout=Checkout(empty, scratch / "index"), more=_MERGING)
-    where = [f"--git-dir={beside.path}"] if beside.bare else ["-C", str(beside.path)]
+    own = beside.git("rev-parse", "--absolute-git-dir", paths=True).removesuffix("\n")
+    where = ["-C", str(empty), f"--git-dir={own}"]
     words = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ends.target, ends.head]
     variables = {**environment, "GIT_OBJECT_DIRECTORY": str(beside.objects)}
     done = execute_git([*where, *words], "merge-tree", variables)

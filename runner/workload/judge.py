@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from runner.contract.base import Parameter, parameter_text
-from runner.contract.gate import JudgeChange
+from runner.contract.gate import MOST_CASES, JudgeChange
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.workload.definition import Workload
@@ -86,7 +86,7 @@ def contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = (
     Raises
     ------
     FaultwatchError
-        A choice or a name matches no case.
+        A choice or a name matches no case, or there are more cases than a gate may have.
     """
     judge = files.judge
     base, head = judged_by(files.base, judge), judged_by(files.head, judge)
@@ -110,6 +110,11 @@ def contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = (
         for key, point in more.items()
         if key not in known
     ]
+    if len(held) + len(added) > MOST_CASES:
+        raise FaultwatchError(
+            f"{judge.name} has {len(held) + len(added):,} cases, and a gate measures {MOST_CASES:,} at most",
+            "choose some with --set or --case",
+        )
     return [*held, *added]
 
 

@@ -29,7 +29,9 @@ _SUCCESSES: Mapping[Stage | None, str] = {Stage.BUILD: "builds", Stage.RUN: "run
 
 def verdict(outcome: GateOutcome, show: Show) -> str:
     """Return the verdict as one sentence that names the worst case."""
-    return f"{_sentence(outcome, show)}{_acceptance(outcome, show)}"
+    first = "This pull request changes how it is judged, and nobody has accepted that. "
+    lead = first if outcome.weaker_judge and outcome.accepted is None else ""
+    return f"{lead}{_sentence(outcome, show)}{_acceptance(outcome, show)}"
 
 
 def judge(outcome: GateOutcome, show: Show) -> str:
@@ -41,17 +43,18 @@ def judge(outcome: GateOutcome, show: Show) -> str:
         more = _others(len(report.changes) - _CHANGES, "change")
         said.append(f"This pull request changes how it is judged: {named}{more}.")
         if outcome.weaker_judge:
-            said.append("Somebody has to accept that." if outcome.accepted is None else "Somebody accepted that.")
-        said.append("The workload file of the branch it is to be merged into judged.")
+            said.append("Somebody has to accept that." if outcome.accepted is None else "That is accepted.")
+        if report.judged_by is JudgeSource.TARGET:
+            said.append("It was judged as before, by the workload file of the branch that it goes into.")
     if report.judged_by is JudgeSource.HEAD and not report.changes:
-        said.append("Head's own workload file judged: the branch it is to be merged into has none yet.")
+        said.append("It was judged by its own workload file: the branch that it goes into has none yet.")
     if any(case.case.base.case.definition != case.case.head.case.definition for case in outcome.cases):
         said.append("Base and head were each built and run as their own workload files say.")
     if report.merge:
         count = len(report.merge_bases)
         said.append(
             f"The branches have {count} merge bases, so what merging makes was compared with {report.base[:10]}, the "
-            "tip it is to be merged into."
+            "tip that it goes into."
         )
     return " ".join(said)
 
@@ -123,7 +126,7 @@ def _unmeasured(outcome: GateOutcome, show: Show) -> str:
     what = what_failed(worst)
     sentence = f"{what[:1].upper()}{what[1:]}{tail}: {where}."
     if outcome.state is GateState.OLD_BASE_FAILED:
-        return f"{sentence} Merge the branch it is to be merged into, or have somebody accept it."
+        return f"{sentence} Merge the branch that it goes into, or have somebody accept it."
     return sentence
 
 
@@ -158,11 +161,14 @@ def _undecided(outcome: GateOutcome, show: Show) -> str:
 def _open(rows: Sequence[MetricOutcome], show: Show) -> str:
     """Return what is missing or needs more runs: what is missing first."""
     missing = [row for row in rows if row.metric_verdict.rule == "absent"]
-    shown = missing or rows
+    lacking = [row for row in rows if row.head_lacks]
+    shown = missing or lacking or rows
     titles, where = of_rows(shown, show)
     if missing:
         sides = {_side_without(row.metric_verdict) for row in missing}
         return f"{sides.pop() if len(sides) == 1 else 'one side lacks'} {titles} in {where}"
+    if lacking:
+        return f"some executions of head lack {titles} in {where}"
     if all(row.metric_verdict.may_exceed for row in shown):
         if len(shown) == 1:
             return "whether that exceeds the budget needs more runs"
@@ -226,7 +232,7 @@ def _row(row: MetricOutcome, show: Show) -> str:
 
 def _acceptance(outcome: GateOutcome, show: Show) -> str:
     if outcome.accepted is None:
-        return " Not accepted: this pull request changes how it is judged." if outcome.weaker_judge else ""
+        return " Somebody has to accept that." if outcome.state is GateState.HEAD_LACKS else ""
     if not outcome.needs_acceptance:
         return ""
     reason = f": {show(outcome.accepted.reason)}" if outcome.accepted.reason else ""

@@ -33,7 +33,7 @@ class GateState(StrEnum):
     OLD_BASE_FAILED = "old_base_failed"
     """The base of a case does not build or run, and is not the tip that head is to be merged into."""
     HEAD_LACKS = "head_lacks"
-    """A metric that counts is missing in head, but not in base."""
+    """A metric that counts is not decided, and has fewer values in head than in base."""
     UNMEASURED = "unmeasured"
     """A case could not be measured, since the host lacks what base needs as well."""
     BASE_FAILED = "base_failed"
@@ -89,6 +89,8 @@ class MetricOutcome:
     metric_verdict: MetricVerdict
     baseline: Baseline | None = None
     """The level from which the series is judged; only looked up for a small step, see :func:`is_small_step`."""
+    often_missing: bool = False
+    """Whether fewer samples of head have a value than of base."""
 
     @property
     def crept(self) -> Number | None:
@@ -108,9 +110,8 @@ class MetricOutcome:
 
     @property
     def head_lacks(self) -> bool:
-        """Whether the metric counts, and base has it, but head does not."""
-        verdict = self.metric_verdict
-        return verdict.counts and verdict.rule == "absent" and bool(verdict.base.n) and not verdict.head.n
+        """Whether the metric is open, and fewer samples of head have a value than of base."""
+        return self.is_open and self.often_missing
 
     @property
     def is_count(self) -> bool:
@@ -146,7 +147,20 @@ class CaseOutcome:
     def metrics(self) -> tuple[MetricOutcome, ...]:
         """The outcome of each metric."""
         verdicts = self.comparison.metrics if self.comparison else ()
-        return tuple(MetricOutcome(self.name, verdict, self.baselines.get(verdict.metric)) for verdict in verdicts)
+        return tuple(
+            MetricOutcome(
+                self.name, verdict, self.baselines.get(verdict.metric), often_missing=self._is_often_missing(verdict)
+            )
+            for verdict in verdicts
+        )
+
+    def _is_often_missing(self, verdict: MetricVerdict) -> bool:
+        if not verdict.counts or verdict.verdict is Verdict.SAME:
+            return False
+        shares = [
+            len(side.values(verdict.metric)) / max(1, len(side.samples)) for side in (self.case.base, self.case.head)
+        ]
+        return shares[1] < shares[0]
 
     @property
     def name(self) -> str:
@@ -200,8 +214,10 @@ class CaseOutcome:
             return GateState.UNMEASURED
         if self.case.added and head is Outcome.MEASURED:
             return GateState.ADDED
+        if base is Outcome.FAILED and not self.at_tip:
+            return GateState.OLD_BASE_FAILED
         if base is Outcome.FAILED and head is Outcome.MEASURED:
-            return GateState.BASE_FAILED if self.at_tip else GateState.OLD_BASE_FAILED
+            return GateState.BASE_FAILED
         return GateState.DISTURBED if self._is_disturbed else GateState.UNMEASURED
 
     @property
