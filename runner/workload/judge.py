@@ -14,8 +14,8 @@ from runner.contract.gate import MOST_CASES, JudgeChange
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.workload.definition import Workload
-from runner.workload.lookup import chosen_cases
-from runner.workload.matrix import cases
+from runner.workload.lookup import named_cases
+from runner.workload.matrix import cases, chosen_points
 
 _LONGEST = 300
 _MOST_ITEMS = 100
@@ -90,32 +90,31 @@ def contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = (
     """
     judge = files.judge
     base, head = judged_by(files.base, judge), judged_by(files.head, judge)
-    wanted, more = _Points(), _Points()
-    objections = []
-    for workload, found in ((judge, wanted), (head, more)):
-        try:
-            found.update(_points(chosen_cases(workload, choices, names)))
-        except FaultwatchError as error:
-            objections.append(error)
-    if not wanted and not more and objections:
-        raise objections[0]
-    of_base, of_head = _points(cases(base)), _points(cases(head))
-    known = {*_points(cases(judge)), *of_base}
+    of_judge, of_base, of_head = (_points(cases(one)) for one in (judge, base, head))
+    known = {**of_base, **of_judge}
     held = [
         Contest(base if key in of_base else judge, head if key in of_head else judge, point)
-        for key, point in wanted.items()
+        for key, point in of_judge.items()
     ]
     added = [
         Contest(base if point.keys() == base.matrix.keys() else None, head, point, added=True)
-        for key, point in more.items()
+        for key, point in of_head.items()
         if key not in known
     ]
-    if len(held) + len(added) > MOST_CASES:
+    chosen = _chosen(judge, [*held, *added], choices, names)
+    if len(chosen) > MOST_CASES:
         raise FaultwatchError(
-            f"{judge.name} has {len(held) + len(added):,} cases, and a gate measures {MOST_CASES:,} at most",
+            f"{judge.name} has {len(chosen):,} cases, and a gate measures {MOST_CASES:,} at most",
             "choose some with --set or --case",
         )
-    return [*held, *added]
+    return chosen
+
+
+def _chosen(judge: Workload, found: list[Contest], choices: Sequence[str], names: Sequence[str]) -> list[Contest]:
+    points = chosen_points(judge, [dict(one.parameters) for one in found], choices)
+    found = [one for one in found if one.parameters in points]
+    named = {case.name for case in named_cases(judge, [one.head_case for one in found], names)}
+    return [one for one in found if one.head_case.name in named]
 
 
 def changes(files: Files) -> tuple[JudgeChange, ...]:

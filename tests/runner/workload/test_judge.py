@@ -74,7 +74,10 @@ def test_cases_can_be_chosen_also_those_that_head_adds(tmp_path: Path) -> None:
     base = GENERAL + RUN + MATRIX
     both = files(tmp_path, base, base, base.replace("9]", "9, 5]"))
     assert [one.parameters["n"] for one in contests(both, ("n=5",))] == [5]
+    assert [one.parameters["n"] for one in contests(both, ("n=1,5",))] == [1, 5]
     assert [one.parameters["n"] for one in contests(both, (), ("w[n=9]",))] == [9]
+    with pytest.raises(FaultwatchError, match=r"no case 'w\[n=7\]'"):
+        contests(both, (), ("w[n=7]",))
     with pytest.raises(FaultwatchError, match="no value '7'"):
         contests(both, ("n=7",))
 
