@@ -111,8 +111,8 @@ def contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = (
 
 
 def _chosen(judge: Workload, found: list[Contest], choices: Sequence[str], names: Sequence[str]) -> list[Contest]:
-    points = chosen_points(judge, [dict(one.parameters) for one in found], choices)
-    found = [one for one in found if one.parameters in points]
+    points = {_key(point) for point in chosen_points(judge, [dict(one.parameters) for one in found], choices)}
+    found = [one for one in found if _key(one.parameters) in points]
     named = {case.name for case in named_cases(judge, [one.head_case for one in found], names)}
     return [one for one in found if one.head_case.name in named]
 
@@ -151,9 +151,11 @@ class _Points(dict[tuple[tuple[str, str], ...], Mapping[str, Parameter]]):
 
 
 def _points(some: Sequence[Case]) -> _Points:
-    return _Points(
-        {tuple(sorted((k, parameter_text(v)) for k, v in one.parameters.items())): one.parameters for one in some}
-    )
+    return _Points({_key(one.parameters): one.parameters for one in some})
+
+
+def _key(point: Mapping[str, Parameter]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((name, parameter_text(value)) for name, value in point.items()))
 
 
 def _document(workload: Workload) -> dict[str, str | list[str]]:
