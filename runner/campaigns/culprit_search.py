@@ -1,7 +1,8 @@
 """Search for the commits that moved a metric: ask the service, build, measure, send, and ask again."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 from msgspec import Struct
@@ -194,6 +195,7 @@ class CulpritSearcher(Struct, frozen=True):
             pairs=Pairs.proof(self.workload),
             judging=Judging() if order.precision is None else Judging(precision={metric: order.precision}),
             other_builds=lambda number: (self._trial(parent, number), self._trial(culprit, number)),
+            other_place=lambda: self._trial_in_place(parent, culprit),
         )
         if result.comparison is None:
             failed = next(report for report in (result.base, result.head) if report.failure)
@@ -203,6 +205,12 @@ class CulpritSearcher(Struct, frozen=True):
                 "start the search again; it continues with the proof",
             )
         return [report.model_copy(update={"purpose": Purpose.PROOF}) for report in (result.base, result.head)]
+
+    @contextmanager
+    def _trial_in_place(self, revision: Revision, other: Revision) -> Iterator[Trial]:
+        tree, build = self.builder.build(self.repository, other.commit, self.workload)
+        with self.builder.built_in_place_of(self.repository, revision.commit, self.workload, tree) as there:
+            yield Trial(self.workload, Subject(self.repository.name, revision, self.case, build), self.bench, there)
 
     def _trial(self, revision: Revision, number: int = 0) -> Trial:
         try:
@@ -225,8 +233,13 @@ def _only(metric: str, decide: Callable[[ComparisonRequest], Comparison]) -> Cal
             for metric_verdict in comparison.metrics
         )
         wanted = any(verdict.metric == metric and verdict.wants_other_build for verdict in comparison.metrics)
-        more = comparison.more if undecided else 0
-        return comparison.model_copy(update={"more": more, "wants_other_builds": wanted})
+        placed = any(verdict.metric == metric and verdict.wants_other_place for verdict in comparison.metrics)
+        update = {
+            "more": comparison.more if undecided else 0,
+            "wants_other_builds": wanted,
+            "wants_other_place": placed,
+        }
+        return comparison.model_copy(update=update)
 
     return decide_one
 

@@ -58,7 +58,7 @@ class HistorySummary(Struct):
     """Revisions that were not measured, because their program has the bytes of one that was."""
     failed: list[Report] = field(default_factory=list)
     contradicted: list[Report] = field(default_factory=list)
-    """Runs that show that this host counts the same bytes differently."""
+    """Runs that count differently although nothing that their program asked about differs."""
     waiting: int = 0
     """Reports of this history that wait on disk, because the service has not received them yet."""
     waiting_before: int = 0
@@ -181,6 +181,9 @@ class HistoryMeasurement(Struct, frozen=True):
         by_commit = {revision.commit: revision for revision in revisions}
         same_bytes = None if self.measure_all else SameBytes(self.workload, self.bench)
         commits = [run.revision for run in planned]
+        newest = revisions[-1].commit if revisions else ""
+        inferred: dict[str, tuple[Revision, PlannedRun, Report]] = {}
+        """By case: the run before the current one, if its counts were taken over."""
         with BuildAhead(
             self.builder, self.repository, self.workload, commits, self.build_jobs, build_all=self.measure_all
         ) as builds:
@@ -190,7 +193,22 @@ class HistoryMeasurement(Struct, frozen=True):
                     watcher.absent(commit, sum(1 for _ in group))
                     continue
                 runs = [run.model_copy(update={"expected": latest.get(run.case.name) or run.expected}) for run in group]
-                yield from self._measure_revision(revision, builds, runs, watcher, same_bytes)
+                doubted = []
+                measuring = self._measure_revision(
+                    revision, builds, runs, watcher, same_bytes, may_take_over=commit != newest
+                )
+                for run, report, executions in measuring:
+                    yield report, executions
+                    before = inferred.pop(run.case.name, None)
+                    if report.taken_over:
+                        inferred[run.case.name] = revision, run, report
+                    elif before and _differs(report, before[2]):
+                        doubted.append(before)
+                # A commit is blamed for a count that differs from one that was measured, too.
+                for earlier, run, _ in doubted:
+                    rerun = run.model_copy(update={"reason": Reason.RERUN})
+                    for _, report, executions in self._measure_revision(earlier, builds, [rerun], watcher, None):
+                        yield report, executions
 
     def _plan(
         self, revisions: Sequence[Revision], *, again: bool = False, measure_all: bool = False
@@ -227,8 +245,10 @@ class HistoryMeasurement(Struct, frozen=True):
         runs: Sequence[PlannedRun],
         watcher: HistoryObserver,
         same_bytes: SameBytes | None,
-    ) -> Iterator[tuple[Report, int]]:
-        """Yield the report of each planned run of a revision, and the number of its executions."""
+        *,
+        may_take_over: bool = True,
+    ) -> Iterator[tuple[PlannedRun, Report, int]]:
+        """Yield each planned run of a revision, its report, and the number of its executions."""
         subject = self.repository.name
         watcher.started(revision, runs[0].case)
         try:
@@ -236,23 +256,20 @@ class HistoryMeasurement(Struct, frozen=True):
         except BuildFailure as failure:
             for run in runs:
                 yield (
+                    run,
                     failed_build(
                         self.workload, run.case, failure, bench=self.bench, subject=subject, revision=revision
                     ),
                     0,
                 )
             return
-        names = same_bytes.names_of(tree) if same_bytes else ""
         reports: list[Report] = []
         for run in runs:
             watcher.started(revision, run.case)
             # Every other reason for a run is the doubt about a count.
-            source = (
-                same_bytes.source_of(run.case, tree, names) if same_bytes and run.reason is Reason.MISSING else None
-            )
-            taken_over = same_bytes.take_over(source, revision, build) if same_bytes and source else None
-            if taken_over is not None:
-                yield taken_over, 0
+            source = same_bytes.source_of(run.case, tree) if same_bytes and run.reason is Reason.MISSING else None
+            if same_bytes and source and may_take_over and (taken := same_bytes.take_over(source, revision, build)):
+                yield run, taken, 0
                 continue
             executions = _ExecutionCounter(watcher)
             sampling = Sampling.of(self.workload, self.samples, levels(source.samples) if source else run.expected)
@@ -271,14 +288,22 @@ class HistoryMeasurement(Struct, frozen=True):
                 )
             if same_bytes:
                 report = same_bytes.checked(report, source) if source else report
-                same_bytes.remember(report, names)
+                same_bytes.remember(report)
             reports.append(with_scaling_efficiency(report, reports, self.workload))
-            yield reports[-1], executions.count
+            yield run, reports[-1], executions.count
 
 
 def is_contradicted(report: Report) -> bool:
-    """Return whether a run shows that its host counts the same bytes differently."""
+    """Return whether a run counts differently although nothing that its program asked about differs."""
     return report.same_bytes_check is not None and not report.same_bytes_check.holds
+
+
+def _differs(report: Report, inferred: Report) -> bool:
+    """Return whether a measured run has other counts than those that were taken over for another."""
+    counted = levels(report.samples)
+    return report.outcome is Outcome.MEASURED and any(
+        name in counted and counted[name] != count for name, count in levels(inferred.samples).items()
+    )
 
 
 class _ExecutionCounter:

@@ -1,6 +1,7 @@
 """``faultwatch compare``: measure two revisions interleaved in one session, and show the verdict on each metric."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -190,6 +191,20 @@ class _Side(Struct, frozen=True, dict=True):
         build = self.workbench.builder.build
         return self._trial_of(case, *build(self.repository, self.revision.commit, self.workload, number=number))
 
+    @contextmanager
+    def trial_in_place_of(self, case: Case, tree: Path) -> Iterator[Trial]:
+        """Yield the trial of this revision, built where another one was.
+
+        Raises
+        ------
+        BuildFailure
+            It does not build again.
+        """
+        self.shown(f"building {self.revision.commit[:10]} in the place of the other revision")
+        builder = self.workbench.builder
+        with builder.built_in_place_of(self.repository, self.revision.commit, self.workload, tree) as there:
+            yield self._trial_of(case, there, self.built.build)
+
     def _trial_of(self, case: Case, tree: Path, build: Build) -> Trial:
         subject = Subject(self.repository.name, self.revision, case, build)
         return Trial(self.workload, subject, self.workbench.bench, tree)
@@ -311,6 +326,7 @@ def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -
         pairs=session.pairs,
         cases=session.cases,
         other_builds=other_builds,
+        other_place=lambda: sides[0].trial_in_place_of(cases[0], sides[1].built.tree),
         progress=session.shown.advance,
     )
 

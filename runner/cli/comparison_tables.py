@@ -42,7 +42,7 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
         return
     comparison = result.comparison
     alike = comparison.same_bytes and comparison.verdict is Verdict.SAME
-    because = ": same bytes, so nothing can have changed" if alike else ""
+    because = ": same bytes" if alike else ""
     pairs = count_of(len(result.head.samples), "pair" if not result.base_stored else "sample")
     console.print(f"{_LABELS[comparison.verdict]} after {pairs}{because}", highlight=False)
     if comparison.knobs:

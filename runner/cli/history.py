@@ -65,9 +65,9 @@ _MOST_CHARTS = 3
     click.option(
         "--measure-all",
         is_flag=True,
-        help="Measure also the revisions whose program has the same bytes as the one measured before. Default: take "
-        "its counts over, and measure one in twenty to check the host. Also build those that change only files which "
-        "the last build did not read.",
+        help="Measure also the revisions whose program is answered the same, of all that it asks about its files, as "
+        "in the one measured before. Default: take its counts over, and measure one in twenty to check the host. Also "
+        "build those that change only files which the last build did not ask about.",
     ),
     result_options,
 )
@@ -94,10 +94,10 @@ def command(
     Without a RANGE, the whole history up to --revision is measured. A revision that does not build is recorded with
     its log, and the command continues. It also continues if the service fails; unsent reports wait on disk (see
     `faultwatch spool`). What failed because of the host, such as a full disk or a time-out, is measured again up to
-    three times. A revision whose program has the same bytes as the one measured before is not measured: its counts
-    are taken over. One that changes only files which the last build did not read uses that build. Exit code 1 if
-    something failed and nothing was measured, if reports wait, if the service refused one, or if this host counted
-    the same bytes differently.
+    three times. A revision whose program would be answered the same of all that it asks about its files as in the one
+    measured before is not measured: its counts are taken over. The last revision, and the last one before a count that
+    differs, always are. One that changes only files which the last build did not ask about uses that build. Exit code
+    1 if something failed and nothing was measured, if reports wait, or if the service refused one.
     """
     from runner.cli.page_address import is_served
     from runner.reporting.embedded import connect
@@ -137,7 +137,7 @@ def command(
     target = TypedTarget(prepared.workload.name, workload_name, repo, variables)
     served = is_served(prepared.settings)
     give_history(summary, drifts, target, charts, served=served, as_json=as_json, output_file=output_file)
-    if summary.waiting or summary.refused or summary.contradicted or (summary.failed and not summary.measured):
+    if summary.waiting or summary.refused or (summary.failed and not summary.measured):
         raise click.exceptions.Exit(1)
 
 

@@ -42,9 +42,9 @@ def show_history(
         check = report.same_bytes_check
         sentence = f"{report.revision.commit[:10]} {report.case.name}: {check.sentence if check else ''}"
         console.print(
-            f"[yellow]This host counted the same bytes differently: {escape_text(sentence)}.[/]\nThe run is stored "
-            "and not judged. See `faultwatch doctor`. If the program reads something outside of its build that "
-            "changes, use --measure-all.",
+            f"[yellow]Nothing that the program asked about its files differs, and yet its count does: "
+            f"{escape_text(sentence)}.[/]\nThe run is judged by what it counted. From there on every revision was "
+            "measured.",
             highlight=False,
             soft_wrap=True,
         )

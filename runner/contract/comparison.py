@@ -101,12 +101,15 @@ class MetricVerdict(Strict):
     may_exceed: bool = False
     """Whether it counts and got worse, perhaps by more than its budget: more pairs would decide."""
     budget: Budget = 0
-    although: Literal["same bytes", "unprepared files", "other builds"] | None = None
-    """Why it is the same although the levels differ: both sides have the same bytes, or the difference is no larger
-    than the faults in files that could not be prepared, or than that between builds of the same revision."""
+    although: Literal["place", "unprepared files", "other builds"] | None = None
+    """Why it is the same although the levels differ, as was measured: base counts the same in the place of head, or the
+    difference is no larger than what the page cache moves in files that could not be prepared, or than that between
+    builds of the same revision."""
     wants_other_build: bool = False
     """Whether it changed by so little that another build of the same revision can differ as much. One more build of
     each side would decide."""
+    wants_other_place: bool = False
+    """Whether it changed although both programs were answered the same. Base in the place of head would show why."""
 
 
 class Comparison(Strict):
@@ -118,11 +121,13 @@ class Comparison(Strict):
     """Pairs to measure before asking again; 0 if all metrics that count are decided."""
     wants_other_builds: bool = False
     """Whether a metric that counts is decided for these two builds, and wants one more build of each side."""
+    wants_other_place: bool = False
+    """Whether a metric that counts is decided, and wants base to be measured in the place of head, too."""
     metrics: tuple[MetricVerdict, ...]
     knobs: tuple[str, ...]
     """Names of the knobs that differ between the environments of base and head. There should be none."""
     same_bytes: bool = False
-    """Whether the programs of both sides map and read the same bytes: then no metric has changed."""
+    """Whether the programs of both sides asked the same about their builds, and were answered the same."""
 
 
 def differing(base: Environment, head: Environment) -> tuple[str, ...]:

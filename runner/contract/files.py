@@ -39,10 +39,15 @@ class MappedFile(Strict):
 
 
 class UncertainFaults(Strict):
-    """The range of the number of faults in unprepared files. A difference of that size does not show a change."""
+    """The faults in unprepared files, as they were counted while the state of these files was renewed.
+
+    A difference no larger than that between the two bounds does not show a change.
+    """
 
     least: Faults = 0
     most: Faults = 0
+    outside: Faults | None = None
+    """The other faults of these executions; None if no state was renewed."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -52,11 +57,12 @@ class UncertainFaults(Strict):
 
 
 class ProgramFiles(Strict):
-    """The files that a run's program mapped and read."""
+    """The files that a run's program mapped, and what it asked about those of its build."""
 
     mapped: tuple[MappedFile, ...] = Field(default=(), max_length=20_000)
     own_bytes: Digest = ""
-    """Of all files in the build's directory that the program mapped or read; empty if it is unknown."""
+    """Of all that the program asked about files in the build's directory, and of the answers; empty if some of it is
+    unknown."""
     system_bytes: Digest = ""
     """Of all files elsewhere that the program mapped; empty if one of them cannot be read."""
     uncertain_faults: UncertainFaults = Field(default_factory=UncertainFaults)

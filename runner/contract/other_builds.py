@@ -19,6 +19,19 @@ OTHER_BUILDS = 2
 from the same two values, three of each would be told apart in at most one case in 32."""
 
 
+class OtherPlace(Strict):
+    """Base, built again in the place of head, and measured there in the same environment.
+
+    Where the two programs are answered the same of all that they ask, and count differently, it shows whether that is
+    due to the place: the path, or what the host knows of the files there.
+    """
+
+    counted: dict[Annotated[str, StringConstraints(max_length=200)], tuple[Number, ...]] = Field(max_length=1000)
+    """The samples of each count."""
+    differences: tuple[Annotated[str, StringConstraints(max_length=1000)], ...] = Field(default=(), max_length=20)
+    """What else differs between the trees of base and head, for people to read."""
+
+
 class OtherBuild(Strict):
     """The counts of another build of the same revision, measured in the same environment."""
 

@@ -13,8 +13,8 @@ from pydantic import Field, StrictInt, StringConstraints, model_validator
 from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text, parameter_text
 from runner.contract.files import ProgramFiles
 from runner.contract.judging import Judging
-from runner.contract.other_builds import OtherBuild
-from runner.contract.taken_over import DISAGREES, TAKEN_OVER, SameBytesCheck, TakenOver
+from runner.contract.other_builds import OtherBuild, OtherPlace
+from runner.contract.taken_over import TAKEN_OVER, SameBytesCheck, TakenOver
 from runner.contract.trust import Canary, Mismatch
 
 SCHEMA_VERSION: Literal[1] = 1
@@ -256,6 +256,8 @@ class Report(Strict):
     """What a run of the same bytes counted before, if this one was measured to check that."""
     other_builds: tuple[OtherBuild, ...] = Field(default=(), max_length=10)
     """Further builds of the same revision, measured because this one differs by very little from another revision."""
+    other_place: OtherPlace | None = None
+    """What this revision counts in the place of the other one, if a comparison had to know."""
     judging: Judging = Field(default_factory=Judging)
     """Which metrics the workload wants judged, and by how much they may move. The newest report of a series holds."""
 
@@ -274,8 +276,6 @@ class Report(Strict):
         """Why the samples are stored but not judged, in one line; empty if they are judged."""
         if self.samples and self.canary is not None and not self.canary.holds:
             return f"this host counted wrong before the session: {self.canary.finding}"
-        if self.same_bytes_check is not None and not self.same_bytes_check.holds:
-            return DISAGREES
         if self.purpose is not None:
             return SEARCHED[self.purpose]
         if self.taken_over is not None:

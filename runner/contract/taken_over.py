@@ -10,8 +10,6 @@ from runner.contract.level import Number
 
 TAKEN_OVER = "taken over from a run of the same bytes"
 """Why the points of a run that was not measured are no evidence: they repeat those of another run."""
-DISAGREES = "this host counted the same bytes differently before"
-"""Why a check that failed is not judged: no commit can have changed the count."""
 
 _MetricName = Annotated[str, StringConstraints(max_length=200)]
 _Levels = Annotated[dict[_MetricName, Number], Field(max_length=1000)]

@@ -23,7 +23,9 @@
  * which do not, and ends those.
  *
  * The kernel's own account of the program is a second witness of what perf counts. The account begins with the process,
- * so what the process has used before the program is sent with each question and can be subtracted.
+ * so what the process has taken before the program is sent with each question and can be subtracted. The launcher takes
+ * the account of everything that it waits for: the program with all children that were waited for, and what the program
+ * left behind.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -128,14 +130,13 @@ static long long microseconds(struct timeval time)
     return time.tv_sec * 1000000LL + time.tv_usec;
 }
 
-/* Ask for leave to go on, with the faults and the processor time of this process until now. */
+/* Ask for leave to go on, with the faults of this process until now. */
 static void ask(void)
 {
     char text[100], answer;
     struct rusage used;
     getrusage(RUSAGE_SELF, &used);
-    int length = snprintf(text, sizeof text, "ready %ld %lld\n", used.ru_minflt + used.ru_majflt,
-                          microseconds(used.ru_utime) + microseconds(used.ru_stime));
+    int length = snprintf(text, sizeof text, "ready %ld\n", used.ru_minflt + used.ru_majflt);
     if (write(channel, text, length) != length || read(channel, &answer, 1) != 1)
         _exit(125);
 }
@@ -196,13 +197,25 @@ static void end_children(int say)
         dprintf(channel, "outlived %s\n", *names ? names : "?");
 }
 
+static long faults_of_others; /* Faults of the processes that the program left behind. */
+
+/* Wait for a process that the program left behind, or for any; return as waitpid does without being blocked. */
+static pid_t take_in(pid_t which)
+{
+    struct rusage used;
+    pid_t ended = wait4(which, NULL, WNOHANG, &used);
+    if (ended > 0)
+        faults_of_others += used.ru_minflt + used.ru_majflt;
+    return ended;
+}
+
 /* Return whether the program, which has ended, left processes behind that still run. */
 static int has_left_any(pid_t program)
 {
     pid_t children[MANY];
     int left = 0, count = list_children(children, MANY);
     for (int i = 0; i < count; i++)
-        left |= children[i] != program && waitpid(children[i], NULL, WNOHANG) == 0;
+        left |= children[i] != program && take_in(children[i]) == 0;
     return left;
 }
 
@@ -219,7 +232,7 @@ static int wait_for_others(pid_t program)
 static void settle(int waited)
 {
     while (waited < 4 * PATIENCE) {
-        pid_t ended = waitpid(-1, NULL, WNOHANG);
+        pid_t ended = take_in(-1);
         if (ended < 0 && errno == ECHILD)
             return;
         if (ended != 0)
@@ -291,6 +304,6 @@ int main(int count, char **words)
     settle(waited);
     dprintf(channel, "ended %d %lld %lld %ld %lld %ld\n", status, microseconds(used.ru_utime),
             microseconds(used.ru_stime), used.ru_maxrss, end.tv_sec * 1000000000LL + end.tv_nsec,
-            used.ru_minflt + used.ru_majflt);
+            used.ru_minflt + used.ru_majflt + faults_of_others);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -32,9 +32,8 @@ class Ending(Struct, frozen=True):
     max_rss
         Bytes.
     faults
-        Minor and major faults since the program was executed, also those that the kernel took to prepare memory.
-    processor_time
-        Seconds in user and system mode since the program was executed.
+        Minor and major faults since the program was executed, also those that the kernel took to prepare memory, and
+        those of the processes that the program left behind.
     """
 
     status: int
@@ -43,7 +42,6 @@ class Ending(Struct, frozen=True):
     max_rss: int
     elapsed: float
     faults: int
-    processor_time: float
 
 
 class Confinement(Struct, frozen=True):
@@ -100,7 +98,6 @@ class Launch:
         self._prepare = prepare
         self._rounds = 0
         self._faults_before = 0
-        self._microseconds_before = 0
         self._started_at = 0
         self._channel, self._launcher_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
@@ -192,7 +189,7 @@ class Launch:
     def _ready(self, pid: int, used: Sequence[str]) -> None:
         self._rounds += 1
         with suppress(ValueError):
-            self._faults_before, self._microseconds_before = map(int, used)
+            (self._faults_before,) = map(int, used)
         if self._rounds == 1:  # The first round only touches the launcher's pages.
             self._channel.send(b"w")
             return
@@ -215,7 +212,6 @@ class Launch:
                 max_rss=max_rss * 1024,
                 elapsed=max(0, end - self._started_at) / 1e9,
                 faults=faults - self._faults_before,
-                processor_time=(user + system - self._microseconds_before) / 1e6,
             )
         except ValueError:
             self.refusal = "the launcher sent a malformed message"

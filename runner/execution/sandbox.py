@@ -81,7 +81,7 @@ class Sandbox(Struct, frozen=True):
 
     def shows(self, file: Path) -> bool:
         """Return whether a program in the sandbox sees a file of the system, and what it is a link to."""
-        visible = (*(Path("/", name) for name in _ROOTS), *map(Path, self.readable))
+        visible = (*(Path("/", name) for name in _ROOTS), *map(Path, self.readable), *_settings())
         return all(any(place.is_relative_to(folder) for folder in visible) for place in (file, file.resolve()))
 
     def showing(self, folder: Path | None) -> "Sandbox":
@@ -183,11 +183,17 @@ def _system() -> Iterator[str]:
         elif path.is_dir():
             yield from ("--ro-bind", str(path), str(path))
     yield from ("--perms", "0755", "--dir", "/etc")
-    languages = (path.name for pattern in _LANGUAGES for path in sorted(Path("/etc").glob(pattern)))
-    for name in (*_SETTINGS, *languages):
-        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
+    for file in _settings():
+        yield from ("--ro-bind-try", str(file), str(file))
     # Allocators and runtimes read the processors and huge pages from /sys, and allocate accordingly.
     yield from ("--ro-bind", "/sys", "/sys", "--proc", "/proc", "--dev", "/dev")
+
+
+def _settings() -> Iterator[Path]:
+    """Yield the visible part of ``/etc``."""
+    yield from (Path("/etc", name) for name in _SETTINGS)
+    for pattern in _LANGUAGES:
+        yield from sorted(Path("/etc").glob(pattern))
 
 
 def _parents(path: Path) -> Iterator[str]:

@@ -72,7 +72,9 @@ _CLONE_NEWUSER = 0x10000000
 _UNKNOWN = -1
 
 
-class _Argument(ctypes.Structure):
+class Argument(ctypes.Structure):
+    """A condition of a rule on one argument: its place, the operator, and one or two numbers."""
+
     _fields_ = (
         ("arg", ctypes.c_uint),
         ("op", ctypes.c_int),
@@ -106,52 +108,70 @@ def filter_descriptor(*, no_user_namespaces: bool = False) -> Iterator[int]:
 
 @lru_cache
 def _program(no_user_namespaces: bool) -> bytes:
-    library = _library()
-    context = library.seccomp_init(_ALLOW)
+    seccomp = library()
+    context = seccomp.seccomp_init(_ALLOW)
     if not context:
         raise FaultwatchError("libseccomp cannot make a filter")
     try:
         if other := OTHER_ARCHITECTURES.get(platform.machine()):
             # Else a program for it is ended at its first system call.
-            library.seccomp_arch_add(context, other)
-        library.seccomp_attr_set(context, _OPTIMIZE, 2)
+            seccomp.seccomp_arch_add(context, other)
+        seccomp.seccomp_attr_set(context, _OPTIMIZE, 2)
         for name in (name for names in DENIED.values() for name in names):
-            _deny(library, context, name, errno.EPERM)
+            _deny(seccomp, context, name, errno.EPERM)
         for name in _ABSENT:
-            _deny(library, context, name, errno.ENOSYS)
+            _deny(seccomp, context, name, errno.ENOSYS)
         for bit in _SET_ID:
             for name, place in _MODES.items():
-                _deny(library, context, name, errno.EPERM, _Argument(place, _MASKED_EQUAL, bit, bit))
+                _deny(seccomp, context, name, errno.EPERM, Argument(place, _MASKED_EQUAL, bit, bit))
             for name, place in _OPENING.items():
                 for flag in _MAKING_FLAGS:
-                    made = _Argument(place, _MASKED_EQUAL, flag, flag)
-                    _deny(library, context, name, errno.EPERM, made, _Argument(place + 1, _MASKED_EQUAL, bit, bit))
-        _deny(library, context, "socket", errno.EAFNOSUPPORT, _Argument(0, _GREATER, _LAST_FAMILY, 0))
+                    made = Argument(place, _MASKED_EQUAL, flag, flag)
+                    _deny(seccomp, context, name, errno.EPERM, made, Argument(place + 1, _MASKED_EQUAL, bit, bit))
+        _deny(seccomp, context, "socket", errno.EAFNOSUPPORT, Argument(0, _GREATER, _LAST_FAMILY, 0))
         if no_user_namespaces:
-            _deny(library, context, "unshare", errno.EPERM)
-            _deny(library, context, "clone", errno.EPERM, _Argument(0, _MASKED_EQUAL, _CLONE_NEWUSER, _CLONE_NEWUSER))
-            _deny(library, context, "clone3", errno.ENOSYS)  # Its flags lie in memory, where no filter can look.
-        return _exported(library, context)
+            _deny(seccomp, context, "unshare", errno.EPERM)
+            _deny(seccomp, context, "clone", errno.EPERM, Argument(0, _MASKED_EQUAL, _CLONE_NEWUSER, _CLONE_NEWUSER))
+            _deny(seccomp, context, "clone3", errno.ENOSYS)  # Its flags lie in memory, where no filter can look.
+        return exported(seccomp, context)
     finally:
-        library.seccomp_release(context)
+        seccomp.seccomp_release(context)
 
 
-def _deny(library: ctypes.CDLL, context: int, name: str, error: int, *arguments: _Argument) -> None:
-    number = library.seccomp_syscall_resolve_name(name.encode())
+def _deny(seccomp: ctypes.CDLL, context: int, name: str, error: int, *arguments: Argument) -> None:
+    add_rule(seccomp, context, name, _ERROR | error, *arguments)
+
+
+def add_rule(seccomp: ctypes.CDLL, context: int, name: str, action: int, *arguments: Argument) -> None:
+    """Add what happens at a system call; nothing where no kernel for this architecture has it.
+
+    Raises
+    ------
+    FaultwatchError
+        If libseccomp refuses.
+    """
+    number = seccomp.seccomp_syscall_resolve_name(name.encode())
     if number == _UNKNOWN:
         number = _LATER.get(name, _UNKNOWN)
     if number == _UNKNOWN:
-        return  # No kernel for this architecture has it.
-    array = (_Argument * len(arguments))(*arguments)
-    status = library.seccomp_rule_add_array(context, _ERROR | error, number, len(arguments), array)
+        return
+    array = (Argument * len(arguments))(*arguments)
+    status = seccomp.seccomp_rule_add_array(context, action, number, len(arguments), array)
     if status not in {0, -errno.EDOM, -errno.EFAULT}:  # The last two: this architecture has no such call.
-        raise FaultwatchError(f"libseccomp cannot deny {name}: {os.strerror(-status)}")
+        raise FaultwatchError(f"libseccomp cannot make a rule for {name}: {os.strerror(-status)}")
 
 
-def _exported(library: ctypes.CDLL, context: int) -> bytes:
+def exported(seccomp: ctypes.CDLL, context: int) -> bytes:
+    """Return a filter as the kernel takes it.
+
+    Raises
+    ------
+    FaultwatchError
+        If libseccomp cannot write it.
+    """
     descriptor = os.memfd_create("exported")
     try:
-        status = library.seccomp_export_bpf(context, descriptor)
+        status = seccomp.seccomp_export_bpf(context, descriptor)
         if status:
             raise FaultwatchError(f"libseccomp cannot write its filter: {os.strerror(-status)}")
         return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
@@ -160,23 +180,30 @@ def _exported(library: ctypes.CDLL, context: int) -> bytes:
 
 
 @lru_cache
-def _library() -> ctypes.CDLL:
+def library() -> ctypes.CDLL:
+    """Return libseccomp.
+
+    Raises
+    ------
+    FaultwatchError
+        If it is not installed.
+    """
     try:
-        library = ctypes.CDLL("libseccomp.so.2")
+        seccomp = ctypes.CDLL("libseccomp.so.2")
     except OSError:
         raise FaultwatchError(
             "libseccomp is not installed",
             "Debian and Ubuntu: apt install libseccomp2; or run code that you trust with --no-sandbox",
         ) from None
-    library.seccomp_init.restype = ctypes.c_void_p
-    library.seccomp_init.argtypes = [ctypes.c_uint32]
-    library.seccomp_release.argtypes = [ctypes.c_void_p]
-    library.seccomp_arch_add.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
-    library.seccomp_attr_set.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32]
-    library.seccomp_syscall_resolve_name.argtypes = [ctypes.c_char_p]
-    library.seccomp_rule_add_array.argtypes = [
+    seccomp.seccomp_init.restype = ctypes.c_void_p
+    seccomp.seccomp_init.argtypes = [ctypes.c_uint32]
+    seccomp.seccomp_release.argtypes = [ctypes.c_void_p]
+    seccomp.seccomp_arch_add.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
+    seccomp.seccomp_attr_set.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32]
+    seccomp.seccomp_syscall_resolve_name.argtypes = [ctypes.c_char_p]
+    seccomp.seccomp_rule_add_array.argtypes = [
         *(ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int, ctypes.c_uint),
-        ctypes.POINTER(_Argument),
+        ctypes.POINTER(Argument),
     ]
-    library.seccomp_export_bpf.argtypes = [ctypes.c_void_p, ctypes.c_int]
-    return library
+    seccomp.seccomp_export_bpf.argtypes = [ctypes.c_void_p, ctypes.c_int]
+    return seccomp

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from runner.contract.files import CacheState
 from runner.mapped_files.folios import has_prepared_folios
 from runner.mapped_files.residency import FileMapping, evict, read_back, residency
-from runner.system.regular_file import open_regular
+from runner.system.regular_file import identity_of, open_regular
 
 MOST_BYTES = 1 << 30
 """Size of the largest file that is evicted and read back. Larger files stay as they are."""
@@ -98,8 +98,3 @@ class CachePreparer(Struct):
             return bool(verified)
         resident, pages = residency(descriptor)
         return resident == pages
-
-
-def identity_of(state: os.stat_result) -> tuple[int, ...]:
-    """Return a tuple that identifies a file and the version of its content."""
-    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns

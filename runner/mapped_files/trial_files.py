@@ -1,21 +1,30 @@
-"""Prepares the files that a trial's program maps, before it is measured, and reports what they were."""
+"""Prepares the files that a trial's program maps, before it is measured, and reports what they were.
+
+The paths come from the program, which may be a stranger's and see other files than the runner. A file is opened only if
+the sandbox shows the program the same one.
+"""
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from statistics import median_low
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from runner.contract.files import CacheState, MappedFile, ProgramFiles, UncertainFaults
+from runner.dependencies.answers import Answered, Place, answers_in
+from runner.dependencies.asked import Asked, unfollowed
+from runner.dependencies.digests import combine_digests, digest_built_file, digest_file
 from runner.execution.sandbox import Sandbox
-from runner.mapped_files.cache_preparation import CachePreparer, Preparation, identity_of
-from runner.mapped_files.digests import combine_digests, digest_built_file, digest_file, source_of
+from runner.mapped_files.cache_preparation import CachePreparer, Preparation
 from runner.mapped_files.private_copies import PrivateCopies, can_mount_copies
+from runner.mapped_files.residency import evict
 from runner.mapped_files.revision_proof import doubts
-from runner.mapped_files.tree_watch import FileAccesses
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
 from runner.settings import load_settings
+from runner.system.regular_file import identity_of, open_regular
 
 _NO_COPY = "and a private copy needs root or a sandbox"
 WITH_COPIES, WITHOUT_COPIES = "prepared, shared files as private copies", "prepared, shared files as found"
@@ -30,15 +39,18 @@ class KnownFiles(Struct):
         Remembers the files that it has prepared.
     expected
         The files that a case mapped last, by case; those in the build's directory relative to it.
-    own
-        The files of the build that a case mapped or read last, by case; relative to the build's directory.
+    answered
+        What the program of a case asked last, by case; none where that is not wholly known.
+    unfollowed
+        The cases that cannot be followed, and why.
     shared
         The identity and the copy of each file that other programs map, by path.
     """
 
     preparer: CachePreparer = field(default_factory=CachePreparer)
     expected: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    own: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    answered: dict[str, Answered] = field(default_factory=dict)
+    unfollowed: dict[str, str] = field(default_factory=dict)
     shared: dict[str, tuple[tuple[int, ...], Path]] = field(default_factory=dict)
 
 
@@ -56,23 +68,34 @@ class TrialFiles:
         The copies to mount over files, by the path of the file.
     faults
         The faults of the last watched execution; None if it could not be watched.
+    asked
+        What all watched executions asked about files.
     """
 
     def __init__(
-        self, tree: Path, case: str, known: KnownFiles, sandbox: Sandbox | None, untouched: Iterable[Path] = ()
+        self,
+        tree: Path,
+        case: str,
+        known: KnownFiles,
+        sandbox: Sandbox | None,
+        untouched: Iterable[Path] = (),
+        *,
+        began: int = 0,
     ) -> None:
         self.copies: dict[str, Path] = {}
         self.faults: FaultsByFile | None = None
+        self.asked = unfollowed("it was not executed")
         self._tree = tree.resolve()
+        self._place = Place(self._tree, began, sandbox)
+        self._answered: Answered | None = None
+        self._renewals: list[FaultsByFile | None] = []
         self._case = case
         self._known = known
         self._sandbox = sandbox
         self._store = PrivateCopies(load_settings().copies)
         self._untouched = {Path(os.path.realpath(path)) for path in untouched}  # also a link that leads to itself
         self._preparations: dict[str, Preparation] = {}
-        self._opened: set[Path] = set()
-        self._products: set[Path] = set()
-        self._all_seen = True
+        self._is_asked = False
 
     def prepare_expected(self, program: Path) -> None:
         """Prepare the program itself and the files that the case mapped last.
@@ -84,12 +107,12 @@ class TrialFiles:
             if Path(path).is_file():
                 self._prepare(path)
 
-    def prepare_mapped(self, faults: FaultsByFile | None, accesses: FileAccesses, began: int) -> bool:
+    def prepare_mapped(self, faults: FaultsByFile | None, asked: Asked, began: int) -> bool:
         """Prepare the files that a watched execution mapped.
 
         Parameters
         ----------
-        faults, accesses
+        faults, asked
             What was recorded of the execution.
         began
             When it began, in nanoseconds since the epoch. Files that changed later are its own products.
@@ -100,9 +123,8 @@ class TrialFiles:
             Whether any of the files was unprepared during the execution.
         """
         self.faults = faults
-        self._products |= accesses.created
-        self._all_seen = accesses.complete and not accesses.written - self._products
-        self._opened |= accesses.opened - self._products
+        self.asked = self.asked.joined(asked) if self._is_asked else asked
+        self._is_asked, self._answered = True, None
         changed = False
         for file in faults.files if faults else ():
             if self._is_input(file, began):
@@ -115,20 +137,43 @@ class TrialFiles:
         """The files that the program is known to map, itself first."""
         return [Path(path) for path in self._preparations]
 
+    @property
+    def answered(self) -> Answered:
+        """What the program asked about files, and was answered."""
+        if self._answered is None:
+            self._answered = Answered(self._place, self.asked, answers_in(self._place, self.asked))
+        return self._answered
+
+    @property
+    def are_all_prepared(self) -> bool:
+        """Whether the state of no file in the page cache can move the count."""
+        return all(preparation.cache is not CacheState.UNPREPARED for preparation in self._preparations.values())
+
+    def renew(self) -> None:
+        """Evict what can be evicted of the files that could not be prepared."""
+        for path, preparation in self._preparations.items():
+            if preparation.cache is CacheState.UNPREPARED:
+                with suppress(OSError), open_regular(path) as file:
+                    evict(file.fileno())
+
+    def note_renewal(self, faults: FaultsByFile | None) -> None:
+        """Note the faults of a watched execution in another state of the page cache."""
+        self._renewals.append(faults)
+
     def describe(self) -> ProgramFiles | None:
         """Return the description of the files for the report; None if no execution could be watched."""
         if self.faults is None:
             return None
         mapped = tuple(self._mapped_file(file) for file in self.faults.files if file.path in self._preparations)
-        own = {source_of(path) for path in self._opened if path.is_file()}
-        own |= {self._tree / file.path for file in mapped if file.own}
-        self._known.own[self._case] = tuple(sorted(str(self._relative(path)) for path in own))
-        own_bytes = combine_digests((str(self._relative(path)), digest_built_file(path, self._tree)) for path in own)
+        own_bytes = "" if self.asked.objection else self.answered.answers.digest
+        self._known.answered.pop(self._case, None)
+        if own_bytes:
+            self._known.answered[self._case] = self.answered
         return ProgramFiles(
             mapped=mapped,
-            own_bytes=own_bytes if self._all_seen and own else "",
+            own_bytes=own_bytes,
             system_bytes=combine_digests((file.path, file.digest) for file in mapped if not file.own),
-            uncertain_faults=self._uncertain_faults(mapped),
+            uncertain_faults=self._uncertain_faults(),
         )
 
     def verify(self) -> None:
@@ -152,24 +197,37 @@ class TrialFiles:
             for reason, paths in unprepared.items()
         ]
         mapped = self.paths
-        own = [*self._opened, *(path for path in mapped if path.is_relative_to(self._tree))]
+        opened = [path for path in map(Path, self.asked.opened) if path.is_relative_to(self._tree) and path.is_file()]
+        own = [*opened, *(path for path in mapped if path.is_relative_to(self._tree))]
         system = [path for path in mapped if not path.is_relative_to(self._tree)]
-        doubted = doubts(self._tree, own, system) if self._all_seen else ()
+        doubted = () if self.asked.objection else doubts(self._tree, own, system)
         return tuple(line[:1000] for line in (lost, *lines, *doubted) if line)
 
     def _is_input(self, file: FileFaults, began: int) -> bool:
         path = Path(file.path)
-        if path.resolve() in self._untouched or path in self._products:
+        if file.path in self.asked.made or not self._is_shown(path):
             return False
         try:
+            if path.resolve() in self._untouched:
+                return False
             state = path.stat()
         except OSError:
             return False  # Created during the execution: it is gone, or only the program sees it.
         if file.path in self.copies:
             return True
-        # A path inside a sandbox can name another file outside of it.
-        same = self._sandbox is None or state.st_ino == file.inode
-        return same and state.st_ctime_ns <= began
+        return (self._sandbox is None or _is_that(state, file)) and state.st_ctime_ns <= began
+
+    def _is_shown(self, path: Path) -> bool:
+        """Return whether the sandbox shows the program the runner's file of a path.
+
+        What a stranger's program finds in its own ``/tmp``, say, may have the path and the number of a file that it
+        must not see.
+        """
+        if self._sandbox is None:
+            return True
+        if path.is_relative_to(self._tree):
+            return path.resolve() == path  # no link leads out of it
+        return self._sandbox.shows(path)
 
     def _prepare(self, path: str) -> bool:
         """Prepare one file; return whether it was unprepared before."""
@@ -217,14 +275,19 @@ class TrialFiles:
     def _is_exact(self) -> bool:
         return self.faults is not None and not self.faults.lost
 
-    def _uncertain_faults(self, mapped: Iterable[MappedFile]) -> UncertainFaults:
-        unprepared = {file.path for file in mapped if file.cache is CacheState.UNPREPARED}
-        watched = self.faults.files if self.faults else ()
-        files = [file for file in watched if str(self._relative(Path(file.path))) in unprepared]
-        faults, pages = sum(file.faults for file in files), sum(file.pages for file in files)
-        return (
-            UncertainFaults(least=faults, most=faults) if self._is_exact else UncertainFaults(most=max(faults, pages))
-        )
+    def _uncertain_faults(self) -> UncertainFaults:
+        """Return between what the faults in unprepared files moved while their state was renewed.
+
+        Nothing is uncertain that was not measured: where records were lost, or no state could be renewed, every
+        difference counts.
+        """
+        watched = [faults for faults in (self.faults, *self._renewals) if faults is not None and not faults.lost]
+        if self.are_all_prepared or len(watched) < 2:
+            return UncertainFaults()
+        unprepared = {path for path, state in self._preparations.items() if state.cache is CacheState.UNPREPARED}
+        in_files = [sum(file.faults for file in faults.files if file.path in unprepared) for faults in watched]
+        outside = [faults.total - there for faults, there in zip(watched, in_files, strict=True)]
+        return UncertainFaults(least=min(in_files), most=max(in_files), outside=median_low(outside))
 
     def _relative(self, path: Path) -> Path:
         return path.relative_to(self._tree) if path.is_relative_to(self._tree) else path
@@ -233,6 +296,15 @@ class TrialFiles:
 def _listed(paths: Sequence[str]) -> str:
     more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
     return f"{', '.join(paths[:3])}{more}"
+
+
+def _is_that(state: os.stat_result, file: FileFaults) -> bool:
+    """Return whether a file is the one that was mapped.
+
+    File systems without a device of their own, such as overlays, show another number in ``stat`` than to perf.
+    """
+    device = os.major(state.st_dev), os.minor(state.st_dev)
+    return state.st_ino == file.inode and (device == file.device or device[0] == 0)
 
 
 def _identity(path: str) -> tuple[int, ...]:

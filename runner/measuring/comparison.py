@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Self
 
 from msgspec import Struct
@@ -12,12 +12,15 @@ from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.judging import Judging
 from runner.contract.level import Number, majority, median
 from runner.contract.metrics import Kind, metric
-from runner.contract.other_builds import OtherBuild
+from runner.contract.other_builds import OtherBuild, OtherPlace
 from runner.contract.report import Report, Sample
+from runner.dependencies.answers import Place
+from runner.dependencies.tree_difference import tree_differences
 from runner.measuring.spoiled_session import SpoiledSession
 from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
 from runner.process_state.scheduling import RoundRobin
+from runner.subject.build import BuildFailure
 from runner.subject.built_tree import begin_session
 from runner.workload import Workload
 
@@ -26,8 +29,11 @@ MOST = 400
 execution some 160. Noisy metrics find a shift of half a standard deviation of a pair in 99 of 100 comparisons."""
 Decide = Callable[[ComparisonRequest], Comparison]
 OtherTrials = Callable[[int], tuple[Trial, Trial] | None]
+TrialInPlace = Callable[[], AbstractContextManager[Trial]]
 SAMPLES = 5
 """Samples of a further build, of which the level is taken."""
+SAMPLES_IN_PLACE = 20
+"""Samples of base in the place of head: equal ones exclude a change as surely as so many equal pairs."""
 
 
 class Pairs(Struct, frozen=True):
@@ -36,7 +42,7 @@ class Pairs(Struct, frozen=True):
     Attributes
     ----------
     first
-        Pairs before the first question to the service. The same bytes need no more than two.
+        Pairs before the first question to the service. Programs that are answered the same need no more than two.
     most
         Pairs after which the comparison ends without a decision.
     """
@@ -80,6 +86,7 @@ def compare(
     cases: int = 1,
     judging: Judging | None = None,
     other_builds: OtherTrials = lambda _: None,
+    other_place: TrialInPlace | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> Compared:
     """Execute base and head interleaved, A B B A, and let the service decide after enough pairs.
@@ -98,6 +105,9 @@ def compare(
     other_builds
         Returns the trials of base and head of their further build with a number from 1 on; None if there is none. The
         service asks for them where both differ by very little.
+    other_place
+        Builds base in the place of head for a while, and returns its trial there. The service asks for it where both
+        differ although they were answered the same.
     progress
         Called after each execution.
 
@@ -118,6 +128,11 @@ def compare(
             return undecided(base, head, {trial: _without_samples(trial, error)})
         judging = judging or base.workload.metrics.judging
         compared = sample_in_turns(base, head, decide, pairs=pairs, cases=cases, judging=judging, progress=progress)
+    if other_place:
+        places = base.answered.place, head.answered.place
+        compared = _with_other_place(
+            compared, other_place, places, decide, cases=cases, judging=judging, progress=progress
+        )
     return with_other_builds(compared, other_builds, decide, cases=cases, judging=judging, progress=progress)
 
 
@@ -150,6 +165,39 @@ def sample_in_turns(
             wanted = min(pairs.most, wanted + decision.more)
     except (ExecutionFailure, SpoiledSession) as error:
         return undecided(base, head, {trial: _without_samples(trial, error)})
+
+
+def _with_other_place(
+    compared: Compared,
+    other_place: TrialInPlace,
+    places: tuple[Place, Place],
+    decide: Decide,
+    *,
+    cases: int,
+    judging: Judging,
+    progress: Callable[[], None],
+) -> Compared:
+    """Measure base in the place of head, if the service asks for it."""
+    if not compared.comparison or not compared.comparison.wants_other_place:
+        return compared
+    differences = tree_differences(*places)
+    samples = []
+    try:
+        with other_place() as trial, undisturbed():
+            trial.warm_up()
+            progress()
+            for _ in range(SAMPLES_IN_PLACE):
+                samples.append(trial.execute())
+                progress()
+            report = trial.measured(samples)
+    except (BuildFailure, ExecutionFailure, SpoiledSession):
+        return compared
+    counts = (name for name in report.metrics if metric(name).kind is Kind.COUNT)
+    counted = {name: values for name in counts if (values := report.values(name))}
+    place = OtherPlace(counted=counted, differences=tuple(differences))
+    base = compared.base.model_copy(update={"other_place": place})
+    request = _request(base, compared.head, judging, cases=cases, most=compared.most)
+    return replace(compared, base=base, comparison=decide(request))
 
 
 def with_other_builds(

@@ -1,26 +1,26 @@
-"""Recognises builds whose program has the bytes of one that was measured, and takes its counts over.
+"""Recognises builds in which a program would be answered as in one that was measured, and takes its counts over.
 
-A revision can change a count only through the files that its program maps and reads. If the files that the program used
-in the measured build are the same in the next one, and both builds consist of files of the same names, the program does
-the same there: what is opened by name, listed or missing is the same too. One build in twenty is measured all the same,
-to check the host.
+A revision can change a count only through what the program asks the kernel about its tree: contents, sizes, modes,
+times, links, the names in folders, and what is missing. All of it was watched where the program was measured. If the
+answers are the same in another build, the program does the same there. One build in twenty is measured all the same, to
+check the host. So are the last revision of a history, and the last one before a count that differs: what is said of
+these was measured.
 """
 
-import hashlib
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
+from runner.contract.files import CacheState
 from runner.contract.level import Number
 from runner.contract.metrics import metric
 from runner.contract.report import Build, Case, Outcome, Report, Revision, Status, hash_of
 from runner.contract.taken_over import SameBytesCheck
-from runner.mapped_files.digests import combine_digests, digest_built_file, digest_file
+from runner.dependencies.answers import Answered
 from runner.measuring.sampling import levels
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.system.tree_walk import TreeTooLarge, walk
+from runner.subject.built_tree import making_began
 from runner.workload import Workload
 
 CHECKED = 20
@@ -36,14 +36,18 @@ _OTHER_FILES = (
 _VARIES = f"the bytes are those of {{}}, so the count varies by itself: {{}}; {_EVERY}"
 
 
-class _Measured(Struct, frozen=True):
-    """The newest measured run of a case, and what another build is compared with."""
+class _Newest(Struct, frozen=True):
+    """The newest measured run of a case, and what its program was answered.
+
+    Attributes
+    ----------
+    agreeing
+        Measured runs in a row that counted the same, this one among them.
+    """
 
     report: Report
-    names: str
-    own: tuple[str, ...]
+    answered: Answered
     agreeing: int
-    """Measured runs in a row that counted the same, this one among them."""
 
 
 class SameBytes:
@@ -56,25 +60,17 @@ class SameBytes:
         self._is_usable = str(workload.run.processes) == "1" and all(
             metric(name).exact for name in workload.metrics.judge
         )
-        self._newest: dict[str, _Measured] = {}
+        self._newest: dict[str, _Newest] = {}
         self._never: set[str] = set()
         self._contradicted: set[str] = set()
 
-    def names_of(self, tree: Path) -> str:
-        """Return the digest of all names in a tree as it was built; empty if nothing can be taken over."""
-        return _digest_of_names(tree, self._workload.run.output_file) if self._is_usable else ""
-
-    def source_of(self, case: Case, tree: Path, names: str) -> Report | None:
+    def source_of(self, case: Case, tree: Path) -> Report | None:
         """Return the run whose counts a built tree has too; None if the case has to be measured there."""
         newest = self._newest.get(case.name)
-        if newest is None or not names or newest.names != names or case.name in self._never:
+        if newest is None or case.name in self._never:
             return None
-        files, place = newest.report.files, tree.resolve()
-        if files is None:
-            return None
-        own = combine_digests((name, digest_built_file(place / name, place)) for name in newest.own)
-        system = combine_digests((file.path, digest_file(Path(file.path))) for file in files.mapped if not file.own)
-        return newest.report if (own, system) == (files.own_bytes, files.system_bytes) else None
+        alike = newest.answered.is_answered_alike(tree.resolve(), making_began(tree))
+        return newest.report if alike else None
 
     def take_over(self, source: Report, revision: Revision, build: Build) -> Report | None:
         """Return the report of a revision with the counts of a run; None if it has to be measured.
@@ -113,15 +109,15 @@ class SameBytes:
             self._contradicted.add(report.case.name)
         return report.model_copy(update={"same_bytes_check": check})
 
-    def remember(self, report: Report, names: str) -> None:
-        """Remember a measured run, if its counts are facts that hold for the same bytes anywhere on this host."""
+    def remember(self, report: Report) -> None:
+        """Remember a measured run, if its counts are facts that hold for the same answers anywhere on this host."""
         if report.same_bytes_check and not report.same_bytes_check.holds:
             return
-        own = self._bench.known_files.own.get(report.case.name, ())
-        before = self._newest.pop(report.case.name, None)
-        if names and own and _is_certain(report):
+        name = report.case.name
+        before, answered = self._newest.pop(name, None), self._bench.known_files.answered.get(name)
+        if self._is_usable and answered and _is_certain(report):
             agreed = before.agreeing if before and _exact_counts(before.report) == _exact_counts(report) else 0
-            self._newest[report.case.name] = _Measured(report, names, own, agreed + 1)
+            self._newest[name] = _Newest(report, answered, agreed + 1)
 
 
 def is_checked(commit: str, case: Case) -> bool:
@@ -137,7 +133,7 @@ def _is_certain(report: Report) -> bool:
         and not report.quarantine
         and files is not None
         and bool(files.own_bytes and files.system_bytes)
-        and not files.uncertain_faults.most
+        and all(file.cache is not CacheState.UNPREPARED for file in files.mapped)
         and bool(_exact_counts(report))
     )
 
@@ -180,17 +176,3 @@ def _have_same_bytes(report: Report, source: Report) -> bool:
     here, there = report.files, source.files
     same = here and there and (here.own_bytes, here.system_bytes) == (there.own_bytes, there.system_bytes)
     return bool(same) and report.environment.hash == source.environment.hash
-
-
-def _digest_of_names(tree: Path, ignored: str | None) -> str:
-    """Return the digest of the paths, modes and link targets in a tree; empty if it is too large."""
-    lines = []
-    try:
-        for entry in walk(tree):
-            name = os.path.relpath(entry.path, tree)
-            if name != ignored:
-                target = str(Path(entry.path).readlink()) if entry.is_symlink() else ""
-                lines.append(repr((name, entry.stat(follow_symlinks=False).st_mode, target)))
-    except (OSError, TreeTooLarge):
-        return ""
-    return hashlib.sha256("\n".join(sorted(lines)).encode(errors="surrogateescape")).hexdigest()

@@ -26,15 +26,18 @@ from runner.contract.report import (
 )
 from runner.contract.run_id import new_run_id
 from runner.contract.taken_over import TakenOver
+from runner.dependencies.answers import Answered
+from runner.dependencies.asked import Asked, unfollowed
+from runner.dependencies.watch import QuestionWatch
 from runner.environment.program_files import build_knobs, run_knobs
 from runner.environment.secrets import without_secrets
 from runner.errors import FaultwatchError
 from runner.execution.ceilings import memory_ceiling, objection_to_processes
+from runner.execution.execute import TOO_LONG
 from runner.execution.launch import resolve
 from runner.execution.sandbox import Sandbox
 from runner.host.trust import HostTrust
 from runner.mapped_files.fault_kinds import with_fault_kinds
-from runner.mapped_files.tree_watch import TreeWatch
 from runner.mapped_files.trial_files import KnownFiles, TrialFiles, page_cache_knob
 from runner.measuring.cold_files import OutsideError, make_cold
 from runner.measuring.derived_metrics import result_file, sample_of
@@ -43,12 +46,13 @@ from runner.measuring.sampling import mark_outliers
 from runner.measuring.spent_input import Inputs
 from runner.measuring.spoiled_session import require_unchanged
 from runner.measuring.watched_execution import objection_to
-from runner.perf.faults_by_file import FaultsByFileRecorder
+from runner.perf.faults_by_file import FaultsByFile, FaultsByFileRecorder
 from runner.perf.recording import Recording
 from runner.perf.session import ExecutionFailure, count_together
 from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
+from runner.subject.built_tree import making_began
 from runner.system.tree import Knobs, Tree
 from runner.version import version
 from runner.workload import Workload
@@ -141,7 +145,9 @@ class Trial:
         self._cold = tuple(tree / name for name in self._case.cold_files)
         self._sandbox = bench.sandbox and bench.sandbox.showing(self._case.own_folder)
         untouched = (*self._cold, *(tree / name for name in self._case.own_state_files))
-        self._files = TrialFiles(tree, subject.case.name, bench.known_files, self._sandbox, untouched)
+        self._files = TrialFiles(
+            tree, subject.case.name, bench.known_files, self._sandbox, untouched, began=making_began(tree)
+        )
         self._inputs = Inputs()
         self._started_at = datetime.now(UTC)
         self._environment = bench.environment_of(workload, subject.case)
@@ -200,10 +206,16 @@ class Trial:
         tree = self._tree.resolve()
         return [self.program, *(path for path in self._files.paths if path.is_relative_to(tree))]
 
-    def warm_up(self) -> None:
-        """Execute the case, watch which files it maps, and prepare their state in the page cache.
+    @property
+    def answered(self) -> Answered:
+        """What the program asked about files while it was watched, and was answered."""
+        return self._files.answered
 
-        The executions are not samples. If files were unprepared during the first execution, there is a second one.
+    def warm_up(self) -> None:
+        """Execute the case, watch which files it maps and asks about, and prepare their state in the page cache.
+
+        The executions are not samples. If files were unprepared during the first execution, there is a second one. If
+        some cannot be prepared, two more show what their state in the page cache moves.
 
         Raises
         ------
@@ -214,16 +226,40 @@ class Trial:
         self._inputs = Inputs.of(self._case.command[1:], self._tree)
         for _ in range(2):
             began, started = time.time_ns(), time.monotonic()
-            recorder = FaultsByFileRecorder()
-            with TreeWatch(self._tree) as watch:
-                self.execute(recording=Recording((), recorder))
-                accesses = watch.accesses()
-            faults = recorder.result()
+            faults, asked = self._followed()
             if objection := objection_to(faults, self._state.environment):
                 raise ExecutionFailure(f"`{shlex.join(self._case.command)}` {objection}", stage=Stage.MEASURE)
-            changed = self._files.prepare_mapped(faults, accesses, began)
+            changed = self._files.prepare_mapped(faults, asked, began)
             if not changed or time.monotonic() - started > _LONG:
                 break
+        if not self._files.are_all_prepared:
+            self._files.renew()
+            for _ in range(2):  # once as it is after that, and once as the first leaves it
+                faults, _asked = self._watched(None)
+                self._files.note_renewal(faults)
+
+    def _followed(self) -> tuple[FaultsByFile | None, Asked]:
+        """Execute the case once, and return its faults and what it asked.
+
+        A program that fails while it is followed, as one does that traces itself, is executed again without.
+        """
+        unknown = self._bench.known_files.unfollowed
+        if why := unknown.get(self.subject.case.name):
+            return self._watched(None)[0], unfollowed(why)
+        try:
+            with QuestionWatch(launched=True, counted=True) as watch:
+                return self._watched(watch)[0], watch.asked()
+        except ExecutionFailure as failure:
+            if TOO_LONG in failure.message:
+                raise
+            faults, _ = self._watched(None)
+            unknown[self.subject.case.name] = f"it fails while it is followed: {failure.message}"
+            return faults, unfollowed(unknown[self.subject.case.name])
+
+    def _watched(self, watch: QuestionWatch | None) -> tuple[FaultsByFile | None, Sample]:
+        recorder = FaultsByFileRecorder()
+        sample = self.execute(recording=Recording((), recorder, watch))
+        return recorder.result(), sample
 
     def execute(
         self, *, recording: Recording | None = None, processes: int | None = None, as_left: bool = False

@@ -19,11 +19,11 @@ from runner.execution.launcher import launcher
 from runner.execution.sandbox import TREE_BYTES, Sandbox
 from runner.execution.start_block import BASE_VARIABLES, padded
 from runner.perf.attach import AttachedPerf, AttachError
+from runner.perf.lost_programs import LostPrograms, LostProgramsWatch
 from runner.perf.parse import PerfOutputError
 from runner.perf.recording import Recorder, Recording
 from runner.perf.region import EVENTS as REGION_EVENTS
 from runner.perf.region import Region, descendants
-from runner.perf.second_witness import Account, objection
 from runner.process_state.memory_group import MemoryGroup
 
 OUT_OF_FILES = frozenset({errno.EMFILE, errno.ENFILE})
@@ -51,8 +51,8 @@ class CountedProgram:
 
     Attributes
     ----------
-    objection
-        Why the readings are not right, as the second half of a sentence; empty if they are.
+    lost
+        The programs that perf lost, once there are readings.
     """
 
     def __init__(self, order: Order, start: Start, group: MemoryGroup, stack: ExitStack) -> None:
@@ -62,7 +62,8 @@ class CountedProgram:
         self._perf: AttachedPerf | None = None
         self._recorders: list[Recorder] = []
         self.launch = stack.enter_context(Launch(start, self._prepare))
-        self.objection = ""
+        self.lost = LostPrograms()
+        self._watch: LostProgramsWatch | None = None
         self._region = None
         self._guard = stack.enter_context(TreeGuard(order.directory, TREE_BYTES)) if order.sandbox else None
         if order.region:
@@ -87,6 +88,9 @@ class CountedProgram:
             inherited.append(self._stack.enter_context(order.sandbox.system_call_filter()))
             prefix = order.sandbox.command_prefix(order.directory, binary, inherited[0], order.copies)
             command = [*prefix, *command]
+        if order.recording and order.recording.follower:
+            command = order.recording.follower.wrapped(command)
+            inherited += order.recording.follower.inherited
         companions: list[Companion] = [part for part in (self.launch, self._region, self._guard) if part]
         return Program(command, BASE_VARIABLES, companions, inherited)
 
@@ -101,14 +105,15 @@ class CountedProgram:
         ending = self.launch.ending
         assert ending is not None
         assert self._perf is not None
+        assert self._watch is not None
         self._perf.end()
+        self.lost = self._watch.result()
         for recorder in self._recorders:
             recorder.finish()
         try:
             readings = self._perf.readings()
         except PerfOutputError as error:
             raise FaultwatchError(f"the output of perf stat cannot be parsed: {error}") from None
-        self.objection = self._compared(readings)
         readings |= {
             "user-time": Reading(value=ending.user),
             "sys-time": Reading(value=ending.system),
@@ -148,17 +153,11 @@ class CountedProgram:
         ending = self.launch.ending
         return replace(done, why=why, status=done.status if ending is None else ending.status)
 
-    def _compared(self, readings: Mapping[str, Reading]) -> str:
-        """Compare perf's readings with the kernel's account of the program."""
-        ending = self.launch.ending
-        minor, major, clock = (readings[name].value for name in ("minor-faults", "major-faults", "task-clock"))
-        if ending is None or minor is None or major is None or clock is None:
-            return ""
-        return objection(Account(minor + major, clock), Account(ending.faults, ending.processor_time))
-
     def _prepare(self, pid: int) -> None:
         # In the background: attaching perf and moving a process to another group take ten milliseconds each.
         admitted = in_background(partial(self._group.admit, pid))
+        self._watch = LostProgramsWatch(pid)
+        self._stack.callback(self._watch.close)
         self._perf = AttachedPerf([pid], self._order.events)
         self._stack.callback(self._perf.close)
         if self._order.sandbox:
@@ -170,6 +169,7 @@ class CountedProgram:
                 raise
             raise FaultwatchError(f"the program cannot be put into its control group: {error.strerror}") from None
         try:
+            self._watch.wait()
             for perf in (self._perf, *([] if self._region else self._record([pid]))):
                 perf.send_command("enable")
             if self._order.recording and self._order.recording.tracer:

@@ -17,7 +17,7 @@
  *
  * and for each name under which the kernel mapped memory
  *
- *     FAULTS PAGES MAJOR MINOR INODE NAME\0
+ *     FAULTS MAJOR MINOR INODE NAME\0
  *
  * Where records were lost, a program may have mapped what nobody saw, so it is not taken for hidden.
  *
@@ -65,7 +65,7 @@ struct hidden {
 };
 
 struct name {
-    uint64_t faults, pages, inode;
+    uint64_t faults, inode;
     uint32_t major, minor;
     char *text;
 };
@@ -176,7 +176,7 @@ static int name_of(uint32_t major, uint32_t minor, uint64_t inode, const char *t
         return -1;
     }
     names = grow(names, name_count + 1, sizeof *names);
-    names[name_count] = (struct name){0, 0, inode, major, minor, strdup(text)};
+    names[name_count] = (struct name){0, inode, major, minor, strdup(text)};
     if (names[name_count].text == NULL)
         fail("memory");
     return (int)name_count++;
@@ -341,8 +341,6 @@ static void apply(const struct entry *entry)
     case MAP:
         process->executed = -1;
         map(process, (struct mapping){entry->start, entry->end, entry->name});
-        if (entry->name >= 0)
-            names[entry->name].pages += (entry->end - entry->start) / (uint64_t)sysconf(_SC_PAGESIZE);
         break;
     case EXEC:
         process->count = 0;
@@ -428,7 +426,7 @@ int main(int count, char **arguments)
     for (size_t i = 0; i < hidden_count; i++)
         printf("%s%c", names[hidden[i].name].text, 0);
     for (size_t i = 0; i < name_count; i++)
-        printf("%llu %llu %u %u %llu %s%c", (unsigned long long)names[i].faults, (unsigned long long)names[i].pages,
-               names[i].major, names[i].minor, (unsigned long long)names[i].inode, names[i].text, 0);
+        printf("%llu %u %u %llu %s%c", (unsigned long long)names[i].faults, names[i].major, names[i].minor,
+               (unsigned long long)names[i].inode, names[i].text, 0);
     return 0;
 }

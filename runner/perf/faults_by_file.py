@@ -28,17 +28,15 @@ class FileFaults(Struct, frozen=True):
     ----------
     path
         The path that the program itself sees.
-    inode
-        Its inode number, which identifies it outside of a sandbox.
-    pages
-        How many pages of it were mapped, in all mappings: an upper bound of its first faults.
+    device, inode
+        The major and minor number of its file system, and its number there, which identify it outside of a sandbox.
     faults
         Faults on addresses at which it was mapped.
     """
 
     path: str
+    device: tuple[int, int]
     inode: int
-    pages: int
     faults: int
 
 
@@ -125,9 +123,9 @@ def parse_faults_by_file(output: bytes) -> FaultsByFile:
     names, rows = rows[:hidden], rows[hidden:]
     files = []
     for row in rows:
-        faults, pages, _, _, inode, name = row.split(b" ", 5)
+        faults, major, minor, inode, name = row.split(b" ", 4)
         path = name.decode(errors="surrogateescape")
         if path.startswith("/") and not path.startswith(_NO_FILES):
-            files.append(FileFaults(path, int(inode), int(pages), int(faults)))
+            files.append(FileFaults(path, (int(major), int(minor)), int(inode), int(faults)))
     hidden_programs = tuple(name.decode(errors="replace") for name in names)
     return FaultsByFile(total, in_kernel if kernel else None, lost, tuple(files), hidden_programs)

@@ -40,11 +40,22 @@ class Tracer(Protocol):
         """Wait until the tool has noticed that they ended."""
 
 
+class Follower(Protocol):
+    """A program that starts another one and follows it."""
+
+    inherited: tuple[int, ...]
+    """Descriptors that it needs."""
+
+    def wrapped(self, command: Sequence[str]) -> list[str]:
+        """Return the command line that starts and follows a command."""
+
+
 class Recording(Struct, frozen=True):
     """Everything to record of one execution."""
 
     plans: tuple[RecordPlan, ...]
     tracer: Tracer | None = None
+    follower: Follower | None = None
 
 
 class Recorder(ControlledPerf):

@@ -26,9 +26,11 @@ from runner.execution.temporary_failure import is_temporary
 from runner.perf.command import ATTACHED_EVENTS
 from runner.perf.counted import OUT_OF_FILES, CountedProgram, Order, unsupported
 from runner.perf.event_support import known_events
+from runner.perf.lost_programs import together
 from runner.perf.recording import Recording
+from runner.perf.second_witness import objection
 from runner.process_state.memory_group import MemoryGroup
-from runner.process_state.memory_stat import memory_readings
+from runner.process_state.memory_stat import faults_of, memory_readings
 from runner.process_state.process_state import ProcessState
 
 
@@ -115,7 +117,7 @@ def count_together(
     Raises
     ------
     ExecutionFailure
-        If the program fails.
+        If the program fails, or perf did not count all of it.
     FaultwatchError
         If perf or the sandbox is missing or forbidden, or perf's output cannot be parsed.
     """
@@ -146,10 +148,11 @@ def count_together(
                 _raise_on_failure(command, problem, program.as_program(finished), group)
             least = sum(program.launch.ending.faults for program in counted if program.launch.ending)
             in_group = memory_readings(group.folder, least)
+            accounts = max(least, faults_of(group.folder))
         executions = [_execution(program, finished, unknown) for program, finished in zip(counted, done, strict=True)]
-        for program in counted:
-            if program.objection:
-                raise ExecutionFailure(f"`{shlex.join(command)}` {program.objection}", stage=Stage.MEASURE)
+        lost = together([program.lost for program in counted])
+        if problem := objection(_faults(executions), accounts, lost):
+            raise ExecutionFailure(f"`{shlex.join(command)}` {problem}", stage=Stage.MEASURE)
     return Burst(tuple(executions), in_group)
 
 
@@ -161,7 +164,7 @@ def _executed(programs: Iterator[Program], directory: Path, timeout: float, proc
             raise
         raise FaultwatchError(
             f"{processes} processes at once need more open files than this host allows",
-            "lower [run] processes; each takes ten of the files that `ulimit -n` allows",
+            "lower [run] processes; each takes twelve of the files that `ulimit -n` allows",
         ) from None
 
 
@@ -175,6 +178,14 @@ def _bounded(sandbox: Sandbox | None, processes: int, group: MemoryGroup) -> San
 def _execution(program: CountedProgram, finished: Finished, unknown: Sequence[str]) -> Execution:
     readings, text = program.readings()
     return Execution(Sample(readings=readings | unsupported(unknown), perf_output=text), finished.output)
+
+
+def _faults(executions: Sequence[Execution]) -> int | float:
+    """Return the faults that perf counted of processes that ran together."""
+    readings = (
+        execution.sample.readings[name] for execution in executions for name in ("minor-faults", "major-faults")
+    )
+    return sum(reading.value or 0 for reading in readings)
 
 
 def _raise_on_failure(command: Sequence[str], problem: str, finished: Finished, group: MemoryGroup) -> None:

@@ -27,8 +27,7 @@ def memory_readings(folder: Path | None, least: int = 0) -> dict[str, Reading]:
     """
     if folder is None:
         return {}
-    lines = (line.split() for line in _read(folder / "memory.stat").splitlines())
-    counts = {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdecimal()}
+    counts = _counts(folder)
     if counts.get("pgfault", least) < least:
         found = {PREFIX + name: Reading(status=Status.NOT_COUNTED, reason=_OLD) for name in COUNTERS if name in counts}
     else:
@@ -36,6 +35,16 @@ def memory_readings(folder: Path | None, least: int = 0) -> dict[str, Reading]:
     for kind, total in _TOTAL.findall(_read(folder / "memory.pressure")):
         found[PREFIX + _STALLS[kind]] = Reading(value=int(total) / 1e6)
     return found
+
+
+def faults_of(folder: Path | None) -> int:
+    """Return how many faults a group took, as far as the kernel has added them up; 0 without a group."""
+    return 0 if folder is None else _counts(folder).get("pgfault", 0)
+
+
+def _counts(folder: Path) -> dict[str, int]:
+    lines = (line.split() for line in _read(folder / "memory.stat").splitlines())
+    return {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdecimal()}
 
 
 def _reading(count: int | None) -> Reading:

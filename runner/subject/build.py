@@ -4,13 +4,17 @@ import os
 import resource
 import shlex
 import shutil
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.contract.report import Build, Stage, hash_of
+from runner.dependencies.asked import Asked, unfollowed
+from runner.dependencies.watch import QuestionWatch
 from runner.environment.program_files import build_knobs, library_knobs
 from runner.environment.secrets import without_password, without_secrets
 from runner.errors import FaultwatchError
@@ -18,7 +22,8 @@ from runner.execution.execute import TOO_LONG, execute
 from runner.execution.execution_log import log_command, log_step
 from runner.execution.sandbox import Sandbox
 from runner.execution.temporary_failure import is_full, is_temporary
-from runner.subject.build_cache import BuildCache, emptied
+from runner.subject.build_cache import BuildCache, emptied, put_aside
+from runner.subject.build_inputs import Inputs, changed_files, note_inputs
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
 from runner.subject.built_tree import TREE, UnreadableTree, begin_own_session, keep, lay_over
 from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
@@ -28,7 +33,6 @@ from runner.subject.packages import OFFLINE, instead_of_fetching, wanted_network
 from runner.subject.repository import Repository
 from runner.subject.sandbox_needs import empty_folders, lacking
 from runner.subject.tool_search import advice, missing_tool
-from runner.subject.unread_files import changed_files, note_unread, unread_files, unread_states
 from runner.subject.version_repository import tags_before, write_git_directory
 from runner.system.tree import Tree
 from runner.system.tree_walk import objection_to, remove_tree
@@ -82,6 +86,8 @@ class Builder(Struct, frozen=True):
         Called with a line about a build that is made again.
     again
         Build a revision again whose build failed.
+    follow
+        Find out which files a build depends on, so that it may serve other revisions, too.
     """
 
     cache: BuildCache
@@ -89,6 +95,7 @@ class Builder(Struct, frozen=True):
     sandbox: Sandbox | None = None
     say: Callable[[str], None] = lambda _: None
     again: bool = False
+    follow: bool = False
 
     def build(self, repository: Repository, commit: str, workload: Workload, *, number: int = 0) -> tuple[Path, Build]:
         """Return the folder of a built revision, as it was built; build it if the cache lacks it.
@@ -122,6 +129,30 @@ class Builder(Struct, frozen=True):
             raise BuildFailure(record.failure, build)
         return place / TREE, build
 
+    @contextmanager
+    def built_in_place_of(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> Iterator[Path]:
+        """Build a revision where another one was built, which is put back afterwards; yield the folder.
+
+        What depends on the path, or on when and where the host has stored the files, is then as it was for the other.
+
+        Raises
+        ------
+        BuildFailure
+            It does not build again.
+        """
+        place = tree.parent
+        aside = put_aside(place)
+        try:
+            place.mkdir()
+            # Without a record: should this process be killed, nobody takes it for the build of the other revision.
+            record = self._made(repository, commit, workload, tree)
+            if record.failure:
+                raise BuildFailure(record.failure, record.build)
+            yield tree
+        finally:
+            remove_tree(place)
+            aside.rename(place)
+
     def reuse(self, repository: Repository, built: str, commit: str, workload: Workload) -> tuple[Path, Build] | None:
         """Return the build of another commit with the files of this one, if its own build would be the same.
 
@@ -150,8 +181,10 @@ class Builder(Struct, frozen=True):
         if not _may_reuse(workload):
             return None
         changed = changed_files(repository, before, after)
-        place = self.cache.first_place(self._key(repository, known, workload))
-        return changed if changed is not None and changed <= unread_files(place) else None
+        if changed is None:
+            return None
+        inputs = Inputs(self.cache.first_place(self._key(repository, known, workload)))
+        return None if any(map(inputs.depend_on, changed)) else changed
 
     def has(self, repository: Repository, commit: str, workload: Workload) -> bool:
         """Return whether the cache seems to have a build, as far as can be seen without using it."""
@@ -217,20 +250,40 @@ class Builder(Struct, frozen=True):
         return record
 
     def _made(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> BuildRecord:
+        began = time.time_ns()
         self._fill(repository, commit, workload, tree)
-        unread = unread_states(tree) if _may_reuse(workload) else {}
-        failure, build = _run_build(workload, tree, self.sandbox)  # raises what must not be cached
+        failure, build, asked = self._run(repository, commit, workload, tree)
         if not failure and (objection := objection_to(tree)):
             failure = f"the tree {objection}"
         if failure:
             return BuildRecord(build=build, failure=failure)
-        note_unread(tree, unread)  # before anything else reads the tree
+        note_inputs(tree, asked)
         if self.sandbox:
             self.sandbox.change_owner(tree)
         try:
-            return keep(tree.parent, build, workload.run.output_file)
+            return keep(tree.parent, build, workload.run.output_file, began)
         except UnreadableTree as error:
             return BuildRecord(build=build, failure=f"the tree {error}")
+
+    def _run(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> tuple[str, Build, Asked]:
+        """Run the build command; return why it failed, the build, and what it asked about files.
+
+        A build that fails while it is followed, as one does that traces processes itself, is made again without.
+
+        Raises
+        ------
+        BuildFailure
+            It failed for a reason that must not be cached.
+        """
+        if not self.follow or not _may_reuse(workload):
+            return (*_run_build(workload, tree, self.sandbox), unfollowed("nobody wanted to know"))
+        with QuestionWatch(launched=self.sandbox is not None, counted=False) as watch, suppress(BuildFailure):
+            failure, build = _run_build(workload, tree, self.sandbox, watch)
+            if not failure:
+                return "", build, watch.asked()
+        remove_tree(tree)
+        self._fill(repository, commit, workload, tree)
+        return (*_run_build(workload, tree, self.sandbox), unfollowed("it fails while it is followed"))
 
     def _fill(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
         if workload.build.directory == "workload":
@@ -269,8 +322,15 @@ def missing_programs(workload: Workload) -> str:
     return next(elsewhere, f"this host does not have {', '.join(missing)}, which the build needs")
 
 
-def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple[str, Build]:
+def _run_build(
+    workload: Workload, tree: Path, sandbox: Sandbox | None, watch: QuestionWatch | None = None
+) -> tuple[str, Build]:
     """Run the build command; return why it failed, or an empty string, and the build.
+
+    Parameters
+    ----------
+    watch
+        Follows the build, if any.
 
     Raises
     ------
@@ -292,9 +352,18 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
     try:
         timeout = workload.build.timeout
         if sandbox:
-            done = execute_confined(command, sandbox=sandbox, tree=tree, environment=environment, timeout=timeout)
+            done = execute_confined(
+                command, sandbox=sandbox, tree=tree, environment=environment, timeout=timeout, watch=watch
+            )
         else:
-            done = execute(command, directory=tree, environment=environment, timeout=timeout, merge=True)
+            done = execute(
+                watch.wrapped(command) if watch else command,
+                directory=tree,
+                environment=environment,
+                timeout=timeout,
+                merge=True,
+                inherited=watch.inherited if watch else (),
+            )
     except (FileNotFoundError, PermissionError) as error:
         what = "does not exist" if isinstance(error, FileNotFoundError) else "is not executable"
         if "/" in command[0]:  # a file of the checkout, which other revisions may have

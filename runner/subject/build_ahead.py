@@ -18,6 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from msgspec.structs import replace
+
 from runner.contract.report import Build, hash_of
 from runner.execution.execution_log import log_step
 from runner.execution.own_command import SAFE_DIRECTORY, own_environment, own_module
@@ -25,10 +27,10 @@ from runner.execution.supervision import SupervisedProcess
 from runner.execution.supervisor import supervisor
 from runner.settings import load_settings
 from runner.subject.build import Builder, BuildFailure
+from runner.subject.build_inputs import sizes
 from runner.subject.build_worker import encode_order
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
-from runner.subject.unread_files import sizes
 from runner.system.paused import paused_descendants
 from runner.workload import Workload
 
@@ -68,7 +70,7 @@ class BuildAhead:
         at_once
             Build the first commits side by side, too, before it is known whether that is worthwhile.
         """
-        self._builder = builder
+        self._builder = replace(builder, follow=not build_all)
         self._repository = repository
         self._workload = workload
         self._next = deque(dict.fromkeys(commits))

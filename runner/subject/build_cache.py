@@ -28,6 +28,7 @@ _PLACES = 10
 _MOST_HELD = 8
 """Places that a process holds: a session uses one or two trees, and a history thousands one after the other."""
 _DAY = 86_400.0
+_ASIDE = ".aside"
 _held: OrderedDict[Path, int] = OrderedDict()
 """The locks of this process: descriptors by the path of the lock. The least recently used is first."""
 
@@ -91,7 +92,11 @@ class BuildCache(Struct, frozen=True):
                 total -= size
 
     def remove_unfinished(self) -> None:
-        """Remove what interrupted builds left: places that nobody uses and that have no record."""
+        """Remove what interrupted builds left: places that nobody uses and that have no record, or were put aside."""
+        for aside in (self.folder / self.store).glob(f"*{_ASIDE}"):
+            with _borrowed(_lock_of(aside.with_suffix(""))) as free:
+                if free:
+                    remove_tree(aside)
         for lock in (self.folder / self.store).glob("*.lock"):
             place = lock.with_suffix("")
             if place.exists() and not (place / RECORD).exists():
@@ -136,6 +141,13 @@ def emptied(place: Path) -> None:
         place.mkdir(parents=True)
     except FileExistsError:
         raise FaultwatchError(f"{place} cannot be removed", "remove it by hand") from None
+
+
+def put_aside(place: Path) -> Path:
+    """Move a place that this process keeps, so that something else can be there for a while; return where it is."""
+    aside = place.with_name(f"{place.name}{_ASIDE}")
+    remove_tree(aside)
+    return place.rename(aside)
 
 
 def _lock_of(place: Path) -> Path:

@@ -24,6 +24,8 @@ class BuildRecord(Strict):
     """The record of one build."""
 
     build: Build
+    began: int = 0
+    """When the making of the tree began, in nanoseconds since the epoch."""
     failure: str = ""
     """Why the revision does not build; empty if it does."""
     tree: str = ""

@@ -31,7 +31,7 @@ COPY = "built"
 _LATER = "later"
 
 
-def keep(place: Path, build: Build, output_file: str | None) -> BuildRecord:
+def keep(place: Path, build: Build, output_file: str | None, began: int = 0) -> BuildRecord:
     """Keep a copy of a tree that was just built; return the record of the build, which is not written yet.
 
     Parameters
@@ -40,6 +40,8 @@ def keep(place: Path, build: Build, output_file: str | None) -> BuildRecord:
         The folder with the tree.
     output_file
         Path in the tree of the result file, which each execution makes anew.
+    began
+        When the making of the tree began, in nanoseconds since the epoch.
 
     Raises
     ------
@@ -54,11 +56,21 @@ def keep(place: Path, build: Build, output_file: str | None) -> BuildRecord:
     _settle(tree)
     return BuildRecord(
         build=build,
+        began=began,
         tree=fingerprint(tree, output_file),
         copy_of_tree=fingerprint(place / COPY / TREE),
         ignored=output_file,
         bytes=2 * (used_bytes(tree) or 0),
     )
+
+
+def making_began(tree: Path) -> int:
+    """Return when the making of a built tree began, in nanoseconds since the epoch; 0 for a tree of no cache."""
+    try:
+        record = read_record(tree.parent) if tree.name == TREE else None
+    except DamagedBuild:
+        return 0
+    return record.began if record else 0
 
 
 def lay_over(tree: Path, checkout: Path, names: Iterable[str], commit: str) -> None:

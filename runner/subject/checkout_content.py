@@ -10,7 +10,6 @@ import re
 import shutil
 import stat
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from io import BufferedReader
@@ -22,10 +21,11 @@ from runner.errors import FaultwatchError
 from runner.subject.checkout_size import LIST_FILES, MOST_BYTES, objection_to
 from runner.subject.hardened_git import COMPLETE_CLONE, Checkout, is_git_directory
 from runner.subject.repository import Repository
-from runner.subject.unread_files import NEVER
 from runner.system.regular_file import open_regular, read_regular
 from runner.system.tree_walk import TreeTooLarge, walk
 
+TIME = 1_577_836_800
+"""The time of each file of a checkout, in seconds since 1970: the begin of 2020."""
 _LINK = "160000"
 """The mode of a submodule."""
 _MOST_LEVELS = 8
@@ -106,7 +106,7 @@ def write_commit(repository: Repository, commit: str, tree: Path, *, bounded: bo
         If git fails.
     """
     _write(repository, commit, tree, _Rules(bounded, whole))
-    _set_times(tree, repository.revision(commit).committed_at.timestamp())
+    _set_times(tree)
 
 
 def missing_part(repository: Repository, commit: str, level: int = 0) -> IncompleteCheckout | None:
@@ -163,17 +163,16 @@ def _refuse_missing_large_files(repository: Repository, commit: str, entries: li
                 _large_file(repository, path, name, size)
 
 
-def _set_times(tree: Path, seconds: float) -> None:
-    """Give all files the time of the commit, as in an archive of a release; nobody has read them yet.
+def _set_times(tree: Path) -> None:
+    """Give all files of all commits one time.
 
     Otherwise their order would be that in which git wrote them, and generated files that are committed could seem to be
-    older than their sources.
+    older than their sources. And a commit that changes nothing would change what a program or a build sees of a file.
     """
-    moment = min(max(seconds, 1.0), time.time())
     with suppress(TreeTooLarge):  # The caller refuses such a tree.
         for entry in walk(tree):
             if entry.is_file(follow_symlinks=False):
-                os.utime(entry.path, (NEVER, moment))
+                os.utime(entry.path, (TIME, TIME))
 
 
 def _write(repository: Repository, commit: str, tree: Path, rules: _Rules, level: int = 0) -> None:

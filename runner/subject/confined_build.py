@@ -6,6 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from runner.dependencies.watch import QuestionWatch
 from runner.errors import FaultwatchError
 from runner.execution.disk_guard import TreeGuard
 from runner.execution.execute import Finished, execute
@@ -17,9 +18,20 @@ from runner.process_state.memory_group import MemoryGroup
 
 
 def execute_confined(
-    command: Sequence[str], *, sandbox: Sandbox, tree: Path, environment: Mapping[str, str], timeout: float
+    command: Sequence[str],
+    *,
+    sandbox: Sandbox,
+    tree: Path,
+    environment: Mapping[str, str],
+    timeout: float,
+    watch: QuestionWatch | None = None,
 ) -> Finished:
     """Run a command in a tree that it owns; standard error is merged into its output.
+
+    Parameters
+    ----------
+    watch
+        Follows it, if any.
 
     Raises
     ------
@@ -47,17 +59,18 @@ def execute_confined(
         guard = stack.enter_context(TreeGuard(tree, TREE_BYTES))
         launch = stack.enter_context(Launch(Start(1), prepare))
         seccomp = stack.enter_context(sandbox.system_call_filter())
+        words = [
+            *sandbox.command_prefix(tree, binary, seccomp),
+            *launch.command_line(str(binary), path, command, environment, sandbox.confinement),
+        ]
         done = execute(
-            [
-                *sandbox.command_prefix(tree, binary, seccomp),
-                *launch.command_line(str(binary), path, command, environment, sandbox.confinement),
-            ],
+            watch.wrapped(words) if watch else words,
             directory=tree,
             environment=BASE_VARIABLES,
             timeout=timeout,
             merge=True,
             companions=[launch, guard],
-            inherited=[seccomp],
+            inherited=[seccomp, *(watch.inherited if watch else ())],
         )
         launch.finish()
     if launch.program is None and done.status is not None:

@@ -49,3 +49,8 @@ def read_regular(file: Path | str, limit: int, *, links: bool = True) -> bytes:
     if len(data) > limit:
         raise OSError(errno.EFBIG, f"it holds more than {limit:,} bytes", str(file))
     return data
+
+
+def identity_of(state: os.stat_result) -> tuple[int, ...]:
+    """Return a tuple that identifies a file and the version of its content."""
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from runner.contract import MetricVerdict, metric
+from runner.contract import MetricVerdict, Verdict, metric
 from runner.contract.comparison import Side
 from runner.contract.verdict_words import lacks_a_side, stands_out, verdict_words
 from service.forges.wording import change, judge, metric_name, of_rows, since, verdict
@@ -195,10 +195,11 @@ def _lacking(rows: Iterable[MetricOutcome]) -> str:
 
 def _same_bytes(outcome: GateOutcome) -> str:
     """Return for how many cases base and head have the same bytes; the first line says so where all of them have."""
-    count = sum(case.comparison is not None and case.comparison.same_bytes for case in outcome.cases)
+    compared = [case.comparison for case in outcome.cases if case.comparison is not None]
+    count = sum(comparison.same_bytes and comparison.verdict is Verdict.SAME for comparison in compared)
     if not count or outcome.same_bytes:
         return ""
-    return f"Base and head have the same bytes in {count} of {len(outcome.cases)} cases: nothing changed there.\n\n"
+    return f"Base and head have the same bytes in {count} of {len(outcome.cases)} cases, and count the same.\n\n"
 
 
 def _stored_bases(cases: Sequence[CaseOutcome]) -> str:

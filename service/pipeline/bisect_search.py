@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 from runner.contract import ComparisonRequest, Search, SearchRequest, metric
 from runner.contract.knob_search import KnobSearch, KnobSearchRequest
 from runner.contract.search import Asked, Culprit, Found, Proof, ProofState
-from service.rules import same_bytes
 from service.rules.bisect import exact_search, knob_search, noisy_search, pool, proof, variation
 from service.rules.bisect.knob_search import KnobQuestion
 from service.rules.bisect.pace import commits_at_once
@@ -120,7 +119,6 @@ def _answer(
         return Refused(
             sentence=f"{len(question.commits)} commits are too many for a noisy metric: {MOST_COMMITS} at most."
         )
-    seen, question = _apply_same_bytes(question, seen)
     if question.exact:
         answer = exact_search.search(question, seen, sharing.slots, sharing.pending)
     else:
@@ -153,20 +151,6 @@ def _refuse_pool(question: Question, seen: Sequence[Observation], sharing: Shari
         )
     why = pool.disagreement(seen, question.least, question.unit)
     return Refused(sentence=why) if why else None
-
-
-def _apply_same_bytes(question: Question, seen: Sequence[Observation]) -> tuple[Sequence[Observation], Question]:
-    """Give runs of the same bytes one exact level; in a noisy search, clear the commits that change no bytes."""
-    if not question.exact:
-        parents = ((node.commit, node.parents) for node in question.commits)
-        cleared = question.cleared | same_bytes.commits_without_change(seen, parents)
-        return seen, question.model_copy(update={"cleared": cleared})
-    levels = same_bytes.levels_by_bytes(seen)
-    pooled = [
-        run if run.value is None else run.model_copy(update={"value": levels.get(run.bytes_key, run.value)})
-        for run in seen
-    ]
-    return pooled, question
 
 
 def _proven(session: Session, name: str, question: Question, culprit: Culprit, seen: Sequence[Observation]) -> Culprit:

@@ -56,7 +56,7 @@ class StoredRun:
     temporary: bool = False
     """It failed for a reason that may have passed."""
     taken_over: bool = False
-    """Its counts are those of a run of the same bytes, or contradict it."""
+    """Its counts are those of a run of the same bytes."""
 
 
 def make_plan(

@@ -19,7 +19,7 @@ from service.rules.bisect.question import Observation, Question
 from service.rules.run_plan import ATTEMPTS
 from service.store import shared_rows
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
-from service.store.points import BYTES_COLUMNS, bytes_of, decode_samples
+from service.store.points import decode_samples
 from service.store.runs import joined
 from service.store.stored_reports import unpack
 
@@ -59,7 +59,6 @@ def observations(session: Session, request: SearchRequest, hosts: Collection[str
     runs = session.execute(
         joined(
             *(Run.number, Run.id, Run.session, Revision.commit, Host.name, Run.outcome, Run.failure_temporary),
-            *BYTES_COLUMNS,
         )
         .where(
             Subject.name == request.subject,
@@ -84,9 +83,9 @@ def observations(session: Session, request: SearchRequest, hosts: Collection[str
         )
     )
     values = {number: (value, n, samples) for number, value, n, samples in session.execute(points)}
-    attempts = Counter(commit for _, _, _, commit, _, temporary, *_ in runs if temporary)
+    attempts = Counter(commit for _, _, _, commit, _, _, temporary in runs if temporary)
     seen = []
-    for number, run_id, turns, commit, host, outcome, temporary, *bytes_values in runs:
+    for number, run_id, turns, commit, host, outcome, temporary in runs:
         if temporary and attempts[commit] < ATTEMPTS:
             continue
         value, n, samples = values.get(number, _NO_POINT) if outcome is Outcome.MEASURED else _NO_POINT
@@ -97,7 +96,6 @@ def observations(session: Session, request: SearchRequest, hosts: Collection[str
                 host=host,
                 session=turns,
                 run=run_id,
-                bytes_key=bytes_of(*bytes_values).key,
                 samples=decode_samples(value, n, samples) if samples else (),
             )
         )

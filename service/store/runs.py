@@ -15,7 +15,7 @@ from runner import contract
 from runner.contract import Outcome
 from runner.contract.gate import BaseQuery
 from runner.contract.report import NO_FAULT_OF_HOST
-from runner.contract.taken_over import DISAGREES, TAKEN_OVER
+from runner.contract.taken_over import TAKEN_OVER
 from service.rules.run_plan import StoredRun
 from service.schemas.history import FailureSummary, RunPage, RunSummary
 from service.store import shared_rows
@@ -159,10 +159,9 @@ def _newest(session: Session, conditions: Sequence[Condition], limit: int, offse
 def stored_for(session: Session, subject: str, host: str, cases: Sequence[contract.Case]) -> dict[int, list[StoredRun]]:
     """Return the runs of each case on a host that a plan depends on, by the case's index.
 
-    Runs in quarantine are left out, to be measured again; but not those that contradict a run of the same bytes. They
-    would do so again, or show a drift that no commit has caused.
+    Runs in quarantine are left out, to be measured again; but not those whose counts were taken over.
     """
-    settled = or_(Run.quarantine.is_(None), Run.quarantine.in_((TAKEN_OVER, DISAGREES)))
+    settled = or_(Run.quarantine.is_(None), Run.quarantine == TAKEN_OVER)
     rows = session.execute(
         joined(Case.key, Revision.commit, Environment.hash, Run.outcome, Run.failure_temporary, Run.quarantine).where(
             Subject.name == subject, Host.name == host, settled

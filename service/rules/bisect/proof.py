@@ -40,15 +40,14 @@ def judge(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofSta
 
 
 def is_of_builds(name: str, comparison: Comparison) -> bool:
-    """Return whether a metric differs only as further builds of the same commits do."""
-    return any(verdict.metric == name and verdict.although == "other builds" for verdict in comparison.metrics)
+    """Return whether a metric differs only as further builds of the same commits do, here or in another place."""
+    return any(
+        verdict.metric == name and verdict.although in {"other builds", "place"} for verdict in comparison.metrics
+    )
 
 
 def with_levels(culprit: Culprit, name: str, comparison: Comparison) -> Culprit:
-    """Return a proven culprit with the levels of its proof, which its proof's runs show.
-
-    Those of the search are pooled from all runs of the same bytes.
-    """
+    """Return a proven culprit with the levels of its proof, which its proof's runs show."""
     sides = next(((verdict.base, verdict.head) for verdict in comparison.metrics if verdict.metric == name), None)
     if sides is None or culprit.proof is None or culprit.proof.state is not ProofState.STANDS:
         return culprit

@@ -30,8 +30,6 @@ class Observation(Frozen):
     session: UUID | None = None
     """The session in which it was measured interleaved with another run; None where it was measured alone."""
     run: UUID | None = None
-    bytes_key: str = ""
-    """The key of its program's bytes; empty if some of them are unknown."""
     samples: tuple[Number, ...] = ()
     """Its samples where they differ; empty where each of them equals the value."""
 

@@ -27,6 +27,8 @@ from service.rules.comparison.signs import Signs, are_balanced, lean, more_than_
 from service.rules.relative_change import symmetric_percent_change
 from service.text.numbers import number, percent
 
+COUNTS = ("exact", "counts")
+"""The rules that compare counts one by one: of those that repeat, and of those that vary."""
 REPEATING = 0.9
 """Share of a side's samples that must agree for a count to repeat."""
 MORE = 4

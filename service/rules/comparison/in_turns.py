@@ -5,9 +5,11 @@ metric of any case changed is at most ``ERROR``, however often the caller looks:
 
 A metric that decides but has no values on one side was not compared: it is never the same.
 
-The bytes of both sides overrule the counts: a base and a head whose programs map and read the same bytes are the same,
-and a difference that faults in unprepared files can explain is no change. Neither is one that builds of the same
-revision show as well; see :mod:`service.rules.comparison.other_builds`.
+What was measured decides. That both programs were answered the same of all that they asked about their files ends a
+comparison early whose pairs favour neither side. It never changes what the pairs say. A difference is not one of the
+revisions only if base was measured to differ as much by itself: in the place of head
+(:mod:`service.rules.comparison.other_place`), in another state of the page cache
+(:mod:`service.rules.comparison.page_cache`), or in another build (:mod:`service.rules.comparison.other_builds`).
 
 If base was measured earlier in the same environment instead of next to head, a count that head repeats and base had
 as well is the same. Nothing else follows: whatever differs has to be measured interleaved.
@@ -16,7 +18,7 @@ as well is the same. Nothing else follows: whatever differs has to be measured i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from runner.contract import (
     Comparison,
@@ -35,13 +37,19 @@ from runner.contract.judging import Judging
 from runner.contract.level import Number, majority, median
 from service.rules.comparison import decision as rules
 from service.rules.comparison.budgets import BudgetState, hold_to_budget
-from service.rules.comparison.decision import MetricDecision, Pairs
-from service.rules.comparison.other_builds import COUNTS, by_other_builds
+from service.rules.comparison.decision import COUNTS, MetricDecision, Pairs
+from service.rules.comparison.other_builds import by_other_builds
+from service.rules.comparison.other_place import by_other_place, have_same_answers
+from service.rules.comparison.page_cache import by_page_cache
+from service.rules.comparison.signs import signs_of
 from service.rules.relative_change import percent_change
-from service.rules.same_bytes import have_same_bytes, is_uncertain, program_bytes
 
 ERROR = 0.001
 """Probability that a gate without a change calls any metric changed; it is shared among all cases and metrics."""
+
+
+_FEWEST = 2
+"""Pairs without which nothing is decided."""
 
 
 class _Judged(NamedTuple):
@@ -64,9 +72,10 @@ def decide(request: ComparisonRequest) -> Comparison:
         verdict=next((verdict for verdict in order if verdict in verdicts), Verdict.SAME),
         more=max((entry.more for entry in counting), default=0),
         wants_other_builds=any(entry.verdict.wants_other_build for entry in counting),
+        wants_other_place=any(entry.verdict.wants_other_place for entry in counting),
         metrics=tuple(entry.verdict for entry in judged),
         knobs=differing(base.environment, head.environment),
-        same_bytes=_same_bytes(base, head),
+        same_bytes=have_same_answers(request),
     )
 
 
@@ -91,12 +100,17 @@ def _judge(name: str, request: ComparisonRequest, error: float) -> _Judged:
         sides = tuple(value for value, _ in pairs), tuple(value for _, value in pairs)
     threshold = judging.smallest_change(name) if decision.rule == "paired" else 1 if decision.rule in COUNTS else None
     verdict = verdict_of(name, decision, *sides, counts=counts, threshold=threshold)
-    overruled = _by_bytes(verdict, base, head)
-    if overruled is verdict:
-        overruled = by_other_builds(verdict, base, head)
-    if overruled is not verdict and overruled.verdict is Verdict.SAME:
-        return _Judged(overruled.model_copy(update={"budget": judging.budgets.get(name, 0)}), 0)
-    return _with_budget(_Judged(overruled, decision.more), pairs, decision, judging, error)
+    if _is_settled_by_answers(verdict, pairs, request):
+        sentence = (
+            "Both were answered the same of all that they asked about their files, and the pairs favour neither side, "
+            f"{len(pairs)} so far."
+        )
+        verdict = verdict.model_copy(update={"verdict": Verdict.SAME, "sentence": sentence})
+        return _Judged(verdict.model_copy(update={"budget": judging.budgets.get(name, 0)}), 0)
+    explained = by_other_builds(by_page_cache(by_other_place(verdict, request), request), base, head)
+    if explained.verdict is Verdict.SAME and verdict.verdict is Verdict.CHANGED:
+        return _Judged(explained.model_copy(update={"budget": judging.budgets.get(name, 0)}), 0)
+    return _with_budget(_Judged(explained, decision.more), pairs, decision, judging, error)
 
 
 def _decide(name: str, pairs: Pairs, request: ComparisonRequest, error: float) -> MetricDecision:
@@ -164,37 +178,17 @@ def _pairs(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Numb
             yield left, right
 
 
-def _by_bytes(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdict:
-    """Decide that the same bytes are the same, and that an uncertain difference is none."""
-    if verdict.rule == "absent":
-        return verdict
-    changed, change = verdict.verdict is Verdict.CHANGED, verdict.change or 0
-    although: Literal["same bytes", "unprepared files"] = "same bytes"
-    if _same_bytes(base, head):
-        sentence = (
-            "Base and head have the same bytes: the program, its libraries, and everything it read from its build."
-        )
-        if changed:
-            sentence = f"{sentence} The host caused the difference in the counts. {verdict.sentence}"
-        elif verdict.rule in COUNTS and verdict.verdict is Verdict.SAME and change == 0:
-            sentence = f"{sentence} {verdict.sentence}"
-    elif changed and verdict.rule in COUNTS and is_uncertain(change, program_bytes(base), program_bytes(head)):
-        most = program_bytes(base).most_uncertain, program_bytes(head).most_uncertain
-        sentence = (
-            f"The counts differ by {abs(change):,}, which is uncertain: up to {most[0]:,} faults "
-            f"of base and {most[1]:,} of head were in files that could not be prepared."
-        )
-        although = "unprepared files"
-    else:
-        return verdict
-    same = {"verdict": Verdict.SAME, "direction": None, "times": None, "sentence": sentence}
-    return verdict.model_copy(update=same | {"although": although if change else None})
+def _is_settled_by_answers(verdict: MetricVerdict, pairs: Pairs, request: ComparisonRequest) -> bool:
+    """Return whether no more pairs are needed, because nothing speaks for a change.
 
-
-def _same_bytes(base: Report, head: Report) -> bool:
-    """Return whether both sides ran the same bytes in the same way, so that no commit can have made a difference."""
-    alike = (base.environment, base.command) == (head.environment, head.command)
-    return alike and have_same_bytes(program_bytes(base), program_bytes(head))
+    That is so if both programs were answered the same of all that they asked, and the pairs so far favour neither side.
+    """
+    if verdict.verdict is not Verdict.NEEDS_MORE_RUNS or len(pairs) < _FEWEST or not have_same_answers(request):
+        return False
+    if verdict.rule in COUNTS:
+        signs = signs_of(pairs)
+        return signs.above == signs.below
+    return verdict.bounds is not None
 
 
 def _with_budget(judged: _Judged, pairs: Pairs, decision: MetricDecision, judging: Judging, error: float) -> _Judged:

@@ -10,11 +10,9 @@ from __future__ import annotations
 from runner.contract import MetricVerdict, Report, Verdict
 from runner.contract.level import Number
 from runner.contract.other_builds import MOST_BETWEEN_BUILDS, OTHER_BUILDS
+from service.rules.comparison.decision import COUNTS
 from service.rules.same_bytes import have_same_own_bytes, program_bytes
 from service.text.numbers import number
-
-COUNTS = ("exact", "counts")
-"""The rules that compare counts one by one: of those that repeat, and of those that vary."""
 
 
 def by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdict:

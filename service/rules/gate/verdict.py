@@ -290,7 +290,7 @@ class GateOutcome:
 
     @property
     def same_bytes(self) -> bool:
-        """Whether nothing changed because base and head have the same bytes in every case."""
+        """Whether nothing changed, and base and head have the same bytes in every case."""
         alike = all(case.comparison is not None and case.comparison.same_bytes for case in self.cases)
         return alike and self.state is GateState.SAME
 

@@ -12,8 +12,8 @@ from service.schemas.history import Cause, KnobChange
 def blame(before: PathPoint, after: PathPoint) -> Cause:
     """Blame what differs between the two points around a change of level.
 
-    Two revisions with the same bytes count as one. If system files differ, such as an upgraded library, the
-    configuration has changed.
+    Between two revisions whose programs were answered the same, no commit is a suspect. If system files differ, such as
+    an upgraded library, the configuration has changed.
     """
     same = have_same_own_bytes(before.program_bytes, after.program_bytes)
     other_revision = before.revision != after.revision and not same

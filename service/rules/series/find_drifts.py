@@ -12,7 +12,7 @@ from uuid import UUID
 from runner.contract import Kind
 from runner.contract.level import median
 from service.rules import detect
-from service.rules.same_bytes import have_same_bytes, is_uncertain
+from service.rules.same_bytes import is_uncertain
 from service.rules.series.blame import blame
 from service.rules.series.tracks import PathPoint, Points, Trend
 from service.schemas.history import Cause, Direction, Number
@@ -104,12 +104,11 @@ def direction(drift: SeriesDrift, better: Literal["lower", "higher"]) -> Directi
 def _drifts_of(path: Points, kind: Kind, baselines: Baselines) -> Iterator[SeriesDrift]:
     # What was not measured is no evidence: neither for a level nor for how exactly it repeats.
     sequence = tuple(point for point in path if not point.is_taken_over)
-    newest_same = _newest_of_same_bytes(path)
     changes = list(_level_changes(sequence, kind, baselines))
     edges = [0, *(change.index for change in changes), len(sequence)]
     for change, (start, _), (_, end) in zip(changes, pairwise(edges[:-1]), pairwise(edges[1:]), strict=True):
         # Where the position of the change is uncertain, everything that differs across that stretch is to blame.
-        outer_before, outer_after = newest_same[max(change.low - 1, 0)], sequence[change.high]
+        outer_before, outer_after = sequence[max(change.low - 1, 0)], sequence[change.high]
         last, first = sequence[change.index - 1], sequence[change.index]
         if kind is Kind.COUNT and is_uncertain(change.after - change.before, last.program_bytes, first.program_bytes):
             continue
@@ -122,25 +121,6 @@ def _drifts_of(path: Points, kind: Kind, baselines: Baselines) -> Iterator[Serie
             suspects=(outer_before.revision, outer_after.revision),
             change=change,
         )
-
-
-def _newest_of_same_bytes(path: Points) -> list[PathPoint]:
-    """Return for each measured point the last one of those that directly follow it and repeat a run of its bytes.
-
-    No commit up to that one has changed anything.
-    """
-    newest: list[PathPoint] = []
-    for point in path:
-        if not point.is_taken_over:
-            newest.append(point)
-        elif newest and _repeats(point, newest[-1]):
-            newest[-1] = point
-    return newest
-
-
-def _repeats(point: PathPoint, other: PathPoint) -> bool:
-    same_bytes = have_same_bytes(point.program_bytes, other.program_bytes)
-    return same_bytes and point.environment == other.environment
 
 
 def _level_changes(sequence: Points, kind: Kind, baselines: Baselines) -> Iterator[detect.LevelChange]:

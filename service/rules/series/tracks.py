@@ -29,7 +29,7 @@ class PathPoint:
     samples: tuple[Number, ...]
     program_bytes: ProgramBytes = UNKNOWN
     is_taken_over: bool = False
-    """It repeats a run of the same bytes. It shows which commits changed nothing, and says nothing about the level."""
+    """It repeats a run of the same bytes: it was not measured, and is no evidence."""
 
 
 Points = tuple[PathPoint, ...]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -167,19 +166,6 @@ def test_files_that_are_read_count_as_bytes_and_written_ones_do_not(source: Path
     assert first
     assert own_bytes("two", README="Other words.\n") == first
     assert own_bytes("six", table="other table\n") != first
-
-
-def test_the_name_of_the_build_folder_does_not_change_the_digest(tmp_path: Path) -> None:
-    def own_bytes(name: str) -> str:
-        tree = build(tmp_path / name)
-        command = ["cc", "-g", "-O1", "-Wl,--build-id", "-o", "program", tree / "program.c", "-ldl"]
-        subprocess.run(command, cwd=tree, check=True)
-        assert os.fsencode(name) in (tree / "program").read_bytes()
-        report = measure_build(tree)
-        assert report.files
-        return report.files.own_bytes
-
-    assert own_bytes("folder_1") == own_bytes("folder_2") != ""
 
 
 def _as_nobody(folder: Path, work: Callable[[], str]) -> str:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import py_compile
 from pathlib import Path
 
 import pytest
 
 from runner.contract.report import Reading, Sample, Status
-from runner.mapped_files.digests import combine_digests, digest_built_file, source_of
 from runner.mapped_files.fault_kinds import with_fault_kinds
-from runner.mapped_files.tree_watch import TreeWatch
 from runner.perf.faults_by_file import FaultsByFile, FaultsByFileRecorder, parse_faults_by_file
 from runner.perf.recording import Recording
 from runner.perf.session import count_together
@@ -46,14 +43,14 @@ def test_mappings_without_a_file_are_left_out() -> None:
     rows = [
         b"1 2 9 5 1",
         b"ping",
-        b"3 1 8 1 7 /lib/x y",
-        b"1 1 0 0 0 //anon",
-        b"1 1 0 0 0 [heap]",
-        b"1 1 0 1 9 /dev/zero (deleted)",
+        b"3 8 1 7 /lib/x y",
+        b"1 0 0 0 //anon",
+        b"1 0 0 0 [heap]",
+        b"1 0 1 9 /dev/zero (deleted)",
     ]
     faults = parse_faults_by_file(b"\0".join([*rows, b""]))
     assert (faults.total, faults.in_kernel, faults.lost) == (9, 5, 2)
-    assert [(file.path, file.inode, file.pages, file.faults) for file in faults.files] == [("/lib/x y", 7, 1, 3)]
+    assert [(file.path, file.device, file.inode, file.faults) for file in faults.files] == [("/lib/x y", (8, 1), 7, 3)]
     assert faults.hidden == ("ping",)
     assert parse_faults_by_file(b"0 0 9 0 0\0").in_kernel is None
 
@@ -87,39 +84,3 @@ def test_the_kinds_are_added_to_the_sample_with_the_same_number_of_faults(
     assert reading.status is expected
     assert (reading.value is None) == bool(reading.reason)
     assert len(first.readings) + len(second.readings) == 5
-
-
-def test_opened_written_and_created_files_are_distinguished(tmp_path: Path) -> None:
-    (tmp_path / "deep").mkdir()
-    for name in ("read", "deep/read", "written", "untouched"):
-        (tmp_path / name).write_text("text")
-    with TreeWatch(tmp_path) as watch:
-        for name in ("read", "deep/read"):
-            (tmp_path / name).read_text()
-        (tmp_path / "written").write_text("other")
-        (tmp_path / "created").write_text("new")
-        (tmp_path / "created").read_text()
-        accesses = watch.accesses()
-    assert accesses.complete
-    assert accesses.created == {tmp_path / "created"}
-    assert accesses.written == {tmp_path / "written"}
-    assert accesses.opened - accesses.written == {tmp_path / "read", tmp_path / "deep/read"}
-
-
-def test_the_source_of_a_compiled_module_is_returned(tmp_path: Path) -> None:
-    source = tmp_path / "module.py"
-    source.write_text("x = 1\n")
-    compiled = Path(py_compile.compile(str(source)))
-    assert source_of(compiled) == source
-    assert source_of(source) == source
-    source.unlink()
-    assert source_of(compiled) == compiled
-
-
-def test_the_digest_of_a_link_is_empty(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("text")
-    (tmp_path / "link").symlink_to("file")
-    assert digest_built_file(tmp_path / "file", tmp_path)
-    assert digest_built_file(tmp_path / "link", tmp_path) == ""
-    assert combine_digests([("a", "1"), ("b", "")]) == ""
-    assert combine_digests([("a", "1"), ("b", "2")]) == combine_digests([("b", "2"), ("a", "1")]) != ""

@@ -1,13 +1,16 @@
 """When a build has the bytes of one that was measured, and when its counts are certain enough to be taken over."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runner.contract.files import CacheState, MappedFile, ProgramFiles, UncertainFaults
+from runner.contract.files import CacheState, MappedFile, ProgramFiles
 from runner.contract.report import Case, Host, Outcome, Reading, Report, Sample, Status
-from runner.mapped_files.digests import combine_digests, digest_built_file
+from runner.dependencies.answers import Answered, Place, answers_in
+from runner.dependencies.asked import Asked
+from runner.dependencies.digests import combine_digests
 from runner.measuring.same_bytes import CHECKED, SameBytes, is_checked
 from runner.measuring.trial import Bench
 from runner.workload import Workload
@@ -15,7 +18,7 @@ from runner.workload.lookup import find_workload
 from tests.service import reports
 
 FILES = {"program": b"the program", "table": b"what it reads", "README": b"what it does not read"}
-LIBRARY = MappedFile(path="/lib/libm.so.6", own=False, digest="1" * 16, cache=CacheState.PREPARED)
+UNPREPARED = MappedFile(path="data", own=True, digest="1" * 16, cache=CacheState.UNPREPARED, reason="it is large")
 
 
 def make_workload(folder: Path, more: str = "") -> Workload:
@@ -27,14 +30,22 @@ def make_workload(folder: Path, more: str = "") -> Workload:
 def make_tree(folder: Path, **changes: bytes) -> Path:
     folder.mkdir()
     for name, content in {**FILES, **changes}.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content)
+        os.utime(folder / name, (0, 1000))
     return folder
 
 
+def answered_in(tree: Path) -> Answered:
+    questions = (("c", "program"), ("c", "table"), ("s", "table"), ("s", "plugins/slow"))
+    asked = Asked(frozenset((kind, f"{tree}/{name}") for kind, name in questions))
+    place = Place(tree)
+    return Answered(place, asked, answers_in(place, asked))
+
+
 def measured(tree: Path, case: Case, **changes: Any) -> Report:
-    own = combine_digests((name, digest_built_file(tree / name, tree)) for name in ("program", "table"))
-    uncertain = changes.pop("uncertain_faults", UncertainFaults())
-    files = ProgramFiles(own_bytes=own, system_bytes=combine_digests([]), uncertain_faults=uncertain)
+    mapped = changes.pop("mapped", ())
+    files = ProgramFiles(mapped=mapped, own_bytes=answered_in(tree).answers.digest, system_bytes=combine_digests([]))
     return reports.report(1, 100, 100, case=case, files=files).model_copy(update=changes)
 
 
@@ -42,11 +53,11 @@ def is_taken_over(tmp_path: Path, report_changes: dict[str, Any], more: str = ""
     workload = make_workload(tmp_path, more)
     bench = Bench(Host(name="box"), lambda _: reports.GLIBC)
     case = Case(workload="w", definition=workload.definition)
-    bench.known_files.own[case.name] = ("program", "table")
     same_bytes = SameBytes(workload, bench)
-    before, after = make_tree(tmp_path / "before"), make_tree(tmp_path / "after", **tree_changes)
-    same_bytes.remember(measured(before, case, **report_changes), same_bytes.names_of(before))
-    return same_bytes.source_of(case, after, same_bytes.names_of(after)) is not None
+    before, after = make_tree(tmp_path / "tree-1"), make_tree(tmp_path / "tree-2", **tree_changes)
+    bench.known_files.answered[case.name] = answered_in(before)
+    same_bytes.remember(measured(before, case, **report_changes))
+    return same_bytes.source_of(case, after) is not None
 
 
 def with_samples(*counts: int, status: Status = Status.COUNTED) -> dict[str, Any]:
@@ -62,10 +73,11 @@ def with_samples(*counts: int, status: Status = Status.COUNTED) -> dict[str, Any
         ({"README": b"another text"}, True),
         ({"program": b"another program"}, False),
         ({"table": b"another table"}, False),
-        ({"NEWS": b"a program can look for a file of any name"}, False),
+        ({"NEWS": b"nobody asked for it"}, True),
+        ({"plugins/slow": b"it was looked for and missing"}, False),
     ],
 )
-def test_the_files_that_it_used_and_all_names_must_be_the_same(
+def test_all_that_the_program_asked_must_be_answered_the_same(
     changes: dict[str, bytes], expected: bool, tmp_path: Path
 ) -> None:
     assert is_taken_over(tmp_path, {}, **changes) is expected
@@ -79,8 +91,7 @@ def test_the_files_that_it_used_and_all_names_must_be_the_same(
         {"samples": (*with_samples(100)["samples"], Sample(readings={}))},
         {"files": None},
         {"files": ProgramFiles(system_bytes="1" * 16)},
-        {"files": ProgramFiles(mapped=(LIBRARY,), own_bytes="0" * 16, system_bytes="1" * 16)},
-        {"uncertain_faults": UncertainFaults(most=1)},
+        {"mapped": (UNPREPARED,)},
         {"aside": True},
         {"outcome": Outcome.FAILED, "samples": ()},
     ],
@@ -90,7 +101,7 @@ def test_only_certain_counts_are_taken_over(changes: dict[str, Any], tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("counts", "blamed", "said"),
+    ("counts", "contradicts", "said"),
     [
         ((100, 100), False, ""),
         ((100, 101, 100), False, ""),
@@ -100,15 +111,16 @@ def test_only_certain_counts_are_taken_over(changes: dict[str, Any], tmp_path: P
         ((110, 112, 112), True, ""),
     ],
 )
-def test_a_host_is_blamed_for_counts_that_repeat_or_are_far_off_and_not_for_ones_that_vary(
-    counts: tuple[int, ...], blamed: bool, said: str, tmp_path: Path
+def test_counts_that_repeat_or_are_far_off_contradict_a_run_and_ones_that_vary_do_not(
+    counts: tuple[int, ...], contradicts: bool, said: str, tmp_path: Path
 ) -> None:
     workload = make_workload(tmp_path)
     case, tree = Case(workload="w", definition=workload.definition), make_tree(tmp_path / "tree")
     same_bytes = SameBytes(workload, Bench(Host(name="box"), lambda _: reports.GLIBC))
     source, again = measured(tree, case, **with_samples(100, 100)), measured(tree, case, **with_samples(*counts))
     checked = same_bytes.checked(again, source)
-    assert bool(checked.quarantine) is blamed
+    assert bool(checked.same_bytes_check and not checked.same_bytes_check.holds) is contradicts
+    assert not checked.quarantine, "what was measured is judged"
     assert said in " ".join(checked.remarks)
     assert bool(checked.remarks) is bool(said)
 

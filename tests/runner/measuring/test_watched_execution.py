@@ -17,7 +17,7 @@ from runner.workload.allocators import missing_library
 
 
 def faults(*paths: str, lost: int = 0, hidden: tuple[str, ...] = ()) -> FaultsByFile:
-    return FaultsByFile(9, 0, lost, tuple(FileFaults(path, 1, 1, 1) for path in paths), hidden)
+    return FaultsByFile(9, 0, lost, tuple(FileFaults(path, (8, 1), 1, 1) for path in paths), hidden)
 
 
 @pytest.mark.parametrize(

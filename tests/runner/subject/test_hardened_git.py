@@ -18,11 +18,11 @@ from runner.cli import init
 from runner.errors import FaultwatchError
 from runner.settings import Settings
 from runner.subject import hardened_git
+from runner.subject.build_inputs import changed_files
 from runner.subject.checkout_content import write_commit
 from runner.subject.registry import find_subject, register_subject
 from runner.subject.repository import open_repository
 from runner.subject.shipped_workloads import shipped_repository
-from runner.subject.unread_files import changed_files
 from runner.subject.version_repository import tags_before, write_git_directory
 from runner.workload import load_workload
 from tests.runner.commands import ROOT, command_line, variables

@@ -1,7 +1,5 @@
-"""A commit that changes only files which no build reads has the same build; any other commit has not."""
+"""A commit that changes only files which no build asks about has the same build; any other commit has not."""
 
-import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -10,16 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.dependencies.watch import QuestionWatch
+from runner.subject.build_inputs import Inputs, changed_files, note_inputs, parse_changes
 from runner.subject.repository import open_repository
-from runner.subject.unread_files import (
-    NEVER,
-    are_reads_noted,
-    changed_files,
-    note_unread,
-    parse_changes,
-    unread_files,
-    unread_states,
-)
 
 MODES = st.sampled_from(["100644", "100755", "120000", "160000", "000000"])
 PATHS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1)
@@ -31,9 +22,17 @@ def tree(tmp_path: Path) -> Path:
     (made / "folder").mkdir(parents=True)
     for name in ("one", "two", "folder/three"):
         (made / name).write_text(name)
-        os.utime(made / name, (NEVER, (made / name).stat().st_mtime))
     (made / "link").symlink_to("one")
     return made
+
+
+def inputs_of(script: str, tree: Path) -> Inputs:
+    """Follow a build, and note its inputs."""
+    with QuestionWatch(launched=False, counted=False) as watch:
+        words = watch.wrapped(["sh", "-c", script])
+        subprocess.run(words, cwd=tree, check=True, capture_output=True, pass_fds=watch.inherited)
+        note_inputs(tree, watch.asked())
+    return Inputs(tree.parent)
 
 
 @pytest.mark.parametrize(
@@ -43,58 +42,35 @@ def tree(tmp_path: Path) -> Path:
         "cp folder/three copy",
         "cp --archive folder/three copy",
         "ln folder/three further-name",
+        "ln -s folder/three link-2 && cat link-2 && rm link-2",
+        "mkdir new && mv folder new/moved && cat new/moved/three && mv new/moved folder",
+        "cd folder && cat ../folder/three",
         "grep -r thr folder",
         "python3 -c 'import mmap; print(mmap.mmap((f := open(\"folder/three\")).fileno(), 0, prot=1)[:])'",
+        "python3 -c 'import os; os.read(os.open(\"folder/three\", os.O_NOATIME), 9)'",
         "tar cf all.tar folder",
         "printf more >> folder/three",
         "mv folder/three folder/fourth",
         "rm folder/three",
+        "stat -c %s folder/three",
+        "test -x folder/three || true",
+        "find folder -newer two",
     ],
 )
-def test_what_a_build_reads_or_changes_is_no_unread_file(script: str, tree: Path) -> None:
-    if not are_reads_noted(tree.parent):
-        pytest.skip("the file system does not note reads")
-    checkout = unread_states(tree)
-    subprocess.run(["sh", "-c", script], cwd=tree, check=True, capture_output=True)
-    note_unread(tree, checkout)
-    assert unread_files(tree.parent) == {"one", "two"}
+def test_a_build_depends_on_what_it_asks_about_or_changes(script: str, tree: Path) -> None:
+    inputs = inputs_of(script, tree)
+    assert inputs.depend_on("folder/three")
+    assert not inputs.depend_on("one")
 
 
-def test_a_copy_with_the_old_times_is_no_file_of_the_checkout(tree: Path) -> None:
-    checkout = unread_states(tree)
-    subprocess.run(["sh", "-c", "cp --archive two folder/three; mv one fourth"], cwd=tree, check=True)
-    note_unread(tree, checkout)
-    assert unread_files(tree.parent) == frozenset()
-
-
-def test_listing_and_looking_for_files_reads_none(tree: Path) -> None:
-    if not are_reads_noted(tree.parent):
-        pytest.skip("the file system does not note reads")
-    checkout = unread_states(tree)
-    subprocess.run(["sh", "-c", "ls -lR; find . -newer two; test -s one; stat link"], cwd=tree, check=True)
-    note_unread(tree, checkout)
-    assert unread_files(tree.parent) == {"one", "two", "folder/three"}
-
-
-def test_nothing_is_unread_where_the_kernel_notes_no_reads(tree: Path) -> None:
-    place = tree.parent
-    mount = ["mount", "-t", "tmpfs", "-o", "noatime", "tmpfs"]
-    other = place.parent / "noatime"
-    other.mkdir()
-    if subprocess.run([*mount, other], check=False, capture_output=True).returncode:
-        pytest.skip("only root may mount")
-    try:
-        shutil.copytree(place, other / "place", symlinks=True, copy_function=shutil.copy2)
-        assert not are_reads_noted(other / "place")
-        assert unread_states(other / "place" / "tree") == {}
-        note_unread(other / "place" / "tree", {})
-        assert unread_files(other / "place") == frozenset()
-    finally:
-        subprocess.run(["umount", other], check=True)
+def test_a_build_that_talks_to_another_process_depends_on_everything(tree: Path) -> None:
+    server = "import socket; a = socket.socket(socket.AF_UNIX); a.bind('s'); a.listen(); socket.socket(socket.AF_UNIX)"
+    inputs = inputs_of(f"python3 -c \"{server}.connect('s')\"", tree)
+    assert inputs.depend_on("one")
 
 
 def test_nothing_is_known_of_a_build_without_notes(tmp_path: Path) -> None:
-    assert unread_files(tmp_path) == frozenset()
+    assert Inputs(tmp_path).depend_on("one")
 
 
 @pytest.mark.parametrize(

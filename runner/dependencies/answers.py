@@ -1,0 +1,249 @@
+"""What the questions of a program are answered in a built tree.
+
+Two trees in which all answers are the same cannot be told apart by the program that asked. The answers are those of the
+tree as it was built: what the program made itself is left out.
+
+Times that lie within the making of a tree are the same for every tree, because each build has its own. The path of the
+tree is replaced in contents and links: all trees have paths of one length.
+"""
+
+import os
+import stat
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from runner.contract.report import hash_of
+from runner.dependencies.asked import Asked
+from runner.dependencies.digests import digest_built_file
+from runner.execution.sandbox import Sandbox
+from runner.system.regular_file import identity_of
+
+_MOST_LINKS = 40
+"""Links in one path, as in the kernel."""
+_SHOWN = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
+_UNKNOWN = "unknown"
+
+Answer = tuple[object, ...]
+
+
+class Place(Struct, frozen=True):
+    """A tree in which a program runs.
+
+    Attributes
+    ----------
+    tree
+        The tree, without links in its path.
+    began
+        When its making began, in nanoseconds since the epoch; 0 if that is unknown.
+    sandbox
+        What confines the program; None for nothing.
+    is_fresh
+        Nothing has run in it yet, so what the program makes itself is not there.
+    """
+
+    tree: Path
+    began: int = 0
+    sandbox: Sandbox | None = None
+    is_fresh: bool = False
+
+
+class Answers(Struct, frozen=True):
+    """The answers to the questions of a program, by kind and path.
+
+    Attributes
+    ----------
+    own
+        About the tree; paths are relative to it.
+    elsewhere
+        About other files: their identities.
+    """
+
+    own: Mapping[tuple[str, str], Answer]
+    elsewhere: Mapping[tuple[str, str], Answer]
+
+    @property
+    def digest(self) -> str:
+        """A digest of the answers about the tree; empty if one of them is unknown."""
+        if not self.own or any(_UNKNOWN in answer for answer in self.own.values()):
+            return ""
+        return hash_of([[*question, repr(answer)] for question, answer in sorted(self.own.items())])
+
+
+class Answered(Struct, frozen=True):
+    """What a program asked in a tree, and was answered there."""
+
+    place: Place
+    asked: Asked
+    answers: Answers
+
+    def is_answered_alike(self, tree: Path, began: int) -> bool:
+        """Return whether the program would be answered the same in another tree, in which nothing has run yet."""
+        asked = in_other_tree(self.asked, self.place.tree, tree)
+        return answers_in(Place(tree, began, self.place.sandbox, is_fresh=True), asked) == self.answers
+
+
+def answers_in(place: Place, asked: Asked) -> Answers:
+    """Answer questions in a tree as it is now."""
+    reader = _Reader(place, asked.made)
+    for kind, path in asked.questions:
+        reader.answer(kind, path)
+    return Answers(reader.own, reader.elsewhere)
+
+
+def in_other_tree(asked: Asked, tree: Path, other: Path) -> Asked:
+    """Return the questions that a program would ask that runs in another tree."""
+    here, there = f"{tree}", f"{other}"
+
+    def moved(path: str) -> str:
+        return there + path[len(here) :] if path == here or path.startswith(f"{here}/") else path
+
+    questions = frozenset((kind, moved(path)) for kind, path in asked.questions)
+    made, changed = (frozenset(map(moved, paths)) for paths in (asked.made, asked.changed))
+    return Asked(questions, made, changed, asked.unfollowed)
+
+
+class _Reader:
+    """Looks paths up as the kernel does, component by component, and notes each link on the way."""
+
+    def __init__(self, place: Place, made: Iterable[str]) -> None:
+        self._place = place
+        self._tree = str(place.tree)
+        made = [os.path.normpath(path) for path in made]
+        self._missing = frozenset(() if place.is_fresh else made)
+        """What is there only because the program has made it."""
+        self._folders_of_made: dict[str, list[str]] = {}
+        for path in made:
+            folder, _, name = path.rpartition("/")
+            self._folders_of_made.setdefault(folder, []).append(name)
+        self._real: dict[str, str | None] = {"/": "/"}
+        """The real path of each folder that was looked up; None if it does not exist."""
+        self._now = time.time_ns()
+        self.own: dict[tuple[str, str], Answer] = {}
+        self.elsewhere: dict[tuple[str, str], Answer] = {}
+
+    def answer(self, kind: str, path: str) -> None:
+        real = self._lookup(path, follow=kind != "l")
+        if real is None:
+            return  # What is missing was noted on the way.
+        if self._is_own(real):
+            self.own[kind, self._relative(real)] = self._own_answer(kind, real)
+        elif self._is_shown(real):
+            self.elsewhere[kind, real] = self._identity(kind, real)
+
+    def _lookup(self, path: str, *, follow: bool, links: int = 0) -> str | None:
+        """Return the path without links; None if it does not exist."""
+        folder, _, name = path.rstrip("/").rpartition("/")
+        if name in {"", ".", ".."}:
+            below = self._folder(folder or "/", links) if name else "/"
+            return below.rpartition("/")[0] or "/" if name == ".." and below else below
+        real_folder = self._folder(folder or "/", links)
+        if real_folder is None:
+            return None
+        real = f"{real_folder.rstrip('/')}/{name}"
+        state = self._state(real)
+        if state is None:
+            self._note_absent(real)
+            return None
+        if stat.S_ISLNK(state.st_mode) and (follow or path.endswith("/")):
+            return self._followed(real, links)
+        return real
+
+    def _folder(self, path: str, links: int) -> str | None:
+        if path not in self._real:
+            self._real[path] = self._lookup(path, follow=True, links=links)
+        return self._real[path]
+
+    def _followed(self, real: str, links: int) -> str | None:
+        self.answer("l", real)
+        if links >= _MOST_LINKS:
+            return None
+        try:
+            target = os.readlink(real)  # noqa: PTH115 - as text
+        except OSError:
+            return None
+        folder = real.rpartition("/")[0]
+        return self._lookup(target if target.startswith("/") else f"{folder}/{target}", follow=True, links=links + 1)
+
+    def _state(self, real: str) -> os.stat_result | None:
+        if real in self._missing or not (self._is_own(real) or self._is_shown(real) or self._is_above(real)):
+            return None
+        try:
+            return os.lstat(real)
+        except OSError:
+            return None
+
+    def _note_absent(self, real: str) -> None:
+        if self._is_own(real):
+            self.own["absent", self._relative(real)] = ()
+        elif self._is_shown(real):
+            self.elsewhere["absent", real] = ()
+
+    def _is_own(self, real: str) -> bool:
+        return real == self._tree or real.startswith(f"{self._tree}/")
+
+    def _is_above(self, real: str) -> bool:
+        return self._tree.startswith(f"{real.rstrip('/')}/")
+
+    def _is_shown(self, real: str) -> bool:
+        """Return whether the runner may look at a file that a program has named: one that the program sees, too."""
+        if self._is_above(real):
+            return False
+        sandbox = self._place.sandbox
+        if sandbox is None:
+            return True
+        visible = (*_SHOWN, *(folder for folder in sandbox.readable))
+        return any(real == folder or real.startswith(f"{folder}/") for folder in visible)
+
+    def _relative(self, real: str) -> str:
+        return real[len(self._tree) + 1 :]
+
+    def _identity(self, kind: str, real: str) -> Answer:
+        try:
+            state = os.lstat(real)
+        except OSError:
+            return ("absent",)
+        if stat.S_ISDIR(state.st_mode):
+            return (state.st_dev, state.st_ino, state.st_mode, state.st_mtime_ns if kind == "d" else 0)
+        return (state.st_mode, *identity_of(state))
+
+    def _own_answer(self, kind: str, real: str) -> Answer:
+        try:
+            state = os.lstat(real)
+            if kind == "x":
+                return tuple((name, os.getxattr(real, name)) for name in sorted(os.listxattr(real)))
+            match stat.S_IFMT(state.st_mode):
+                case stat.S_IFLNK:
+                    return ("link", self._without_place(os.readlink(real)))  # noqa: PTH115 - as text
+                case stat.S_IFDIR:
+                    return self._folder_answer(kind, real, state)
+                case stat.S_IFREG if kind == "c":
+                    return (state.st_mode, digest_built_file(Path(real), self._place.tree) or _UNKNOWN)
+                case _:
+                    return self._state_answer(state)
+        except OSError:
+            return (_UNKNOWN,)
+
+    def _state_answer(self, state: os.stat_result) -> Answer:
+        """Return what the kernel says of a file, without what is another for each tree, such as its number."""
+        has_holes = state.st_blocks * 512 < state.st_size
+        size = (state.st_size, has_holes, state.st_nlink)
+        return (state.st_mode, state.st_rdev, *size, state.st_uid, state.st_gid, self._time(state))
+
+    def _folder_answer(self, kind: str, real: str, state: os.stat_result) -> Answer:
+        made = self._folders_of_made.get(real, [])
+        if kind == "d":
+            with os.scandir(real) as entries:
+                names = ((entry.name, stat.S_IFMT(entry.stat(follow_symlinks=False).st_mode)) for entry in entries)
+                return tuple(sorted(name for name in names if self._place.is_fresh or name[0] not in made))
+        # The entries that the program makes itself change the rest.
+        return (state.st_mode,) if kind == "c" or made else self._state_answer(state)
+
+    def _time(self, state: os.stat_result) -> object:
+        is_fresh = self._place.began and self._place.began <= state.st_mtime_ns <= self._now
+        return "built" if is_fresh else state.st_mtime_ns
+
+    def _without_place(self, text: str) -> str:
+        return text.replace(self._tree, "\0" * len(self._tree))

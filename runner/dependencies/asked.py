@@ -1,0 +1,84 @@
+"""What a command asked the kernel about files. Pure."""
+
+from typing import Literal, Self
+
+from msgspec import Struct
+
+Kind = Literal["c", "s", "l", "d", "x"]
+"""Content; state, through links; state of the name itself; the names in a folder; extended attributes."""
+_KINDS = frozenset("csldx")
+_MADE, _CHANGED = "n", "m"
+_MOST_FOLDERS = 200
+"""Folders in one path, beyond which it is not looked up."""
+_NO_FILES = ("/proc/", "/sys/", "/dev/")
+"""The kernel's own: they describe the host and the process, and are part of the environment."""
+
+
+class Asked(Struct, frozen=True):
+    """The questions of a command and all its processes.
+
+    Attributes
+    ----------
+    questions
+        Kinds and absolute paths, as the command named them.
+    made
+        Paths that did not exist before the command made them.
+    changed
+        Paths that existed before and were written, moved or removed.
+    unfollowed
+        Why the questions are not all known; empty if they are.
+    """
+
+    questions: frozenset[tuple[str, str]] = frozenset()
+    made: frozenset[str] = frozenset()
+    changed: frozenset[str] = frozenset()
+    unfollowed: str = ""
+
+    @property
+    def objection(self) -> str:
+        """Why the command may be answered differently the next time in the same place; empty if it is not."""
+        lost = sorted(self.changed - self.made)
+        return self.unfollowed or (f"it changes {lost[0]}, which was there before" if lost else "")
+
+    @property
+    def opened(self) -> frozenset[str]:
+        """The paths that were opened or executed, whether they exist or not."""
+        return frozenset(path for kind, path in self.questions if kind == "c")
+
+    def joined(self, other: Self) -> "Asked":
+        """Return what two executions of the same command asked, one after the other in one place."""
+        return Asked(
+            self.questions | other.questions,
+            self.made | other.made,
+            self.changed | other.changed,
+            self.unfollowed or other.unfollowed,
+        )
+
+
+def unfollowed(why: str) -> Asked:
+    """Return that nothing is known of a command's questions."""
+    return Asked(unfollowed=why)
+
+
+def parse_asked(output: bytes) -> Asked:
+    """Read what ``watch`` has written."""
+    fields = output.split(b"\0")
+    if fields[-2:] != [b".", b""]:
+        return unfollowed("what followed it ended early")
+    questions, made, changed = set(), set(), set()
+    too_deep = ""
+    for field in fields[1:-2]:
+        kind, _, path = field.decode(errors="surrogateescape").partition(" ")
+        if path.startswith(_NO_FILES):
+            continue
+        if path.count("/") > _MOST_FOLDERS:
+            too_deep = "it asks about a file in too many folders"
+            continue
+        if kind == _MADE:
+            made.add(path)
+        elif kind == _CHANGED:
+            changed.add(path)
+        elif kind in _KINDS:
+            questions.add((kind, path.removesuffix(" (deleted)")))
+    why = fields[0].decode(errors="replace") or too_deep
+    return Asked(frozenset(questions), frozenset(made), frozenset(changed), why)

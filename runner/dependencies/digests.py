@@ -1,0 +1,52 @@
+"""Computes digests of the files that a program uses: equal for equal content, wherever it was built."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from runner.contract.report import hash_of
+from runner.system.regular_file import identity_of, read_regular
+
+MOST_BYTES = 1 << 30
+"""Size of the largest file whose content is compared."""
+
+
+def digest_file(path: Path) -> str:
+    """Return the first 16 hex digits of the SHA-256 of a file; empty if it cannot be read or is very large."""
+    return _digest_of(path, b"")
+
+
+def digest_built_file(path: Path, tree: Path) -> str:
+    """Return the digest of a file that was built in a tree, independent of the tree's name; empty if it is unknown.
+
+    It is of all that the file holds, because a program can read what the kernel does not load. Compilers write the name
+    of the folder into their output. It changes with the revision, its length does not: it is replaced by as many null
+    bytes, so that no byte moves. The digest of a symbolic link is empty, because untrusted code may have created it.
+    """
+    return _digest_of(path, os.fsencode(tree)) if path.resolve() == path else ""
+
+
+def combine_digests(digests: Iterable[tuple[str, str]]) -> str:
+    """Return one digest for many pairs of name and digest; empty if one of the digests is empty."""
+    pairs = sorted(set(digests))
+    return hash_of(pairs) if all(digest for _, digest in pairs) else ""
+
+
+def _digest_of(path: Path, folder: bytes) -> str:
+    try:
+        state = path.lstat()
+        readable = stat.S_ISREG(state.st_mode) and state.st_size <= MOST_BYTES
+        return _digest(path, identity_of(state), folder) if readable else ""
+    except OSError:
+        return ""
+
+
+@lru_cache(maxsize=16_384)
+def _digest(path: Path, _identity: tuple[int, ...], folder: bytes) -> str:
+    content = read_regular(path, MOST_BYTES, links=False)  # an untrusted program may have exchanged it meanwhile
+    if folder:
+        content = content.replace(folder, bytes(len(folder)))
+    return hashlib.sha256(content).hexdigest()[:16]

@@ -1,0 +1,137 @@
+"""The system calls by which a program asks about files, as a filter at which the kernel stops it for ``watch.c``."""
+
+import ctypes
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from enum import IntEnum
+from functools import lru_cache
+
+from runner.execution.system_call_filter import Argument, add_rule, exported, library
+
+_ALLOW, _TRACE = 0x7FFF0000, 0x7FF00000
+_OPTIMIZE, _BAD_ARCHITECTURE = 8, 2
+_NONE = 7
+"""The place of an argument that a call does not have."""
+
+
+class Action(IntEnum):
+    """What ``watch.c`` does at a call."""
+
+    OPEN = 1
+    STATE = 2
+    NAME_STATE = 3
+    LIST = 4
+    DESCRIPTOR = 5
+    MAKE = 6
+    CHANGE = 7
+    RENAME = 8
+    LINK = 9
+    EXECUTE = 10
+    UNFOLLOWED = 11
+    CONNECT = 12
+    CLONE = 13
+    CLONE3 = 14
+    ATTRIBUTES = 15
+
+
+def _coded(action: Action, folder: int = _NONE, name: int = _NONE, flags: int = _NONE) -> int:
+    """Return what the filter says of a call: the action, and the places of three arguments."""
+    return action | folder << 4 | name << 7 | flags << 10
+
+
+def _each(names: str, code: int) -> dict[str, int]:
+    return dict.fromkeys(names.split(), code)
+
+
+CALLS: Mapping[str, int] = {
+    "open": _coded(Action.OPEN, name=0, flags=1),
+    "openat": _coded(Action.OPEN, 0, 1, 2),
+    **_each("stat stat64 access chdir statfs statfs64 uselib", _coded(Action.STATE, name=0)),
+    **_each("lstat lstat64 readlink", _coded(Action.NAME_STATE, name=0)),
+    "readlinkat": _coded(Action.NAME_STATE, 0, 1),
+    **_each("newfstatat fstatat64 faccessat2", _coded(Action.STATE, 0, 1, 3)),
+    "statx": _coded(Action.STATE, 0, 1, 2),
+    "faccessat": _coded(Action.STATE, 0, 1),
+    "name_to_handle_at": _coded(Action.STATE, 0, 1),
+    "inotify_add_watch": _coded(Action.STATE, name=1),
+    "fstat": _coded(Action.DESCRIPTOR, 0),
+    **_each("getdents getdents64", _coded(Action.LIST, 0)),
+    **_each("getxattr lgetxattr listxattr llistxattr", _coded(Action.ATTRIBUTES, name=0)),
+    **_each("fgetxattr flistxattr", _coded(Action.ATTRIBUTES, 0)),
+    **_each("mkdir mknod creat", _coded(Action.MAKE, name=0)),
+    **_each("mkdirat mknodat", _coded(Action.MAKE, 0, 1)),
+    "symlink": _coded(Action.MAKE, name=1),
+    "symlinkat": _coded(Action.MAKE, 1, 2),
+    "link": _coded(Action.LINK, name=0),
+    "linkat": _coded(Action.LINK, 0, 1),
+    "rename": _coded(Action.RENAME, name=0),
+    **_each("renameat renameat2", _coded(Action.RENAME, 0, 1)),
+    **_each(
+        "unlink rmdir chmod chown lchown truncate truncate64 utime utimes setxattr lsetxattr removexattr lremovexattr",
+        _coded(Action.CHANGE, name=0),
+    ),
+    **_each("unlinkat fchmodat fchmodat2 fchownat futimesat utimensat", _coded(Action.CHANGE, 0, 1)),
+    **_each("fchmod fchown fsetxattr fremovexattr", _coded(Action.CHANGE, 0)),
+    "execve": _coded(Action.EXECUTE, name=0),
+    "execveat": _coded(Action.EXECUTE, 0, 1),
+    "connect": _coded(Action.CONNECT),
+    "clone": _coded(Action.CLONE, flags=0),
+    "clone3": _coded(Action.CLONE3),
+    # Whose questions no filter sees: of other threads of the kernel, by other views of the files, under other filters.
+    **_each(
+        "io_uring_setup seccomp chroot pivot_root mount umount umount2 setns move_mount open_tree fsmount"
+        " open_by_handle_at openat2 fanotify_init userfaultfd ptrace",
+        _coded(Action.UNFOLLOWED),
+    ),
+}
+"""What the filter says of each call, by its name. A name that an architecture lacks is left out there."""
+_SET_SECCOMP = 22
+"""PR_SET_SECCOMP, the other way to set a filter."""
+_EQUAL = 4
+_NEW_VIEW = 0x00020000
+"""CLONE_NEWNS."""
+_MASKED_EQUAL = 7
+
+
+@contextmanager
+def question_filter(*, opened_too: bool) -> Iterator[int]:
+    """Yield a descriptor from which ``watch`` reads the filter.
+
+    Parameters
+    ----------
+    opened_too
+        Stop also where a program asks about a file that it has opened, which it does after most openings.
+
+    Raises
+    ------
+    FaultwatchError
+        If libseccomp is not installed, or refuses.
+    """
+    descriptor = os.memfd_create("questions")
+    try:
+        os.write(descriptor, _program(opened_too))
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@lru_cache
+def _program(opened_too: bool) -> bytes:
+    seccomp = library()
+    context = seccomp.seccomp_init(_ALLOW)
+    try:
+        unfollowed = _TRACE | _coded(Action.UNFOLLOWED)
+        # Programs of another architecture number their calls differently: each of them stops, and is not followed.
+        seccomp.seccomp_attr_set(context, _BAD_ARCHITECTURE, ctypes.c_uint32(unfollowed))
+        seccomp.seccomp_attr_set(context, _OPTIMIZE, 2)
+        for name, code in CALLS.items():
+            if code & 15 == Action.DESCRIPTOR and not opened_too:
+                continue
+            add_rule(seccomp, context, name, _TRACE | code)
+        add_rule(seccomp, context, "prctl", unfollowed, Argument(0, _EQUAL, _SET_SECCOMP, 0))
+        add_rule(seccomp, context, "unshare", unfollowed, Argument(0, _MASKED_EQUAL, _NEW_VIEW, _NEW_VIEW))
+        return exported(seccomp, context)
+    finally:
+        seccomp.seccomp_release(context)

@@ -1,0 +1,51 @@
+"""Says in what two built trees differ: names, contents, sizes, modes, times, links."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+
+from runner.dependencies.answers import Answer, Place, answers_in
+from runner.dependencies.asked import Asked
+from runner.system.tree_walk import TreeTooLarge, walk
+
+_FIELDS = ("mode", "device", "size", "holes", "number of names", "owner", "group", "time")
+"""What the answer about the state of a file consists of."""
+MOST = 10
+"""Differences that are named."""
+
+
+def tree_differences(base: Place, head: Place) -> list[str]:
+    """Return the first differences, as clauses; empty if there are none or a tree is too large."""
+    before, after = (answers_in(place, Asked(frozenset(_questions(place)))).own for place in (base, head))
+    clauses: dict[str, list[str]] = {}
+    for kind, path in sorted(before.keys() | after.keys(), key=lambda question: question[::-1]):
+        left, right = before.get((kind, path)), after.get((kind, path))
+        if left != right:
+            clauses.setdefault(path, []).extend(_words(kind, left, right))
+    shown = [f"{path}: {', '.join(dict.fromkeys(words))}" for path, words in clauses.items() if words]
+    return [line[:1000] for line in shown[:MOST]]
+
+
+def _questions(place: Place) -> Iterator[tuple[str, str]]:
+    with suppress(TreeTooLarge, OSError):
+        for entry in walk(place.tree):
+            mode = entry.stat(follow_symlinks=False).st_mode
+            if not stat.S_ISDIR(mode):
+                yield "l", entry.path
+            if stat.S_ISREG(mode):
+                yield "c", entry.path
+                if os.listxattr(entry.path):
+                    yield "x", entry.path
+
+
+def _words(kind: str, base: Answer | None, head: Answer | None) -> list[str]:
+    if base is None or head is None:
+        return ["only in head" if base is None else "only in base"] if kind == "l" else []
+    if kind == "c":
+        return ["content"] if base[1:] != head[1:] else []
+    if kind == "x":
+        return ["extended attributes"]
+    if "link" in {base[0], head[0]}:
+        return ["target"]
+    return [name for name, left, right in zip(_FIELDS, base, head, strict=True) if left != right]

@@ -1,0 +1,652 @@
+/*
+ * Run a command, and write down what it asks the kernel about files.
+ *
+ *     watch FILTER FILE FROM WHEN MOST COMMAND ARGUMENT...
+ *
+ * FILTER is a descriptor with the filter of system calls, which makes the kernel stop a process at those calls that ask
+ * about a name, and only at those. FROM is "launch" where a launcher comes first: it asks for an empty name right before
+ * the program begins, and nothing before that is written down. Otherwise FROM is "start". WHEN is "after" where faults
+ * are counted: a name is read when the call has ended, because reading it earlier would take a fault away from the
+ * program. Where it is "before", one stop is enough for most calls, which takes half of the time. MOST is the number of
+ * stops after which all processes are killed, because following them takes too long; 0 for no limit.
+ *
+ * The results are written to FILE when all processes have ended:
+ *
+ *     OBJECTION\0
+ *     KIND PATH\0 ...
+ *
+ * OBJECTION says why the processes could not be followed; it is empty if they could. A KIND is one letter:
+ *
+ *     c  content: the file was opened or executed      s  state: its size, mode, times; links are followed
+ *     l  state of the name itself, also a link's       d  the names in a folder
+ *     x  extended attributes                           n  made anew: it did not exist before
+ *     m  changed, although it existed before
+ *
+ * Calls that make something are always looked at before: afterwards nobody knows whether it was there.
+ *
+ * Why ptrace and a filter: a filter alone with a notification sees no call's end, and the name has to be read before the
+ * kernel does. Inotify and access times see no sizes, links, or files that are missing, and a program can evade both.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/filter.h>
+#include <linux/openat2.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What to do at a call; see system_calls.py, which puts these numbers into the filter. */
+enum action {
+    OPEN = 1, STATE, NAME_STATE, LIST, DESCRIPTOR, MAKE, CHANGE, RENAME, LINK, EXECUTE, UNFOLLOWED, CONNECT, CLONE,
+    CLONE3, ATTRIBUTES,
+};
+#define NONE 7 /* For a place among the arguments. */
+#define MOST_QUESTIONS 400000
+#define MOST_PROCESSES (1 << 22) /* The kernel's own limit. */
+#define MOST_FILTER 8192 /* Instructions. */
+
+/* What PTRACE_GET_SYSCALL_INFO says; the headers of libraries call it differently. */
+struct stop {
+    uint8_t kind, reserved[3];
+    uint32_t architecture;
+    uint64_t instruction, stack;
+    union {
+        struct {
+            int64_t result;
+            uint8_t is_error;
+        } end;
+        struct {
+            uint64_t number, arguments[6];
+            uint32_t data;
+        } filter;
+    };
+};
+#define GET_STOP 0x420e
+#define AT_END 2
+#define AT_FILTER 3
+
+struct call {
+    uint64_t arguments[6];
+    uint16_t what;
+};
+
+struct question {
+    char *text; /* "KIND PATH" */
+    uint64_t hash;
+};
+
+static struct call **pending; /* By process: the call whose end is awaited. */
+static unsigned char *unwatched; /* By process: whether it is none of the program's. */
+static unsigned char *known; /* By process: whether it was seen. */
+static struct question *questions;
+static size_t question_count, question_room;
+static const char *objection = "";
+static char objection_text[256];
+static int begun, early; /* Early: names are read before a call where that is enough. */
+static unsigned long stops, most_stops;
+static pid_t first;
+
+static void object(const char *why)
+{
+    if (*objection == 0) {
+        snprintf(objection_text, sizeof objection_text, "%s", why);
+        objection = objection_text;
+    }
+}
+
+/* ---- What was asked ---- */
+
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = 1469598103934665603ULL;
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 1099511628211ULL;
+    return hash;
+}
+
+static void grow(void)
+{
+    size_t room = question_room ? 2 * question_room : 1 << 14;
+    struct question *larger = calloc(room, sizeof *larger);
+    if (larger == NULL) {
+        object("there is not enough memory to follow it");
+        return;
+    }
+    for (size_t i = 0; i < question_room; i++)
+        if (questions[i].text) {
+            size_t place = questions[i].hash & (room - 1);
+            while (larger[place].text)
+                place = (place + 1) & (room - 1);
+            larger[place] = questions[i];
+        }
+    free(questions);
+    questions = larger;
+    question_room = room;
+}
+
+static void ask(char kind, const char *path)
+{
+    char text[2 * PATH_MAX + 16];
+    snprintf(text, sizeof text, "%c %s", kind, path);
+    if (2 * question_count >= question_room)
+        grow();
+    if (question_count >= MOST_QUESTIONS || question_room == 0) {
+        object("it asks about too many files");
+        return;
+    }
+    uint64_t hash = hash_of(text);
+    size_t place = hash & (question_room - 1);
+    for (; questions[place].text; place = (place + 1) & (question_room - 1))
+        if (questions[place].hash == hash && strcmp(questions[place].text, text) == 0)
+            return;
+    questions[place] = (struct question){strdup(text), hash};
+    question_count++;
+}
+
+/* ---- Names in the memory of a process ---- */
+
+/* Read a name; return its length, or -1 if it cannot be read. */
+static ssize_t read_name(pid_t pid, uint64_t address, char *name)
+{
+    size_t done = 0;
+    while (done < PATH_MAX) {
+        size_t rest = 4096 - (address + done) % 4096;
+        if (rest > PATH_MAX - done)
+            rest = PATH_MAX - done;
+        struct iovec here = {name + done, rest}, there = {(void *)(uintptr_t)(address + done), rest};
+        ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
+        if (got <= 0)
+            return -1;
+        char *end = memchr(name + done, 0, (size_t)got);
+        if (end)
+            return end - name;
+        done += (size_t)got;
+    }
+    return -1;
+}
+
+/* The path of a link below /proc of a process; empty if it is no path of the file system. */
+static void read_link(pid_t pid, const char *link, char *path)
+{
+    char place[64];
+    snprintf(place, sizeof place, "/proc/%d/%s", pid, link);
+    ssize_t length = readlink(place, path, PATH_MAX - 1);
+    path[length > 0 ? length : 0] = 0;
+    if (path[0] != '/')
+        path[0] = 0;
+}
+
+static void read_descriptor(pid_t pid, int descriptor, char *path)
+{
+    char link[32];
+    if (descriptor == AT_FDCWD) {
+        read_link(pid, "cwd", path);
+        return;
+    }
+    snprintf(link, sizeof link, "fd/%d", descriptor);
+    read_link(pid, link, path);
+}
+
+/* Make a name absolute: DESCRIPTOR is the folder to which it is relative. */
+static int make_absolute(pid_t pid, int descriptor, const char *name, char *path)
+{
+    if (name[0] == '/') {
+        snprintf(path, 2 * PATH_MAX, "%s", name);
+        return 1;
+    }
+    read_descriptor(pid, descriptor, path);
+    if (path[0] == 0)
+        return 0;
+    size_t length = strlen(path);
+    snprintf(path + length, 2 * PATH_MAX - length, "%s%s", name[0] ? "/" : "", name);
+    return 1;
+}
+
+/* Return what a name below the own folder of /proc names really, such as the program itself. */
+static int resolve_own(pid_t pid, const char *path, char *real)
+{
+    static const char *const own[] = {"/proc/self/", "/proc/thread-self/"};
+    const char *rest = NULL;
+    for (int i = 0; i < 2; i++)
+        if (strncmp(path, own[i], strlen(own[i])) == 0)
+            rest = path + strlen(own[i]);
+    if (rest == NULL) {
+        if (strstr(path, "/exe") || strstr(path, "/cwd") || strstr(path, "/root") || strstr(path, "/fd/") ||
+            strstr(path, "/map_files/"))
+            object("it looks at files through another process in /proc");
+        return 0;
+    }
+    char place[2 * PATH_MAX + 32];
+    snprintf(place, sizeof place, "/proc/%d/%s", pid, rest);
+    int file = open(place, O_PATH | O_CLOEXEC);
+    if (file < 0)
+        return 0;
+    snprintf(place, sizeof place, "/proc/self/fd/%d", file);
+    ssize_t length = readlink(place, real, PATH_MAX - 1);
+    close(file);
+    real[length > 0 ? length : 0] = 0;
+    return real[0] == '/' && strncmp(real, "/proc/", 6) != 0;
+}
+
+/* Open a name as a process sees it, without reading anything. */
+static int open_as(pid_t pid, const char *path, int options)
+{
+    static int root = -1; /* That of all processes of the program: one that changes its root is not followed. */
+    char place[64];
+    if (root < 0) {
+        snprintf(place, sizeof place, "/proc/%d/root", pid);
+        root = open(place, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    }
+    struct open_how how = {.flags = (uint64_t)(O_PATH | O_CLOEXEC | options), .resolve = RESOLVE_IN_ROOT};
+    return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+}
+
+/* Ask about a path, and about what it leads to now: a link may be gone when the question is answered. */
+static void ask_about(pid_t pid, char kind, const char *path)
+{
+    char real[PATH_MAX], place[64];
+    if (strncmp(path, "/proc/", 6) == 0) {
+        if (resolve_own(pid, path, real))
+            ask(kind, real);
+        return;
+    }
+    ask(kind, path);
+    int file = open_as(pid, path, kind == 'l' ? O_NOFOLLOW : 0);
+    if (file < 0)
+        return;
+    snprintf(place, sizeof place, "/proc/self/fd/%d", file);
+    ssize_t length = readlink(place, real, PATH_MAX - 1);
+    close(file);
+    real[length > 0 ? length : 0] = 0;
+    if (real[0] == '/' && strcmp(real, path) != 0 && strncmp(real, "/proc/", 6) != 0)
+        ask(kind, real);
+}
+
+/* Return the argument at a place as a descriptor; the current folder if there is none. */
+static int descriptor_of(const struct call *call, unsigned place)
+{
+    return place == NONE ? AT_FDCWD : (int)call->arguments[place];
+}
+
+/* Read the name at a place of the arguments, relative to the folder at another, as an absolute path. */
+static int path_of(pid_t pid, const struct call *call, unsigned folder, unsigned place, char *path)
+{
+    char name[PATH_MAX] = "";
+    if (place != NONE && call->arguments[place] != 0 && read_name(pid, call->arguments[place], name) < 0) {
+        object("a name that it asks for cannot be read");
+        return 0;
+    }
+    return make_absolute(pid, descriptor_of(call, folder), name, path);
+}
+
+/* Return whether a path exists in the view of a process. */
+static int exists(pid_t pid, const char *path)
+{
+    int file = open_as(pid, path, O_NOFOLLOW);
+    if (file >= 0)
+        close(file);
+    else if (errno != ENOENT && errno != ENOTDIR)
+        object("it cannot be seen whether a file that it makes was there before");
+    return file >= 0;
+}
+
+/* ---- Calls ---- */
+
+static unsigned action_of(const struct call *call) { return call->what & 15; }
+static unsigned folder_of(const struct call *call) { return call->what >> 4 & 7; }
+static unsigned name_of(const struct call *call) { return call->what >> 7 & 7; }
+static unsigned flags_of(const struct call *call) { return call->what >> 10 & 7; }
+
+static uint64_t flags(const struct call *call)
+{
+    return flags_of(call) == NONE ? 0 : call->arguments[flags_of(call)];
+}
+
+/* Note that a path is made, or changed if it is there. */
+static void make(pid_t pid, const char *path)
+{
+    if (strncmp(path, "/proc/", 6) != 0)
+        ask(exists(pid, path) ? 'm' : 'n', path);
+}
+
+/* After a call that returned a result. */
+static void after(pid_t pid, const struct call *call, int64_t result)
+{
+    char path[2 * PATH_MAX], real[PATH_MAX];
+    unsigned folder = folder_of(call), name = name_of(call), action = action_of(call);
+    if (action == CONNECT) {
+        if (result == 0 || result == -EINPROGRESS)
+            object("it talks to another process over a socket");
+        return;
+    }
+    if (action == LIST || action == DESCRIPTOR) {
+        read_descriptor(pid, (int)call->arguments[folder], real);
+        if (real[0])
+            ask_about(pid, action == LIST ? 'd' : 's', real);
+        return;
+    }
+    if (!path_of(pid, call, folder, name, path))
+        return;
+    switch (action) {
+    case OPEN:
+        /* O_TMPFILE makes a file that has no name. */
+        if ((flags(call) & O_TMPFILE) != O_TMPFILE)
+            ask_about(pid, 'c', path);
+        if (result < 0)
+            return;
+        read_descriptor(pid, (int)result, real);
+        /* Where a link of /proc led to, or another thread changed the name meanwhile. */
+        if (real[0] && strcmp(real, path) != 0 && (flags(call) & O_TMPFILE) != O_TMPFILE)
+            ask_about(pid, 'c', real);
+        if (((flags(call) & O_ACCMODE) != O_RDONLY || (flags(call) & O_TRUNC)) && !(flags(call) & O_CREAT) && real[0])
+            ask_about(pid, 'm', real);
+        return;
+    case STATE:
+        ask_about(pid, flags(call) & AT_SYMLINK_NOFOLLOW ? 'l' : 's', path);
+        return;
+    case NAME_STATE:
+        ask_about(pid, 'l', path);
+        return;
+    case ATTRIBUTES:
+        ask_about(pid, 'x', path);
+        return;
+    case CHANGE:
+        if (result >= 0)
+            ask_about(pid, 'm', path);
+        else
+            ask_about(pid, 'l', path);
+        return;
+    }
+}
+
+/* Before a call. Return whether its end is awaited. */
+static int before(pid_t pid, const struct call *call)
+{
+    char path[2 * PATH_MAX];
+    unsigned folder = folder_of(call), name = name_of(call);
+    switch (action_of(call)) {
+    case OPEN:
+        if ((flags(call) & O_CREAT) && path_of(pid, call, folder, name, path))
+            make(pid, path);
+        if (!early || !path_of(pid, call, folder, name, path) || strncmp(path, "/proc/", 6) == 0)
+            return 1;
+        after(pid, call, -ENOENT);
+        return (flags(call) & O_ACCMODE) != O_RDONLY || (flags(call) & O_TRUNC);
+    case STATE:
+    case NAME_STATE:
+    case LIST:
+    case DESCRIPTOR:
+    case ATTRIBUTES:
+        if (early)
+            after(pid, call, 0);
+        return !early;
+    case MAKE:
+        if (path_of(pid, call, folder, name, path))
+            make(pid, path);
+        return 0;
+    case RENAME:
+    case LINK: {
+        unsigned step = folder == NONE ? 1 : 2, other = folder == NONE ? NONE : folder + 2;
+        if (action_of(call) == RENAME && path_of(pid, call, folder, name, path))
+            ask('m', path);
+        if (action_of(call) == LINK && path_of(pid, call, folder, name, path)) {
+            ask_about(pid, 'c', path); /* It can be read by its new name. */
+            ask_about(pid, 's', path);
+        }
+        if (path_of(pid, call, other, name + step, path))
+            make(pid, path);
+        return 0;
+    }
+    case EXECUTE:
+        if (path_of(pid, call, folder, name, path))
+            ask_about(pid, 'c', path);
+        return 0;
+    case UNFOLLOWED:
+        object("it uses a system call whose questions cannot be followed");
+        return 0;
+    case CLONE:
+        if (flags(call) & CLONE_UNTRACED)
+            object("it starts a process that nobody may follow");
+        return 0;
+    case CLONE3: {
+        uint64_t first_word = 0;
+        struct iovec here = {&first_word, 8}, there = {(void *)(uintptr_t)call->arguments[0], 8};
+        if (process_vm_readv(pid, &here, 1, &there, 1, 0) != 8 || (first_word & CLONE_UNTRACED))
+            object("it starts a process that nobody may follow");
+        return 0;
+    }
+    }
+    return 1;
+}
+
+/* ---- Processes ---- */
+
+static void resume(pid_t pid, int request, int signal)
+{
+    ptrace(request, pid, 0, (long)signal);
+}
+
+/* The launcher asks for an empty name: the program begins in this process, and what is there already is none of it. */
+static int begins_here(pid_t pid, const struct call *call)
+{
+    char name[PATH_MAX] = "?";
+    if (action_of(call) != EXECUTE || read_name(pid, call->arguments[name_of(call)], name) != 0)
+        return 0;
+    for (pid_t other = 0; other < MOST_PROCESSES; other++)
+        unwatched[other] = known[other] && other != pid;
+    return 1;
+}
+
+/*
+ * Run on the processor of the process that stopped. It is woken there and then, where waking an idle processor can take
+ * ten times as long as the call, on virtual machines above all. Only now and then, because looking takes time too.
+ */
+static void stay_near(pid_t pid)
+{
+    static unsigned long turns;
+    char place[64], text[1024];
+    if (turns++ % 16)
+        return;
+    snprintf(place, sizeof place, "/proc/%d/stat", pid);
+    int file = open(place, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    text[length > 0 ? length : 0] = 0;
+    char *field = strrchr(text, ')'); /* The 2nd field; the 39th is the processor. */
+    for (int number = 2; field && number < 39; number++)
+        field = strchr(field + 1, ' ');
+    if (field == NULL)
+        return;
+    cpu_set_t near;
+    CPU_ZERO(&near);
+    CPU_SET(atoi(field), &near);
+    sched_setaffinity(0, sizeof near, &near);
+}
+
+static void stopped_at_call(pid_t pid)
+{
+    stay_near(pid);
+    struct stop stop;
+    struct call call;
+    if (ptrace(GET_STOP, pid, sizeof stop, &stop) <= 0 || stop.kind != AT_FILTER) {
+        resume(pid, PTRACE_CONT, 0);
+        return;
+    }
+    memcpy(call.arguments, stop.filter.arguments, sizeof call.arguments);
+    call.what = (uint16_t)stop.filter.data;
+    if (!begun && begins_here(pid, &call)) {
+        begun = 1;
+        resume(pid, PTRACE_CONT, 0);
+        return;
+    }
+    if (!begun || unwatched[pid] || !before(pid, &call)) {
+        resume(pid, PTRACE_CONT, 0);
+        return;
+    }
+    if (most_stops && ++stops > most_stops) {
+        object("it asks about files too often");
+        kill(first, SIGKILL);
+    }
+    if (pending[pid] == NULL)
+        pending[pid] = malloc(sizeof call);
+    if (pending[pid] == NULL) {
+        object("there is not enough memory to follow it");
+        resume(pid, PTRACE_CONT, 0);
+        return;
+    }
+    *pending[pid] = call;
+    resume(pid, PTRACE_SYSCALL, 0);
+}
+
+static void stopped_after_call(pid_t pid)
+{
+    struct stop stop;
+    struct call *call = pending[pid];
+    if (call && ptrace(GET_STOP, pid, sizeof stop, &stop) > 0 && stop.kind == AT_END)
+        after(pid, call, stop.end.result);
+    free(call);
+    pending[pid] = NULL;
+    resume(pid, PTRACE_CONT, 0);
+}
+
+static void handle(pid_t pid, int status)
+{
+    int signal = WSTOPSIG(status), event = status >> 16;
+    if (!known[pid])
+        known[pid] = 1;
+    if (event == PTRACE_EVENT_SECCOMP)
+        stopped_at_call(pid);
+    else if (signal == (SIGTRAP | 0x80))
+        stopped_after_call(pid);
+    else if (event == PTRACE_EVENT_STOP && (signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU))
+        resume(pid, PTRACE_LISTEN, 0);
+    else
+        resume(pid, PTRACE_CONT, event ? 0 : signal);
+}
+
+/* Follow all processes until the last one has ended; return the status of the first. */
+static int follow(void)
+{
+    int status, first_status = 0;
+    for (;;) {
+        pid_t pid = waitpid(-1, &status, __WALL);
+        if (pid < 0 && errno == EINTR)
+            continue;
+        if (pid < 0)
+            return first_status;
+        if (pid >= MOST_PROCESSES)
+            continue;
+        if (WIFSTOPPED(status)) {
+            handle(pid, status);
+            continue;
+        }
+        known[pid] = unwatched[pid] = 0;
+        free(pending[pid]);
+        pending[pid] = NULL;
+        if (pid == first)
+            first_status = status;
+    }
+}
+
+/* ---- Start and end ---- */
+
+static int read_filter(int descriptor, struct sock_fprog *filter)
+{
+    static struct sock_filter instructions[MOST_FILTER];
+    ssize_t length = pread(descriptor, instructions, sizeof instructions, 0);
+    *filter = (struct sock_fprog){(unsigned short)(length > 0 ? (size_t)length / sizeof *instructions : 0), instructions};
+    return filter->len > 0;
+}
+
+static void become(int gate, const struct sock_fprog *filter, char **command)
+{
+    char go = 0;
+    if (read(gate, &go, 1) == 1 && go == 'f') {
+        /* Root needs no promise to gain no privileges, and its programs may rely on gaining some. */
+        if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, filter) != 0) {
+            prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+            syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, filter);
+        }
+    }
+    close(gate);
+    execvp(command[0], command);
+    dprintf(STDERR_FILENO, "%s: %s\n", command[0], strerror(errno));
+    _exit(errno == ENOENT ? 127 : 126);
+}
+
+static void write_results(const char *file)
+{
+    FILE *stream = fopen(file, "we");
+    if (stream == NULL)
+        return;
+    fprintf(stream, "%s%c", objection, 0);
+    for (size_t i = 0; i < question_room; i++)
+        if (questions[i].text)
+            fprintf(stream, "%s%c", questions[i].text, 0);
+    fprintf(stream, ".%c", 0); /* A list without this end is not whole. */
+    fclose(stream);
+}
+
+int main(int count, char **words)
+{
+    struct sock_fprog filter;
+    int gate[2], descriptor;
+    if (count < 7)
+        return 2;
+    descriptor = atoi(words[1]);
+    begun = strcmp(words[3], "start") == 0;
+    early = strcmp(words[4], "before") == 0;
+    most_stops = strtoul(words[5], NULL, 10);
+    pending = calloc(MOST_PROCESSES, sizeof *pending);
+    unwatched = calloc(MOST_PROCESSES, 1);
+    known = calloc(MOST_PROCESSES, 1);
+    if (pending == NULL || unwatched == NULL || known == NULL || pipe2(gate, O_CLOEXEC) != 0)
+        return 2;
+    int filtered = read_filter(descriptor, &filter);
+    fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+    first = fork();
+    if (first < 0)
+        return 2;
+    if (first == 0) {
+        close(gate[1]);
+        become(gate[0], &filter, words + 6);
+    }
+    close(gate[0]);
+    long options = PTRACE_O_TRACESECCOMP | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
+                   PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD;
+    char go = 'f';
+    if (!filtered || ptrace(PTRACE_SEIZE, first, 0, options) != 0) {
+        object("this host lets nobody follow it");
+        go = 'u';
+    }
+    if (write(gate[1], &go, 1) != 1)
+        return 2;
+    close(gate[1]);
+    int status = follow();
+    if (!begun)
+        object("it did not begin");
+    write_results(words[2]);
+    if (WIFEXITED(status))
+        return WEXITSTATUS(status);
+    /* End as the command did, without a core of this program. */
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    signal(WTERMSIG(status), SIG_DFL);
+    raise(WTERMSIG(status));
+    return 128 + WTERMSIG(status);
+}

@@ -1,0 +1,89 @@
+"""Watches an execution for programs that perf lost, without recording any fault: cheap enough for every sample.
+
+The kernel takes all counters from a program that changes its user, or that its user may not read. A small program
+(``lost_programs.c``) sees that from the records of what is executed and mapped.
+"""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from runner.execution.compilation import CompilationError, compile_program
+from runner.execution.start_block import BASE_VARIABLES
+from runner.settings import load_settings
+
+_SOURCE = Path(__file__).with_name("lost_programs.c")
+_TIMEOUT = 10.0
+"""Seconds that it may take to print its findings."""
+
+
+class LostPrograms(Struct, frozen=True):
+    """What perf lost of an execution.
+
+    Attributes
+    ----------
+    names
+        The programs that it lost.
+    complete
+        The list is all of it. Records may not have fitted, or the execution could not be watched.
+    """
+
+    names: tuple[str, ...] = ()
+    complete: bool = False
+
+
+class LostProgramsWatch:
+    """Watches a process from before its program's start to its end. :meth:`wait` until it does."""
+
+    def __init__(self, process: int) -> None:
+        self._watch: subprocess.Popen[bytes] | None = None
+        try:
+            program = compile_program(_SOURCE, load_settings().programs, options=["-static"])
+        except CompilationError:
+            return
+        self._watch = subprocess.Popen(
+            [program, str(process)],
+            env=dict(BASE_VARIABLES),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def wait(self) -> None:
+        """Wait until it watches, or cannot."""
+        if self._watch is not None:
+            assert self._watch.stdout is not None
+            self._watch.stdout.readline()  # "ready", or end of file if it failed.
+
+    def result(self) -> LostPrograms:
+        """Stop watching; return what was lost."""
+        if self._watch is None:
+            return LostPrograms()
+        try:
+            output, _ = self._watch.communicate(timeout=_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            return LostPrograms()
+        return parse_lost_programs(output)
+
+    def close(self) -> None:
+        """End it, if it still runs."""
+        if self._watch is not None:
+            if self._watch.poll() is None:
+                self._watch.kill()
+            self._watch.communicate()
+
+
+def parse_lost_programs(output: bytes) -> LostPrograms:
+    """Parse the output of the program; nothing is known if it is cut off."""
+    missed, *names = output.removesuffix(b"\0").split(b"\0")
+    if missed != b"0" or not output.endswith(b"\0"):
+        return LostPrograms()
+    return LostPrograms(tuple(name.decode(errors="replace") for name in names), complete=True)
+
+
+def together(parts: Sequence[LostPrograms]) -> LostPrograms:
+    """Combine what was lost of processes that ran at once."""
+    names = (name for part in parts for name in part.names)
+    return LostPrograms(tuple(dict.fromkeys(names)), all(part.complete for part in parts))

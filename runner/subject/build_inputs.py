@@ -1,0 +1,87 @@
+"""Knows on which files of a checkout a build depends, because it was followed while it ran.
+
+A revision that changes only other files need not be built: its build would be the same. What the build opened, looked
+at or executed counts, by whatever name, and so does what it moved or removed. One such revision in twenty is built all
+the same. A build that could not be followed, as one that talks to a server, is used for no other revision.
+"""
+
+import os
+from collections.abc import Container, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from runner.dependencies.asked import Asked
+from runner.subject.hardened_git import GitError
+from runner.subject.repository import Repository
+from runner.system.tree_walk import walk
+
+_NAMES = "asked"
+_READ_BY_GIT = frozenset({".gitattributes", ".gitmodules"})
+"""Files that decide how others are checked out."""
+
+
+def note_inputs(tree: Path, asked: Asked) -> None:
+    """Write beside a tree that was just built what its build asked of it; nothing if that is not wholly known."""
+    file = tree.parent / _NAMES
+    file.unlink(missing_ok=True)
+    if asked.unfollowed:
+        return
+    questions = {path for _, path in asked.questions} | asked.made
+    rows = [*_below(tree, questions), "", *_below(tree, asked.changed)]
+    file.write_bytes(b"\0".join(map(os.fsencode, rows)))
+
+
+def _below(tree: Path, paths: Iterable[str]) -> list[str]:
+    """Return which paths lie in a tree, relative to it."""
+    top = f"{tree}/"
+    return sorted({os.path.normpath(path)[len(top) :] for path in paths if os.path.normpath(path).startswith(top)})
+
+
+class Inputs:
+    """What a build asked of its checkout; of a build that is not known, everything."""
+
+    def __init__(self, place: Path) -> None:
+        self._asked: frozenset[str] | None = None
+        self._changed: frozenset[str] = frozenset()
+        with suppress(OSError):
+            asked, _, changed = (place / _NAMES).read_bytes().partition(b"\0\0")
+            self._asked, self._changed = (frozenset(map(os.fsdecode, rows.split(b"\0"))) for rows in (asked, changed))
+
+    def depend_on(self, name: str) -> bool:
+        """Return whether the build depends on a file of the checkout, or may."""
+        if self._asked is None or name in self._asked:
+            return True
+        # A folder that was moved can be read by another name.
+        return not self._changed.isdisjoint((name, *map(str, Path(name).parents)))
+
+
+def changed_files(repository: Repository, before: str, after: str) -> frozenset[str] | None:
+    """Return the files whose content two commits differ in; None if they differ in more than that."""
+    options = ("-r", "-z", "--raw", "--no-renames", "--ignore-submodules=none")
+    try:
+        return parse_changes(repository.git("diff-tree", *options, before, after))
+    except GitError:  # a damaged commit, of which the checkout says more
+        return None
+
+
+def parse_changes(text: str) -> frozenset[str] | None:
+    """Return what :func:`changed_files` returns, from the output of ``git diff-tree --raw -z``."""
+    fields = text.split("\0")
+    names: set[str] = set()
+    for change, name in zip(fields[::2], fields[1::2], strict=False):
+        old_mode, new_mode, *_, status = change.removeprefix(":").split(" ")
+        is_same_kind = status == "M" and old_mode == new_mode and old_mode.startswith("100")
+        if not is_same_kind or name.rpartition("/")[2] in _READ_BY_GIT:
+            return None
+        names.add(name)
+    return frozenset(names)
+
+
+def sizes(tree: Path, ignored: Container[str]) -> dict[str, int]:
+    """Return the size of each file in a tree, by its path."""
+    found = {}
+    for entry in walk(tree):
+        name = os.path.relpath(entry.path, tree)
+        if entry.is_file(follow_symlinks=False) and name not in ignored:
+            found[name] = entry.stat(follow_symlinks=False).st_size
+    return found

@@ -1,0 +1,72 @@
+"""Decides whether a difference is due to head, or to the place in which it was measured. Pure.
+
+Two programs that were answered the same of all that they asked should count the same. Where they do not, that is a
+contradiction, and a measurement settles it: base is built again in the place of head and executed there. If it counts
+as in its own place, the difference is one of the revisions: something that the watch has not seen. If it counts as head
+does, the place makes the difference, and no commit.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from runner.contract import ComparisonRequest, MetricVerdict, Verdict
+from runner.contract.level import Number, median
+from service.rules.comparison.decision import COUNTS, decide_count
+from service.rules.same_bytes import have_same_bytes, program_bytes
+from service.text.numbers import number
+
+ERROR = 0.001
+"""Probability that two places which count the same are told apart."""
+
+
+def have_same_answers(request: ComparisonRequest) -> bool:
+    """Return whether both programs ran in the same way, and were answered the same of all that they asked."""
+    base, head = request.base, request.head
+    alike = (base.environment, base.command) == (head.environment, head.command)
+    return alike and have_same_bytes(program_bytes(base), program_bytes(head))
+
+
+def by_other_place(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:
+    """Return the verdict on a metric in view of what base counts in the place of head, or that this has to be known."""
+    if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS or not have_same_answers(request):
+        return verdict
+    place = request.base.other_place
+    if place is None:
+        sentence = f"{verdict.sentence} Yet both were answered the same of all that they asked about their files."
+        return verdict.model_copy(update={"wants_other_place": not request.base_stored, "sentence": sentence})
+    there = place.counted.get(verdict.metric, ())
+    match _due_to(there, request.base.values(verdict.metric), request.head.values(verdict.metric)):
+        case "place":
+            sentence = (
+                f"Base counts {number(median(there) or 0)} too where it is built and executed in the place of head: "
+                "the path or the host's state of the files there makes the difference, and not the revision. "
+                f"{verdict.sentence}"
+            )
+            same = {"verdict": Verdict.SAME, "direction": None, "times": None, "although": "place"}
+            return verdict.model_copy(update={**same, "sentence": sentence})
+        case "content":
+            sentence = (
+                f"{verdict.sentence} Base counts as before in the place of head, too. No file that the program asked "
+                f"about differs; something else of the tree does{_listed(place.differences)}."
+            )
+        case "unknown":
+            sentence = f"{verdict.sentence} What base counts in the place of head does not settle why."
+    return verdict.model_copy(update={"sentence": sentence})
+
+
+def _due_to(
+    there: tuple[Number, ...], base: tuple[Number, ...], head: tuple[Number, ...]
+) -> Literal["place", "content", "unknown"]:
+    """Return what a difference is due to, by the counts of base in the place of head."""
+    like_head = decide_count(list(zip(there, head, strict=False)), ERROR) if there else None
+    like_base = decide_count(list(zip(there, base, strict=False)), ERROR) if there else None
+    if like_head is None or like_base is None:
+        return "unknown"
+    if like_head.verdict is Verdict.SAME and like_base.verdict is Verdict.CHANGED:
+        return "place"
+    return "content" if like_head.verdict is Verdict.CHANGED else "unknown"
+
+
+def _listed(differences: tuple[str, ...]) -> str:
+    return f": {'; '.join(differences)}" if differences else ""
