@@ -28,6 +28,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from bench.report import finish, steps
 from bench.store_service import Service
 from runner.cli.compare import compare_cases
+from runner.cli.gate_plan import gate_plan
 from runner.cli.gate_report import gate_report
 from runner.cli.workbench import prepare_workbench
 from runner.measuring.preflight import Workbench
@@ -35,7 +36,6 @@ from runner.reporting.embedded import connect
 from runner.settings import load_settings
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload, load_workload
-from runner.workload.matrix import cases
 from service.forges.signature import signed
 from tests.service.forges.github.stand_in import APP, SECRET, GitHub, running
 
@@ -116,10 +116,13 @@ class Run:
         done.webhook = self._webhook(head)
         settings, workload = load_settings(), self.workloads[self.number % 2]
         with connect(settings) as service:
-            results = compare_cases(service, self.repository, workload, self.place, (self.base, head), cases(workload))
+            with gate_plan(workload, self.repository, self.base, head) as plan:
+                ends = (plan.ends.base, plan.ends.measured)
+                results = compare_cases(service, self.repository, workload, self.place, ends, plan.contests)
+                report = gate_report(results, plan, self._job())
             finished = max(result.head.finished_at.timestamp() for result in results)
             sampled = time.monotonic() - (time.time() - finished)
-            service.gate(gate_report(results, workload, self.subject, self.base, head, self._job()))
+            service.gate(report)
         deadline = time.monotonic() + PATIENCE
         while not any(check["status"] == "completed" for check in self.hub.checks.values()):
             if time.monotonic() > deadline:

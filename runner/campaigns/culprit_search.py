@@ -62,7 +62,7 @@ def resolve_range(repository: Repository, good: str, bad: str) -> tuple[Revision
     """
     first = repository.revision(good)
     revisions = repository.revisions(f"{good}..{bad}", first_parent=False)
-    if repository.merge_base(good, bad) != first.commit:
+    if repository.merge_bases(good, bad) != (first.commit,):
         raise FaultwatchError(
             f"{bad} does not descend from {good}", f"use `git merge-base {good} {bad}` as the good end"
         )

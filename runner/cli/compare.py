@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import Struct
+from msgspec import Struct, field
 
 from runner.cli.activity import Activity, activity
 from runner.cli.arguments import ends_of, workload_and_range
@@ -37,6 +37,7 @@ from runner.settings import load_settings
 from runner.subject.presence import present
 from runner.subject.repository import Repository
 from runner.workload import Workload
+from runner.workload.judge import Contest
 from runner.workload.lookup import chosen_cases
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ def command(
         service.check()
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
         patient = service.patient(say)
-        results = compare_cases(patient, repository, workload, workbench, (base, head), chosen, samples)
+        contests = [Contest(workload, workload, case.parameters) for case in chosen]
+        results = compare_cases(patient, repository, workload, workbench, (base, head), contests, samples)
     give_result(
         [document(result) for result in results],
         as_json=as_json,
@@ -95,8 +97,8 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def show_results(results: Sequence[Compared], target: TypedTarget) -> None:
-    """Print the results of all cases as tables, and for each that got worse the command that says why."""
+def show_results(results: Sequence[Compared], target: TypedTarget | None) -> None:
+    """Print the results of all cases as tables, and for each that got worse the command that says why, if any can."""
     from runner.cli.comparison_tables import show_comparison
 
     for result in results:
@@ -109,7 +111,7 @@ def compare_cases(
     workload: Workload,
     workbench: Workbench,
     ends: tuple[str, str],
-    chosen: Sequence[Case],
+    contests: Sequence[Contest],
     samples: int | None = None,
     *,
     from_store: bool = False,
@@ -118,19 +120,28 @@ def compare_cases(
 
     Parameters
     ----------
+    workload
+        Says how many pairs are measured.
     ends
         The two revisions: base, head.
+    contests
+        The cases, and by which workload each side is built and run.
     from_store
         Skip measuring base if its stored run shows that head is the same.
     """
     results = []
     with activity("comparing") as shown:
-        base, head = (_Side(repository, workload, workbench, repository.revision(name), shown) for name in ends)
-        session = _Session(service, Pairs.of(workload, samples), len(chosen), shown)
-        for number, case in enumerate(chosen, 1):
-            session.begin(case, len(chosen) - number)
-            stored = _compare_with_stored(base, head, case, session) if from_store else None
-            results.append(stored or _compare((base, head), case, session))
+        base, head = (_Sides(repository, workbench, repository.revision(name), shown) for name in ends)
+        session = _Session(service, Pairs.of(workload, samples), len(contests), shown)
+        for number, contest in enumerate(contests, 1):
+            case = contest.head_case
+            session.begin(case, len(contests) - number)
+            if contest.base is None:
+                results.append(_head_alone(base.of(contest.head), head.of(contest.head), case))
+                continue
+            sides = base.of(contest.base), head.of(contest.head)
+            stored = _compare_with_stored(*sides, case, session) if from_store and contest.alike else None
+            results.append(stored or _compare(sides, (contest.base_case, case), session))
     return results
 
 
@@ -164,6 +175,10 @@ class _Side(Struct, frozen=True, dict=True):
     def trial(self, case: Case) -> Trial:
         return self._trial_of(case, self.built.tree, self.built.build)
 
+    def unbuilt_trial(self, case: Case) -> Trial:
+        """Return the trial of a case that is never executed."""
+        return self._trial_of(case, Path(), Build())
+
     def other_trial(self, case: Case, number: int) -> Trial:
         """Return the trial of a further build.
 
@@ -193,6 +208,21 @@ class _Side(Struct, frozen=True, dict=True):
     def _trial_of(self, case: Case, tree: Path, build: Build) -> Trial:
         subject = Subject(self.repository.name, self.revision, case, build)
         return Trial(self.workload, subject, self.workbench.bench, tree)
+
+
+class _Sides(Struct, frozen=True):
+    """A revision by the workloads that build and run it: mostly one."""
+
+    repository: Repository
+    workbench: Workbench
+    revision: Revision
+    shown: Activity
+    known: dict[int, _Side] = field(default_factory=dict)
+
+    def of(self, workload: Workload) -> _Side:
+        """Return the side that is built and run as a workload says."""
+        made = _Side(self.repository, workload, self.workbench, self.revision, self.shown)
+        return self.known.setdefault(id(workload), made)
 
 
 class _Session(Struct):
@@ -253,8 +283,20 @@ def _compare_with_stored(base: _Side, head: _Side, case: Case, session: _Session
     )
 
 
-def _compare(sides: Sequence[_Side], case: Case, session: _Session) -> Compared:
-    base, head = (side.trial(case) for side in sides)
+def _head_alone(base: _Side, head: _Side, case: Case) -> Compared:
+    """Return the result of a case that base cannot run, because head adds its parameters."""
+    skipped = base.unbuilt_trial(case)
+    trial = head.trial(case)
+    known = {skipped: skipped.skipped("head adds this case, and the base cannot run it")}
+    if failure := head.built.failure:
+        known[trial] = trial.failed(Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary)
+    elif trial.obstacle:
+        known[trial] = trial.skipped(trial.obstacle)
+    return undecided(skipped, trial, known)
+
+
+def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -> Compared:
+    base, head = (side.trial(case) for side, case in zip(sides, cases, strict=True))
     failed = {
         trial: trial.failed(Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary)
         for side, trial in zip(sides, (base, head), strict=True)
@@ -270,7 +312,7 @@ def _compare(sides: Sequence[_Side], case: Case, session: _Session) -> Compared:
         from runner.subject.build import BuildFailure
 
         try:
-            base, head = (side.other_trial(case, number) for side in sides)
+            base, head = (side.other_trial(case, number) for side, case in zip(sides, cases, strict=True))
         except BuildFailure:
             return None
         session.start_executing(2 + 2 * SAMPLES)
@@ -284,7 +326,7 @@ def _compare(sides: Sequence[_Side], case: Case, session: _Session) -> Compared:
         pairs=session.pairs,
         cases=session.cases,
         other_builds=other_builds,
-        other_place=lambda: sides[0].trial_in_place_of(case, sides[1].built.tree),
+        other_place=lambda: sides[0].trial_in_place_of(cases[0], sides[1].built.tree),
         progress=session.shown.advance,
     )
 

@@ -21,10 +21,15 @@ LOG_LINES = 20
 _LABELS = {Verdict.SAME: "same", Verdict.CHANGED: "[bold]changed[/]", Verdict.NEEDS_MORE_RUNS: "not decided"}
 
 
-def show_comparison(result: Compared, target: TypedTarget) -> None:
+def show_comparison(result: Compared, target: TypedTarget | None) -> None:
     """Print the verdict on a case, and one row for each metric; decisive metrics come first.
 
     Where one got worse, the next command follows: the profile of both sides.
+
+    Parameters
+    ----------
+    target
+        What the command was called for; None if no other command can name both sides.
     """
     console = Console()
     title = f"{result.base.subject}: {result.base.revision.commit[:10]} → {result.head.revision.commit[:10]}"
@@ -53,7 +58,7 @@ def show_comparison(result: Compared, target: TypedTarget) -> None:
         console.print(f"  {escape(', '.join(names))}: {escape(sentence)}", highlight=False, soft_wrap=True)
     for line in _unwatched(result):
         console.print(f"  [yellow]{escape(line)}[/]", highlight=False, soft_wrap=True)
-    if any(verdict.counts and verdict.direction == "regression" for verdict in comparison.metrics):
+    if target and any(verdict.counts and verdict.direction == "regression" for verdict in comparison.metrics):
         span = f"{result.base.revision.commit[:10]}..{result.head.revision.commit[:10]}"
         command = target.suggest("profile", span, result.head.case.name)
         console.print(f"  `{escape(command)}` says where it comes from", highlight=False, soft_wrap=True)

@@ -1,11 +1,13 @@
 """``faultwatch gate``: compare the head of a pull request with its merge base, as a CI job."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from runner.cli.arguments import ends_of, workload_and_range
 from runner.cli.gate_output import output_options, write_outputs
+from runner.cli.gate_plan import gate_plan
 from runner.cli.options import (
     again_option,
     choice_options,
@@ -24,9 +26,9 @@ from runner.cli.terminal import say
 from runner.cli.untrusted_text import harmless
 from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.code_trust import CodeOrigin, needs_sandbox
+from runner.contract.gate import GateReport
 from runner.settings import load_settings
 from runner.subject.presence import present
-from runner.workload.lookup import chosen_cases
 
 
 @click.command(name="gate")
@@ -62,9 +64,11 @@ def command(
 ) -> None:
     """Compare HEAD of a RANGE, BASE..HEAD, with its merge base with BASE, and print the verdict as one word.
 
+    The workload file of BASE judges. With several merge bases, what merging HEAD would make is compared with BASE.
+
     In a GitHub Actions job, the verdict and the path of the report become outputs of the step, and the tables become
     its summary. A service that FAULTWATCH_URL names publishes the verdict on the forge. Exit code 1 if the verdict is
-    `regressed` or `failed` and nobody has accepted it.
+    `regressed` or `failed`, or if HEAD is the reason why nothing is decided, and nobody has accepted it.
     """
     from runner.cli.compare import compare_cases, document, show_results
     from runner.cli.gate_report import gate_report
@@ -75,35 +79,51 @@ def command(
     base, head = ends_of(span)
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
-    chosen = chosen_cases(workload, choices, case_names)
-    # What base lacks is a reason to measure head alone.
-    origin, tip = repository.merge_base(base, head), present(repository, workload, head).commit
     code = CodeOrigin.PULL_REQUEST
     stored = not fresh and samples is None
     confinement = needs_sandbox(code, confined)
-    with connect(settings) as service, host_turn(settings) as turn:
-        service.check()
-        workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, origin=code, again=again)
-        patient = service.patient(say)
-        results = compare_cases(
-            patient, repository, workload, workbench, (origin, tip), chosen, samples, from_store=stored
-        )
-        turn.end()
-        measured = {"base": origin, "head": tip, "cases": [document(result) for result in results]}
-        # Before asking the service, so that the measurements are kept in any case.
-        write_result(measured, output_file)
-        report = gate_report(results, workload, repository.path, origin, tip)
-        answer = patient.gate(report)
-    judged = {"verdict": answer.verdict} | measured
+    with gate_plan(
+        workload, repository, base, head, name=workload_name, choices=choices, case_names=case_names
+    ) as plan:
+        ends, judge = plan.ends, plan.files.judge
+        # What base lacks is a reason to measure head alone.
+        present(ends.repository, plan.files.head, ends.measured)
+        with connect(settings) as service, host_turn(settings) as turn:
+            service.check()
+            workbench = prepare_workbench(
+                settings, variables, turn=turn, confined=confinement, origin=code, again=again
+            )
+            patient = service.patient(say)
+            pair = (ends.base, ends.measured)
+            results = compare_cases(
+                patient, ends.repository, judge, workbench, pair, plan.contests, samples, from_store=stored
+            )
+            turn.end()
+            report = gate_report(results, plan)
+            measured = {"base": ends.base, "head": ends.head} | _about(report)
+            measured["cases"] = [document(result) for result in results]
+            # Before asking the service, so that the measurements are kept in any case.
+            write_result(measured, output_file)
+            answer = patient.gate(report)
+    judged = {"verdict": answer.verdict, "passed": answer.passed, "judge": answer.judge} | measured
     write_outputs(files, report, answer)
     set_outputs({"verdict": answer.verdict})
     add_summary(answer.summary)
 
     def show() -> None:
-        show_results(results, TypedTarget(workload.name, workload_name, repo, variables))
+        if answer.judge:
+            click.echo(harmless(answer.judge))
+        # The commit of a merge ends with this command.
+        target = None if ends.merged else TypedTarget(workload.name, workload_name, repo, variables)
+        show_results(results, target)
         click.echo(harmless(answer.sentence))
         click.echo(f"gate: {answer.verdict}")
 
     give_result(judged, as_json=as_json, output_file=output_file, show=show)
     if not answer.passed:
         raise click.exceptions.Exit(1)
+
+
+def _about(report: GateReport) -> dict[str, Any]:
+    """Return what was compared and who judged, as --json prints it."""
+    return report.model_dump(mode="json", include={"target", "merge", "merge_bases", "judged_by", "changes"})

@@ -5,45 +5,51 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from runner.cli.ci_job import ci_job
+from runner.cli.gate_plan import GatePlan
 from runner.contract.gate import GateCase, GateReport
 from runner.measuring.comparison import Compared
-from runner.workload import Workload
 from runner.workload.budget_lines import budget_lines
 
 
-def gate_report(
-    results: Sequence[Compared],
-    workload: Workload,
-    tree: Path,
-    base: str,
-    head: str,
-    environment: Mapping[str, str] = os.environ,
-) -> GateReport:
-    """Return the report of a gate; outside the CI of a forge it names no pull request."""
+def gate_report(results: Sequence[Compared], plan: GatePlan, environment: Mapping[str, str] = os.environ) -> GateReport:
+    """Return the report of a gate; outside the CI of a forge it names no pull request.
+
+    Parameters
+    ----------
+    results
+        Of each case of the plan.
+    """
     job = ci_job(environment)
-    file, lines = _budgets(workload.path, tree)
+    ends, judge = plan.ends, plan.files.judge
+    file, lines = _budgets(plan.named.path, ends.repository.path)
     return GateReport(
         forge=job.forge,
         repository=job.repository,
         pull_request=job.pull_request,
         merge_group=job.merge_group,
-        base=base,
-        head=head,
+        base=ends.base,
+        head=ends.head,
+        target=ends.target,
+        merge=ends.measured if ends.merged else None,
+        merge_bases=ends.merge_bases,
+        judged_by=plan.source,
+        changes=plan.changes,
         cases=tuple(
             GateCase(
                 base=result.base,
                 head=result.head,
-                judge=workload.metrics.judge,
-                precision=workload.metrics.precision,
-                budgets=workload.metrics.budget,
+                judge=judge.metrics.judge,
+                precision=judge.metrics.precision,
+                budgets=judge.metrics.budget,
                 file=file,
                 lines=lines,
                 base_stored=result.base_stored,
                 most=result.most,
+                added=contest.added,
             )
-            for result in results
+            for result, contest in zip(results, plan.contests, strict=True)
         ),
-        may_be_unmeasured=workload.workload.unmeasured == "pass",
+        may_be_unmeasured=judge.workload.unmeasured == "pass",
         log_url=job.log_url,
     )
 

@@ -50,10 +50,13 @@ class ComparisonRequest(Strict):
 
     @model_validator(mode="after")
     def _belong_together(self) -> Self:
-        together = () if self.base_stored else ("session",)
-        for what in ("subject", "case", "host", *together, *(("environment",) if self.base_stored else ())):
+        # In one session, each side may be built and run as its own workload file says: then the definitions differ.
+        together = ("case", "environment") if self.base_stored else ("session",)
+        for what in ("subject", "host", *together):
             if getattr(self.base, what) != getattr(self.head, what):
                 raise ValueError(f"base and head have to be of one {what}")
+        if not self.base.case.is_point_of(self.head.case):
+            raise ValueError("base and head have to be of one case")
         if {self.base.outcome, self.head.outcome} != {Outcome.MEASURED}:
             raise ValueError("base and head have to be measured, and not failed or skipped")
         return self

@@ -24,6 +24,10 @@ Project = Annotated[
 """A repository on a forge: ``owner/name``, or on GitLab ``group/subgroup/name``."""
 
 
+MOST_CASES = 1000
+"""Cases of one gate."""
+
+
 class ForgeKind(StrEnum):
     """What serves a repository and its pull requests."""
 
@@ -65,12 +69,14 @@ class GateCase(Strict):
     """Whether base is a stored run and was not measured for this gate."""
     most: int | None = Field(default=None, ge=1)
     """The pairs that the workload allows; None if that is not known."""
+    added: bool = False
+    """Whether head adds the case: the workload file that judges does not have it."""
 
     @model_validator(mode="after")
     def _belong_together(self) -> Self:
         if self.measured:
             self.request()
-        elif self.base.case != self.head.case or self.base.subject != self.head.subject:
+        elif not self.base.case.is_point_of(self.head.case) or self.base.subject != self.head.subject:
             raise ValueError("base and head have to be of one subject and one case")
         return self
 
@@ -111,6 +117,32 @@ class BaseAnswer(Strict):
     """The newest such run that may be judged; None if there is none."""
 
 
+class JudgeSource(StrEnum):
+    """Whose workload file says how a gate is judged."""
+
+    TARGET = "target"
+    """That of the branch into which head is to be merged."""
+    HEAD = "head"
+    """Head's own: the branch has none yet."""
+    OUTSIDE = "outside"
+    """A file outside of the repository, or that only this work tree has."""
+
+
+_Item = Annotated[str, StringConstraints(max_length=300)]
+
+
+class JudgeChange(Strict):
+    """A key of the workload file that head changes. What is judged by is what was there before."""
+
+    key: str = Field(max_length=300)
+    """Its table and its name, such as ``metrics.budget.minor-faults``; ``matrix`` for the cases, and ``folder`` for the
+    other files of the workload's folder."""
+    before: tuple[_Item, ...] = Field(default=(), max_length=100)
+    """The value, or the items of a list; of ``matrix`` the cases that head removes. Empty if there is none."""
+    after: tuple[_Item, ...] = Field(default=(), max_length=100)
+    """The same in head; of ``matrix`` the cases that head adds."""
+
+
 class GateReport(Strict):
     """All measurements of the head of a pull request."""
 
@@ -124,7 +156,18 @@ class GateReport(Strict):
     """Whether head is a commit of a merge queue, which has the pull request and what is merged before it."""
     base: CommitHash
     head: CommitHash
-    cases: tuple[GateCase, ...] = Field(default=(), max_length=1000)
+    target: CommitHash | None = None
+    """The tip of the branch into which head is to be merged; None if that is not known."""
+    merge: CommitHash | None = None
+    """The merge of head into the target, if that was measured in head's place, because both have several merge bases.
+    It exists on the host only."""
+    merge_bases: tuple[CommitHash, ...] = Field(default=(), max_length=1000)
+    """The commits at which head and the target parted."""
+    judged_by: JudgeSource | None = None
+    """Whose workload file says how it is judged; None if that is not known."""
+    changes: tuple[JudgeChange, ...] = Field(default=(), max_length=1000)
+    """What head changes of the workload file."""
+    cases: tuple[GateCase, ...] = Field(default=(), max_length=MOST_CASES)
     """Empty if there was nothing to measure."""
     may_be_unmeasured: bool = False
     """Whether the workload allows a gate that could not measure anything to pass."""
@@ -134,8 +177,10 @@ class GateReport(Strict):
     @model_validator(mode="after")
     def _of_these_revisions(self) -> Self:
         for case in self.cases:
-            if (case.base.revision.commit, case.head.revision.commit) != (self.base, self.head):
+            if (case.base.revision.commit, case.head.revision.commit) != (self.base, self.merge or self.head):
                 raise ValueError("every case has to be measured of the report's base and head")
+            if self.merge and case.head.revision.parents != (self.base, self.head):
+                raise ValueError("a merge has to be of the report's base and head")
         return self
 
 
@@ -148,6 +193,8 @@ class FindingRule(StrEnum):
     """A metric surely got worse by more than its budget."""
     STEP_BY_STEP = "step-by-step"
     """A metric got worse by more than its budget, in steps that are each within it."""
+    JUDGE_CHANGED = "judge-changed"
+    """Head changes how it is measured or judged."""
     UNDECIDED = "undecided"
     """A metric that decides is missing on a side, or needs more runs than allowed."""
     WITHIN_BUDGET = "within-budget"
@@ -178,6 +225,8 @@ class GateAnswer(Strict):
     verdict: GateVerdict
     passed: bool
     """Whether the job should succeed: nothing exceeds its budget, or somebody accepted it."""
+    judge: str = ""
+    """What head changes of how it is measured and judged, and who judged, in words; empty if that is as usual."""
     sentence: str
     """The verdict in words."""
     summary: str

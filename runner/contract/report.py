@@ -134,6 +134,10 @@ class Case(Strict):
         point = ",".join(f"{key}={parameter_text(value)}" for key, value in sorted(self.parameters.items()))
         return f"{self.workload}[{point}]"
 
+    def is_point_of(self, other: Self) -> bool:
+        """Return whether both are the same point of one workload, perhaps by different definitions."""
+        return (self.workload, self.parameters) == (other.workload, other.parameters)
+
 
 class Host(Strict):
     """The machine that ran the case."""

@@ -129,7 +129,11 @@ def run_git(
 
 
 def hardened_environment(
-    variables: Mapping[str, str] = os.environ, *, filters: Iterable[str] = (), checkout: Checkout | None = None
+    variables: Mapping[str, str] = os.environ,
+    *,
+    filters: Iterable[str] = (),
+    checkout: Checkout | None = None,
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Return the environment for git.
 
@@ -140,8 +144,10 @@ def hardened_environment(
         attributes which files go through one.
     checkout
         The work tree and the index to use instead of the repository's own.
+    more
+        More settings.
     """
-    settings = {**_SETTINGS, **(_CHECKOUT_SETTINGS if checkout else {})}
+    settings = {**_SETTINGS, **(_CHECKOUT_SETTINGS if checkout else {}), **more}
     for name in filters:
         settings |= {f"filter.{name}.{key}": "" for key in ("smudge", "clean", "process")}
         settings[f"filter.{name}.required"] = "false"

@@ -4,10 +4,11 @@ import fcntl
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -21,6 +22,10 @@ from runner.system.scratch import scratch_folder
 _MOST_REFS = 5000
 _LONGEST_REF = 200
 _EPOCH = datetime.fromtimestamp(0, UTC)
+FULL_HISTORY = (
+    "fetch the full history (GitHub, Forgejo: fetch-depth: 0; GitLab: GIT_DEPTH: 0; else git fetch --unshallow)"
+)
+"""What to do about a shallow clone in a CI job."""
 _FIELDS = "%H%x00%P%x00%an%x00%cI%x00%s"
 
 
@@ -35,19 +40,30 @@ class Repository(Struct, frozen=True):
         The name of the subject in reports.
     bare
         Whether the path is a git directory that a person named: git takes no other for a repository.
+    objects
+        A folder outside of the repository for the objects that git makes, with a link to those of the repository.
     """
 
     path: Path
     name: str
     bare: bool = False
+    objects: Path | None = None
 
-    def git(self, *arguments: str, checkout: Checkout | None = None, paths: bool = False) -> str:
+    def git(
+        self,
+        *arguments: str,
+        checkout: Checkout | None = None,
+        variables: Mapping[str, str] = MappingProxyType({}),
+        paths: bool = False,
+    ) -> str:
         """Run git here and return what it printed.
 
         Parameters
         ----------
         checkout
             The work tree and the index to use instead of the repository's own.
+        variables
+            More variables, such as the author of a commit.
         paths
             Whether paths are read from what git prints, as in :func:`run_git`.
 
@@ -56,9 +72,12 @@ class Repository(Struct, frozen=True):
         FaultwatchError
             git fails; the message contains its error.
         """
+        if self.objects:
+            variables = {**variables, "GIT_OBJECT_DIRECTORY": str(self.objects)}
         if self.bare:
-            return run_git(*arguments, git_dir=str(self.path), checkout=checkout, paths=paths)
-        return run_git("-C", str(self.path), *arguments, checkout=checkout, paths=paths)
+            own = str(self.path)
+            return run_git(*arguments, git_dir=own, checkout=checkout, variables=variables, paths=paths)
+        return run_git("-C", str(self.path), *arguments, checkout=checkout, variables=variables, paths=paths)
 
     def resolve(self, revision: str) -> str:
         """Return the full hash of a revision."""
@@ -131,8 +150,8 @@ class Repository(Struct, frozen=True):
                 found.append(Ref(kind="tag" if folder == "tags" else "branch", name=short, commit=commit))
         return tuple(found)
 
-    def merge_base(self, base: str, head: str) -> str:
-        """Return the newest common ancestor of two revisions.
+    def merge_bases(self, base: str, head: str) -> tuple[str, ...]:
+        """Return the best common ancestors of two revisions: several if branches were merged crosswise.
 
         Raises
         ------
@@ -141,9 +160,17 @@ class Repository(Struct, frozen=True):
         """
         commits = self.resolve(base), self.resolve(head)
         if not self._succeeds("merge-base", *commits):
-            remedy = "fetch the full history (actions/checkout: fetch-depth: 0)" if self.is_shallow() else ""
+            remedy = FULL_HISTORY if self.is_shallow() else ""
             raise FaultwatchError(f"{self.name}: {base} and {head} have no common ancestor", remedy)
-        return self.git("merge-base", *commits).strip()
+        return tuple(self.git("merge-base", "--all", *commits).split())
+
+    def may_lack_parting(self, base: str, head: str) -> bool:
+        """Return whether a shallow clone may lack the commits at which two revisions parted, or some of them."""
+        if not self.is_shallow():
+            return False
+        ends = set((self.common_directory() / "shallow").read_text(encoding="ascii").split())
+        parted = self.git("rev-list", f"{self.resolve(base)}...{self.resolve(head)}").split()
+        return not ends.isdisjoint(parted)
 
     def common_directory(self) -> Path:
         """Return the git directory, which all work trees of the repository share."""

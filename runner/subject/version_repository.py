@@ -36,7 +36,8 @@ def write_git_directory(repository: Repository, commit: str, tree: Path) -> None
     lists = repository.git(*objects, "--no-walk", "--filter=blob:none", *parents) if parents else ""
     names = sorted({*commits.split(), *files.split(), *lists.split()})
     packing = ("pack-objects", "--stdout", "--quiet", "--delta-base-offset")
-    pack = _run(*packing, git_dir=repository.common_directory(), data="\n".join(names).encode())
+    store, listed = repository.common_directory(), "\n".join(names).encode()
+    pack = _run(*packing, git_dir=store, objects=repository.objects, data=listed)
     _run("index-pack", "--stdin", git_dir=inside.path, data=pack)
     if repository.is_shallow():
         (tree / ".git" / "shallow").write_bytes((repository.common_directory() / "shallow").read_bytes())
@@ -59,11 +60,14 @@ def _run(
     verb: str,
     *arguments: str,
     git_dir: Path | None = None,
+    objects: Path | None = None,
     checkout: Checkout | None = None,
     data: bytes = b"",
     check: bool = True,
 ) -> bytes:
     environment = hardened_environment(filters=["lfs"], checkout=checkout)
+    if objects:
+        environment["GIT_OBJECT_DIRECTORY"] = str(objects)
     own = [f"--git-dir={git_dir}"] if git_dir else []
     done = execute_git([*own, verb, *arguments], verb, environment, data)
     if check and done.returncode:

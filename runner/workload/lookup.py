@@ -76,7 +76,11 @@ def chosen_cases(workload: Workload, choices: Sequence[str], names: Sequence[str
     FaultwatchError
         A choice or a name matches no case.
     """
-    chosen = cases(workload, choices)
+    return named_cases(workload, cases(workload, choices), names)
+
+
+def named_cases(workload: Workload, chosen: Sequence[Case], names: Sequence[str]) -> tuple[Case, ...]:
+    """Return those of some cases that have one of the names, or all if there is none; see :func:`chosen_cases`."""
     known = [case.name for case in chosen]
     if unknown := next((name for name in names if name not in known), None):
         near = difflib.get_close_matches(unknown, known, n=1)

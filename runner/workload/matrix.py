@@ -32,9 +32,17 @@ def cases(workload: Workload, choices: Iterable[str] = ()) -> tuple[Case, ...]:
     points = [dict(zip(workload.matrix, point, strict=True)) for point in itertools.product(*workload.matrix.values())]
     points = [point for point in points if not any(left_out.items() <= point.items() for left_out in workload.exclude)]
     points += [dict(extra) for extra in workload.include if dict(extra) not in points]
+    points = chosen_points(workload, points, choices)
+    return tuple(Case(workload=workload.name, definition=workload.definition, parameters=point) for point in points)
+
+
+def chosen_points(
+    workload: Workload, points: list[dict[str, Parameter]], choices: Iterable[str]
+) -> list[dict[str, Parameter]]:
+    """Return those of some points that match all choices; see :func:`cases`."""
     for choice in choices:
         points = _chosen(workload, points, choice)
-    return tuple(Case(workload=workload.name, definition=workload.definition, parameters=point) for point in points)
+    return points
 
 
 def _chosen(workload: Workload, points: list[dict[str, Parameter]], choice: str) -> list[dict[str, Parameter]]:
@@ -49,4 +57,4 @@ def _chosen(workload: Workload, points: list[dict[str, Parameter]], choice: str)
     unknown = [value for value in chosen if value not in values]
     if unknown:
         raise FaultwatchError(f"{name} has no value {unknown[0]!r}", f"its values: {', '.join(values)}")
-    return [point for point in points if parameter_text(point[name]) in chosen]
+    return [point for point in points if name in point and parameter_text(point[name]) in chosen]

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from runner.contract import MetricVerdict, Verdict, metric
 from runner.contract.comparison import Side
 from runner.contract.verdict_words import lacks_a_side, stands_out, verdict_words
-from service.forges.wording import change, metric_name, of_rows, since, verdict
+from service.forges.wording import change, judge, metric_name, of_rows, since, verdict
 from service.rules.gate import insight
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, MetricOutcome
 from service.text.markdown import block, code
@@ -69,7 +69,7 @@ def text(outcome: GateOutcome, links: Links, end: str = "", limit: int = LIMIT) 
     limit
         Most bytes of the comment.
     """
-    first = f"**{verdict(outcome, code)}**\n\n{_failures(outcome.cases)}"
+    first = f"**{verdict(outcome, code)}**\n\n{_judge(outcome)}{_failures(outcome.cases)}"
     sides = (
         f"{_lacking(outcome.metrics)}{_same_bytes(outcome)}{_stored_bases(outcome.cases)}{_environments(outcome.cases)}"
     )
@@ -83,6 +83,11 @@ def text(outcome: GateOutcome, links: Links, end: str = "", limit: int = LIMIT) 
 def summary(outcome: GateOutcome, links: Links, limit: int) -> str:
     """Return the comment without its first line, for check runs, whose title has the verdict."""
     return text(outcome, links, limit=limit).partition("\n\n")[2] or "Nothing was measured.\n"
+
+
+def _judge(outcome: GateOutcome) -> str:
+    said = judge(outcome, code)
+    return f"{'⚠ ' if outcome.weaker_judge else ''}{said}\n\n" if said else ""
 
 
 def _table(rows: Sequence[MetricOutcome], room: int) -> str:
@@ -224,6 +229,8 @@ def _environments(cases: Iterable[CaseOutcome]) -> str:
 
 def _commands(outcome: GateOutcome) -> str:
     """Return the commands that measure the first changed cases again, or else the first case, and profile the worse."""
+    if outcome.report.merge:
+        return ""  # Nobody else has that commit: the gate of the branches makes it again.
     changed = {row.case for row in outcome.changed_metrics()}
     worse = {row.case for row in outcome.changed_metrics() if row.metric_verdict.direction == "regression"}
     cases = [case for case in outcome.cases if case.name in changed] or list(outcome.cases[:1])

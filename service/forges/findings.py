@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from typing import Literal
 
 from runner.contract.gate import FindingRule, GateFinding
-from service.forges.wording import change, metric_name, since, verdict, what_failed
+from service.forges.wording import change, judge, metric_name, since, verdict, what_failed
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
 from service.text.markdown import plain
 
 _LONGEST = 1_000
+_FAILING = {GateState.HEAD_FAILED, GateState.DISTURBED, GateState.OLD_BASE_FAILED}
+"""States of a case that was not measured that fail the gate."""
 
 
 def findings(outcome: GateOutcome) -> tuple[GateFinding, ...]:
@@ -22,6 +24,7 @@ def findings(outcome: GateOutcome) -> tuple[GateFinding, ...]:
     if not outcome.cases:
         level: Literal["failure", "warning"] = "warning" if outcome.passed else "failure"
         return (
+            *_of_judge(outcome),
             GateFinding(
                 rule=FindingRule.NOT_MEASURED,
                 level=level,
@@ -29,10 +32,25 @@ def findings(outcome: GateOutcome) -> tuple[GateFinding, ...]:
                 message=verdict(outcome, plain),
             ),
         )
-    return tuple(finding for case in outcome.cases for finding in _of_case(case, outcome))
+    return (*_of_judge(outcome), *(finding for case in outcome.cases for finding in _of_case(case, outcome)))
+
+
+def _of_judge(outcome: GateOutcome) -> Iterator[GateFinding]:
+    """Yield what head changes of how it is measured and judged."""
+    if outcome.report.changes:
+        level: Literal["failure", "notice"] = "failure" if outcome.weaker_judge and not outcome.accepted else "notice"
+        yield GateFinding(
+            rule=FindingRule.JUDGE_CHANGED,
+            level=level,
+            title="This pull request changes how it is judged",
+            message=plain(judge(outcome, plain), _LONGEST),
+            file=next((case.case.file for case in outcome.cases), ""),
+        )
 
 
 def _of_case(case: CaseOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
+    if case.state is GateState.ADDED:
+        return
     if case.comparison is None or case.state is GateState.UNMEASURED:
         yield _unmeasured(case, outcome)
         return
@@ -42,7 +60,7 @@ def _of_case(case: CaseOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
 
 def _unmeasured(case: CaseOutcome, outcome: GateOutcome) -> GateFinding:
     _, failure = case.failed or ("", None)
-    fails = not outcome.passed and (case.state is GateState.HEAD_FAILED or outcome.state is GateState.NOTHING)
+    fails = not outcome.passed and (case.state in _FAILING or outcome.state is GateState.NOTHING)
     return GateFinding(
         rule=FindingRule.NOT_MEASURED,
         level="failure" if fails else "warning",
@@ -59,6 +77,8 @@ def _of_metric(case: CaseOutcome, row: MetricOutcome, outcome: GateOutcome) -> I
     if judged.over or row.crept is not None:
         rule = FindingRule.OVER_BUDGET if judged.over else FindingRule.STEP_BY_STEP
         level = "notice" if outcome.passed else "failure"
+    elif row.head_lacks:
+        rule, level = FindingRule.UNDECIDED, "warning" if outcome.passed else "failure"
     elif row.is_open:
         rule, level = FindingRule.UNDECIDED, "warning"
     elif row.changed and judged.direction == "regression":

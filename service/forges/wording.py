@@ -5,38 +5,111 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from runner.contract import MetricVerdict, Outcome, Stage, metric
+from runner.contract.gate import JudgeChange, JudgeSource
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
 from service.text.numbers import difference, percent
 
+_CHANGES = 8
+"""How many changes of the workload file are named."""
+_DIGITS = 20
 Show = Callable[[str], str]
 """Escapes text from a repository."""
 _FAILURES: Mapping[Stage | None, str] = {Stage.BUILD: "does not build", Stage.RUN: "does not run to its end"}
+_NOT_MEASURED: Mapping[GateState, str] = {
+    GateState.HEAD_FAILED: "",
+    GateState.DISTURBED: ", so there is nothing to compare",
+    GateState.OLD_BASE_FAILED: ", and is not the tip that head is to be merged into",
+    GateState.BASE_FAILED: ", so there is nothing to compare with",
+    GateState.UNMEASURED: ", so there is nothing to compare",
+    GateState.NOTHING: ", so nothing was compared",
+}
+"""How the sentence about a case that was not measured goes on."""
 _SUCCESSES: Mapping[Stage | None, str] = {Stage.BUILD: "builds", Stage.RUN: "runs to its end"}
 
 
 def verdict(outcome: GateOutcome, show: Show) -> str:
     """Return the verdict as one sentence that names the worst case."""
-    return f"{_sentence(outcome, show)}{_acceptance(outcome, show)}"
+    first = "This pull request changes how it is judged, and nobody has accepted that. "
+    lead = first if outcome.weaker_judge and outcome.accepted is None else ""
+    return f"{lead}{_sentence(outcome, show)}{_acceptance(outcome, show)}"
+
+
+def judge(outcome: GateOutcome, show: Show) -> str:
+    """Return what head changes of how it is measured and judged, and who judged; empty if that is as usual."""
+    report = outcome.report
+    said = []
+    if report.changes:
+        named = "; ".join(_judge_change(change, show) for change in report.changes[:_CHANGES])
+        more = _others(len(report.changes) - _CHANGES, "change")
+        said.append(f"This pull request changes how it is judged: {named}{more}.")
+        if outcome.weaker_judge:
+            said.append("Somebody has to accept that." if outcome.accepted is None else "That is accepted.")
+        if report.judged_by is JudgeSource.TARGET:
+            said.append("It was judged as before, by the workload file of the branch that it goes into.")
+    if report.judged_by is JudgeSource.HEAD and not report.changes:
+        said.append("It was judged by its own workload file: the branch that it goes into has none yet.")
+    if any(case.case.base.case.definition != case.case.head.case.definition for case in outcome.cases):
+        said.append("Base and head were each built and run as their own workload files say.")
+    if report.merge:
+        count = len(report.merge_bases)
+        said.append(
+            f"The branches have {count} merge bases, so what merging makes was compared with {report.base[:10]}, the "
+            "tip that it goes into."
+        )
+    return " ".join(said)
+
+
+def _judge_change(change: JudgeChange, show: Show) -> str:
+    """Return a change of a key: "budget of minor-faults 10 → 2,000", or "matrix loses n=9"."""
+    table, _, key = change.key.partition(".")
+    if table == "file":
+        return f"the workload file there cannot be read ({show(' '.join(change.before))})"
+    if table == "folder":
+        return "the files of the workload's folder"
+    if table == "matrix":
+        sides = (("loses", change.before), ("gains", change.after))
+        parts = [f"{verb} {_listed([show(item) for item in items])}" for verb, items in sides if items]
+        return f"matrix {' and '.join(parts)}"
+    group, _, name = key.partition(".")
+    if table == "metrics" and name:
+        what = f"{group} of {show(name)}"
+    else:
+        what = show(key if table in {"workload", "metrics"} else f"[{table}] {key}")
+    absent = "0" if group == "budget" else "none"
+    before, after = (" ".join(map(_grouped, items)) or absent for items in (change.before, change.after))
+    return f"{what} {show(before)} → {show(after)}"
+
+
+def _grouped(text: str) -> str:
+    """Return a whole number with commas, and any other text as it is."""
+    return f"{int(text):,}" if text.isascii() and text.isdecimal() and len(text) < _DIGITS else text
 
 
 def _sentence(outcome: GateOutcome, show: Show) -> str:
     state, cases = outcome.state, outcome.cases
     if not cases:
         return "Nothing was measured: there was no case."
-    if state in {GateState.HEAD_FAILED, GateState.BASE_FAILED, GateState.UNMEASURED, GateState.NOTHING}:
+    if state in _NOT_MEASURED:
         return _unmeasured(outcome, show)
-    if state is GateState.UNDECIDED:
+    if state in {GateState.UNDECIDED, GateState.HEAD_LACKS}:
         return _undecided(outcome, show)
-    if state is GateState.SAME:
-        nothing = f"No change in {_listed(_judged_titles(outcome, show))}"
-        what = "No change: base and head have the same bytes" if outcome.same_bytes else nothing
-        return f"{what}, in {_count(len(cases), 'case')}."
+    if state in {GateState.SAME, GateState.ADDED}:
+        return _unchanged(outcome, show)
     row = next(outcome.changed_metrics())
     if state is GateState.CREPT:
         step, budget = change(row.metric_verdict), row.metric_verdict.budget
         where = f"{show(row.case)} ({metric_name(row.metric_verdict, show)})"
         return f"Worse step by step: {since(row)} in {where}; {step} is within the budget of {budget}."
     return f"{_changes(outcome, show)}."
+
+
+def _unchanged(outcome: GateOutcome, show: Show) -> str:
+    count = sum(case.state is GateState.SAME for case in outcome.cases)
+    if not count:
+        return f"Head adds {_count(len(outcome.cases), 'case')}: there is nothing to compare with."
+    nothing = f"No change in {_listed(_judged_titles(outcome, show))}"
+    what = "No change: base and head have the same bytes" if outcome.same_bytes else nothing
+    return f"{what}, in {_count(count, 'case')}."
 
 
 def _unmeasured(outcome: GateOutcome, show: Show) -> str:
@@ -49,14 +122,12 @@ def _unmeasured(outcome: GateOutcome, show: Show) -> str:
     if worst.failed is None:
         lead = "Nothing was measured" if nothing else "A case was not measured"
         return f"{lead}: no metric that decides has a value in {where}."
-    tail = {
-        GateState.HEAD_FAILED: "",
-        GateState.BASE_FAILED: ", so there is nothing to compare with",
-        GateState.UNMEASURED: ", so there is nothing to compare",
-        GateState.NOTHING: ", so nothing was compared",
-    }[outcome.state]
+    tail = _NOT_MEASURED[outcome.state]
     what = what_failed(worst)
-    return f"{what[:1].upper()}{what[1:]}{tail}: {where}."
+    sentence = f"{what[:1].upper()}{what[1:]}{tail}: {where}."
+    if outcome.state is GateState.OLD_BASE_FAILED:
+        return f"{sentence} Merge the branch that it goes into, or have somebody accept it."
+    return sentence
 
 
 def what_failed(case: CaseOutcome) -> str:
@@ -90,11 +161,14 @@ def _undecided(outcome: GateOutcome, show: Show) -> str:
 def _open(rows: Sequence[MetricOutcome], show: Show) -> str:
     """Return what is missing or needs more runs: what is missing first."""
     missing = [row for row in rows if row.metric_verdict.rule == "absent"]
-    shown = missing or rows
+    lacking = [row for row in rows if row.head_lacks]
+    shown = missing or lacking or rows
     titles, where = of_rows(shown, show)
     if missing:
         sides = {_side_without(row.metric_verdict) for row in missing}
         return f"{sides.pop() if len(sides) == 1 else 'one side lacks'} {titles} in {where}"
+    if lacking:
+        return f"some executions of head lack {titles} in {where}"
     if all(row.metric_verdict.may_exceed for row in shown):
         if len(shown) == 1:
             return "whether that exceeds the budget needs more runs"
@@ -157,7 +231,9 @@ def _row(row: MetricOutcome, show: Show) -> str:
 
 
 def _acceptance(outcome: GateOutcome, show: Show) -> str:
-    if outcome.accepted is None or outcome.state not in {GateState.OVER, GateState.CREPT}:
+    if outcome.accepted is None:
+        return " Somebody has to accept that." if outcome.state is GateState.HEAD_LACKS else ""
+    if not outcome.needs_acceptance:
         return ""
     reason = f": {show(outcome.accepted.reason)}" if outcome.accepted.reason else ""
     return f" Accepted by {show(outcome.accepted.by)}{reason}."

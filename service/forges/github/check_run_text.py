@@ -10,7 +10,7 @@ from runner.contract.gate import FindingRule, GateVerdict
 from service.forges import comment_text
 from service.forges.findings import findings
 from service.forges.wording import verdict
-from service.rules.gate.verdict import GateOutcome, GateState
+from service.rules.gate.verdict import GateOutcome
 from service.text.markdown import plain
 
 NAME = "Faultwatch"
@@ -51,8 +51,7 @@ def render(outcome: GateOutcome, links: comment_text.Links) -> Check:
 def _conclusion(outcome: GateOutcome) -> Conclusion:
     if not outcome.passed:
         return "failure"
-    accepted = outcome.state in {GateState.OVER, GateState.CREPT}
-    return "neutral" if accepted or outcome.verdict is GateVerdict.UNDECIDED else "success"
+    return "neutral" if outcome.needs_acceptance or outcome.verdict is GateVerdict.UNDECIDED else "success"
 
 
 def _annotations(outcome: GateOutcome) -> Iterator[dict[str, Any]]:

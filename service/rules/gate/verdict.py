@@ -8,11 +8,12 @@ from enum import StrEnum
 from functools import cached_property
 
 from runner.contract import Comparison, Failure, MetricVerdict, Outcome, Stage, Verdict, metric
-from runner.contract.gate import GateCase, GateReport, GateVerdict
+from runner.contract.gate import GateCase, GateReport, GateVerdict, JudgeChange
 from runner.contract.level import Number
 from service.rules.comparison import in_turns
 from service.rules.gate.creep import Baseline, crept_change, is_small_step
 from service.rules.gate.insight import Insight
+from service.rules.gate.judge import needs_acceptance
 from service.text import commands
 
 
@@ -27,16 +28,24 @@ class GateState(StrEnum):
     """A metric is worse than its baseline by more than its budget, in steps that are each within it."""
     NOTHING = "nothing"
     """No case could be measured."""
+    DISTURBED = "disturbed"
+    """A case could not be measured, and the reason is head, or something that happened meanwhile."""
+    OLD_BASE_FAILED = "old_base_failed"
+    """The base of a case does not build or run, and is not the tip that head is to be merged into."""
+    HEAD_LACKS = "head_lacks"
+    """A metric that counts is not decided, and has fewer values in head than in base."""
     UNMEASURED = "unmeasured"
-    """A case could not be measured."""
+    """A case could not be measured, since the host lacks what base needs as well."""
     BASE_FAILED = "base_failed"
     """A case cannot be judged, since its base does not build or run; its head does."""
     UNDECIDED = "undecided"
-    """A metric that counts is missing on one side, or still undecided after all the runs that the workload allows."""
+    """A metric that counts is missing in base, or still undecided after all the runs that the workload allows."""
     WITHIN = "within"
     """A metric is worse, but within its budget."""
     BETTER = "better"
     SAME = "same"
+    ADDED = "added"
+    """Head adds the case, and runs it; base cannot."""
 
 
 _VERDICTS = {
@@ -44,13 +53,24 @@ _VERDICTS = {
     GateState.OVER: GateVerdict.REGRESSED,
     GateState.CREPT: GateVerdict.REGRESSED,
     GateState.NOTHING: GateVerdict.FAILED,
+    GateState.DISTURBED: GateVerdict.FAILED,
+    GateState.OLD_BASE_FAILED: GateVerdict.UNDECIDED,
+    GateState.HEAD_LACKS: GateVerdict.UNDECIDED,
     GateState.UNMEASURED: GateVerdict.UNDECIDED,
     GateState.BASE_FAILED: GateVerdict.UNDECIDED,
     GateState.UNDECIDED: GateVerdict.UNDECIDED,
     GateState.WITHIN: GateVerdict.CHANGED,
     GateState.BETTER: GateVerdict.IMPROVED,
     GateState.SAME: GateVerdict.SAME,
+    GateState.ADDED: GateVerdict.SAME,
 }
+_ACCEPTABLE = {
+    GateState.OVER,
+    GateState.CREPT,
+    GateState.OLD_BASE_FAILED,
+    GateState.HEAD_LACKS,
+}
+"""What only passes if somebody accepts it: head got worse, or its author could have chosen that nothing is decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +89,8 @@ class MetricOutcome:
     metric_verdict: MetricVerdict
     baseline: Baseline | None = None
     """The level from which the series is judged; only looked up for a small step, see :func:`is_small_step`."""
+    often_missing: bool = False
+    """Whether fewer samples of head have a value than of base."""
 
     @property
     def crept(self) -> Number | None:
@@ -85,6 +107,11 @@ class MetricOutcome:
         """Whether the metric counts, and is missing on one side or needs more runs."""
         verdict = self.metric_verdict
         return verdict.counts and (verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.may_exceed)
+
+    @property
+    def head_lacks(self) -> bool:
+        """Whether the metric is open, and fewer samples of head have a value than of base."""
+        return self.is_open and self.often_missing
 
     @property
     def is_count(self) -> bool:
@@ -107,17 +134,33 @@ class CaseOutcome:
         The verdicts on its metrics; None where the case could not be compared.
     baselines
         The baselines of its small steps, by metric.
+    at_tip
+        Whether base is the tip that head is to be merged into.
     """
 
     case: GateCase
     comparison: Comparison | None
     baselines: Mapping[str, Baseline] = field(default_factory=dict)
+    at_tip: bool = True
 
     @property
     def metrics(self) -> tuple[MetricOutcome, ...]:
         """The outcome of each metric."""
         verdicts = self.comparison.metrics if self.comparison else ()
-        return tuple(MetricOutcome(self.name, verdict, self.baselines.get(verdict.metric)) for verdict in verdicts)
+        return tuple(
+            MetricOutcome(
+                self.name, verdict, self.baselines.get(verdict.metric), often_missing=self._is_often_missing(verdict)
+            )
+            for verdict in verdicts
+        )
+
+    def _is_often_missing(self, verdict: MetricVerdict) -> bool:
+        if not verdict.counts or verdict.verdict is Verdict.SAME:
+            return False
+        shares = [
+            len(side.values(verdict.metric)) / max(1, len(side.samples)) for side in (self.case.base, self.case.head)
+        ]
+        return shares[1] < shares[0]
 
     @property
     def name(self) -> str:
@@ -134,6 +177,8 @@ class CaseOutcome:
         quarantined = self.case.base.quarantine or self.case.head.quarantine
         if quarantined:
             return (("base", Failure(stage=Stage.MEASURE, message=quarantined[:1000])),)
+        if self._head_is_the_reason and self.case.head.failure:
+            return (("head", self.case.head.failure),)
         skipped = self.case.base.failure or self.case.head.failure
         return (("base", skipped),) if skipped else ()
 
@@ -153,6 +198,7 @@ class CaseOutcome:
             GateState.UNMEASURED: not any(verdict.base.n or verdict.head.n for verdict in counting),
             GateState.OVER: any(verdict.over for verdict in counting),
             GateState.CREPT: any(outcome.crept is not None for outcome in self.metrics),
+            GateState.HEAD_LACKS: any(outcome.head_lacks for outcome in self.metrics),
             GateState.UNDECIDED: any(outcome.is_open for outcome in self.metrics),
             GateState.WITHIN: "regression" in directions,
             GateState.BETTER: "improvement" in directions,
@@ -161,14 +207,32 @@ class CaseOutcome:
 
     @property
     def _state_without_comparison(self) -> GateState:
-        if self.failed and self.failed[0] == "head":
+        base, head = self.case.base.outcome, self.case.head.outcome
+        if head is Outcome.FAILED and not (base is Outcome.FAILED and self.at_tip):
             return GateState.HEAD_FAILED
-        return GateState.BASE_FAILED if self._head_runs_alone else GateState.UNMEASURED
+        if self.case.base.quarantine or self.case.head.quarantine:
+            return GateState.UNMEASURED
+        if self.case.added and head is Outcome.MEASURED:
+            return GateState.ADDED
+        if base is Outcome.FAILED and not self.at_tip:
+            return GateState.OLD_BASE_FAILED
+        if base is Outcome.FAILED and head is Outcome.MEASURED:
+            return GateState.BASE_FAILED
+        return GateState.DISTURBED if self._is_disturbed else GateState.UNMEASURED
 
     @property
-    def _head_runs_alone(self) -> bool:
-        outcomes = (self.case.base.outcome, self.case.head.outcome)
-        return outcomes == (Outcome.FAILED, Outcome.MEASURED) and not self.case.head.quarantine
+    def _is_disturbed(self) -> bool:
+        """Whether a side was skipped, and not because the host lacks what both need."""
+        sides = (self.case.base, self.case.head)
+        temporary = any(side.outcome is Outcome.SKIPPED and side.failure and side.failure.temporary for side in sides)
+        return temporary or self._head_is_the_reason
+
+    @property
+    def _head_is_the_reason(self) -> bool:
+        """Whether base was skipped only because head was: both would be for the same reason otherwise."""
+        base, head = self.case.base, self.case.head
+        skipped = {base.outcome, head.outcome} == {Outcome.SKIPPED}
+        return skipped and bool(base.failure and head.failure and base.failure.message != head.failure.message)
 
     @property
     def command(self) -> str:
@@ -188,27 +252,39 @@ class GateOutcome:
 
     Attributes
     ----------
-    log_url
-        Where the log of the measuring job is; empty where there is none.
+    report
+        What it was decided from.
     accepted
-        The decision to let the change pass although it is over its budget.
-    may_be_unmeasured
-        Whether the workload allows a gate that could not measure anything to pass.
+        The decision to let the change pass although it is over its budget, or changes its judge.
     """
 
-    base: str
-    head: str
+    report: GateReport
     cases: tuple[CaseOutcome, ...]
-    log_url: str = ""
     accepted: Acceptance | None = None
     insights: tuple[Insight, ...] = ()
-    may_be_unmeasured: bool = False
+
+    @property
+    def base(self) -> str:
+        """The base commit."""
+        return self.report.base
+
+    @property
+    def head(self) -> str:
+        """The head commit."""
+        return self.report.head
+
+    @property
+    def log_url(self) -> str:
+        """Where the log of the measuring job is; empty where there is none."""
+        return self.report.log_url
 
     @cached_property
     def state(self) -> GateState:
         """The state of the case that matters most."""
         states = {case.state for case in self.cases}
-        if states <= {GateState.UNMEASURED}:
+        # A case that head adds does not stand in for those by which it is judged.
+        judged = {case.state for case in self.cases if not case.case.added} or states
+        if judged <= {GateState.UNMEASURED} and GateState.HEAD_FAILED not in states:
             return GateState.NOTHING
         return min(states, key=list(GateState).index)
 
@@ -218,19 +294,31 @@ class GateOutcome:
         alike = all(case.comparison is not None and case.comparison.same_bytes for case in self.cases)
         return alike and self.state is GateState.SAME
 
+    @cached_property
+    def weaker_judge(self) -> tuple[JudgeChange, ...]:
+        """What head changes of how it is measured and judged, and somebody has to accept."""
+        return tuple(change for change in self.report.changes if needs_acceptance(change))
+
     @property
     def verdict(self) -> GateVerdict:
         """The state as the verdict that a job outputs."""
-        if self.state is GateState.NOTHING and self.may_be_unmeasured:
+        if self.state is GateState.NOTHING and self.report.may_be_unmeasured:
             return GateVerdict.UNDECIDED
-        return _VERDICTS[self.state]
+        found = _VERDICTS[self.state]
+        fails = found in {GateVerdict.FAILED, GateVerdict.REGRESSED}
+        return GateVerdict.UNDECIDED if self.weaker_judge and not self.accepted and not fails else found
+
+    @property
+    def needs_acceptance(self) -> bool:
+        """Whether the pull request only passes if somebody accepts it."""
+        return self.state in _ACCEPTABLE or bool(self.weaker_judge)
 
     @property
     def passed(self) -> bool:
         """Whether the pull request passes."""
-        if self.state in {GateState.OVER, GateState.CREPT}:
-            return self.accepted is not None
-        return self.verdict is not GateVerdict.FAILED
+        if self.needs_acceptance and self.accepted is None:
+            return False
+        return self.state in _ACCEPTABLE or self.verdict is not GateVerdict.FAILED
 
     @cached_property
     def metrics(self) -> tuple[MetricOutcome, ...]:
@@ -259,14 +347,16 @@ class GateOutcome:
 
 def judge_gate(report: GateReport, accepted: Acceptance | None = None) -> GateOutcome:
     """Decide every case of a report. The cases share the error probability."""
-    count = max(1, len(report.cases))
+    count, at_tip = max(1, len(report.cases)), report.target in {None, report.base}
     cases = tuple(
-        CaseOutcome(case, in_turns.decide(case.request(count)) if case.measured and not _is_quarantined(case) else None)
+        CaseOutcome(
+            case,
+            in_turns.decide(case.request(count)) if case.measured and not _is_quarantined(case) else None,
+            at_tip=at_tip,
+        )
         for case in report.cases
     )
-    return GateOutcome(
-        report.base, report.head, cases, report.log_url, accepted, may_be_unmeasured=report.may_be_unmeasured
-    )
+    return GateOutcome(report, cases, accepted)
 
 
 def _is_quarantined(case: GateCase) -> bool:

@@ -67,6 +67,7 @@ def post(json_data: GateReport) -> GateAnswer:
     return GateAnswer(
         verdict=finding.verdict,
         passed=finding.passed,
+        judge=wording.judge(finding, plain),
         sentence=wording.verdict(finding, plain),
         summary=comment_text.text(finding, links, limit=_SUMMARY),
         comparisons=tuple(one.comparison for one in finding.cases),

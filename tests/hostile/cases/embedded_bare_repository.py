@@ -3,7 +3,7 @@
 from tests.hostile.arena import Arena
 
 FAST = True
-WORDS = ("gate", "evil/workload.toml", "HEAD..HEAD", "--output", "REPORT")
+WORDS = ("gate", "evil/workload.toml", "HEAD~1..HEAD", "--output", "REPORT")
 
 
 def prepare(arena: Arena) -> None:

@@ -206,7 +206,7 @@ def everything(subject: Path, place: Path) -> dict[str, object]:
         "main line": repository.revisions("main"),
         "all": repository.revisions(f"{before}..main", first_parent=False),
         "refs": sorted((ref.name, ref.commit) for ref in repository.refs()),
-        "merge base": repository.merge_base("main", "side"),
+        "merge base": repository.merge_bases("main", "side"),
         "state": (repository.changed_files(), repository.is_shallow(), repository.common_directory()),
         "changed": changed_files(repository, before, head),
         "tags": tags_before(repository, head),

@@ -223,11 +223,11 @@ def test_the_merge_base_is_where_two_branches_parted(history: list[str], git: Ru
     git("checkout", "--quiet", "-b", "side", history[2])
     commit("On the side", file="side")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    assert repository.merge_base("main", "side") == history[2]
+    assert repository.merge_bases("main", "side") == (history[2],)
     git("checkout", "--quiet", "--orphan", "elsewhere")
     commit("Another beginning", file="other")
     with pytest.raises(FaultwatchError, match="main and elsewhere have no common ancestor"):
-        repository.merge_base("main", "elsewhere")
+        repository.merge_bases("main", "elsewhere")
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,35 @@ def failed(
     return GateCase(**sides)
 
 
+def skipped_for_head(mib: int = 4) -> GateCase:
+    """Return a case that only head cannot be measured in."""
+    return _without_base(
+        "the other side of the comparison could not be measured", mib, "the memory limit cannot be set"
+    )
+
+
+def added(mib: int = 64) -> GateCase:
+    """Return a case that head adds, and that base cannot run."""
+    made = _without_base("head adds this case, and the base cannot run it", mib)
+    return made.model_copy(update={"added": True})
+
+
+def _without_base(why: str, mib: int, head: str = "") -> GateCase:
+    def skipped(commit: str, message: str) -> Any:
+        return _side(commit, mib, failure=Failure(stage=Stage.RUN, message=message), outcome=Outcome.SKIPPED)
+
+    measured = skipped(HEAD, head) if head else _side(HEAD, mib, samples=(reports.sample(100),))
+    return GateCase(base=skipped(BASE, why), head=measured)
+
+
+def merged(made: GateCase) -> GateReport:
+    """Return the report of a pull request of which the merge was measured."""
+    revision = made.head.revision.model_copy(update={"commit": "3e49" * 10, "parents": (BASE, HEAD)})
+    head = made.head.model_copy(update={"revision": revision})
+    several = ("a" * 40, "b" * 40)
+    return gate(made.model_copy(update={"head": head}), target=BASE, merge="3e49" * 10, merge_bases=several)
+
+
 def gate(*cases: GateCase, number: int = 7, **changes: Any) -> GateReport:
     """Return the report of a pull request."""
     told = {"repository": REPOSITORY, "pull_request": number, "base": BASE, "head": HEAD, "cases": cases}

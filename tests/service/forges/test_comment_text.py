@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from runner.contract import Stage
-from runner.contract.gate import GateReport
+from runner.contract.gate import GateReport, JudgeChange
 from service.forges import comment_text
 from service.forges.github import check_run_text
 from service.rules.gate.creep import Baseline
@@ -30,6 +30,14 @@ BETTER = made_gates.case([100] * 30, [60] * 30, mib=8)
 SAME = made_gates.case([100] * 30, [100] * 30, mib=16)
 NOISE = tuple([1000.0 + 40 * (n * step % 11) for n in range(30)] for step in (3, 5))
 HOSTILE = "</code>|`@octo-org/all` #1 [x](javascript:1) ![](http://x.example)\u202e\x1b[31m *b* $a$ :tada:\n\n# h"
+
+JUDGE_CHANGES = (
+    JudgeChange(key="metrics.budget.minor-faults", before=("10",), after=("2000",)),
+    JudgeChange(key="workload.max_samples", before=("400",), after=("2",)),
+    JudgeChange(key="matrix", before=("n=9",), after=("n=5", HOSTILE)),
+    JudgeChange(key="run.command", before=("./prog",), after=(HOSTILE,)),
+    JudgeChange(key="folder"),
+)
 
 REPORTS: dict[str, tuple[GateReport, Acceptance | None, GateState]] = {
     "worse": (made_gates.gate(OVER, BETTER, SAME), None, GateState.OVER),
@@ -90,7 +98,7 @@ REPORTS: dict[str, tuple[GateReport, Acceptance | None, GateState]] = {
             ),
         ),
         None,
-        GateState.UNDECIDED,
+        GateState.HEAD_LACKS,
     ),
     "intermittent": (
         made_gates.gate(made_gates.case([100] * 60, [100, 1100, 100] * 20)),
@@ -145,6 +153,21 @@ REPORTS: dict[str, tuple[GateReport, Acceptance | None, GateState]] = {
     ),
     "stored": (made_gates.gate(SAME.model_copy(update={"base_stored": True}), BETTER), None, GateState.BETTER),
     "profiled": (made_gates.gate(OVER, SAME), None, GateState.OVER),
+    "judge-changed": (made_gates.gate(SAME, judged_by="target", changes=JUDGE_CHANGES), None, GateState.SAME),
+    "judge-accepted": (
+        made_gates.gate(SAME, judged_by="target", changes=JUDGE_CHANGES[:1]),
+        Acceptance("ada", "wanted"),
+        GateState.SAME,
+    ),
+    "judged-by-head": (made_gates.gate(SAME, judged_by="head"), None, GateState.SAME),
+    "old-base-fails": (
+        made_gates.gate(made_gates.failed("base", head_runs=True), SAME, target="f" * 40),
+        None,
+        GateState.OLD_BASE_FAILED,
+    ),
+    "disturbed": (made_gates.gate(made_gates.skipped_for_head(), SAME), None, GateState.DISTURBED),
+    "added": (made_gates.gate(made_gates.added(), SAME), None, GateState.SAME),
+    "merged": (made_gates.merged(OVER), None, GateState.OVER),
 }
 WORDS = {
     GateState.HEAD_FAILED: "failed",
@@ -157,6 +180,9 @@ WORDS = {
     GateState.BETTER: "improved",
     GateState.SAME: "same",
     GateState.NOTHING: "failed",
+    GateState.DISTURBED: "failed",
+    GateState.OLD_BASE_FAILED: "undecided",
+    GateState.HEAD_LACKS: "undecided",
 }
 SINCE = {"crept": {(0, "minor-faults"): Baseline(100, "5ace" * 10)}}
 INSIGHTS = {
@@ -176,8 +202,9 @@ def test_the_comment_reads_as_it_did(name: str) -> None:
     report, accepted, state = REPORTS[name]
     finding = replace(judge_gate(report, accepted).with_baselines(SINCE.get(name, {})), insights=INSIGHTS.get(name, ()))
     assert finding.state is state
-    assert finding.verdict == ("undecided" if report.may_be_unmeasured else WORDS[state])
-    assert (finding.verdict.value not in {"failed", "regressed"}) is finding.passed or accepted
+    open_judge = finding.weaker_judge and not accepted
+    assert finding.verdict == ("undecided" if report.may_be_unmeasured or open_judge else WORDS[state])
+    assert finding.passed is (not finding.needs_acceptance and finding.verdict.value != "failed") or accepted
     written = comment_text.text(finding, LINKS, MARKER)
     file = GOLDEN / f"{name}.md"
     if os.environ.get("FAULTWATCH_GOLDEN") == "write":
@@ -209,6 +236,14 @@ def test_every_text_belongs_to_a_test() -> None:
         ("missing", "neutral"),
         ("may-exceed", "neutral"),
         ("intermittent", "failure"),
+        ("missing-in-head", "failure"),
+        ("judge-changed", "failure"),
+        ("judge-accepted", "neutral"),
+        ("judged-by-head", "success"),
+        ("old-base-fails", "failure"),
+        ("disturbed", "failure"),
+        ("added", "success"),
+        ("merged", "failure"),
     ],
 )
 def test_the_check_run_fails_where_a_budget_does_or_the_head(name: str, conclusion: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runner.contract.gate import GateReport
+from runner.contract.gate import GateReport, JudgeChange
 from service.forges.findings import findings
 from service.rules.gate.creep import Baseline
 from service.rules.gate.verdict import Acceptance, judge_gate
@@ -15,6 +15,9 @@ from tests.service.forges import made_gates
 OVER = made_gates.case([100] * 30, [101] * 30, file="bench/workload.toml", lines={"minor-faults": 12})
 SAME = made_gates.case([100] * 30, [100] * 30, mib=16)
 WITHIN = made_gates.case([100] * 30, [101] * 30, mib=8, budgets={"minor-faults": "2 %"})
+WEAKER = JudgeChange(key="workload.unmeasured", before=("fail",), after=("pass",))
+MORE = JudgeChange(key="matrix", after=("n=5",))
+NOTHING = ("not-measured", "failure", "", "", 1)
 OPEN = made_gates.case([100, 101, 100, 103], [101, 104, 105, 100], mib=32)
 
 
@@ -33,8 +36,27 @@ OPEN = made_gates.case([100, 101, 100, 103], [101, 104, 105, 100], mib=32)
             [("not-measured", "warning", "copy_service[mib=4]", "", 1)],
         ),
         (made_gates.gate(made_gates.failed("base")), [("not-measured", "failure", "copy_service[mib=4]", "", 1)]),
+        (made_gates.gate(SAME, changes=(WEAKER,)), [("judge-changed", "failure", "", "", 1)]),
+        (made_gates.gate(SAME, changes=(MORE,)), [("judge-changed", "notice", "", "", 1)]),
+        (made_gates.gate(changes=(WEAKER,)), [("judge-changed", "failure", "", "", 1), NOTHING]),
+        (
+            made_gates.gate(made_gates.failed("base", head_runs=True), SAME, target="f" * 40),
+            [("not-measured", "failure", "copy_service[mib=4]", "", 1)],
+        ),
+        (
+            made_gates.gate(made_gates.skipped_for_head(), SAME),
+            [("not-measured", "failure", "copy_service[mib=4]", "", 1)],
+        ),
+        (
+            made_gates.gate(made_gates.lacking_in_head(OPEN, "minor-faults", "no room")),
+            [("undecided", "failure", "copy_service[mib=32]", "minor-faults", 1)],
+        ),
+        (made_gates.gate(made_gates.added(), SAME), []),
     ],
-    ids=["worse", "within", "undecided", "same", "no-case", "may-be-unmeasured", "head", "base-alone", "both"],
+    ids=[
+        *("worse", "within", "undecided", "same", "no-case", "may-be-unmeasured", "head", "base-alone", "both"),
+        *("judge", "more", "judge-and-no-case", "old-base", "disturbed", "missing-in-head", "added"),
+    ],
 )
 def test_a_gate_fails_if_and_only_if_a_finding_does(report: GateReport, expected: list[Any]) -> None:
     outcome = judge_gate(report)

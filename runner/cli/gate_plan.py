@@ -1,0 +1,105 @@
+"""Plans a gate: which commits it compares, which workload file judges, and which cases it measures."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from runner.contract.gate import JudgeChange, JudgeSource
+from runner.errors import FaultwatchError
+from runner.subject.committed_workload import Asked, asked_for, committed_workload
+from runner.subject.gate_ends import GateEnds, gate_ends
+from runner.subject.repository import Repository
+from runner.system.scratch import scratch_folder
+from runner.workload import Workload
+from runner.workload.judge import Contest, Files, changes, contests
+
+
+class GatePlan(Struct, frozen=True):
+    """What a gate measures.
+
+    Attributes
+    ----------
+    named
+        The workload that the command names, as the work tree has it.
+    source
+        Whose workload file judges.
+    """
+
+    ends: GateEnds
+    named: Workload
+    files: Files
+    source: JudgeSource
+    changes: tuple[JudgeChange, ...]
+    contests: tuple[Contest, ...]
+
+
+@contextmanager
+def gate_plan(
+    workload: Workload,
+    repository: Repository,
+    base: str,
+    head: str,
+    *,
+    name: str | None = None,
+    choices: Sequence[str] = (),
+    case_names: Sequence[str] = (),
+) -> Iterator[GatePlan]:
+    """Plan the gate of the range ``base..head``; what it takes from other commits exists until this ends.
+
+    Parameters
+    ----------
+    name
+        What the command calls the workload.
+    choices, case_names
+        The cases to measure; see :func:`runner.workload.lookup.chosen_cases`.
+
+    Raises
+    ------
+    FaultwatchError
+        There is nothing to compare, or no case that matches; see :func:`gate_ends`.
+    """
+    with gate_ends(repository, base, head) as ends, scratch_folder() as scratch:
+        asked = asked_for(repository, workload, name)
+        if asked:
+            files, source, changed = _files(ends, asked, scratch)
+        else:
+            files, source, changed = Files(workload, workload, workload), JudgeSource.OUTSIDE, ()
+        chosen = contests(files, choices, case_names)
+        yield GatePlan(ends, workload, files, source, changed, tuple(chosen))
+
+
+def _files(ends: GateEnds, asked: Asked, scratch: Path) -> tuple[Files, JudgeSource, tuple[JudgeChange, ...]]:
+    """Find the workload of each side, and whose judges.
+
+    That of the target's tip judges: the author of head decides where their branch begins, but nothing of the tip.
+    """
+    head, committed = _of_head(ends, asked, scratch)
+    mistake = ""
+    judge = base = None
+    try:
+        judge = committed_workload(ends.repository, ends.target, asked, scratch)
+    except FaultwatchError as error:
+        mistake = error.what
+    if ends.base == ends.target:
+        base = judge
+    else:
+        with suppress(FaultwatchError):
+            base = committed_workload(ends.repository, ends.base, asked, scratch)
+    if mistake:
+        # Somebody has to be able to mend the file, and somebody else has to look at that.
+        changed = JudgeChange(key="file", before=(mistake[:300],))
+        return Files(head, head, head), JudgeSource.HEAD, (changed,)
+    judge = judge or base
+    if judge is None:
+        return Files(head, head, head), JudgeSource.HEAD if committed else JudgeSource.OUTSIDE, ()
+    files = Files(judge, base or judge, head)
+    return files, JudgeSource.TARGET, changes(files)
+
+
+def _of_head(ends: GateEnds, asked: Asked, scratch: Path) -> tuple[Workload, bool]:
+    """Return the workload of head, and whether a commit has it: the work tree's file, if head is checked out."""
+    own = committed_workload(ends.repository, ends.measured, asked, scratch, by_name=False)
+    checked_out = ends.repository.resolve("HEAD") == ends.measured
+    return (asked.workload if own is None or checked_out else own), own is not None

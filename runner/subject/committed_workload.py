@@ -1,0 +1,174 @@
+"""Reads workload files as a commit has them.
+
+What a pull request does to its own file, such as moving it or making a folder of its name, must not hide the file by
+which it is judged: so a file is looked for by the word that a person wrote, by the path at which head has it, and by
+the name of the workload.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
+
+from runner.errors import FaultwatchError
+from runner.subject.checkout_content import TooLargeCheckout, write_commit
+from runner.subject.repository import Repository
+from runner.workload import WORKLOAD_FILE, Workload, load_workload
+from runner.workload.lookup import is_path
+
+_FILE, _PROGRAM, _LINK = "100644", "100755", "120000"
+_MOST_BYTES = 1 << 20
+_MOST_FILES = 100
+
+
+class Asked(Struct, frozen=True):
+    """A workload file in a work tree, as a person asked for it.
+
+    Attributes
+    ----------
+    workload
+        What was found.
+    path
+        Where it lies, relative to the top of the work tree, without links.
+    written
+        The path that the person wrote, with links; empty if they wrote none.
+    word
+        What the person wrote, if that may be the name of a workload.
+    """
+
+    workload: Workload
+    path: str
+    written: str = ""
+    word: str = ""
+
+
+def asked_for(repository: Repository, workload: Workload, name: str | None) -> Asked | None:
+    """Return where a workload file lies in the work tree of a repository; None if it lies outside.
+
+    Parameters
+    ----------
+    name
+        What the person wrote; None if they left it out.
+    """
+    try:
+        top = repository.work_tree().resolve()
+    except FaultwatchError:
+        return None
+    if not workload.path.is_relative_to(top):
+        return None
+    written, word = "", ""
+    if name and is_path(name):
+        place = Path(os.path.normpath(Path.cwd() / name))
+        place = place / WORKLOAD_FILE if place.is_dir() else place
+        written = place.relative_to(top).as_posix() if place.is_relative_to(top) else ""
+    if name and "/" not in name and not name.endswith(".toml"):
+        word = name
+    return Asked(workload, workload.path.relative_to(top).as_posix(), written, word)
+
+
+def committed_workload(
+    repository: Repository, commit: str, asked: Asked, scratch: Path, *, by_name: bool = True
+) -> Workload | None:
+    """Return the workload that a commit has for what a person asked for; None if it has none.
+
+    Parameters
+    ----------
+    scratch
+        A folder for what the workload needs of the commit.
+    by_name
+        Whether to look in all folders as well. That takes long in a tree without end, as a stranger can make it.
+
+    Raises
+    ------
+    FaultwatchError
+        The file that the commit has is not valid.
+    """
+    place = _Place(repository, commit, scratch)
+    path = asked.written if place.mode(asked.written) else ""
+    if by_name and asked.word:
+        path = path or place.path_of(asked.word)
+    path = path or (asked.path if place.mode(asked.path) else "")
+    if by_name:
+        path = path or place.path_of(asked.workload.name)
+    return place.workload(path, asked) if path else None
+
+
+class _Place(Struct, frozen=True):
+    """A commit, and a folder for what is read of it."""
+
+    repository: Repository
+    commit: str
+    scratch: Path
+
+    def workload(self, path: str, asked: Asked) -> Workload:
+        """Load the workload file at a path, with the other files of its folder if it uses them."""
+        workload = self._load(path)
+        if not workload.uses_own_folder:
+            return workload
+        if path == asked.path and self._has_same_folder(path):
+            return workload.model_copy(update={"path": asked.workload.path})
+        return load_workload(self._whole() / path)
+
+    def path_of(self, name: str) -> str:
+        """Return the path of the workload file that gives a name, that nearest to the top; empty if there is none."""
+        listed = self._git("ls-tree", "-r", "-z", "--full-tree", "--name-only", self.commit).split("\0")
+        files = [path for path in listed if PurePosixPath(path).name == WORKLOAD_FILE]
+        for path in sorted(files, key=lambda path: (path.count("/"), path))[:_MOST_FILES]:
+            with suppress(FaultwatchError):
+                if self._load(path).name == name:
+                    return path
+        return ""
+
+    def mode(self, path: str) -> str:
+        """Return the mode of a file; empty if there is none, or if it is a folder or a submodule."""
+        mode, _ = self._entry(self.commit, path) if path else ("", "")
+        return mode if mode in {_FILE, _PROGRAM, _LINK} else ""
+
+    def _load(self, path: str) -> Workload:
+        """Load a workload file alone; one that is a link is loaded among the other files."""
+        if self.mode(path) == _LINK:
+            return load_workload(self._whole() / path)
+        file = self.scratch / f"{self.commit}-files" / path
+        if not file.exists():
+            if int(self._git("cat-file", "-s", f"{self.commit}:{path}")) > _MOST_BYTES:
+                raise FaultwatchError(
+                    f"{path} of {self.commit[:10]} is too large for a workload file", "make it smaller"
+                )
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(os.fsencode(self._git("cat-file", "blob", f"{self.commit}:{path}")))
+        try:
+            return load_workload(file)
+        except FaultwatchError as error:
+            what = error.what.replace(str(file), f"{path} of {self.commit[:10]}")
+            raise FaultwatchError(what, error.remedy) from None
+
+    def _has_same_folder(self, path: str) -> bool:
+        """Return whether a folder is the same as in the commit that is checked out, and no link leads out of it."""
+        folder = PurePosixPath(path).parent.as_posix()
+        if folder == ".":
+            return self.repository.resolve("HEAD") == self.commit
+        if self._entry("HEAD", folder) != self._entry(self.commit, folder):
+            return False
+        listing = self._git("ls-tree", "-r", "-z", "--full-tree", self.commit, "--", folder)
+        return not any(line.startswith(_LINK) for line in listing.split("\0"))
+
+    def _entry(self, commit: str, path: str) -> tuple[str, str]:
+        """Return the mode and the hash of a file or a folder; empty if there is none."""
+        listing = self._git("ls-tree", "-z", "--full-tree", commit, "--", path)
+        head, _, found = listing.removesuffix("\0").partition("\t")
+        mode, _, name = head.split() if found == path else ("", "", "")
+        return mode, name
+
+    def _whole(self) -> Path:
+        """Return a folder with all files of the commit."""
+        tree = self.scratch / self.commit
+        if not tree.exists():
+            try:
+                write_commit(self.repository, self.commit, tree, bounded=True, whole=False)
+            except TooLargeCheckout as error:
+                raise FaultwatchError(f"{self.commit[:10]} cannot be checked out: {error}") from None
+        return tree
+
+    def _git(self, *words: str) -> str:
+        return self.repository.git(*words, variables={"GIT_LITERAL_PATHSPECS": "1"}, paths=True)

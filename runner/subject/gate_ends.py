@@ -1,0 +1,142 @@
+"""Decides what a gate compares: head with its merge base, or what merging would make with the tip that it goes into.
+
+Where two branches have several merge bases, as after crosswise merges, the author of one of them chooses which is the
+newest, and head's difference from it is not what merging changes: a mend that one merge base has can be lost. So the
+merge itself is made, beside the repository, which is only read.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from runner.errors import FaultwatchError
+from runner.subject.hardened_git import Checkout, GitError, execute_git, hardened_environment
+from runner.subject.repository import FULL_HISTORY, Repository
+from runner.system.scratch import scratch_folder
+
+_CONFLICT, _USAGE = 1, 129
+_WHO = {f"GIT_{who}_{what}": "faultwatch" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+_NAMED = 3
+"""How many files with conflicts are named."""
+_MERGING = {
+    "merge.default": "text",
+    "merge.renames": "true",
+    "merge.renormalize": "false",
+    "merge.directoryRenames": "conflict",
+}
+"""What a user configures for merges changes nothing here, and no driver of theirs runs."""
+
+
+class GateEnds(Struct, frozen=True):
+    """The two commits that a gate compares, and why those.
+
+    Attributes
+    ----------
+    repository
+        Has both commits.
+    target
+        The tip that head is to be merged into: the only commit of which head's author decides nothing.
+    head
+        The head that the gate is about.
+    base, measured
+        What is compared: ``measured`` is head, or the merge of head into the target.
+    merge_bases
+        The commits at which both parted.
+    """
+
+    repository: Repository
+    target: str
+    head: str
+    base: str
+    measured: str
+    merge_bases: tuple[str, ...]
+
+    @property
+    def merged(self) -> bool:
+        """Whether the merge is measured in head's place."""
+        return self.measured != self.head
+
+
+@contextmanager
+def gate_ends(repository: Repository, base: str, head: str) -> Iterator[GateEnds]:
+    """Return what a gate of the range ``base..head`` compares; a merge that it needs exists until this ends.
+
+    Raises
+    ------
+    FaultwatchError
+        There is nothing to compare, this clone lacks the commits at which both parted, or they cannot be merged.
+    """
+    target, tip = repository.resolve(base), repository.resolve(head)
+    bases = repository.merge_bases(base, head)
+    if tip in bases:
+        raise FaultwatchError(
+            f"{head} is contained in {base} already, so there is nothing to compare",
+            "write the branch that head is to be merged into first, as in main..HEAD",
+        )
+    cut = repository.is_shallow()
+    if cut and (len(bases) > 1 or repository.may_lack_parting(base, head)):
+        raise FaultwatchError(
+            f"{repository.name} is a shallow clone that may lack the commit at which {base} and {head} parted",
+            FULL_HISTORY,
+        )
+    ends = GateEnds(repository, target, tip, bases[0], tip, bases)
+    if len(bases) == 1:
+        yield ends
+        return
+    with scratch_folder() as scratch:
+        beside = _beside(repository, scratch)
+        merge = _merge(beside, (base, head), ends, scratch)
+        yield replace(ends, repository=beside, base=target, measured=merge)
+
+
+def _beside(repository: Repository, scratch: Path) -> Repository:
+    """Return the repository with a folder of its own for new objects."""
+    objects = scratch / "objects"
+    (objects / "info").mkdir(parents=True)
+    own = repository.git("rev-parse", "--path-format=absolute", "--git-path", "objects", paths=True)
+    (objects / "info" / "alternates").write_bytes(os.fsencode(own))
+    return replace(repository, objects=objects)
+
+
+def _merge(beside: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
+    """Make the commit that merging head into the target would make; its hash depends on nothing else."""
+    base, head = names
+    tree = _merged_tree(beside, names, ends, scratch)
+    moment = max(beside.revision(commit).committed_at for commit in (ends.target, ends.head))
+    dated = {f"GIT_{who}_DATE": f"@{int(moment.timestamp())} +0000" for who in ("AUTHOR", "COMMITTER")}
+    parents = ("-p", ends.target, "-p", ends.head)
+    title = f"Merge {ends.head[:10]} into {ends.target[:10]}"
+    try:
+        return beside.git("commit-tree", *parents, "-m", title, tree, variables=_WHO | dated).strip()
+    except GitError as error:
+        raise FaultwatchError(f"{beside.name}: merging {head} into {base} fails: {error.what}", error.remedy) from None
+
+
+def _merged_tree(beside: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
+    base, head = names
+    parted = f"{base} and {head} have {len(ends.merge_bases)} merge bases, so the gate measures what merging makes"
+    by_hand = f"merge {base} into {head}; then there is one merge base"
+    empty = scratch / "empty"
+    empty.mkdir()
+    # In an empty work tree with an empty index, no attributes of a checkout choose how files are merged.
+    environment = hardened_environment(checkout=Checkout(empty, scratch / "index"), more=_MERGING)
+    own = beside.git("rev-parse", "--absolute-git-dir", paths=True).removesuffix("\n")
+    where = ["-C", str(empty), f"--git-dir={own}"]
+    words = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ends.target, ends.head]
+    variables = {**environment, "GIT_OBJECT_DIRECTORY": str(beside.objects)}
+    done = execute_git([*where, *words], "merge-tree", variables)
+    if done.returncode == _USAGE:
+        raise FaultwatchError(f"{parted}, which needs git 2.38 or later", f"update git, or {by_hand}")
+    tree, *files = os.fsdecode(done.stdout).strip("\0").split("\0")
+    if done.returncode == _CONFLICT:
+        shown = [ascii(name)[1:-1] for name in dict.fromkeys(files)]
+        more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
+        raise FaultwatchError(f"{parted}, but they conflict in {', '.join(shown[:_NAMED])}{more}", by_hand)
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        raise FaultwatchError(f"{parted}, but git merge-tree fails: {said[-1]}", by_hand)
+    return tree
