@@ -100,7 +100,7 @@ def test_one_sentence_about_several_metrics_is_printed_once(capsys: pytest.Captu
     rows = [row(name, 73, 73, counts=True) for name in ("minor-faults", "major-faults")]
     lines = told(capsys, *rows, same_bytes=True)
     assert [line for line in lines if "As it is." in line] == ["minor-faults, major-faults: As it is."]
-    assert "same after 1 pair: same bytes, so nothing can have changed" in lines
+    assert "same after 1 pair: same bytes" in lines
 
 
 def test_a_side_without_a_value_says_why_once(capsys: pytest.CaptureFixture[str]) -> None:
