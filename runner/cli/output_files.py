@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.errors import FaultwatchError
+from runner.log_commands import without_commands
 
 
 def require_writable(files: Mapping[str, Path | None]) -> None:
@@ -50,7 +51,7 @@ def write_output_file(file: Path, text: str, option: str) -> None:
     made = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         if _is_special(file):
-            file.write_text(text, encoding="utf-8")
+            file.write_text(without_commands(text), encoding="utf-8")  # It may be the log of a CI system.
             return
         made.write_text(text, encoding="utf-8")
         made.replace(file)
