@@ -63,8 +63,12 @@ def write_output_file(file: Path, text: str, option: str) -> None:
 
 
 def _is_special(file: Path) -> bool:
-    """Return whether there is a pipe or a device, such as /dev/stdout, which cannot be replaced."""
-    return file.exists() and not file.is_file() and not file.is_dir()
+    """Return whether there is a pipe or a device, such as /dev/stdout, which cannot be replaced.
+
+    A link elsewhere than in /dev and /proc is replaced: the checkout of a stranger may have one to the host's disk.
+    """
+    links = file.is_symlink() and file.parent.resolve().parts[:2] not in {("/", "dev"), ("/", "proc")}
+    return file.exists() and not links and not file.is_file() and not file.is_dir()
 
 
 def _unwritable(option: str, file: Path, error: OSError) -> FaultwatchError:
