@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import socket
 import struct
 import time
@@ -18,6 +19,11 @@ from runner.execution.resource_limits import limits_of_programs
 _CREDENTIALS = struct.Struct("iii")
 """The kernel's credentials of a sender: process, user and group, as seen from the receiver's namespaces."""
 _ASK_PERSONALITY = 0xFFFFFFFF
+_ROUNDS = 2
+"""How often the launcher asks before it starts the program. The first round only touches its pages."""
+_NUMBER = re.compile("[0-9]{1,18}", re.ASCII)
+_MOST_STATUS = 0xFFFF
+_MALFORMED = "the launcher sent a malformed message"
 
 
 class Ending(Struct, frozen=True):
@@ -155,7 +161,7 @@ class Launch:
         if fields[:1] == ["ready"] and self._started_at == 0:
             self._ready(_CREDENTIALS.unpack(control[0][2])[0], fields[1:])
         elif fields[:1] == ["ended"]:
-            self._end(fields[1:])
+            self._ended(fields[1:])
         elif fields[:1] == ["outlived"]:
             names = "".join(letter if letter.isprintable() else "?" for letter in " ".join(fields[1:]))
             self.outlived = ", ".join(dict.fromkeys(names.split(", ")))
@@ -191,9 +197,14 @@ class Launch:
 
     def _ready(self, pid: int, used: Sequence[str]) -> None:
         self._rounds += 1
-        with suppress(ValueError):
-            self._faults_before, self._microseconds_before = map(int, used)
-        if self._rounds == 1:  # The first round only touches the launcher's pages.
+        numbers = _numbers(used, 2)
+        if numbers is None or self._rounds > _ROUNDS:
+            self.refusal = _MALFORMED
+            self._start.give_up()
+            self.close()
+            return
+        self._faults_before, self._microseconds_before = numbers
+        if self._rounds < _ROUNDS:
             self._channel.send(b"w")
             return
         self.program = pid
@@ -205,26 +216,45 @@ class Launch:
             raise
         self._start.wait(self)
 
-    def _end(self, fields: Sequence[str]) -> None:
-        try:
-            status, user, system, max_rss, end, faults = (min(int(field), 2**62) for field in fields)
-            self.ending = Ending(
-                status=os.waitstatus_to_exitcode(status),
-                user=user / 1e6,
-                system=system / 1e6,
-                max_rss=max_rss * 1024,
-                elapsed=max(0, end - self._started_at) / 1e9,
-                faults=faults - self._faults_before,
-                processor_time=(user + system - self._microseconds_before) / 1e6,
-            )
-        except ValueError:
-            self.refusal = "the launcher sent a malformed message"
+    def _ended(self, fields: Sequence[str]) -> None:
+        """Take the account of the program; one that cannot be, and a second one, is no account at all.
+
+        Where the runner is not root, the program runs as the launcher's own user, and could send them in its name.
+        """
+        numbers = _numbers(fields, 6)
+        if numbers is None or self.ending is not None or not _is_possible(numbers, self._faults_before):
+            self.ending, self.refusal = None, _MALFORMED
+            return
+        status, user, system, max_rss, end, faults = numbers
+        self.ending = Ending(
+            status=os.waitstatus_to_exitcode(status),
+            user=user / 1e6,
+            system=system / 1e6,
+            max_rss=max_rss * 1024,
+            elapsed=max(0, end - self._started_at) / 1e9,
+            faults=faults - self._faults_before,
+            processor_time=max(0, user + system - self._microseconds_before) / 1e6,
+        )
 
     def _unread(self) -> bool:
         try:
             return bool(self._channel.recv(1, socket.MSG_PEEK))
         except OSError:
             return False
+
+
+def _numbers(fields: Sequence[str], count: int) -> list[int] | None:
+    """Return the fields of a message as numbers; None if there are more or fewer, or other words."""
+    if len(fields) != count or not all(_NUMBER.fullmatch(field) for field in fields):
+        return None
+    return list(map(int, fields))
+
+
+def _is_possible(numbers: Sequence[int], faults_before: int) -> bool:
+    """Return whether a program can have ended so: with such a status, before now, with the faults before its start."""
+    status, _, _, _, end, faults = numbers
+    ended = status <= _MOST_STATUS and (os.WIFEXITED(status) or os.WIFSIGNALED(status))
+    return ended and end <= time.monotonic_ns() and faults >= faults_before
 
 
 def resolve(program: str, directory: Path, path: str) -> tuple[str, str]:

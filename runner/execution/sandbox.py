@@ -37,6 +37,7 @@ _NAMESPACES = (
     *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
     "--die-with-parent",
 )
+_KERNEL = Path("/sys/kernel")
 _MIB = 1 << 20
 PROCESSES = 1024
 FILE_BYTES = 4096 * _MIB
@@ -140,6 +141,7 @@ class Sandbox(Struct, frozen=True):
 
     def _view(self, tree: Path, launcher: Path) -> Iterator[str]:
         yield from _system()
+        yield from _without_kernel_folder()
         for folder in ("/tmp", "/dev/shm", *self.empty):  # noqa: S108 - the sandbox's own
             size = ("--perms", "1777", "--size", str(TMP_BYTES // self.sharing))
             yield from (*_parents(Path(folder)), *size, "--tmpfs", folder)
@@ -147,8 +149,11 @@ class Sandbox(Struct, frozen=True):
             yield from (*_parents(Path(folder)), "--ro-bind-try", folder, folder)
         yield from (*_parents(launcher), "--ro-bind", str(launcher), str(launcher))
         yield from (*_parents(tree), "--bind", str(tree), str(tree))
-        # Hides the kernel's addresses. Last, bubblewrap's own folders, which a program could fill without limit.
-        yield from ("--ro-bind", "/dev/null", "/proc/kallsyms", "--remount-ro", "/dev", "--remount-ro", "/")
+        # Hides the kernel's addresses, and its command line, in which secrets may be.
+        for file in ("/proc/kallsyms", "/proc/cmdline"):
+            yield from ("--ro-bind", "/dev/null", file)
+        # Last, bubblewrap's own folders, which a program could fill without limit.
+        yield from ("--remount-ro", "/dev", "--remount-ro", "/")
 
 
 def read_only_prefix(sandbox: Sandbox | None, *folders: Path) -> list[str]:
@@ -188,6 +193,17 @@ def _system() -> Iterator[str]:
         yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
     # Allocators and runtimes read the processors and huge pages from /sys, and allocate accordingly.
     yield from ("--ro-bind", "/sys", "/sys", "--proc", "/proc", "--dev", "/dev")
+
+
+def _without_kernel_folder() -> Iterator[str]:
+    """Yield the options that leave of ``/sys/kernel`` the settings of memory alone, by which allocators decide.
+
+    The folder is the lock of the host: a program that sees it could keep every other command from measuring.
+    """
+    if _KERNEL.is_dir():
+        memory = str(_KERNEL / "mm")
+        yield from ("--perms", "0755", "--tmpfs", str(_KERNEL), "--ro-bind-try", memory, memory)
+        yield from ("--remount-ro", str(_KERNEL))
 
 
 def _parents(path: Path) -> Iterator[str]:
