@@ -257,8 +257,14 @@ def _is_possible(numbers: Sequence[int], faults_before: int) -> bool:
     return ended and end <= time.monotonic_ns() and faults >= faults_before
 
 
-def resolve(program: str, directory: Path, path: str) -> tuple[str, str]:
+def resolve(program: str, directory: Path, path: str, sees: Callable[[Path], bool] = lambda _: True) -> tuple[str, str]:
     """Find the file to execute for the first word of a command, as ``execvp`` does.
+
+    Parameters
+    ----------
+    sees
+        Whether the program will see a file. Of others nothing is said, not even whether they exist: a stranger chooses
+        the name.
 
     Returns
     -------
@@ -266,7 +272,7 @@ def resolve(program: str, directory: Path, path: str) -> tuple[str, str]:
         The path to execute and an empty text, or an empty path and the reason.
     """
     names = [program] if "/" in program else [f"{folder}/{program}" for folder in path.split(":")]
-    files = [name for name in names if (directory / name).is_file()]
+    files = [name for name in names if sees(directory / name) and (directory / name).is_file()]
     for name in files:
         if os.access(directory / name, os.X_OK):
             return name, ""

@@ -85,6 +85,14 @@ class Sandbox(Struct, frozen=True):
         visible = (*(Path("/", name) for name in _ROOTS), *map(Path, self.readable))
         return all(any(place.is_relative_to(folder) for folder in visible) for place in (file, file.resolve()))
 
+    def shows_in(self, tree: Path, file: Path) -> bool:
+        """Return whether a program that runs in a tree sees a file, of the tree or of the system."""
+        return replace(self, readable=(*self.readable, str(tree), str(tree.resolve()))).shows(file)
+
+    def shown_part(self, path: str) -> str:
+        """Return the folders of a ``PATH`` that a program in the sandbox sees."""
+        return os.pathsep.join(folder for folder in path.split(os.pathsep) if self.shows(Path(folder)))
+
     def showing(self, folder: Path | None) -> "Sandbox":
         """Return a sandbox that shows one more folder, read-only."""
         return self if folder is None else replace(self, readable=(*self.readable, str(folder)))

@@ -26,7 +26,7 @@ from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
 from runner.subject.packages import OFFLINE, instead_of_fetching, wanted_network
 from runner.subject.repository import Repository
-from runner.subject.sandbox_needs import empty_folders, lacking
+from runner.subject.sandbox_needs import empty_folders, lacking, untold
 from runner.subject.tool_search import advice, missing_tool
 from runner.subject.unread_files import changed_files, note_unread, unread_files, unread_states
 from runner.subject.version_repository import tags_before, write_git_directory
@@ -51,14 +51,25 @@ class BuildFailure(Exception):
         The stage that failed: the checkout or the build.
     temporary
         The state of this host is the reason, so another attempt can succeed.
+    lacks_programs
+        It was not tried, because this host does not have the programs that the workload says it needs.
     """
 
-    def __init__(self, message: str, build: Build, *, temporary: bool = False, stage: Stage = Stage.BUILD) -> None:
+    def __init__(
+        self,
+        message: str,
+        build: Build,
+        *,
+        temporary: bool = False,
+        stage: Stage = Stage.BUILD,
+        lacks_programs: bool = False,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.stage = stage
         self.build = build
         self.temporary = temporary
+        self.lacks_programs = lacks_programs
 
     @property
     def timed_out(self) -> bool:
@@ -89,6 +100,9 @@ class Builder(Struct, frozen=True):
     sandbox: Sandbox | None = None
     say: Callable[[str], None] = lambda _: None
     again: bool = False
+    tells_host: bool = False
+    """Whether what a failed build in the sandbox is told may say what this host has and the sandbox hides: only to the
+    owner of the code. A stranger could ask by names whether files exist, and have the gate advise to show them."""
 
     def build(self, repository: Repository, commit: str, workload: Workload, *, number: int = 0) -> tuple[Path, Build]:
         """Return the folder of a built revision, as it was built; build it if the cache lacks it.
@@ -107,8 +121,8 @@ class Builder(Struct, frozen=True):
         FaultwatchError
             The disk is full or the build tool is not installed: not the fault of the revision.
         """
-        if lacking := missing_programs(workload):
-            raise BuildFailure(lacking, Build(), temporary=True)
+        if lacking := missing_programs(workload, self._hidden_from):
+            raise BuildFailure(lacking, Build(), temporary=True, lacks_programs=True)
         place = self.cache.take(self._key(repository, commit, workload, number))
         record = self._usable(place)
         cached = record is not None
@@ -121,6 +135,11 @@ class Builder(Struct, frozen=True):
         if record.failure:
             raise BuildFailure(record.failure, build)
         return place / TREE, build
+
+    @property
+    def _hidden_from(self) -> Sandbox | None:
+        """The sandbox beyond which nothing of this host may be told; None if all of it may be."""
+        return None if self.tells_host else self.sandbox
 
     def reuse(self, repository: Repository, built: str, commit: str, workload: Workload) -> tuple[Path, Build] | None:
         """Return the build of another commit with the files of this one, if its own build would be the same.
@@ -184,6 +203,7 @@ class Builder(Struct, frozen=True):
 
     def _key(self, repository: Repository, commit: str, workload: Workload, number: int = 0) -> str:
         path = build_path(workload)
+        path = self.sandbox.shown_part(path) if self.sandbox else path
         tools = build_knobs(workload.build.command or (), workload.build.needs, path, workload.build.environment)
         host = {**self.machine, **library_knobs(Tree()), **tools}
         # The result file is not part of the tree's fingerprint. Nothing else of [run] matters to a build.
@@ -219,7 +239,8 @@ class Builder(Struct, frozen=True):
     def _made(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> BuildRecord:
         self._fill(repository, commit, workload, tree)
         unread = unread_states(tree) if _may_reuse(workload) else {}
-        failure, build = _run_build(workload, tree, self.sandbox)  # raises what must not be cached
+        # It raises what must not be cached.
+        failure, build = _run_build(workload, tree, self.sandbox, tells_host=self.tells_host)
         if not failure and (objection := objection_to(tree)):
             failure = f"the tree {objection}"
         if failure:
@@ -259,9 +280,19 @@ def _may_reuse(workload: Workload) -> bool:
     return workload.build.command is not None and not workload.build.git and workload.build.directory != "workload"
 
 
-def missing_programs(workload: Workload) -> str:
-    """Return which of the programs that the build needs are missing, as a sentence; empty if none are."""
+def missing_programs(workload: Workload, hidden_from: Sandbox | None = None) -> str:
+    """Return which of the programs that the build needs are missing, as a sentence; empty if none are.
+
+    Parameters
+    ----------
+    hidden_from
+        The sandbox that must see them; nothing is said then of what is elsewhere on this host.
+    """
     path = build_path(workload)
+    if hidden_from:
+        seen = hidden_from.shown_part(path)
+        missing = [name for name in workload.build.needs if "/" in name or not shutil.which(name, path=seen)]
+        return f"the sandbox has no {', '.join(missing)}, which the build needs" if missing else ""
     missing = [name for name in workload.build.needs if not shutil.which(name, path=path)]
     if not missing:
         return ""
@@ -269,7 +300,9 @@ def missing_programs(workload: Workload) -> str:
     return next(elsewhere, f"this host does not have {', '.join(missing)}, which the build needs")
 
 
-def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple[str, Build]:
+def _run_build(
+    workload: Workload, tree: Path, sandbox: Sandbox | None, *, tells_host: bool = False
+) -> tuple[str, Build]:
     """Run the build command; return why it failed, or an empty string, and the build.
 
     Raises
@@ -292,16 +325,24 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
     try:
         timeout = workload.build.timeout
         if sandbox:
-            done = execute_confined(command, sandbox=sandbox, tree=tree, environment=environment, timeout=timeout)
+            done = execute_confined(
+                command,
+                sandbox=sandbox,
+                tree=tree,
+                environment=environment,
+                timeout=timeout,
+                tells_host=tells_host,
+            )
         else:
             done = execute(command, directory=tree, environment=environment, timeout=timeout, merge=True)
     except (FileNotFoundError, PermissionError) as error:
         what = "does not exist" if isinstance(error, FileNotFoundError) else "is not executable"
         if "/" in command[0]:  # a file of the checkout, which other revisions may have
             return f"`{written}` cannot be executed: {command[0]} {what}", Build(command=command)
+        known = advice(command[0], environment["PATH"]) if tells_host or not sandbox else ""
         raise FaultwatchError(
             f"{workload.path}: [build] command: {command[0]!r} is not installed",
-            advice(command[0], environment["PATH"]) or "install it, or correct the command",
+            known or "install it, or correct the command",
         ) from None
     log_step("the build took %.1f s%s", done.seconds, f" and {done.problem}" if done.problem else "")
     build = Build(
@@ -312,9 +353,12 @@ def _run_build(workload: Workload, tree: Path, sandbox: Sandbox | None) -> tuple
     )
     if not done.problem:
         return "", build
-    tool = missing_tool(done.output) or command[0]
-    hint = advice(tool, environment["PATH"])
-    hint = hint or (lacking(command, tool, environment, sandbox, tree, done.output) if sandbox else "")
+    if sandbox and not tells_host:
+        hint = untold(done.output)
+    else:
+        tool = missing_tool(done.output) or command[0]
+        hint = advice(tool, environment["PATH"])
+        hint = hint or (lacking(command, tool, environment, sandbox, tree, done.output) if sandbox else "")
     # Outside of a sandbox that is no more than what the build itself says, and may pass.
     offline = "" if hint or sandbox else _without_network(done.output)
     failure = f"`{written}` {done.problem}{f': {hint or offline}' if hint or offline else ''}"

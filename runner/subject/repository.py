@@ -14,14 +14,14 @@ from msgspec import Struct
 from runner.contract.report import Ref, Revision, hash_of, safe_name
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
-from runner.subject.hardened_git import Checkout, GitError, is_git_directory, run_git
+from runner.subject.hardened_git import Checkout, GitError, is_git_directory, iterate_git, run_git
 from runner.system.durable_files import rename_folder_durably
 from runner.system.scratch import scratch_folder
 
 _MOST_REFS = 5000
 _LONGEST_REF = 200
 _EPOCH = datetime.fromtimestamp(0, UTC)
-_FIELDS = "%H%x00%P%x00%an%x00%cI%x00%s"
+_FIELDS = "%H%x00%P%x00%an%x00%ct%x00%s"
 
 
 class Repository(Struct, frozen=True):
@@ -59,6 +59,12 @@ class Repository(Struct, frozen=True):
         if self.bare:
             return run_git(*arguments, git_dir=str(self.path), checkout=checkout, paths=paths)
         return run_git("-C", str(self.path), *arguments, checkout=checkout, paths=paths)
+
+    def git_entries(self, *arguments: str) -> Iterator[str]:
+        """Run git here and yield what it prints, as :func:`iterate_git` does."""
+        if self.bare:
+            return iterate_git(*arguments, git_dir=str(self.path))
+        return iterate_git("-C", str(self.path), *arguments)
 
     def resolve(self, revision: str) -> str:
         """Return the full hash of a revision."""
@@ -119,7 +125,7 @@ class Repository(Struct, frozen=True):
         """Return the newest tags and branches, those of remotes with the name of the remote."""
         fields = "%(refname)%00%(objectname)%00%(*objectname)%00%(objecttype)%00%(*objecttype)"
         listed = self.git(
-            *("for-each-ref", f"--format={fields}", "--sort=-creatordate", f"--count={_MOST_REFS}"),
+            *("for-each-ref", f"--format={fields}", "--sort=-creatordate:unix", f"--count={_MOST_REFS}"),
             *("refs/tags", "refs/heads", "refs/remotes"),
         )
         found = []
@@ -276,11 +282,17 @@ def _alone_in(clone: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _date(text: str) -> datetime:
-    """Return the date of a commit; 1970 for one before that, or that no calendar has: a commit can hold any number."""
+def _date(seconds: str) -> datetime:
+    """Return the date of a commit; 1970 for one before that, or that no calendar has: a commit can hold any number.
+
+    Parameters
+    ----------
+    seconds
+        Since 1970. Of a date it would have to write, git ends at some: those that its time zone moves beyond 64 bits.
+    """
     try:
-        return max(datetime.fromisoformat(text), _EPOCH)
-    except ValueError:
+        return max(datetime.fromtimestamp(int(seconds), UTC), _EPOCH)
+    except (ValueError, OverflowError, OSError):
         return _EPOCH
 
 

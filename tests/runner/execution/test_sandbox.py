@@ -188,10 +188,23 @@ def test_what_it_cannot_execute_is_told(box: Sandbox, home: Path) -> None:
     (home / "outside").write_text("#!/bin/sh\n")
     (home / "outside").chmod(0o755)
     (home / "tree").mkdir()
-    done = execute_confined(
-        [str(home / "outside")], sandbox=box, tree=home / "tree", environment=BASE_VARIABLES, timeout=20
-    )
-    assert "could not be executed in the sandbox" in done.problem
+
+    def execute(name: str, *, tells_host: bool) -> Finished:
+        return execute_confined(
+            [name],
+            sandbox=box,
+            tree=home / "tree",
+            environment=BASE_VARIABLES,
+            timeout=20,
+            tells_host=tells_host,
+        )
+
+    assert "could not be executed in the sandbox" in execute(str(home / "outside"), tells_host=True).problem
+    (home / "secret").write_text("not executable")
+    (home / "tree" / "link").symlink_to(home / "secret")
+    for name in (home / "outside", home / "secret", home / "absent", "./link", "../secret", f"/usr/..{home}/secret"):
+        with pytest.raises(FileNotFoundError, match="was not found"):
+            execute(str(name), tells_host=False)
 
 
 def test_a_build_can_be_stopped_at_any_moment(box: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
