@@ -16,6 +16,7 @@ from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
 from runner.subject.hardened_git import Checkout, GitError, is_git_directory, iterate_git, run_git
 from runner.system.durable_files import rename_folder_durably
+from runner.system.private_folder import private_folder
 from runner.system.scratch import scratch_folder
 
 _MOST_REFS = 5000
@@ -259,7 +260,7 @@ def open_repository(location: str, cache: Path, *, named: bool = True) -> Reposi
         with _alone_in(clone):
             run_git(*fetch, git_dir=str(clone))
     else:
-        cache.mkdir(parents=True, exist_ok=True)
+        private_folder(cache)
         with scratch_folder(cache) as scratch:
             partial = scratch / "clone"
             run_git("clone", "--quiet", "--bare", "--", location, str(partial))

@@ -330,7 +330,7 @@ def wait_until_ended(address: str) -> None:
 
 
 def test_who_takes_no_more_entries_ends_git(commit: Callable[..., str], tmp_path: Path) -> None:
-    commit("One")
+    commit("One", source="1")
     subject = tmp_path / "subject"
     entries = hardened_git.iterate_git("-C", str(subject), "ls-tree", "-r", "-z", "--name-only", "HEAD")
     assert next(entries)
