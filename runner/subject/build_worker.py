@@ -28,6 +28,7 @@ class BuildOrder(Struct, frozen=True):
     machine: dict[str, str]
     sandbox: Sandbox | None
     again: bool
+    tells_host: bool
     repository: Repository
     workload: str
 
@@ -39,6 +40,7 @@ def encode_order(builder: Builder, repository: Repository, workload: Workload) -
         machine=dict(builder.machine),
         sandbox=builder.sandbox,
         again=builder.again,
+        tells_host=builder.tells_host,
         repository=repository,
         workload=str(workload.path),
     )
@@ -49,7 +51,7 @@ def encode_order(builder: Builder, repository: Repository, workload: Workload) -
 def decode_order(line: str) -> tuple[Builder, Repository, Workload]:
     """Return what a line of :func:`encode_order` says."""
     order = convert(json.loads(line), BuildOrder, dec_hook=lambda _, path: Path(path))
-    builder = Builder(order.cache, order.machine, order.sandbox, again=order.again)
+    builder = Builder(order.cache, order.machine, order.sandbox, again=order.again, tells_host=order.tells_host)
     return builder, order.repository, find_workload(order.workload)
 
 

@@ -224,8 +224,9 @@ def test_a_tool_outside_of_the_builds_path_is_named_with_its_place(
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"/usr/bin:/bin:{tool.parent}")
     place = f"crago is at {tool}, outside of the build's PATH"
-    with pytest.raises(BuildFailure, match=place):
+    with pytest.raises(BuildFailure, match=place) as caught:
         builder.build(repository, head, workload("true", needs=["crago"]))
+    assert caught.value.lacks_programs
     with pytest.raises(BuildFailure, match=f"exit code 127: {place}"):
         builder.build(repository, head, workload("sh -c 'crago build'"))
     with pytest.raises(FaultwatchError, match=place):
