@@ -113,6 +113,7 @@ def ci_file(
     text = resources.files(__package__).joinpath("ci_templates", template).read_text(encoding="utf-8")
     if not readable:
         text = _READ.sub("", text)
+    text = _SUBMODULES.sub(r"\1" if sources.has(".gitmodules") else "", text)
     values = {"WORKLOAD": workload, "BRANCH": branch, "READ": ":".join(readable)}
     return CiFile(place, _filled(text, values), executable=ci is Ci.SHELL, remark=remark)
 
@@ -155,6 +156,7 @@ def _shell_remark(sources: Sources) -> str:
     return f"{use} on a machine of your own that has Faultwatch; it compares HEAD with the branch that you merge into"
 
 
+_SUBMODULES = re.compile(r"^ *# @SUBMODULES@\n(.*?)^ *# @END@\n", re.MULTILINE | re.DOTALL)
 _READ = re.compile(r"^ *# Folders outside of /usr .*\n.*@READ@\n", re.MULTILINE)
 
 

@@ -20,7 +20,7 @@ from runner.cli.options import (
 )
 from runner.cli.result import give_result
 from runner.cli.suggestion import TypedTarget
-from runner.cli.terminal import say, terminal, warn
+from runner.cli.terminal import say, warn
 from runner.cli.workbench import find_target, host_turn, parse_variables, prepare_workbench
 from runner.contract.knob_search import FoundKnobs, KnobSearch
 from runner.contract.report import Case, Outcome, Report, Revision, safe_name
@@ -340,7 +340,7 @@ class _ProgressLines:
         if left is not None and (self._least_left is None or left < self._least_left):
             self._least_left = left
             line += f"; about {left} to go"
-        terminal().print(line, markup=False, highlight=False)
+        say(line)
 
     def waiting(self, state: Search) -> None:
         """Print for whom, once."""
@@ -348,14 +348,14 @@ class _ProgressLines:
 
         if isinstance(state.answer, Wait) and (text := describe_wait(state.answer)) != self._waiting:
             self._waiting = text
-            terminal().print(text, markup=False, highlight=False)
+            say(text)
 
     def proving(self, state: Search) -> None:
         """Print which commit is being proven."""
         if isinstance(state.answer, Prove):
             self._shown(f"proving {state.answer.commit[:10]}")
             text = f"{state.answer.commit[:10]}  and its parent {state.answer.parent[:10]} interleaved A/B, as a proof"
-            terminal().print(text, markup=False, highlight=False)
+            say(text)
 
     def proven(self, state: Search, reports: Sequence[Report]) -> None:
         """Print nothing: the result shows it."""

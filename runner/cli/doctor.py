@@ -1,6 +1,5 @@
 """``faultwatch doctor``: find what prevents or distorts measurements on this host, and fix it."""
 
-import json
 import sys
 from typing import TYPE_CHECKING
 
@@ -9,6 +8,7 @@ from msgspec.structs import asdict
 
 from runner.cli.activity import activity
 from runner.cli.options import json_option, options
+from runner.cli.result import print_json
 
 if TYPE_CHECKING:
     from runner.doctor.fix import FixReport
@@ -51,7 +51,7 @@ def command(wanted: str | None, as_json: bool) -> None:
     measurable = is_measurable(checks)
     if as_json:
         document = {"measurable": measurable, "checks": [check.document() for check in checks]}
-        click.echo(json.dumps(document | ({wanted: asdict(report)} if wanted and report else {}), indent=2))
+        print_json(document | ({wanted: asdict(report)} if wanted and report else {}))
     else:
         from runner.doctor.results_table import show_checks
 

@@ -7,6 +7,7 @@ import keyword
 import os
 import signal
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from types import FrameType, ModuleType
 from typing import NoReturn
 
@@ -15,6 +16,7 @@ from click.shell_completion import CompletionItem
 
 from runner.cli.untrusted_text import harmless
 from runner.errors import FaultwatchError
+from runner.log_commands import guarded
 
 COMMANDS = {
     "bisect": "Find the commits of a range that moved a metric.",
@@ -148,14 +150,20 @@ def main() -> None:
     """Run the command. An error that the user can fix is one line on standard error and exit code 2."""
     gc.set_threshold(_SELDOM)
     try:
+        with redirect_stdout(guarded(sys.stdout)), redirect_stderr(guarded(sys.stderr)):
+            _run_guarded()
+    finally:
+        gc.freeze()  # Otherwise the interpreter scans all of its memory on exit: 30 ms.
+
+
+def _run_guarded() -> None:
+    try:
         _run()
     except Exception as error:
         # Python turns what a signal raises into another error while it makes a class, as in an import.
         if _signals:
             _stopped()
         _own_error(error)
-    finally:
-        gc.freeze()  # Otherwise the interpreter scans all of its memory on exit: 30 ms.
 
 
 def _look_for_no_plugins() -> None:
@@ -234,7 +242,7 @@ def _run() -> None:
         _show_usage(error)
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        error.show()
+        click.echo(harmless(f"faultwatch: {error.format_message()}"), err=True)
         sys.exit(error.exit_code)
     except FaultwatchError as error:
         click.echo(harmless(f"faultwatch: {error.what}"), err=True)
@@ -249,7 +257,7 @@ def _run() -> None:
         # Writing to an open file tells no name.
         if error.errno not in (_CANNOT_WRITE if error.filename else _FULL):
             raise
-        click.echo(f"faultwatch: {error.filename or 'a file'}: {error.strerror}", err=True)
+        click.echo(harmless(f"faultwatch: {error.filename or 'a file'}: {error.strerror}"), err=True)
         click.echo("  → name a folder with free space that you may write to with FAULTWATCH_HOME", err=True)
         sys.exit(2)
     else:

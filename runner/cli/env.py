@@ -9,6 +9,7 @@ from uuid import UUID
 import click
 
 from runner.cli.options import env_option, json_option, options
+from runner.cli.result import print_json
 
 if TYPE_CHECKING:
     from runner.contract.report import Case, Environment
@@ -36,7 +37,7 @@ def command(variables: tuple[str, ...], diff: tuple[str, str] | None, as_json: b
         return
     environment = _here(variables)
     if as_json:
-        click.echo(json.dumps({"hash": environment.hash, "knobs": environment.knobs}, indent=2, ensure_ascii=False))
+        print_json({"hash": environment.hash, "knobs": environment.knobs})
         return
     _table(("Knob", "Value"), list(environment.knobs.items()))
     click.echo(f"\nEnvironment {environment.hash}")
@@ -57,7 +58,7 @@ def _compare(before: str, after: str, *, as_json: bool) -> None:
 
     knobs = difference(load(before)[0], load(after)[0])
     if as_json:
-        click.echo(json.dumps([dict(zip(("knob", "before", "after"), knob, strict=True)) for knob in knobs], indent=2))
+        print_json([dict(zip(("knob", "before", "after"), knob, strict=True)) for knob in knobs])
     elif knobs:
         _table(("Knob", before, after), [(name, old or "–", new or "–") for name, old, new in knobs])
     else:

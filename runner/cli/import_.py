@@ -1,6 +1,5 @@
 """``faultwatch import``: store measurements of other tools."""
 
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +8,7 @@ import click
 
 from runner.cli.activity import activity
 from runner.cli.options import json_option, options
+from runner.cli.result import print_json
 from runner.cli.untrusted_text import harmless
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
@@ -101,7 +101,7 @@ def command(
     with connect(settings) as service:
         document = _send(service, reports, len(records))
     if as_json:
-        click.echo(json.dumps({**document, "left_out": left_out, "not_judged": not_judged}, indent=2))
+        print_json({**document, "left_out": left_out, "not_judged": not_judged})
         return
     click.echo(
         f"{document['runs']} runs from {document['records']} records: {document['created']} stored, "

@@ -478,13 +478,13 @@ def _show(
     for report in reports:
         if judged := _exactness(report, before):
             prefix = f"{report.case.name}: " if len(reports) > 1 else ""
-            click.echo(f"{prefix}{judged.sentence}")
+            click.echo(harmless(f"{prefix}{judged.sentence}"))
     longest = max((max(report.values("elapsed"), default=0.0) for report in reports), default=0.0)
     for remark in filter(None, [slowness(longest, len(reports)), *remarks]):
         click.echo(f"  → {harmless(remark)}")
     if written:
-        click.echo(f"\nWritten: {', '.join(written)}")
+        click.echo(harmless(f"\nWritten: {', '.join(written)}"))
     if file and file.path in written and file.remark:
-        click.echo(f"  → {file.remark}")
+        click.echo(f"  → {harmless(file.remark)}")
     click.echo(f"Next: `faultwatch history {history}` measures the last commits,")
     click.echo("      `faultwatch-service serve` shows the results.")

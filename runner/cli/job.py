@@ -8,7 +8,7 @@ import click
 
 from runner.cli.arguments import workload_argument
 from runner.cli.options import json_option, options, reason_option, repo_option, result_options, sandbox_option
-from runner.cli.result import give_result
+from runner.cli.result import give_result, print_json
 from runner.cli.terminal import say
 from runner.settings import load_settings
 
@@ -90,7 +90,7 @@ def listed(everything: bool, limit: int, as_json: bool) -> None:
     with connect(load_settings()) as service:
         jobs = service.jobs(**filters)
     if as_json:
-        click.echo(jobs.model_dump_json(indent=2))
+        print_json(jobs.model_dump(mode="json"))
     else:
         show(jobs.items)
 
@@ -106,7 +106,7 @@ def show_one(job_id: int, as_json: bool) -> None:
     with connect(settings) as service:
         job = service.job(job_id)
     if as_json:
-        click.echo(job.model_dump_json(indent=2))
+        print_json(job.model_dump(mode="json"))
         return
     show([job])
     for step in job.course:

@@ -9,10 +9,12 @@ import click
 from runner.cli.options import options, renamed_report_option, result_options, sandbox_option
 from runner.cli.result import give_result
 from runner.cli.terminal import say, terminal, warn
+from runner.cli.untrusted_text import harmless
 from runner.cli.workbench import host_turn, prepare_workbench
 from runner.contract.night import NightCell, NightDigest, NightPart
 from runner.errors import FaultwatchError, ServiceUnavailable
 from runner.host.lock import HostTurn
+from runner.log_commands import json_without_commands
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.nightly.cell_run import PreparedCell, run_cell
 from runner.nightly.cells import apply_configuration, case_choices, cells_of_host, github_jobs, planned_cells
@@ -65,12 +67,12 @@ def command(
 
     matrix, settings = load_matrix(file), load_settings()
     if listing == "json":
-        click.echo(json.dumps({"include": github_jobs(matrix)}))
+        click.echo(json_without_commands(json.dumps({"include": github_jobs(matrix)})))
         return
     cells = planned_cells(matrix, settings.host)
     if listing == "cells":
         for cell in cells:
-            click.echo(f"{cell.host}  {cell.configuration}  {cell.workload}")
+            click.echo(harmless(f"{cell.host}  {cell.configuration}  {cell.workload}"))
         return
     name = night or datetime.now(UTC).date().isoformat()
     with connect(settings) as service:

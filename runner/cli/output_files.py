@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.errors import FaultwatchError
+from runner.log_commands import without_commands
 
 
 def require_writable(files: Mapping[str, Path | None]) -> None:
@@ -50,7 +51,7 @@ def write_output_file(file: Path, text: str, option: str) -> None:
     made = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         if _is_special(file):
-            file.write_text(text, encoding="utf-8")
+            file.write_text(without_commands(text), encoding="utf-8")  # It may be the log of a CI system.
             return
         made.write_text(text, encoding="utf-8")
         made.replace(file)
@@ -62,8 +63,12 @@ def write_output_file(file: Path, text: str, option: str) -> None:
 
 
 def _is_special(file: Path) -> bool:
-    """Return whether there is a pipe or a device, such as /dev/stdout, which cannot be replaced."""
-    return file.exists() and not file.is_file() and not file.is_dir()
+    """Return whether there is a pipe or a device, such as /dev/stdout, which cannot be replaced.
+
+    A link elsewhere than in /dev and /proc is replaced: the checkout of a stranger may have one to the host's disk.
+    """
+    links = file.is_symlink() and file.parent.resolve().parts[:2] not in {("/", "dev"), ("/", "proc")}
+    return file.exists() and not links and not file.is_file() and not file.is_dir()
 
 
 def _unwritable(option: str, file: Path, error: OSError) -> FaultwatchError:

@@ -8,6 +8,7 @@ import click
 
 from runner.cli.github_actions import set_outputs
 from runner.cli.output_files import write_output_file
+from runner.log_commands import json_without_commands
 
 
 def give_result(document: object, *, as_json: bool, output_file: Path | None, show: Callable[[], None]) -> None:
@@ -32,13 +33,22 @@ def give_result(document: object, *, as_json: bool, output_file: Path | None, sh
 def print_result(document: object, *, as_json: bool, show: Callable[[], None]) -> None:
     """Print a result as JSON, or for people by ``show``."""
     if as_json:
-        click.echo(json.dumps(document, indent=2))
+        print_json(document)
     else:
         show()
+
+
+def print_json(document: object) -> None:
+    """Print a document so that a CI system finds no command in its log, and a program what the document says."""
+    click.echo(_json(document))
+
+
+def _json(document: object) -> str:
+    return json_without_commands(json.dumps(document, indent=2))
 
 
 def write_result(document: object, output_file: Path | None) -> None:
     """Write a result to the file of --output, if there is one; in GitHub Actions its path becomes an output."""
     if output_file:
-        write_output_file(output_file, json.dumps(document, indent=2) + "\n", "--output")
+        write_output_file(output_file, _json(document) + "\n", "--output")
         set_outputs({"report": str(output_file.resolve())})

@@ -1,12 +1,12 @@
 """``faultwatch spool``: show or send the reports that the service has not received yet."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from runner.cli.options import json_option, options
+from runner.cli.result import print_json
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool, read_document
 from runner.settings import Settings, load_settings
@@ -27,7 +27,7 @@ def command(flush: bool, as_json: bool) -> None:
     refused = [_describe(file) | {"reason": reason} for file, reason in spool.refused()]
     if as_json:
         document: dict[str, Any] = {"folder": str(spool.folder), "waiting": waiting, "refused": refused}
-        click.echo(json.dumps(document | {"trouble": problem}, indent=2))
+        print_json(document | {"trouble": problem})
     else:
         _show(spool.folder, waiting, refused, problem)
     if flush and (waiting or refused_now):

@@ -1,11 +1,10 @@
 """``faultwatch workloads``: list the shipped workloads and their cases."""
 
-import json
-
 import click
 
 from runner.cli import completers
 from runner.cli.options import json_option, options
+from runner.cli.result import print_json
 from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload, shipped_names
 
 
@@ -29,7 +28,7 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
             }
             for workload in workloads
         ]
-        click.echo(json.dumps(document, indent=2))
+        print_json(document)
         return
     from rich.console import Console
 

@@ -101,9 +101,21 @@ static void become_user(long user, long group)
     put("/proc/self/uid_map", map);
 }
 
+/* Be scheduled as any other process, whatever started this one: a stranger must not run before all of the host. */
+static void become_ordinary(void)
+{
+    struct sched_param none = {0};
+    int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+    if ((policy == SCHED_FIFO || policy == SCHED_RR) && sched_setscheduler(0, SCHED_OTHER, &none) != 0)
+        refuse("ordinary scheduling");
+    limit(RLIMIT_RTPRIO, 0);
+    limit(RLIMIT_NICE, 0);
+}
+
 /* Give up what can be given up. */
 static void confine(long user, long group, rlim_t processes, rlim_t file_bytes, rlim_t data_bytes)
 {
+    become_ordinary();
     if (user >= 0)
         become_user(user, group);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
@@ -288,6 +300,9 @@ int main(int count, char **words)
                     strtoull(words[8], NULL, 10));
         become(command[0], command + 1, environment);
     }
+    /* Where both have the same user, the program must not write what this launcher says of it into its memory. */
+    if (processes > 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+        refuse("closing the launcher's memory");
     int status;
     struct rusage used;
     struct timespec end;

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import socket
 import struct
 import time
@@ -18,6 +19,11 @@ from runner.execution.resource_limits import limits_of_programs
 _CREDENTIALS = struct.Struct("iii")
 """The kernel's credentials of a sender: process, user and group, as seen from the receiver's namespaces."""
 _ASK_PERSONALITY = 0xFFFFFFFF
+_ROUNDS = 2
+"""How often the launcher asks before it starts the program. The first round only touches its pages."""
+_NUMBER = re.compile("[0-9]{1,18}", re.ASCII)
+_MOST_STATUS = 0xFFFF
+_MALFORMED = "the launcher sent a malformed message"
 
 
 class Ending(Struct, frozen=True):
@@ -152,7 +158,7 @@ class Launch:
         if fields[:1] == ["ready"] and self._started_at == 0:
             self._ready(_CREDENTIALS.unpack(control[0][2])[0], fields[1:])
         elif fields[:1] == ["ended"]:
-            self._end(fields[1:])
+            self._ended(fields[1:])
         elif fields[:1] == ["outlived"]:
             names = "".join(letter if letter.isprintable() else "?" for letter in " ".join(fields[1:]))
             self.outlived = ", ".join(dict.fromkeys(names.split(", ")))
@@ -188,9 +194,14 @@ class Launch:
 
     def _ready(self, pid: int, used: Sequence[str]) -> None:
         self._rounds += 1
-        with suppress(ValueError):
-            (self._faults_before,) = map(int, used)
-        if self._rounds == 1:  # The first round only touches the launcher's pages.
+        numbers = _numbers(used, 1)
+        if numbers is None or self._rounds > _ROUNDS:
+            self.refusal = _MALFORMED
+            self._start.give_up()
+            self.close()
+            return
+        (self._faults_before,) = numbers
+        if self._rounds < _ROUNDS:
             self._channel.send(b"w")
             return
         self.program = pid
@@ -202,19 +213,24 @@ class Launch:
             raise
         self._start.wait(self)
 
-    def _end(self, fields: Sequence[str]) -> None:
-        try:
-            status, user, system, max_rss, end, faults = (min(int(field), 2**62) for field in fields)
-            self.ending = Ending(
-                status=os.waitstatus_to_exitcode(status),
-                user=user / 1e6,
-                system=system / 1e6,
-                max_rss=max_rss * 1024,
-                elapsed=max(0, end - self._started_at) / 1e9,
-                faults=faults - self._faults_before,
-            )
-        except ValueError:
-            self.refusal = "the launcher sent a malformed message"
+    def _ended(self, fields: Sequence[str]) -> None:
+        """Take the account of the program; one that cannot be, and a second one, is no account at all.
+
+        Where the runner is not root, the program runs as the launcher's own user, and could send them in its name.
+        """
+        numbers = _numbers(fields, 6)
+        if numbers is None or self.ending is not None or not _is_possible(numbers, self._faults_before):
+            self.ending, self.refusal = None, _MALFORMED
+            return
+        status, user, system, max_rss, end, faults = numbers
+        self.ending = Ending(
+            status=os.waitstatus_to_exitcode(status),
+            user=user / 1e6,
+            system=system / 1e6,
+            max_rss=max_rss * 1024,
+            elapsed=max(0, end - self._started_at) / 1e9,
+            faults=faults - self._faults_before,
+        )
 
     def _unread(self) -> bool:
         try:
@@ -223,8 +239,28 @@ class Launch:
             return False
 
 
-def resolve(program: str, directory: Path, path: str) -> tuple[str, str]:
+def _numbers(fields: Sequence[str], count: int) -> list[int] | None:
+    """Return the fields of a message as numbers; None if there are more or fewer, or other words."""
+    if len(fields) != count or not all(_NUMBER.fullmatch(field) for field in fields):
+        return None
+    return list(map(int, fields))
+
+
+def _is_possible(numbers: Sequence[int], faults_before: int) -> bool:
+    """Return whether a program can have ended so: with such a status, before now, with the faults before its start."""
+    status, _, _, _, end, faults = numbers
+    ended = status <= _MOST_STATUS and (os.WIFEXITED(status) or os.WIFSIGNALED(status))
+    return ended and end <= time.monotonic_ns() and faults >= faults_before
+
+
+def resolve(program: str, directory: Path, path: str, sees: Callable[[Path], bool] = lambda _: True) -> tuple[str, str]:
     """Find the file to execute for the first word of a command, as ``execvp`` does.
+
+    Parameters
+    ----------
+    sees
+        Whether the program will see a file. Of others nothing is said, not even whether they exist: a stranger chooses
+        the name.
 
     Returns
     -------
@@ -232,7 +268,7 @@ def resolve(program: str, directory: Path, path: str) -> tuple[str, str]:
         The path to execute and an empty text, or an empty path and the reason.
     """
     names = [program] if "/" in program else [f"{folder}/{program}" for folder in path.split(":")]
-    files = [name for name in names if (directory / name).is_file()]
+    files = [name for name in names if sees(directory / name) and (directory / name).is_file()]
     for name in files:
         if os.access(directory / name, os.X_OK):
             return name, ""

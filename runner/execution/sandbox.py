@@ -37,6 +37,7 @@ _NAMESPACES = (
     *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
     "--die-with-parent",
 )
+_KERNEL = Path("/sys/kernel")
 _MIB = 1 << 20
 PROCESSES = 1024
 FILE_BYTES = 4096 * _MIB
@@ -83,6 +84,14 @@ class Sandbox(Struct, frozen=True):
         """Return whether a program in the sandbox sees a file of the system, and what it is a link to."""
         visible = (*(Path("/", name) for name in _ROOTS), *map(Path, self.readable), *_settings())
         return all(any(place.is_relative_to(folder) for folder in visible) for place in (file, file.resolve()))
+
+    def shows_in(self, tree: Path, file: Path) -> bool:
+        """Return whether a program that runs in a tree sees a file, of the tree or of the system."""
+        return replace(self, readable=(*self.readable, str(tree), str(tree.resolve()))).shows(file)
+
+    def shown_part(self, path: str) -> str:
+        """Return the folders of a ``PATH`` that a program in the sandbox sees."""
+        return os.pathsep.join(folder for folder in path.split(os.pathsep) if self.shows(Path(folder)))
 
     def showing(self, folder: Path | None) -> "Sandbox":
         """Return a sandbox that shows one more folder, read-only."""
@@ -140,6 +149,7 @@ class Sandbox(Struct, frozen=True):
 
     def _view(self, tree: Path, launcher: Path) -> Iterator[str]:
         yield from _system()
+        yield from _without_kernel_folder()
         for folder in ("/tmp", "/dev/shm", *self.empty):  # noqa: S108 - the sandbox's own
             size = ("--perms", "1777", "--size", str(TMP_BYTES // self.sharing))
             yield from (*_parents(Path(folder)), *size, "--tmpfs", folder)
@@ -147,8 +157,11 @@ class Sandbox(Struct, frozen=True):
             yield from (*_parents(Path(folder)), "--ro-bind-try", folder, folder)
         yield from (*_parents(launcher), "--ro-bind", str(launcher), str(launcher))
         yield from (*_parents(tree), "--bind", str(tree), str(tree))
-        # Hides the kernel's addresses. Last, bubblewrap's own folders, which a program could fill without limit.
-        yield from ("--ro-bind", "/dev/null", "/proc/kallsyms", "--remount-ro", "/dev", "--remount-ro", "/")
+        # Hides the kernel's addresses, and its command line, in which secrets may be.
+        for file in ("/proc/kallsyms", "/proc/cmdline"):
+            yield from ("--ro-bind", "/dev/null", file)
+        # Last, bubblewrap's own folders, which a program could fill without limit.
+        yield from ("--remount-ro", "/dev", "--remount-ro", "/")
 
 
 def read_only_prefix(sandbox: Sandbox | None, *folders: Path) -> list[str]:
@@ -194,6 +207,17 @@ def _settings() -> Iterator[Path]:
     yield from (Path("/etc", name) for name in _SETTINGS)
     for pattern in _LANGUAGES:
         yield from sorted(Path("/etc").glob(pattern))
+
+
+def _without_kernel_folder() -> Iterator[str]:
+    """Yield the options that leave of ``/sys/kernel`` the settings of memory alone, by which allocators decide.
+
+    The folder is the lock of the host: a program that sees it could keep every other command from measuring.
+    """
+    if _KERNEL.is_dir():
+        memory = str(_KERNEL / "mm")
+        yield from ("--perms", "0755", "--tmpfs", str(_KERNEL), "--ro-bind-try", memory, memory)
+        yield from ("--remount-ro", str(_KERNEL))
 
 
 def _parents(path: Path) -> Iterator[str]:

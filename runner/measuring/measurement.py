@@ -12,7 +12,7 @@ from runner.measuring.sampling import Sampling
 from runner.measuring.spoiled_session import SpoiledSession
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
-from runner.subject.build import Builder, BuildFailure, missing_programs
+from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_record import DamagedBuild
 from runner.subject.built_tree import begin_session
 from runner.subject.repository import Repository
@@ -143,6 +143,6 @@ def failed_build(
 ) -> Report:
     """Return the report of a revision whose build failed or is impossible on this host."""
     trial = Trial(workload, Subject(subject, revision, case, failure.build), bench)
-    if lacking := missing_programs(workload):
-        return trial.skipped(lacking, temporary=True)
+    if failure.lacks_programs:
+        return trial.skipped(failure.message, temporary=True)
     return trial.failed(failure.stage, failure.message, failure.build.log, temporary=failure.temporary)

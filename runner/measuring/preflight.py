@@ -124,4 +124,4 @@ def prepare(
         trust = replace(trust, remarks=(*trust.remarks, USER_ONLY))
     bench = Bench(Host(name=settings.host), environment, variables, trust, settings.cpus, box)
     warnings = (*trust.warnings(held), *state.remarks()) if examined else ()
-    return Workbench(bench, Builder(cache, machine, box, say), variables, warnings)
+    return Workbench(bench, Builder(cache, machine, box, say, tells_host=origin is CodeOrigin.OWN), variables, warnings)

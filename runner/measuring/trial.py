@@ -95,10 +95,12 @@ class Bench(Struct, frozen=True):
         """Return the environment in which a case is measured now."""
         bound = bind(workload, case)
         state = self.state(bound)
-        path = build_path(workload)
+        paths = build_path(workload), state.environment["PATH"]
+        # A stranger's PATH must not tell which programs the host has elsewhere.
+        build, run = (self.sandbox.shown_part(path) for path in paths) if self.sandbox else paths
         files: Knobs = {
-            **build_knobs(workload.build.command or (), workload.build.needs, path, workload.build.environment),
-            **run_knobs(Tree(), bound.command[0], state.environment["PATH"]),
+            **build_knobs(workload.build.command or (), workload.build.needs, build, workload.build.environment),
+            **run_knobs(Tree(), bound.command[0], run),
         }
         knobs = {**self.capture(state).knobs, **files}
         return Environment(knobs={name: value for name, value in sorted(knobs.items()) if value is not None})

@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -121,7 +122,8 @@ def count_together(
     FaultwatchError
         If perf or the sandbox is missing or forbidden, or perf's output cannot be parsed.
     """
-    path, missing = resolve(command[0], directory, state.environment["PATH"])
+    sees = partial(sandbox.shows_in, directory) if sandbox else lambda _: True
+    path, missing = resolve(command[0], directory, state.environment["PATH"], sees)
     if missing:
         raise ExecutionFailure(missing)
     # Every perf since 5.10 knows the standard events, even if the machine cannot count them.

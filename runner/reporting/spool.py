@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from runner.contract.report import Report
 from runner.errors import FaultwatchError, RequestRefused, ServerError, ServiceUnavailable
 from runner.system.durable_files import rename_durably
+from runner.system.private_folder import private_folder
 from runner.system.processes import is_alive, own_name
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Spool(Struct, frozen=True):
         file = self.file_of(document)
         partial = file.with_suffix(f".{own_name()}{_PARTIAL}")
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            private_folder(self.folder)
             partial.write_text(document.model_dump_json(), encoding="utf-8")
             _stamp(partial)
             rename_durably(partial, file)

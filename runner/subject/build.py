@@ -31,7 +31,7 @@ from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
 from runner.subject.packages import OFFLINE, instead_of_fetching, wanted_network
 from runner.subject.repository import Repository
-from runner.subject.sandbox_needs import empty_folders, lacking
+from runner.subject.sandbox_needs import empty_folders, lacking, untold
 from runner.subject.tool_search import advice, missing_tool
 from runner.subject.version_repository import tags_before, write_git_directory
 from runner.system.tree import Tree
@@ -55,14 +55,25 @@ class BuildFailure(Exception):
         The stage that failed: the checkout or the build.
     temporary
         The state of this host is the reason, so another attempt can succeed.
+    lacks_programs
+        It was not tried, because this host does not have the programs that the workload says it needs.
     """
 
-    def __init__(self, message: str, build: Build, *, temporary: bool = False, stage: Stage = Stage.BUILD) -> None:
+    def __init__(
+        self,
+        message: str,
+        build: Build,
+        *,
+        temporary: bool = False,
+        stage: Stage = Stage.BUILD,
+        lacks_programs: bool = False,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.stage = stage
         self.build = build
         self.temporary = temporary
+        self.lacks_programs = lacks_programs
 
     @property
     def timed_out(self) -> bool:
@@ -96,6 +107,9 @@ class Builder(Struct, frozen=True):
     say: Callable[[str], None] = lambda _: None
     again: bool = False
     follow: bool = False
+    tells_host: bool = False
+    """Whether what a failed build in the sandbox is told may say what this host has and the sandbox hides: only to the
+    owner of the code. A stranger could ask by names whether files exist, and have the gate advise to show them."""
 
     def build(self, repository: Repository, commit: str, workload: Workload, *, number: int = 0) -> tuple[Path, Build]:
         """Return the folder of a built revision, as it was built; build it if the cache lacks it.
@@ -114,8 +128,8 @@ class Builder(Struct, frozen=True):
         FaultwatchError
             The disk is full or the build tool is not installed: not the fault of the revision.
         """
-        if lacking := missing_programs(workload):
-            raise BuildFailure(lacking, Build(), temporary=True)
+        if lacking := missing_programs(workload, self._hidden_from):
+            raise BuildFailure(lacking, Build(), temporary=True, lacks_programs=True)
         place = self.cache.take(self._key(repository, commit, workload, number))
         record = self._usable(place)
         cached = record is not None
@@ -152,6 +166,11 @@ class Builder(Struct, frozen=True):
         finally:
             remove_tree(place)
             aside.rename(place)
+
+    @property
+    def _hidden_from(self) -> Sandbox | None:
+        """The sandbox beyond which nothing of this host may be told; None if all of it may be."""
+        return None if self.tells_host else self.sandbox
 
     def reuse(self, repository: Repository, built: str, commit: str, workload: Workload) -> tuple[Path, Build] | None:
         """Return the build of another commit with the files of this one, if its own build would be the same.
@@ -217,6 +236,7 @@ class Builder(Struct, frozen=True):
 
     def _key(self, repository: Repository, commit: str, workload: Workload, number: int = 0) -> str:
         path = build_path(workload)
+        path = self.sandbox.shown_part(path) if self.sandbox else path
         tools = build_knobs(workload.build.command or (), workload.build.needs, path, workload.build.environment)
         host = {**self.machine, **library_knobs(Tree()), **tools}
         # The result file is not part of the tree's fingerprint. Nothing else of [run] matters to a build.
@@ -276,14 +296,16 @@ class Builder(Struct, frozen=True):
             It failed for a reason that must not be cached.
         """
         if not self.follow or not _may_reuse(workload):
-            return (*_run_build(workload, tree, self.sandbox), unfollowed("nobody wanted to know"))
+            built = _run_build(workload, tree, self.sandbox, tells_host=self.tells_host)
+            return (*built, unfollowed("nobody wanted to know"))
         with QuestionWatch(launched=self.sandbox is not None, counted=False) as watch, suppress(BuildFailure):
-            failure, build = _run_build(workload, tree, self.sandbox, watch)
+            failure, build = _run_build(workload, tree, self.sandbox, watch, tells_host=self.tells_host)
             if not failure:
                 return "", build, watch.asked()
         remove_tree(tree)
         self._fill(repository, commit, workload, tree)
-        return (*_run_build(workload, tree, self.sandbox), unfollowed("it fails while it is followed"))
+        built = _run_build(workload, tree, self.sandbox, tells_host=self.tells_host)
+        return (*built, unfollowed("it fails while it is followed"))
 
     def _fill(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
         if workload.build.directory == "workload":
@@ -312,9 +334,19 @@ def _may_reuse(workload: Workload) -> bool:
     return workload.build.command is not None and not workload.build.git and workload.build.directory != "workload"
 
 
-def missing_programs(workload: Workload) -> str:
-    """Return which of the programs that the build needs are missing, as a sentence; empty if none are."""
+def missing_programs(workload: Workload, hidden_from: Sandbox | None = None) -> str:
+    """Return which of the programs that the build needs are missing, as a sentence; empty if none are.
+
+    Parameters
+    ----------
+    hidden_from
+        The sandbox that must see them; nothing is said then of what is elsewhere on this host.
+    """
     path = build_path(workload)
+    if hidden_from:
+        seen = hidden_from.shown_part(path)
+        missing = [name for name in workload.build.needs if "/" in name or not shutil.which(name, path=seen)]
+        return f"the sandbox has no {', '.join(missing)}, which the build needs" if missing else ""
     missing = [name for name in workload.build.needs if not shutil.which(name, path=path)]
     if not missing:
         return ""
@@ -323,7 +355,12 @@ def missing_programs(workload: Workload) -> str:
 
 
 def _run_build(
-    workload: Workload, tree: Path, sandbox: Sandbox | None, watch: QuestionWatch | None = None
+    workload: Workload,
+    tree: Path,
+    sandbox: Sandbox | None,
+    watch: QuestionWatch | None = None,
+    *,
+    tells_host: bool = False,
 ) -> tuple[str, Build]:
     """Run the build command; return why it failed, or an empty string, and the build.
 
@@ -353,7 +390,13 @@ def _run_build(
         timeout = workload.build.timeout
         if sandbox:
             done = execute_confined(
-                command, sandbox=sandbox, tree=tree, environment=environment, timeout=timeout, watch=watch
+                command,
+                sandbox=sandbox,
+                tree=tree,
+                environment=environment,
+                timeout=timeout,
+                watch=watch,
+                tells_host=tells_host,
             )
         else:
             done = execute(
@@ -368,9 +411,10 @@ def _run_build(
         what = "does not exist" if isinstance(error, FileNotFoundError) else "is not executable"
         if "/" in command[0]:  # a file of the checkout, which other revisions may have
             return f"`{written}` cannot be executed: {command[0]} {what}", Build(command=command)
+        known = advice(command[0], environment["PATH"]) if tells_host or not sandbox else ""
         raise FaultwatchError(
             f"{workload.path}: [build] command: {command[0]!r} is not installed",
-            advice(command[0], environment["PATH"]) or "install it, or correct the command",
+            known or "install it, or correct the command",
         ) from None
     log_step("the build took %.1f s%s", done.seconds, f" and {done.problem}" if done.problem else "")
     build = Build(
@@ -381,9 +425,12 @@ def _run_build(
     )
     if not done.problem:
         return "", build
-    tool = missing_tool(done.output) or command[0]
-    hint = advice(tool, environment["PATH"])
-    hint = hint or (lacking(command, tool, environment, sandbox, tree, done.output) if sandbox else "")
+    if sandbox and not tells_host:
+        hint = untold(done.output)
+    else:
+        tool = missing_tool(done.output) or command[0]
+        hint = advice(tool, environment["PATH"])
+        hint = hint or (lacking(command, tool, environment, sandbox, tree, done.output) if sandbox else "")
     # Outside of a sandbox that is no more than what the build itself says, and may pass.
     offline = "" if hint or sandbox else _without_network(done.output)
     failure = f"`{written}` {done.problem}{f': {hint or offline}' if hint or offline else ''}"

@@ -29,6 +29,7 @@ class BuildOrder(Struct, frozen=True):
     sandbox: Sandbox | None
     again: bool
     follow: bool
+    tells_host: bool
     repository: Repository
     workload: str
 
@@ -41,6 +42,7 @@ def encode_order(builder: Builder, repository: Repository, workload: Workload) -
         sandbox=builder.sandbox,
         again=builder.again,
         follow=builder.follow,
+        tells_host=builder.tells_host,
         repository=repository,
         workload=str(workload.path),
     )
@@ -51,7 +53,14 @@ def encode_order(builder: Builder, repository: Repository, workload: Workload) -
 def decode_order(line: str) -> tuple[Builder, Repository, Workload]:
     """Return what a line of :func:`encode_order` says."""
     order = convert(json.loads(line), BuildOrder, dec_hook=lambda _, path: Path(path))
-    builder = Builder(order.cache, order.machine, order.sandbox, again=order.again, follow=order.follow)
+    builder = Builder(
+        order.cache,
+        order.machine,
+        order.sandbox,
+        again=order.again,
+        follow=order.follow,
+        tells_host=order.tells_host,
+    )
     return builder, order.repository, find_workload(order.workload)
 
 

@@ -10,7 +10,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 
 from runner.errors import FaultwatchError
-from runner.subject.checkout_size import LIST_FILES, MOST_BYTES, objection_to
+from runner.subject.checkout_size import LIST_FILES, MOST_BYTES, read_listing
 from runner.subject.hardened_git import COMPLETE_CLONE, Checkout, is_git_directory
 from runner.subject.repository import Repository
 from runner.system.regular_file import open_regular, read_regular
@@ -117,8 +117,8 @@ def missing_part(repository: Repository, commit: str, level: int = 0) -> Incompl
     GitError
         If git fails.
     """
-    listing = repository.git(*LIST_FILES, commit, paths=True)
-    if objection_to(listing):
+    listing, objection = read_listing(repository.git_entries(*LIST_FILES, commit))
+    if objection:
         return None  # The checkout is refused where that matters.
     entries = list(_entries(listing))
     absent = next((entry for entry in entries if entry.size is None and entry.mode != _LINK), None)
@@ -176,8 +176,9 @@ def _set_times(tree: Path) -> None:
 
 
 def _write(repository: Repository, commit: str, tree: Path, rules: _Rules, level: int = 0) -> None:
-    listing = repository.git(*LIST_FILES, commit, paths=True)
-    if rules.bounded and (objection := objection_to(listing)):
+    listed = repository.git_entries(*LIST_FILES, commit)
+    listing, objection = read_listing(listed) if rules.bounded else (list(listed), "")
+    if objection:
         raise TooLargeCheckout(objection)
     repository.export(commit, tree)
     entries = list(_entries(listing))
@@ -197,11 +198,12 @@ def _write(repository: Repository, commit: str, tree: Path, rules: _Rules, level
             _write(submodule, link.name, place, rules, level + 1)
 
 
-def _entries(listing: str) -> Iterator[_Entry]:
-    for text in filter(None, listing.split("\0")):
+def _entries(listing: Iterable[str]) -> Iterator[_Entry]:
+    for text in listing:
         head, _, path = text.partition("\t")
-        mode, _, name, size = head.split()
-        yield _Entry(mode, name, int(size) if size.isdecimal() else None, path)
+        mode, kind, name, size = head.split()
+        if kind != "tree":
+            yield _Entry(mode, name, int(size) if size.isdecimal() else None, path)
 
 
 def _submodule_names(repository: Repository, commit: str) -> dict[str, str]:

@@ -1,29 +1,39 @@
 """Decides from git's own list whether a commit can be checked out: what takes kilobytes in git can fill a disk."""
 
-LIST_FILES = ("ls-tree", "-r", "-l", "-z", "--full-tree", "--end-of-options")
-"""Arguments of git, followed by a commit, that list what a checkout would hold."""
+from collections.abc import Iterable
+
+LIST_FILES = ("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", "--end-of-options")
+"""Arguments of git, followed by a commit, that list what a checkout would hold.
+
+Folders too (-t): otherwise equal and empty ones within each other are listed for ever, and nothing is printed of them.
+"""
 MOST_BYTES = 8 << 30
 MOST_FILES = 500_000
 MOST_LEVELS = 256
 """Deeper trees exceed the longest path of the kernel, and tools that clean up cannot enter them."""
 
 
-def objection_to(listing: str) -> str:
-    """Return why a commit is not checked out; empty if nothing speaks against it.
+def read_listing(entries: Iterable[str]) -> tuple[list[str], str]:
+    """Return what a checkout would hold, and why the commit is not checked out; empty if nothing speaks against it.
+
+    No more is taken than decides that: a few folders that contain each other many times have 10,000,000,000 files.
 
     Parameters
     ----------
-    listing
-        What git printed: for each file its mode, type, hash, size and path.
+    entries
+        What git lists: of each file and folder its mode, type, hash, size and path.
     """
-    total = files = 0
-    for entry in filter(None, listing.split("\0")):
+    taken: list[str] = []
+    total = 0
+    for entry in entries:
         head, _, path = entry.partition("\t")
         size = head.split()[-1]
         total += int(size) if size.isdecimal() else 0
-        files += 1
+        taken.append(entry)
         if path.count("/") > MOST_LEVELS:
-            return f"the checkout has folders more than {MOST_LEVELS} levels deep"
-    if total > MOST_BYTES:
-        return f"the checkout would take {total:,} bytes, more than {MOST_BYTES:,}"
-    return f"the checkout has {files:,} files, more than {MOST_FILES:,}" if files > MOST_FILES else ""
+            return taken, f"the checkout has folders more than {MOST_LEVELS} levels deep"
+        if total > MOST_BYTES:
+            return taken, f"the checkout would take more than {MOST_BYTES:,} bytes"
+        if len(taken) > MOST_FILES:
+            return taken, f"the checkout has more than {MOST_FILES:,} files and folders"
+    return taken, ""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -25,6 +26,7 @@ def execute_confined(
     environment: Mapping[str, str],
     timeout: float,
     watch: QuestionWatch | None = None,
+    tells_host: bool = False,
 ) -> Finished:
     """Run a command in a tree that it owns; standard error is merged into its output.
 
@@ -32,6 +34,8 @@ def execute_confined(
     ----------
     watch
         Follows it, if any.
+    tells_host
+        Find the program also where the sandbox does not show it, so that the kernel's refusal tells the owner.
 
     Raises
     ------
@@ -40,7 +44,8 @@ def execute_confined(
     FaultwatchError
         The sandbox cannot be created.
     """
-    path, missing = resolve(command[0], tree, environment["PATH"])
+    sees = (lambda _: True) if tells_host else partial(sandbox.shows_in, tree)
+    path, missing = resolve(command[0], tree, environment["PATH"], sees)
     if missing:
         raise FileNotFoundError(missing)
     sandbox.change_owner(tree)

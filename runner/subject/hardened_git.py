@@ -7,9 +7,12 @@ What a user configures for git changes neither what we read of a commit nor the 
 
 import os
 import re
+import select
 import signal
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -26,6 +29,7 @@ TRANSFER_TIMEOUT = 3600.0
 """Seconds for a command that speaks with another host."""
 LOCAL_TIMEOUT = 600.0
 """Seconds for any other command."""
+_CHUNK = 1 << 16
 _PATIENCE = 5.0
 """Seconds that git may take to clean up when it is ended."""
 
@@ -119,13 +123,65 @@ def run_git(
         log_command(["git", *own, *arguments])
     done = execute_git([*own, *arguments], verb, environment)
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
-        absent = next(filter(_ABSENT.search, said), "")
-        line = absent or next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1])
-        raise GitError(
-            f"git {verb}: {without_password(line.removeprefix('fatal: '))}", COMPLETE_CLONE if absent else ""
-        )
+        raise _failure(verb, done.returncode, done.stderr)
     return done.stdout.decode(errors="surrogateescape" if paths else "replace")
+
+
+def iterate_git(
+    *arguments: str, git_dir: str | None = None, variables: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[str]:
+    """Run git and yield what it prints, entry by entry, each of which a null byte ends; close the iterator to end git.
+
+    Paths are decoded as :func:`os.fsdecode` does.
+
+    Raises
+    ------
+    FaultwatchError
+        Where git is not installed, refuses, or does not finish in time.
+    """
+    verb = _verb(arguments)
+    command = ["git", *([f"--git-dir={git_dir}"] if git_dir else []), *arguments]
+    deadline = time.monotonic() + LOCAL_TIMEOUT
+    with tempfile.TemporaryFile() as error:
+        try:
+            process = subprocess.Popen(
+                command,
+                env={**hardened_environment(), **variables},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=error,
+            )
+        except FileNotFoundError:
+            raise FaultwatchError("git is not installed", "install the package git") from None
+        with process:
+            try:
+                yield from _entries(process, verb, deadline)
+                status = process.wait(max(0.0, deadline - time.monotonic()) + _PATIENCE)
+            except BaseException:  # also where nobody takes the rest
+                _end(process)
+                raise
+        if status:
+            error.seek(0)
+            raise _failure(verb, status, error.read())
+
+
+def _entries(process: "subprocess.Popen[bytes]", verb: str, deadline: float) -> Iterator[str]:
+    assert process.stdout is not None
+    stream, rest = process.stdout.fileno(), b""
+    while select.select([stream], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        data = os.read(stream, _CHUNK)
+        if not data:
+            return
+        *whole, rest = (rest + data).split(b"\0")
+        yield from map(os.fsdecode, whole)
+    raise FaultwatchError(f"git {verb} did not finish within {LOCAL_TIMEOUT:g} s")
+
+
+def _failure(verb: str, status: int, error: bytes) -> "GitError":
+    said = error.decode(errors="replace").strip().splitlines() or [f"exit code {status}"]
+    absent = next(filter(_ABSENT.search, said), "")
+    line = absent or next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1])
+    return GitError(f"git {verb}: {without_password(line.removeprefix('fatal: '))}", COMPLETE_CLONE if absent else "")
 
 
 def hardened_environment(

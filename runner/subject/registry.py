@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from runner.settings import Settings
 from runner.subject.repository import Repository
+from runner.system.private_folder import private_folder
 from runner.system.processes import is_alive, own_name
 from runner.workload import Workload
 
@@ -40,7 +41,7 @@ def register_subject(settings: Settings, repository: Repository, workload: Workl
     file = _file(settings, repository.name)
     part = file.with_name(f".{file.name}.{own_name()}")
     with suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(file.parent)
         part.write_text(json.dumps({"repository": entry.repository, "workloads": entry.workloads}), encoding="utf-8")
         part.replace(file)
 

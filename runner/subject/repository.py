@@ -15,8 +15,9 @@ from msgspec import Struct
 from runner.contract.report import Ref, Revision, hash_of, safe_name
 from runner.environment.secrets import without_password
 from runner.errors import FaultwatchError
-from runner.subject.hardened_git import Checkout, GitError, is_git_directory, run_git
+from runner.subject.hardened_git import Checkout, GitError, is_git_directory, iterate_git, run_git
 from runner.system.durable_files import rename_folder_durably
+from runner.system.private_folder import private_folder
 from runner.system.scratch import scratch_folder
 
 _MOST_REFS = 5000
@@ -26,7 +27,7 @@ FULL_HISTORY = (
     "fetch the full history (GitHub, Forgejo: fetch-depth: 0; GitLab: GIT_DEPTH: 0; else git fetch --unshallow)"
 )
 """What to do about a shallow clone in a CI job."""
-_FIELDS = "%H%x00%P%x00%an%x00%cI%x00%s"
+_FIELDS = "%H%x00%P%x00%an%x00%ct%x00%s"
 
 
 class Repository(Struct, frozen=True):
@@ -78,6 +79,13 @@ class Repository(Struct, frozen=True):
             own = str(self.path)
             return run_git(*arguments, git_dir=own, checkout=checkout, variables=variables, paths=paths)
         return run_git("-C", str(self.path), *arguments, checkout=checkout, variables=variables, paths=paths)
+
+    def git_entries(self, *arguments: str) -> Iterator[str]:
+        """Run git here and yield what it prints, as :func:`iterate_git` does."""
+        variables = {"GIT_OBJECT_DIRECTORY": str(self.objects)} if self.objects else {}
+        if self.bare:
+            return iterate_git(*arguments, git_dir=str(self.path), variables=variables)
+        return iterate_git("-C", str(self.path), *arguments, variables=variables)
 
     def resolve(self, revision: str) -> str:
         """Return the full hash of a revision."""
@@ -138,7 +146,7 @@ class Repository(Struct, frozen=True):
         """Return the newest tags and branches, those of remotes with the name of the remote."""
         fields = "%(refname)%00%(objectname)%00%(*objectname)%00%(objecttype)%00%(*objecttype)"
         listed = self.git(
-            *("for-each-ref", f"--format={fields}", "--sort=-creatordate", f"--count={_MOST_REFS}"),
+            *("for-each-ref", f"--format={fields}", "--sort=-creatordate:unix", f"--count={_MOST_REFS}"),
             *("refs/tags", "refs/heads", "refs/remotes"),
         )
         found = []
@@ -280,7 +288,7 @@ def open_repository(location: str, cache: Path, *, named: bool = True) -> Reposi
         with _alone_in(clone):
             run_git(*fetch, git_dir=str(clone))
     else:
-        cache.mkdir(parents=True, exist_ok=True)
+        private_folder(cache)
         with scratch_folder(cache) as scratch:
             partial = scratch / "clone"
             run_git("clone", "--quiet", "--bare", "--", location, str(partial))
@@ -303,11 +311,17 @@ def _alone_in(clone: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _date(text: str) -> datetime:
-    """Return the date of a commit; 1970 for one before that, or that no calendar has: a commit can hold any number."""
+def _date(seconds: str) -> datetime:
+    """Return the date of a commit; 1970 for one before that, or that no calendar has: a commit can hold any number.
+
+    Parameters
+    ----------
+    seconds
+        Since 1970. Of a date it would have to write, git ends at some: those that its time zone moves beyond 64 bits.
+    """
     try:
-        return max(datetime.fromisoformat(text), _EPOCH)
-    except ValueError:
+        return max(datetime.fromtimestamp(int(seconds), UTC), _EPOCH)
+    except (ValueError, OverflowError, OSError):
         return _EPOCH
 
 

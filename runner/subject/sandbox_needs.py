@@ -19,6 +19,10 @@ from runner.subject.packages import (
 
 _VARIABLES = {manager.variable: manager for manager in MANAGERS}
 NO_NETWORK = "a build in the sandbox has no network"
+UNTOLD = (
+    f"{NO_NETWORK}, and sees of this host only what its owner shows it. `faultwatch measure --sandbox`, in a clone of "
+    "your own of a commit that you trust, says what is missing"
+)
 
 
 class Need(Struct, frozen=True):
@@ -83,6 +87,15 @@ def empty_folders(environment: Mapping[str, str], sandbox: Sandbox) -> tuple[str
 
 def _is_shown(folder: str, sandbox: Sandbox) -> bool:
     return any(Path(folder).is_relative_to(shown) for shown in sandbox.readable)
+
+
+def untold(log: str) -> str:
+    """Return why a stranger's build may have failed in its sandbox; empty if it wanted no network.
+
+    It chooses between two fixed texts by what the stranger's build printed, and says nothing of this host. Where to
+    find packages and tools, :func:`lacking` tells the owner of the code.
+    """
+    return UNTOLD if wanted_network(log) else ""
 
 
 def lacking(  # noqa: PLR0917 - what a build consists of

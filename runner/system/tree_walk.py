@@ -5,6 +5,7 @@ import hashlib
 import os
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,4 +88,7 @@ def remove_tree(tree: Path) -> None:
     if os.path.lexists(tree):
         modes = ["chmod", "-R", "--silent", "u+rwx", "--", os.fspath(tree)]
         subprocess.run(modes, check=False, stdin=subprocess.DEVNULL, capture_output=True)
-        subprocess.run(command, check=False, stdin=subprocess.DEVNULL)
+        subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True)
+    if os.path.lexists(tree):
+        # Not what rm says: it names files as a program has named them.
+        print(f"{tree} cannot be removed", file=sys.stderr)

@@ -44,7 +44,8 @@ def token() -> None:
     "repositories",
     multiple=True,
     metavar="OWNER/NAME",
-    help="Registers runners of these repositories only: owner/name, owner/*. Repeatable; needed with register.",
+    help="Publishes about these repositories only, and registers their runners: owner/name, owner/*, "
+    "gitlab:group/name. Repeatable; needed with register, and to publish with other limits.",
 )
 def new(
     *,

@@ -15,6 +15,8 @@ from service.forges.commands import Command
 
 ACCEPT_LABEL = "faultwatch: accept"
 """The label that accepts the change of a pull request."""
+LABEL_REASON = "by label"
+"""The reason of an acceptance by label, which gives none."""
 MEASURE_LABEL = "faultwatch: measure"
 """The label that has a pull request measured, by the workflow of the default branch."""
 _STRICT = ConfigDict(strict=True)
@@ -36,8 +38,7 @@ class CommandComment:
 
     repository: _Repository
     number: _Number
-    comment_id: _Id | None
-    """None where a label gives the command."""
+    comment_id: _Id
     author: _Login
     commands: tuple[Command, ...]
 
@@ -53,7 +54,7 @@ class RecordHead:
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class AcceptHead:
-    """Accept the change of a head, by label."""
+    """Accept the change of a head, by label. Who set the label may lack the permission."""
 
     repository: _Repository
     number: _Number
@@ -74,12 +75,14 @@ class RecordMerge:
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class MeasureHead:
-    """Start the workflow that measures a pull request."""
+    """Start the workflow that measures a pull request. Who asked for it may lack the permission."""
 
     repository: _Repository
     head: _Commit
     number: _Number | None = None
     """None where the payload names no pull request: it is the one with this head."""
+    author: _Login | None = None
+    """Who asked for it; None where the forge has let the workflow of the pull request run."""
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
@@ -108,9 +111,9 @@ class UpdateJob:
     """None while the workflow runs."""
 
 
-RepositoryAction = CommandComment | MeasureHead | MeasureBranch
+RepositoryAction = CommandComment | AcceptHead | MeasureHead | MeasureBranch
 """Actions that call the forge."""
-WebhookAction = UpdateJob | RecordHead | AcceptHead | RecordMerge | ForgetRepositories | RepositoryAction
+WebhookAction = UpdateJob | RecordHead | RecordMerge | ForgetRepositories | RepositoryAction
 Payload = Mapping[str, Any]
 """The body of a webhook, whose text is untrusted."""
 Deciders = Mapping[str, Callable[[Payload], Iterator[WebhookAction]]]

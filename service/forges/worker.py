@@ -140,8 +140,6 @@ class ForgeWorker:
         elif isinstance(action, RecordHead):
             with self.database.writing() as session:
                 store.get_or_create_gate(session, action.repository, action.number, action.head)
-        elif isinstance(action, AcceptHead):
-            self._accept(action, "by label", new=True)
         elif isinstance(action, RecordMerge):
             with self.database.writing() as session:
                 gate = store.get_or_create_gate(session, action.repository, action.number, action.head)
@@ -156,8 +154,8 @@ class ForgeWorker:
 
     def _handlers(self, comment: RepositoryAction) -> Handlers:
         def accept(head: str, reason: str) -> bool:
-            assert isinstance(comment, CommandComment)
-            return self._accept(AcceptHead(comment.repository, comment.number, head, comment.author), reason, new=False)
+            assert isinstance(comment, CommandComment | AcceptHead)
+            return self._accept(AcceptHead(comment.repository, comment.number, head, comment.author), reason)
 
         def order_job(command: Command, head: str) -> tuple[bool, str]:
             assert isinstance(comment, CommandComment)
@@ -181,10 +179,10 @@ class ForgeWorker:
         with self.database.reading() as session:
             return store.pull_request_of(session, action.repository, action.head)
 
-    def _accept(self, action: AcceptHead, reason: str, *, new: bool) -> bool:
-        """Accept the change of a head; return False where the head is unknown and ``new`` ones are not allowed."""
+    def _accept(self, action: AcceptHead, reason: str) -> bool:
+        """Accept the change of a head, of somebody who may; return False where the head is unknown."""
         with self.database.writing() as session:
-            if not new and store.pull_request_of(session, action.repository, action.head) is None:
+            if store.pull_request_of(session, action.repository, action.head) is None:
                 return False
             gate = store.get_or_create_gate(session, action.repository, action.number, action.head)
             store.accept(gate, action.author, reason, self.now())

@@ -23,6 +23,7 @@ from service.rules.access.scope import Scope
 from service.rules.jobs.job_words import how_to_go_first, job_words
 from service.store import tokens
 from service.store.engine.database import Database
+from service.store.engine.private_files import make_private
 
 _FILE = "jobs.db"
 _POLL_SECONDS = 0.5
@@ -68,6 +69,7 @@ class LocalStarter:
 
     def __post_init__(self) -> None:
         self.home.mkdir(parents=True, exist_ok=True)
+        make_private(self.home / _FILE)
         self._huey = SqliteHuey("faultwatch-jobs", filename=str(self.home / _FILE), results=False)
         self._task = self._huey.task(name="carry_out")(self._carry_out)
 
@@ -110,7 +112,8 @@ class LocalStarter:
 
     def _carry_out(self, job_id: int) -> None:
         log = self.log(job_id)
-        log.parent.mkdir(parents=True, exist_ok=True)
+        log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        log.parent.chmod(0o700)  # An earlier version let everybody in.
         with log.open("ab") as stream:
             # The process inherits the lock with its output, and keeps it if the service ends before it.
             fcntl.flock(stream, fcntl.LOCK_EX)

@@ -35,6 +35,8 @@ def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
     ProblemError
         422, where the order cannot be carried out; 403, where it is beyond the limits of the caller's token.
     """
+    if order.github is not None:
+        ownership.hold_publication(order.github)
     try:
         order = scheduler().with_question(order)
         for part in split_by_host(order):

@@ -37,7 +37,7 @@ runs:
   steps:
     - shell: bash
       env: {FILE: "${{ inputs.path }}", NAME: "${{ inputs.name }}"}
-      run: cp "$FILE" "$KEPT/$NAME.json"
+      run: if [ -e "$FILE" ]; then cp "$FILE" "$KEPT/$NAME.json"; fi
 """
 
 

@@ -58,11 +58,13 @@ class Proposals(Subject):
 
     def run(self, number: int, *more: str, fork: bool = False) -> Done:
         base, head = self.propose(number)
+        # The repository may itself be a fork of another one.
+        whose = "stranger/copy-service" if fork else "example/copy-service"
         pull_request: dict[str, Any] = {
             "number": 7,
             "title": '"; touch /tmp/owned; "',
             "base": {"sha": base, "ref": "main"},
-            "head": {"sha": head, "ref": "$(id)", "repo": {"fork": fork}},
+            "head": {"sha": head, "ref": "$(id)", "repo": {"full_name": whose, "fork": True}},
         }
         event = self.folder / "event.json"
         event.write_text(json.dumps({"pull_request": pull_request}))

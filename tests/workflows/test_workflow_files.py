@@ -77,6 +77,13 @@ def test_no_workflow_reads_a_secret_or_runs_strangers_code_with_rights(file: Pat
         assert ": write" not in text.replace("id-token: write", "")
 
 
+@pytest.mark.parametrize("file", [*WORKFLOWS, *ACTIONS], ids=lambda file: os.path.relpath(file, ROOT / ".github"))
+def test_no_step_chooses_what_is_uploaded(file: Path) -> None:
+    """What a step says, it may say in the words of a stranger."""
+    paths = [step["with"]["path"] for step in steps(file) if "upload-artifact" in step.get("uses", "")]
+    assert not [path for path in paths if "steps." in path or "outputs" in path]
+
+
 def test_only_a_tag_starts_a_release_and_no_job_with_rights_runs_the_code_of_the_repository() -> None:
     document = yaml.safe_load(RELEASE.read_text())
     assert document[True] == {"push": {"tags": ["v*"]}}  # YAML reads the key "on" as true

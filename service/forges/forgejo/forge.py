@@ -72,7 +72,7 @@ class ForgejoForge:
 
     def do(self, action: RepositoryAction, handlers: Handlers) -> None:
         """Answer the commands of a comment, of somebody who may write to the repository."""
-        if not isinstance(action, CommandComment) or action.comment_id is None:
+        if not isinstance(action, CommandComment):
             return
         repository = _path(split(action.repository)[1])
         if not self._may_write(repository, action.author):

@@ -10,11 +10,18 @@ from typing import Any
 from github.Repository import Repository
 
 from service.config.github_app import GithubSettings
-from service.forges.actions import CommandComment, MeasureHead, RepositoryAction, WebhookAction
+from service.forges.actions import (
+    LABEL_REASON,
+    AcceptHead,
+    CommandComment,
+    MeasureHead,
+    RepositoryAction,
+    WebhookAction,
+)
 from service.forges.forge import Delivery, Handlers, Header, Publication, Refusal
 from service.forges.github import client, webhook_actions, workflows
 from service.forges.github.publish_outcome import publish
-from service.forges.github.run_commands import run_commands
+from service.forges.github.run_commands import may_write, run_commands
 from service.forges.signature import is_signed
 
 _ID = re.compile(r"[A-Za-z0-9-]{1,64}")
@@ -51,12 +58,17 @@ class GithubForge:
         return webhook_actions.actions_for(event, payload)
 
     def do(self, action: RepositoryAction, handlers: Handlers) -> None:
-        """Run the commands of a comment, or start a workflow."""
+        """Run the commands of a comment, accept a head by label, or start a workflow, for somebody who may write."""
 
         def work(repository: Repository) -> None:
             if isinstance(action, CommandComment):
                 run_commands(repository, action, handlers, self.settings.workflow)
+            elif isinstance(action, AcceptHead):
+                if may_write(repository, action.author):
+                    handlers.accept(action.head, LABEL_REASON)
             elif isinstance(action, MeasureHead):
+                if action.author is not None and not may_write(repository, action.author):
+                    return
                 workflows.measure_head(repository, action.number, action.head, self.settings)
             else:
                 workflows.measure_push(repository, action.head, self.settings.address)

@@ -18,10 +18,9 @@ _WRITERS = frozenset({"admin", "maintain", "write"})
 
 def run_commands(repository: Repository, comment: CommandComment, handlers: Handlers, workflow: str) -> None:
     """Run the commands of a comment whose author may write to the repository; react with -1 to anybody else's."""
-    assert comment.comment_id is not None  # labels are events of their own on GitHub
     pull = repository.get_pull(comment.number)
     original = pull.get_issue_comment(comment.comment_id)
-    if not _may_write(repository, comment.author):
+    if not may_write(repository, comment.author):
         _react(original, "-1")
         return
     marker = f"<!-- faultwatch reply {comment.comment_id} -->"
@@ -63,7 +62,8 @@ def _react(original: IssueComment, content: str) -> None:
             raise
 
 
-def _may_write(repository: Repository, login: str) -> bool:
+def may_write(repository: Repository, login: str) -> bool:
+    """Return whether somebody may write to a repository: not whoever may set a label, such as the role triage."""
     try:
         return repository.get_collaborator_permission(login) in _WRITERS
     except GithubException as error:

@@ -45,7 +45,7 @@ def _pull_request(payload: Payload) -> Iterator[WebhookAction]:
     if payload["action"] == "labeled" and payload["label"]["name"].lower() == ACCEPT_LABEL:
         yield AcceptHead(_repository(payload), pull["number"], pull["head"]["sha"], payload["sender"]["login"])
     if payload["action"] == "labeled" and payload["label"]["name"].lower() == MEASURE_LABEL:
-        yield MeasureHead(_repository(payload), pull["head"]["sha"], pull["number"])
+        yield MeasureHead(_repository(payload), pull["head"]["sha"], pull["number"], payload["sender"]["login"])
     if payload["action"] == "closed" and pull["merged"]:
         yield RecordMerge(_repository(payload), pull["number"], pull["head"]["sha"], pull["merge_commit_sha"])
 
@@ -66,7 +66,8 @@ def _check_run(payload: Payload) -> Iterator[WebhookAction]:
     if payload["action"] != "rerequested":
         return
     pulls = check.get("pull_requests") or ()
-    yield MeasureHead(_repository(payload), check["head_sha"], pulls[0]["number"] if pulls else None)
+    number = pulls[0]["number"] if pulls else None
+    yield MeasureHead(_repository(payload), check["head_sha"], number, payload["sender"]["login"])
 
 
 def _push(payload: Payload) -> Iterator[WebhookAction]:

@@ -12,7 +12,7 @@ from gitlab.v4.objects import Project, ProjectMergeRequest
 
 from service.config.token_forges import TokenForge
 from service.forges import comment_text, notes
-from service.forges.actions import CommandComment, RepositoryAction, WebhookAction
+from service.forges.actions import LABEL_REASON, AcceptHead, CommandComment, RepositoryAction, WebhookAction
 from service.forges.forge import Delivery, Handlers, Header, Publication, Refusal
 from service.forges.gitlab import webhook_events
 from service.forges.gitlab.client import Client
@@ -73,16 +73,15 @@ class GitlabForge:
 
     def do(self, action: RepositoryAction, handlers: Handlers) -> None:
         """Answer the commands of a note, or take an acceptance, of somebody who may push."""
-        if not isinstance(action, CommandComment):
+        if not isinstance(action, CommandComment | AcceptHead):
             return
         project = self._project(split(action.repository)[1])
         if not self._may_push(project, action.author):
             return
-        request = project.mergerequests.get(action.number)
-        if action.comment_id is None:  # by label: the note about the gate says who accepted it
-            for command in action.commands:
-                handlers.accept(request.sha, command.text)
+        if isinstance(action, AcceptHead):  # the note about the gate says who accepted it
+            handlers.accept(action.head, LABEL_REASON)
             return
+        request = project.mergerequests.get(action.number)
         marker = notes.reply_marker(action.comment_id)
         if notes.posted(_notes(request), marker, self._user_id()) is None:
             reply = notes.reply(action.commands, request.sha, handlers)

@@ -8,8 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from runner.contract.gate import ForgeKind
-from service.forges.actions import ACCEPT_LABEL, CommandComment, Payload, RecordHead, RecordMerge, WebhookAction, decide
-from service.forges.commands import Command, Verb, parse
+from service.forges.actions import (
+    ACCEPT_LABEL,
+    AcceptHead,
+    CommandComment,
+    Payload,
+    RecordHead,
+    RecordMerge,
+    WebhookAction,
+    decide,
+)
+from service.forges.commands import parse
 from service.forges.names import qualified
 
 
@@ -18,8 +27,7 @@ def _merge_request(payload: Payload) -> Iterator[WebhookAction]:
     head = request["last_commit"]["id"]
     yield RecordHead(repository, request["iid"], head)
     if _accepted_now(payload.get("changes") or {}):
-        command = Command(Verb.ACCEPT, "by label")
-        yield CommandComment(repository, request["iid"], None, payload["user"]["username"], (command,))
+        yield AcceptHead(repository, request["iid"], head, payload["user"]["username"])
     if request["action"] == "merge":
         merged_as = request.get("merge_commit_sha") or request.get("squash_commit_sha") or head
         yield RecordMerge(repository, request["iid"], head, merged_as)

@@ -10,7 +10,7 @@ from service.rules.access.scope import Scope
 
 Patterns = tuple[str, ...]
 _NAME = re.compile(r"[A-Za-z0-9_.*-]{1,100}")
-_REPOSITORY = re.compile(r"[A-Za-z0-9_.*-]{1,100}/[A-Za-z0-9_.*-]{1,100}")
+_REPOSITORY = re.compile(r"(?:[a-z]+:)?[A-Za-z0-9_.*-]{1,100}(?:/[A-Za-z0-9_.*-]{1,100})+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,17 @@ class Reach:
     subjects
         The subjects about which it reports, and orders and changes jobs.
     repositories
-        The repositories for which it registers runners.
+        The repositories for which it registers runners, about which it publishes, and in which it starts workflows; of
+        other forges than GitHub with the forge, as in ``gitlab:group/parser``.
     """
 
     hosts: Patterns | None = None
     subjects: Patterns | None = None
     repositories: Patterns | None = None
+
+    def includes(self, repository: str) -> bool:
+        """Whether it may publish about a repository: a token with any limit names those about which it may."""
+        return self == EVERYWHERE or (self.repositories is not None and matches(repository, self.repositories))
 
     def objection(self, scopes: Iterable[Scope]) -> str:
         """Return in one line why no token with these scopes may have these limits; empty where one may."""

@@ -19,6 +19,7 @@ from service.errors import ServiceError
 from service.store.engine import exclusion, turns, wal
 from service.store.engine.deferred import DeferredWork
 from service.store.engine.error_codes import ONLY_READS, is_collision
+from service.store.engine.private_files import correct_modes
 from service.store.engine.write_lock import WriteLock
 
 Result = TypeVar("Result")
@@ -62,7 +63,7 @@ class Database:
             self._checkpoints = DeferredWork(checkpoint, longest_delay=wal.INTERVAL)
         self._deferred: dict[Callable[[Database], None], DeferredWork] = {}
         if self.is_sqlite:
-            _prepare_sqlite(self.engine, busy_seconds, checks_references=checks_references)
+            _prepare_sqlite(self.engine, self._file, busy_seconds, checks_references=checks_references)
         else:
             _prepare_postgresql(self.engine)
             self._reading_engine = self.engine.execution_options(
@@ -181,7 +182,7 @@ def _beside(file: Path, suffix: str) -> Path:
     return file.with_name(f"{file.name}-{suffix}")
 
 
-def _prepare_sqlite(engine: Engine, busy_seconds: float, *, checks_references: bool) -> None:
+def _prepare_sqlite(engine: Engine, file: Path | None, busy_seconds: float, *, checks_references: bool) -> None:
     @event.listens_for(engine, "connect")
     def on_connect(connection: sqlite3.Connection, _: Any) -> None:
         connection.isolation_level = None  # on_begin starts transactions, not the driver
@@ -189,6 +190,8 @@ def _prepare_sqlite(engine: Engine, busy_seconds: float, *, checks_references: b
         connection.execute(f"PRAGMA foreign_keys = {'ON' if checks_references else 'OFF'}")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         _use_wal(connection, time.monotonic() + busy_seconds)
+        if file is not None:
+            correct_modes(file)
         connection.execute(f"PRAGMA wal_autocheckpoint = {wal.AUTOCHECKPOINT_PAGES}")
         connection.execute("PRAGMA synchronous = FULL")  # an acknowledged report survives a power cut
 

@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from service.errors import ServiceError
 from service.store.engine.database import Database
 from service.store.engine.error_codes import is_locked
+from service.store.engine.private_files import make_private
 
 _PATIENCE, _PAUSE_SECONDS = "200ms", 1.0
 """For how long a migration waits for a table that is in use, and pauses before it tries again. A reader that has one
@@ -126,6 +127,8 @@ def _make_folder(database: Database) -> None:
     folder = Path(name).parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if name != ":memory:":
+            make_private(Path(name))
     except OSError as error:
         raise ServiceError(
             "The folder of the database cannot be created",

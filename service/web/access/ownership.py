@@ -125,6 +125,31 @@ def hold_repository(repository: str) -> None:
     _hold_within("repository", [repository], caller().reach.repositories)
 
 
+def hold_publication(repository: str) -> None:
+    """Refuse to publish about a repository, or to start a workflow in it, beyond the caller's reach.
+
+    Parameters
+    ----------
+    repository
+        With its forge, as :mod:`service.forges.names` writes it.
+
+    Raises
+    ------
+    ProblemError
+        403, where the caller is a job of another repository, or its token is limited and does not name this one.
+    """
+    own, reach = caller().repository, caller().reach
+    if own is not None and repository.lower() != own:
+        raise refusal(own, f"{repository} is another repository")
+    if own is None and not reach.includes(repository):
+        limits = f"only for {' '.join(reach.repositories)}" if reach.repositories else "for none that it names"
+        raise ProblemError(
+            HTTPStatus.FORBIDDEN,
+            f"Your token is limited, and not for the repository {repository}, {limits}: make one with "
+            f"--repository {repository}.",
+        )
+
+
 def refusal(repository: str, why: str) -> ProblemError:
     """Return the problem that a job reaches beyond its repository."""
     return ProblemError(HTTPStatus.FORBIDDEN, f"Your token is that of a job of {repository}: {why}.")

@@ -8,7 +8,7 @@ from http import HTTPStatus
 
 from apiflask import APIBlueprint
 
-from runner.contract.gate import BaseAnswer, BaseQuery, ForgeKind, GateAnswer, GateReport
+from runner.contract.gate import BaseAnswer, BaseQuery, GateAnswer, GateReport
 from service.forges import comment_text, wording
 from service.forges.extension import worker
 from service.forges.findings import findings
@@ -18,8 +18,7 @@ from service.rules.gate.verdict import Acceptance, judge_gate
 from service.store import forges as store
 from service.store import gate_baselines, runs
 from service.text.markdown import plain
-from service.web.access.guard import caller
-from service.web.access.ownership import hold, refusal
+from service.web.access.ownership import hold, hold_publication
 from service.web.current import database
 from service.web.problems import FieldError, ProblemError
 
@@ -45,11 +44,12 @@ def base(json_data: BaseQuery) -> BaseAnswer:
 def post(json_data: GateReport) -> GateAnswer:
     """Return the verdict on all that was measured for the head of a pull request, and publish it.
 
-    The same report may be sent again. A job of GitHub Actions reports of its own repository alone.
+    The same report may be sent again. A job of GitHub Actions reports of its own repository alone, a limited token of
+    those that it names.
     """
-    own, repository = caller().repository, json_data.repository
-    if own is not None and repository is not None and (json_data.forge, repository.lower()) != (ForgeKind.GITHUB, own):
-        raise refusal(own, f"{repository} is another repository")
+    repository = json_data.repository
+    if repository is not None:
+        hold_publication(qualified(json_data.forge, repository))
     sides = [side for case in json_data.cases for side in (case.base, case.head)]
     hold({side.subject for side in sides}, {side.host.name for side in sides})
     finding = judge_gate(json_data)

@@ -1,6 +1,7 @@
 """Case names and failures carry terminal escapes and commands for the CI system that reads the log."""
 
 from tests.hostile.arena import Arena, Outcome
+from tests.log_readers import commands_in
 
 FAST = True
 
@@ -17,5 +18,4 @@ def prepare(arena: Arena) -> None:
 def held(_: Arena, outcome: Outcome) -> None:
     assert "\x1b]" not in outcome.said
     assert "\x1b[2J" not in outcome.said
-    lines = [line.strip() for text in (outcome.output, outcome.error) for line in text.replace("\r", "\n").split("\n")]
-    assert not [line for line in lines if line.startswith(("::", "##["))], outcome.said
+    assert not commands_in(outcome.output) + commands_in(outcome.error)

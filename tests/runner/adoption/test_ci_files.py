@@ -70,7 +70,7 @@ def test_gitlab_names_the_tip_and_not_the_merge_base_which_the_author_chooses() 
 
 def test_gitlab_reads_every_file_that_its_job_writes() -> None:
     job = yaml.safe_load(ci_file(Ci.GITLAB, listing({})).text)["faultwatch"]
-    (script,) = job["script"]
+    script = job["script"][-1]
     reports = job["artifacts"]["reports"]
     assert f"--junit {reports['junit']} " in script
     assert f"--code-quality {reports['codequality']} " in script
@@ -199,3 +199,71 @@ def test_what_the_gates_sandbox_has_to_show_is_set_only_where_there_is_something
 def test_no_name_of_a_branch_becomes_a_command() -> None:
     with pytest.raises(FaultwatchError, match="cannot be written"):
         ci_file(Ci.SHELL, listing({}), branch="a;b")
+
+
+WITH_SUBMODULES = {".gitmodules": ""}
+
+
+@pytest.mark.parametrize("ci", [ci for ci in Ci if ci is not Ci.NONE])
+def test_submodules_are_fetched_of_base_and_never_of_a_strangers_head(ci: Ci) -> None:
+    without, text = (ci_file(ci, listing(files)).text for files in ({}, WITH_SUBMODULES))
+    assert "submodule" not in without.replace("GIT_SUBMODULE_STRATEGY: none", "")
+    assert "@" not in re.sub(r"@v4|@[0-9a-f]{40}", "", text)
+    if ci in {Ci.GITHUB, Ci.FORGEJO}:
+        base, head = (step["with"] for step in yaml.safe_load(text)["jobs"]["gate"]["steps"] if "checkout" in str(step))
+        assert "base.sha" in base["ref"]
+        assert "head" not in base["ref"]
+        assert base["submodules"] == "recursive"
+        own = "github.event.pull_request.head.repo.full_name == github.repository"
+        assert head["submodules"] == f"${{{{ {own} && 'recursive' || 'false' }}}}"
+    elif ci is not Ci.SHELL:
+        before, after = text.split("git submodule update --init --recursive")
+        assert re.search(r'git checkout .*(DIFF_BASE_SHA|CHANGE_TARGET)"\n', before)
+        assert re.search(r'git checkout .*(COMMIT_SHA|head)"\n', after)
+
+
+def test_the_submodules_of_base_are_what_a_job_fetches(tmp_path: Path) -> None:
+    """As a shell runs the job's lines, for a head that names another address."""
+    library, subject, clone = (tmp_path / name for name in ("library", "subject", "clone"))
+    for folder in (library, subject):
+        git(folder.parent, "init", "--quiet", "--initial-branch=main", str(folder))
+        (folder / "file").write_text("")
+        git(folder, "add", "file")
+        git(folder, "commit", "--quiet", "--message", "First")
+    allowed = ("-c", "protocol.file.allow=always")
+    git(subject, *allowed, "submodule", "--quiet", "add", str(library), "library")
+    git(subject, "commit", "--quiet", "--message", "A submodule")
+    base = git(subject, "rev-parse", "HEAD").strip()
+    (subject / ".gitmodules").write_text(
+        f'[submodule "library"]\n\tpath = library\n\turl = {library}\n'
+        f'[submodule "evil"]\n\tpath = evil\n\turl = {tmp_path}/evil\n'
+    )
+    git(subject, "update-index", "--add", "--cacheinfo", f"160000,{base},evil")
+    git(subject, "add", ".gitmodules")
+    git(subject, "commit", "--quiet", "--message", "Another")
+    git(tmp_path, "clone", "--quiet", str(subject), str(clone))
+    head = git(clone, "rev-parse", "HEAD").strip()
+    script = yaml.safe_load(ci_file(Ci.GITLAB, listing(WITH_SUBMODULES)).text)["faultwatch"]["script"][:-1]
+    variables = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base, "CI_COMMIT_SHA": head}
+    variables |= {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "protocol.file.allow", "GIT_CONFIG_VALUE_0": "always"}
+    lines = "\n".join(("set -e", *script))
+    subprocess.run(["sh", "-c", lines], cwd=clone, env=os.environ | variables, check=True, capture_output=True)
+    assert [place.name for place in (clone / ".git" / "modules").iterdir()] == ["library"]
+    assert git(clone, "rev-parse", "HEAD").strip() == head
+
+
+def test_only_pull_requests_of_the_repository_itself_reach_the_service() -> None:
+    for text in (ci_file(Ci.GITHUB, listing({})).text, (ROOT / ".github/workflows/gate.yml").read_text()):
+        (line,) = re.findall("FAULTWATCH_URL: .*", text)
+        assert "github.event.pull_request.head.repo.full_name == github.repository" in line
+        assert ".fork" not in line
+
+
+def test_what_a_head_has_of_the_names_of_results_is_no_result() -> None:
+    for ci in (Ci.GITLAB, Ci.JENKINS):
+        text = ci_file(ci, listing({})).text
+        written = set(re.findall(r"--(?:output|junit|code-quality) (\S+)", text))
+        (removed,) = re.findall(r"rm -rf (.*?) #", text)
+        assert set(removed.split()) == written
+        assert text.index("rm -rf") < text.index("faultwatch gate --repo")
+    assert "followSymlinks: false" in text

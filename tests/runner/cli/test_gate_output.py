@@ -1,11 +1,12 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
 from lxml import etree
 
 from runner.cli.gate_output import write_outputs
-from runner.cli.output_files import require_writable
+from runner.cli.output_files import require_writable, write_output_file
 from runner.errors import FaultwatchError
 from tests.runner.gate_files.made_answers import case, finding, gate
 
@@ -31,3 +32,14 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(tm
 def test_two_formats_in_one_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FaultwatchError, match="--junit and --sarif name the same file"):
         require_writable({"junit": tmp_path / "x", "sarif": tmp_path / "." / "x"})
+
+
+def test_a_link_in_a_checkout_leads_nowhere(tmp_path: Path) -> None:
+    """A stranger's checkout may have a link to a device at the place of a result."""
+    os.mkfifo(tmp_path / "device")
+    named = tmp_path / "gate.json"
+    named.symlink_to(tmp_path / "device")
+    require_writable({"output": named})
+    write_output_file(named, "{}", "--output")
+    assert named.read_text() == "{}"
+    assert not named.is_symlink()

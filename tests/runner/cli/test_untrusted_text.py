@@ -8,6 +8,7 @@ import pytest
 from runner.cli.job import say
 from runner.cli.terminal import terminal
 from runner.cli.untrusted_text import harmless
+from tests.log_readers import commands_in
 from tests.runner.commands import faultwatch
 from tests.runner.http_stub import Answer, http_stub
 
@@ -17,9 +18,11 @@ def test_no_control_character_is_left(text: str) -> None:
     assert "\N{REPLACEMENT CHARACTER}" in harmless(text)
 
 
-@pytest.mark.parametrize("text", ["::error::x", "a\n  ::add-mask::x", "##[group]x", "a\r\n::stop-commands::x"])
+@pytest.mark.parametrize(
+    "text", ["::error::x", "a\n  ::add-mask::x", "a ##[group]x", "a\r\n::stop-commands::x", "#\u200b#vso[x]"]
+)
 def test_no_line_is_a_command(text: str) -> None:
-    assert not [line for line in harmless(text).splitlines() if line.strip().startswith(("::", "##["))]
+    assert not commands_in(harmless(text))
 
 
 def test_ordinary_text_stays() -> None:
@@ -47,5 +50,5 @@ def test_the_reason_that_a_service_gives_is_harmless(tmp_path: Path) -> None:
         code, output, messages = faultwatch(tmp_path / "home", "jobs", url=stub.url)
     assert (code, output) == (2, "")
     assert "pwned" in messages
-    assert not [letter for letter in messages if not letter.isprintable() and letter not in "\n\u2060"]
-    assert not [line for line in messages.splitlines() if line.strip().startswith(("::", "##["))]
+    assert not [letter for letter in messages if not letter.isprintable() and letter != "\n"]
+    assert not commands_in(messages)

@@ -1,10 +1,12 @@
 """What strangers' code can do in a sandbox, and that the sandbox does not move a count."""
 
 import os
+import resource
 import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.session import ExecutionFailure, count, count_together
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
+from runner.settings import HOST_LOCK
 from runner.subject.confined_build import execute_confined
 
 TOUCH = r"""
@@ -95,10 +98,49 @@ def test_what_the_system_links_to_in_etc_is_there(run: Callable[..., Finished]) 
     assert run(script).output == ""
 
 
+def test_does_not_see_the_lock_of_the_host_nor_the_command_line_of_the_kernel(run: Callable[..., Finished]) -> None:
+    """A program that sees the folder could lock it, and no other command on this host would ever measure."""
+    lock = HOST_LOCK.stat()
+    said = run(
+        f"find / -inum {lock.st_ino} -type d -printf '%D:%i %p\\n' 2>/dev/null; ls /sys/kernel; "
+        "cat /proc/cmdline 2>/dev/null; "
+        "cat /sys/kernel/mm/transparent_hugepage/enabled; touch /sys/kernel/x 2>&1"
+    ).output.splitlines()
+    assert not [line for line in said if line.startswith(f"{lock.st_dev}:{lock.st_ino} ")]
+    assert not [line for line in said if line == Path("/proc/cmdline").read_text().strip()]
+    assert said[-3:-1] == ["mm", Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text().strip()]
+    assert "Read-only" in said[-1]
+
+
 def test_has_no_network(run: Callable[..., Finished]) -> None:
     # Only a loopback of its own, and what listens on the host's is not on it.
     assert run("grep -c : /proc/net/dev").output.strip() == "1"
     assert not run("grep -vE 'Iface|^ *sl' /proc/net/route /proc/net/tcp").output.strip()
+
+
+def test_is_scheduled_as_any_other_process_and_may_ask_for_no_more(run: Callable[..., Finished]) -> None:
+    limits = {number: resource.getrlimit(number) for number in (resource.RLIMIT_RTPRIO, resource.RLIMIT_NICE)}
+    script = (
+        "chrt -p $$; grep -cE '(nice|realtime) priority +0 +0' /proc/self/limits; "
+        "chrt -f 1 true || chrt -r 1 true || nice -n -1 sh -c 'nice' 2>&1"
+    )
+    for number in limits:
+        with suppress(ValueError):
+            resource.setrlimit(number, (30, 30))  # As a service may allow its runner.
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))  # As a comparison runs.
+    except OSError:
+        pytest.skip("needs the right to run before others")
+    try:
+        said = run(script).output
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        for number, before in limits.items():
+            resource.setrlimit(number, before)
+    assert "SCHED_OTHER" in said, said
+    assert said.count("Operation not permitted") == 2, said
+    assert said.splitlines()[2] == "2", said
+    assert said.splitlines()[-1] == "0", said
 
 
 def test_cannot_end_processes_of_the_runner(run: Callable[..., Finished]) -> None:
@@ -146,10 +188,23 @@ def test_what_it_cannot_execute_is_told(box: Sandbox, home: Path) -> None:
     (home / "outside").write_text("#!/bin/sh\n")
     (home / "outside").chmod(0o755)
     (home / "tree").mkdir()
-    done = execute_confined(
-        [str(home / "outside")], sandbox=box, tree=home / "tree", environment=BASE_VARIABLES, timeout=20
-    )
-    assert "could not be executed in the sandbox" in done.problem
+
+    def execute(name: str, *, tells_host: bool) -> Finished:
+        return execute_confined(
+            [name],
+            sandbox=box,
+            tree=home / "tree",
+            environment=BASE_VARIABLES,
+            timeout=20,
+            tells_host=tells_host,
+        )
+
+    assert "could not be executed in the sandbox" in execute(str(home / "outside"), tells_host=True).problem
+    (home / "secret").write_text("not executable")
+    (home / "tree" / "link").symlink_to(home / "secret")
+    for name in (home / "outside", home / "secret", home / "absent", "./link", "../secret", f"/usr/..{home}/secret"):
+        with pytest.raises(FileNotFoundError, match="was not found"):
+            execute(str(name), tells_host=False)
 
 
 def test_a_build_can_be_stopped_at_any_moment(box: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

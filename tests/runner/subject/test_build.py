@@ -17,6 +17,7 @@ from runner.subject.build_cache import BuildCache, release_all
 from runner.subject.build_record import RECORD, read_record
 from runner.subject.built_tree import COPY
 from runner.subject.repository import open_repository
+from runner.subject.sandbox_needs import UNTOLD
 from runner.workload import Workload
 from runner.workload.definition import load_workload
 from tests.power_cut import disk
@@ -223,8 +224,9 @@ def test_a_tool_outside_of_the_builds_path_is_named_with_its_place(
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"/usr/bin:/bin:{tool.parent}")
     place = f"crago is at {tool}, outside of the build's PATH"
-    with pytest.raises(BuildFailure, match=place):
+    with pytest.raises(BuildFailure, match=place) as caught:
         builder.build(repository, head, workload("true", needs=["crago"]))
+    assert caught.value.lacks_programs
     with pytest.raises(BuildFailure, match=f"exit code 127: {place}"):
         builder.build(repository, head, workload("sh -c 'crago build'"))
     with pytest.raises(FaultwatchError, match=place):
@@ -242,10 +244,58 @@ def test_a_build_that_lacked_what_the_sandbox_hides_is_made_when_it_shows_it(
     (store / "module").write_text("2")
     recipe = workload("sh -c 'cp $STORE/module program'", environment={"STORE": str(store)})
     with pytest.raises(BuildFailure, match="FAULTWATCH_SANDBOX_READ=") as caught:
-        replace(builder, sandbox=Sandbox()).build(repository, head, recipe)
+        replace(builder, sandbox=Sandbox(), tells_host=True).build(repository, head, recipe)
     assert caught.value.temporary
     shown = replace(builder, sandbox=Sandbox(readable=(str(store),)))
     assert (shown.build(repository, head, recipe)[0] / "program").read_text() == "2"
+
+
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="needs bubblewrap")
+@pytest.mark.parametrize("said", ["Could not resolve host: x", "mkdir PLACE: permission denied", "crago: not found"])
+@pytest.mark.parametrize("variable", ["STORE", "CARGO_HOME", "PIP_FIND_LINKS", "GOMODCACHE"])
+def test_a_stranger_does_not_learn_from_a_failed_build_what_this_host_has(
+    said: str, variable: str, builder: Builder, commit: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever names it gives, the message is the same whether they exist, and advises to show none of them."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    place = tmp_path / ".ssh"
+    log = said.replace("PLACE", str(place))
+    path = f"/usr/bin:{place}"
+    recipe = workload(f"sh -c 'echo {log}; exit 1'", environment={variable: str(place), "PATH": path}, needs=["sh"])
+    told = []
+    for _ in range(2):
+        with pytest.raises(BuildFailure) as caught:
+            replace(builder, sandbox=Sandbox(), again=True).build(repository, head, recipe)
+        told.append((caught.value.message, caught.value.temporary, caught.value.build.log))
+        place.mkdir(exist_ok=True)
+        (place / "crago").write_text("#!/bin/sh\n")
+        (place / "crago").chmod(0o755)
+    assert told[0] == told[1]
+    message = told[0][0].partition("exit code 1")[2]
+    assert message == (f": {UNTOLD}" if "host" in said else "")
+    assert not [advice for advice in ("outside of the sandbox", "SANDBOX_READ", ".ssh") if advice in message]
+
+
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="needs bubblewrap")
+def test_a_stranger_does_not_learn_which_programs_lie_where_the_sandbox_shows_nothing(
+    builder: Builder, commit: Run, tmp_path: Path
+) -> None:
+    head = commit("One", source="1")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    place = tmp_path / "private"
+    needs = ["crago", f"{place}/crago"]
+    recipe = workload("true", environment={"PATH": f"/usr/bin:{place}"}, needs=needs)
+    told = []
+    for _ in range(2):
+        with pytest.raises(BuildFailure) as caught:
+            replace(builder, sandbox=Sandbox()).build(repository, head, recipe)
+        told.append(caught.value.message)
+        place.mkdir(exist_ok=True)
+        (place / "crago").write_text("#!/bin/sh\n")
+        (place / "crago").chmod(0o755)
+    assert told[0] == told[1] == f"the sandbox has no crago, {place}/crago, which the build needs"
 
 
 def test_what_is_run_does_not_decide_what_is_built(builder: Builder, commit: Run, tmp_path: Path) -> None:

@@ -327,3 +327,20 @@ def wait_until_ended(address: str) -> None:
                 assert select.select([descriptor], [], [], 20)[0], f"{address} is still being transferred"
             finally:
                 os.close(descriptor)
+
+
+def test_who_takes_no_more_entries_ends_git(commit: Callable[..., str], tmp_path: Path) -> None:
+    commit("One", source="1")
+    subject = tmp_path / "subject"
+    entries = hardened_git.iterate_git("-C", str(subject), "ls-tree", "-r", "-z", "--name-only", "HEAD")
+    assert next(entries)
+    entries.close()
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    assert not [child for child in children if Path(f"/proc/{child}/comm").read_text().strip() == "git"]
+
+
+def test_what_git_refuses_while_it_lists_is_told(commit: Callable[..., str], tmp_path: Path) -> None:
+    commit("One")
+    subject = tmp_path / "subject"
+    with pytest.raises(FaultwatchError, match="git ls-tree: Not a valid object name nothing"):
+        list(hardened_git.iterate_git("-C", str(subject), "ls-tree", "-z", "nothing"))

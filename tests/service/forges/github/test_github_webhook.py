@@ -209,6 +209,27 @@ def test_a_label_accepts(service: Any, hub: stand_in.GitHub) -> None:
     assert service.report(OVER)["passed"] is True
 
 
+@pytest.mark.parametrize("permission", ["read", "triage", "none"])
+def test_a_label_of_somebody_who_may_not_write_does_nothing(
+    permission: str, service: Any, hub: stand_in.GitHub
+) -> None:
+    hub.permissions["ada"] = permission
+    for name in ("faultwatch: accept", "faultwatch: measure"):
+        service.deliver("pull_request", pull("labeled", label={"name": name}))
+    service.work()
+    assert hub.dispatches == []
+    assert service.report(OVER)["passed"] is False
+
+
+def test_a_label_accepts_the_head_at_which_it_was_set(service: Any, hub: stand_in.GitHub) -> None:
+    labeled = pull("labeled", label={"name": "faultwatch: accept"})
+    labeled["pull_request"]["head"]["sha"] = "0" * 40
+    service.deliver("pull_request", labeled)
+    service.deliver("pull_request", pull("synchronize"))
+    service.work()
+    assert service.report(OVER)["passed"] is False
+
+
 def test_a_label_has_a_pull_request_measured(service: Any, hub: stand_in.GitHub) -> None:
     for name in ("other", "faultwatch: Measure"):
         service.deliver("pull_request", pull("labeled", label={"name": name}))
@@ -273,7 +294,11 @@ def test_a_fork_is_measured_once_its_workflow_was_approved(service: Any, hub: st
 @pytest.mark.parametrize("pulls", [[], [{"number": 7}]])
 def test_a_check_run_can_be_asked_for_again(pulls: list[Any], service: Any, hub: stand_in.GitHub) -> None:
     check = {"head_sha": made_gates.HEAD, "pull_requests": pulls}
-    service.deliver("check_run", {"action": "rerequested", "check_run": check, "repository": repository()})
+    asked = {"action": "rerequested", "check_run": check, "repository": repository()}
+    service.deliver("check_run", asked | {"sender": {"login": "mallory"}})
+    service.work()
+    assert hub.dispatches == [], "who may not write asks for nothing"
+    service.deliver("check_run", asked | {"sender": {"login": "ada"}})
     service.work()
     assert len(hub.dispatches) == 1
     stale = {"head_sha": "0" * 40, "pull_requests": pulls}

@@ -14,6 +14,7 @@ from service.rules.access.scope import Scope
 from service.store import tokens
 from service.store.engine.database import Database
 from tests.service import reports
+from tests.service.forges import made_gates
 from tests.service.jobs_api import Jobs
 
 Give = Callable[..., dict[str, str]]
@@ -151,3 +152,40 @@ def test_an_order_for_a_pool_and_the_settings_of_a_subject_are_within_the_limits
     assert change(limited) == 403
     assert change(give()) == 403, "it needs the scope order"
     assert change(give(Reach(subjects=("demo",)), Scope.ORDER)) == 200
+
+
+@pytest.mark.parametrize(
+    ("reach", "forge", "repository", "allowed"),
+    [
+        (EVERYWHERE, "gitlab", "group/other", True),
+        (Reach(subjects=("demo",), hosts=("box",)), "gitlab", "group/other", False),
+        (Reach(hosts=("box",)), "github", "octo-org/copies", False),
+        (Reach(hosts=("box",), repositories=("octo-org/*",)), "github", "Octo-Org/copies", True),
+        (Reach(repositories=("group/parser",)), "gitlab", "group/parser", False),
+        (Reach(repositories=("gitlab:group/sub/parser",)), "gitlab", "group/sub/parser", True),
+        (Reach(repositories=("gitlab:group/*",)), "gitlab", "group/sub/parser", False),
+    ],
+)
+def test_a_limited_token_publishes_only_about_repositories_that_it_names(
+    closed: FlaskClient, give: Give, reach: Reach, forge: str, repository: str, allowed: bool
+) -> None:
+    report = made_gates.gate(made_gates.case([100] * 30, [100] * 30)).model_dump(mode="json")
+    sent = report | {"forge": forge, "repository": repository}
+    answer = closed.post("/api/v1/gates", json=sent, headers=give(reach))
+    assert (answer.status_code == 200) is allowed, answer.get_json()
+    if not allowed:
+        assert f"--repository {'gitlab:' * (forge == 'gitlab')}{repository}" in answer.get_json()["detail"]
+    unpublished = closed.post("/api/v1/gates", json=report | {"repository": None}, headers=give(reach))
+    assert unpublished.status_code == 200, "the verdict alone needs no repository"
+
+
+def test_a_limited_token_starts_workflows_only_in_repositories_that_it_names(closed: FlaskClient, give: Give) -> None:
+    question = {"kind": "measure", "subject": "demo", "case": "copy[mib=4]", "revision": "main", "host": "lab-1"}
+    order = {"question": question, "backend": "caller", "github": "octo-org/other"}
+
+    def place(reach: Reach) -> int:
+        return closed.post("/api/v1/jobs", json=order, headers=give(reach, Scope.ORDER)).status_code
+
+    assert place(Reach(subjects=("demo",))) == 403
+    assert place(Reach(subjects=("demo",), repositories=("octo-org/mine",))) == 403
+    assert place(Reach(subjects=("demo",), repositories=("octo-org/*",))) == 201

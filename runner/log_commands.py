@@ -1,0 +1,79 @@
+"""Makes text harmless to the systems that obey what they find in the log or in the test results of a job. Pure.
+
+GitHub's and Azure's agents look for their prefixes with the rules of a language, in which characters that nothing shows
+do not count: a joiner within a prefix hides it from people alone. A space counts everywhere.
+"""
+
+import re
+from typing import TextIO, cast
+
+_ANYWHERE = (
+    r"##[\w.-]*\[",  # GitHub, Forgejo and Gitea; Azure (##vso[), TeamCity (##teamcity[), Octopus (##octopus[)
+    r"\[\[[A-Z][A-Z_]*\|",  # JUnit of Jenkins and GitLab: [[ATTACHMENT|FILE]] uploads a file; of Testmo: [[PROPERTY|
+    r"<(?:Dart|CTest)(?:Measuremen|Detail|Labe)\w",  # CTest uploads a file, too
+    r"(?:section_start|section_end|travis_fold|travis_time):",  # GitLab, Travis
+    r"SPINNAKER_(?:PROPERTY_\w+|CONFIG_JSON)=",
+    r"(?:RUNDECK:DATA|PERFHERDER_DATA|TinderboxPrint):",
+)
+_AT_THE_BEGIN = (
+    r"::",  # GitHub, Forgejo and Gitea
+    r"(?:---|\+\+\+|~~~|\^\^\^)(?=[ ])",  # Buildkite's groups, which do no more than fold lines
+)
+_COMMAND = re.compile(rf"{'|'.join(_ANYWHERE)}|(?:^|\r)\s*(?:{'|'.join(_AT_THE_BEGIN)})", re.MULTILINE)
+"""What begins a command of some system. Each form ends in a character without which it is none."""
+_INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+"""Characters that Python holds for printable and that are shown as nothing, as variation selectors are."""
+_LONGEST = 4096
+"""How much of a line is looked at again when more of it comes."""
+
+
+def without_commands(text: str) -> str:
+    """Return text in which a space breaks each command; characters that are shown as nothing go."""
+    return _COMMAND.sub(lambda found: f"{found[0][:-1]} {found[0][-1]}", _INVISIBLE.sub("", text))
+
+
+def json_without_commands(document: str) -> str:
+    """Return the same JSON document with each command of its strings written otherwise: readers get what it said.
+
+    Only its strings can contain commands, and the last character of one is never part of an escape sequence.
+    """
+    hidden = _INVISIBLE.sub(lambda found: _escaped(found[0]), document)
+    return _COMMAND.sub(lambda found: found[0][:-1] + _escaped(found[0][-1]), hidden)
+
+
+def _escaped(letter: str) -> str:
+    units = letter.encode("utf-16-be")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def guarded(stream: TextIO) -> TextIO:
+    """Return a stream that writes to another one, and through which no command gets."""
+    return cast(TextIO, _GuardedStream(stream))
+
+
+class _GuardedStream:
+    """Lets no command through, also none that comes in several parts."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._line = ""
+        """What has been written of the last line."""
+
+    def write(self, text: str) -> int:
+        """Write text, with a space in each command; return how many characters there were to write."""
+        written = len(self._line)
+        whole = _INVISIBLE.sub("", self._line + text)
+        places = [max(found.end() - 1, written) for found in _COMMAND.finditer(whole) if found.end() > written]
+        parts = [whole[start:end] for start, end in zip([written, *places], [*places, len(whole)], strict=True)]
+        shown = " ".join(parts)
+        self._stream.write(shown)
+        self._line = (self._line + shown).rpartition("\n")[2][-_LONGEST:]
+        return len(text)
+
+    def writelines(self, lines: list[str]) -> None:
+        """Write several texts."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)

@@ -1,0 +1,22 @@
+"""Folders that only their owner may enter."""
+
+from contextlib import suppress
+from pathlib import Path
+
+_OTHERS = 0o077
+
+
+def private_folder(folder: Path) -> Path:
+    """Return a folder that only its owner may enter: made if needed, corrected if an earlier version has made it.
+
+    Raises
+    ------
+    OSError
+        It cannot be made.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(OSError):  # Another user's, who shares it on purpose.
+        mode = folder.stat().st_mode
+        if mode & _OTHERS:
+            folder.chmod(mode & 0o700)
+    return folder
