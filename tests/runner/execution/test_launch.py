@@ -35,7 +35,7 @@ def launch() -> Iterator[Sender]:
     """A launch whose program has been started."""
     with Sender() as made:
         for _ in range(2):
-            send(made, "ready 50 1000")
+            send(made, "ready 50")
         assert made.program == os.getpid()
         yield made
 
@@ -49,7 +49,6 @@ def test_the_account_of_a_program_begins_with_the_program(launch: Sender) -> Non
     send(launch, ended())
     assert launch.ending
     assert (launch.ending.status, launch.ending.faults, launch.ending.max_rss) == (1, 100, 4096)
-    assert launch.ending.processor_time == 0.002
     assert not launch.refusal
 
 
@@ -77,7 +76,7 @@ def test_a_second_end_spoils_the_first(launch: Sender) -> None:
     assert launch.ending is None
 
 
-@pytest.mark.parametrize("message", ["ready 1", "ready -1 5", "ready x y", "ready 1 2 3", f"ready {2**64} 1"])
+@pytest.mark.parametrize("message", ["ready", "ready -1", "ready x", "ready 1 2", f"ready {2**64}"])
 def test_a_question_that_cannot_be_is_not_answered(message: str) -> None:
     with Sender() as launch:
         send(launch, message)
