@@ -48,6 +48,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* What to do at a call; see system_calls.py, which puts these numbers into the filter. */
@@ -58,6 +59,7 @@ enum action {
 #define NONE 7 /* For a place among the arguments. */
 #define MOST_QUESTIONS 400000
 #define MOST_PROCESSES (1 << 22) /* The kernel's own limit. */
+#define LOOKING 100000L /* Nanoseconds. */
 #define MOST_FILTER 8192 /* Instructions. */
 
 /* What PTRACE_GET_SYSCALL_INFO says; the headers of libraries call it differently. */
@@ -104,6 +106,7 @@ static struct question *questions;
 static size_t question_count, question_room;
 static const char *objection = "";
 static char objection_text[256];
+static int is_alone = 1; /* Whether the program is one process with one thread, and has never been more. */
 static int begun, early; /* Early: names are read before a call where that is enough. */
 static unsigned long stops, most_stops;
 static pid_t first;
@@ -415,8 +418,8 @@ static int before(struct process *process, const struct call *call)
     case OPEN:
         if ((flags(call) & O_CREAT) && path_of(pid, call, folder, name, path))
             make(pid, path);
-        /* The end shows what was opened really, whatever another thread has made of the name meanwhile. */
-        if (!early || !path_of(pid, call, folder, name, path) || strncmp(path, "/proc/", 6) == 0)
+        /* The end shows what was opened really, whatever another thread or process has made of the name meanwhile. */
+        if (!(early || (is_alone && is_readable(process, call))) || !path_of(pid, call, folder, name, path) || strncmp(path, "/proc/", 6) == 0)
             return 1;
         after(pid, call, -ENOENT);
         return (flags(call) & O_ACCMODE) != O_RDONLY || (flags(call) & O_TRUNC);
@@ -487,14 +490,14 @@ static int begins_here(pid_t pid, const struct call *call)
 }
 
 /*
- * Run on the processor of the process that stopped. It is woken there and then, where waking an idle processor can take
+ * For builds: run on the processor of the process that stopped. It is woken there and then, where waking an idle processor can take
  * ten times as long as the call, on virtual machines above all. Only now and then, because looking takes time too.
  */
 static void stay_near(pid_t pid)
 {
     static unsigned long turns;
     char place[64], text[1024];
-    if (turns++ % 16)
+    if (!early || turns++ % 16)
         return;
     snprintf(place, sizeof place, "/proc/%d/stat", pid);
     int file = open(place, O_RDONLY | O_CLOEXEC);
@@ -589,6 +592,8 @@ static void handle(pid_t pid, int status)
 {
     int signal = WSTOPSIG(status), event = status >> 16;
     struct process *process = process_of(pid);
+    if (begun && (event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK))
+        is_alone = 0;
     if (event == PTRACE_EVENT_EXEC)
         close_pages(process); /* They are those of the program before. */
     if (event == PTRACE_EVENT_SECCOMP)
@@ -601,12 +606,29 @@ static void handle(pid_t pid, int status)
         resume(pid, PTRACE_CONT, event ? 0 : signal);
 }
 
+/*
+ * Wait for the next stop. A program asks most questions in quick succession, and waking this process takes longer than a
+ * question: so look for a moment before sleeping, unless builds need the processors.
+ */
+static pid_t next_stop(int *status)
+{
+    struct timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do {
+        pid_t pid = waitpid(-1, status, __WALL | WNOHANG);
+        if (pid != 0)
+            return pid;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (!early && (now.tv_sec - begin.tv_sec) * 1000000000L + now.tv_nsec - begin.tv_nsec < LOOKING);
+    return waitpid(-1, status, __WALL);
+}
+
 /* Follow all processes until the last one has ended; return the status of the first. */
 static int follow(void)
 {
     int status, first_status = 0;
     for (;;) {
-        pid_t pid = waitpid(-1, &status, __WALL);
+        pid_t pid = next_stop(&status);
         if (pid < 0 && errno == EINTR)
             continue;
         if (pid < 0)
