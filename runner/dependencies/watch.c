@@ -490,8 +490,9 @@ static int begins_here(pid_t pid, const struct call *call)
 }
 
 /*
- * For builds: run on the processor of the process that stopped. It is woken there and then, where waking an idle processor can take
- * ten times as long as the call, on virtual machines above all. Only now and then, because looking takes time too.
+ * For builds: run on the processor of the process that stopped. It is woken there and then, where waking an idle
+ * processor can take ten times as long as the call, on virtual machines above all. Only now and then, because looking
+ * takes time too.
  */
 static void stay_near(pid_t pid)
 {

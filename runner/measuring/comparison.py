@@ -164,7 +164,21 @@ def sample_in_turns(
                 return Compared(request.base, request.head, decision, most=pairs.most)
             wanted = min(pairs.most, wanted + decision.more)
     except (ExecutionFailure, SpoiledSession) as error:
+        if trial is base and isinstance(error, ExecutionFailure) and _runs_alone(base):
+            # It ran before head did, and runs without it: head is the reason, as where it fills the disk.
+            failed = head.skipped(f"base fails beside it, and not alone: {error.message}", temporary=True)
+            return undecided(base, head, {head: failed})
         return undecided(base, head, {trial: _without_samples(trial, error)})
+
+
+def _runs_alone(trial: Trial) -> bool:
+    """Return whether a program runs where its tree was put back as it was built."""
+    try:
+        begin_session(trial.tree)
+        trial.warm_up()
+    except (ExecutionFailure, SpoiledSession):
+        return False
+    return True
 
 
 def _with_other_place(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from runner.contract.budget import NONE, Budget, is_over
-from service.rules.comparison.decision import MetricDecision, Pairs
+from service.rules.comparison.decision import MetricDecision, Pairs, large_alone
 from service.rules.comparison.signs import Signs, lean, more_than_half
 
 
@@ -41,6 +41,8 @@ def hold_to_budget(pairs: Pairs, decision: MetricDecision, budget: Budget, error
         if more_than_half(over, n, error):
             return BudgetState.OVER
         return BudgetState.WITHIN if more_than_half(n - over, n, error) else BudgetState.OPEN
+    pairs = large_alone(pairs, decision.least)
+    over = sum((head - base) * worse > 0 and is_over(budget, base, head - base) for base, head in pairs)
     reverse = sum((base - head) * worse > 0 and is_over(budget, head, base - head) for base, head in pairs)
     if lean(Signs(over, n - over - reverse, reverse), error) > 0:
         return BudgetState.OVER

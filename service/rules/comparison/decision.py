@@ -6,7 +6,8 @@ Two rules decide, and each verdict names its rule:
   other way round, by whatever amount: one fault is enough. It is the same if the pairs favour neither side, so surely
   that a change in 40 % of the executions is excluded. If both sides repeat their counts, 20 equal pairs show that; if a
   count jitters, it takes more. See :mod:`service.rules.comparison.signs`. The rule is called *exact* where each side
-  repeats its count, and *counts* where one of them does not.
+  repeats its count, and *counts* where one of them does not. The signs of large differences are judged by themselves,
+  too: a head that takes one fault less in half of the pairs and a thousand more in the others is no better.
 - *paired*: everything else is noise around a level. Sample i of base and sample i of head run next to each other, so
   what the host does to both cancels in their relative difference 2 (head − base) ∕ (|head| + |base|), which is defined
   at a zero baseline and only changes its sign when the sides are swapped. The bounds of its median, see
@@ -31,6 +32,11 @@ COUNTS = ("exact", "counts")
 """The rules that compare counts one by one: of those that repeat, and of those that vary."""
 REPEATING = 0.9
 """Share of a side's samples that must agree for a count to repeat."""
+LARGE = (16, 256, 4096)
+"""Differences, in events, from which on the signs of pairs are judged by themselves. Without a change they are as fair
+as all signs."""
+LARGE_SHARE = 0.2
+"""The share of the error probability that these have, in equal parts."""
 MORE = 4
 """Pairs to measure before a metric is judged again; a quarter of those measured where that is more."""
 _MOST_LOOKED_AHEAD = 100
@@ -53,6 +59,8 @@ class MetricDecision(NamedTuple):
         For the paired rule: the bounds of the true change, in percent of the mean of both sides.
     more
         How many more pairs are likely to settle it.
+    least
+        The smallest difference of a pair that led to it.
     """
 
     verdict: Verdict
@@ -63,6 +71,7 @@ class MetricDecision(NamedTuple):
     times: int | None = None
     interval: tuple[float, float] | None = None
     more: int = 0
+    least: int = 0
 
 
 def decide_count(pairs: Pairs, error: float, most: int | None = None) -> MetricDecision:
@@ -83,9 +92,9 @@ def decide_count(pairs: Pairs, error: float, most: int | None = None) -> MetricD
     repeating = repeats(base) and repeats(head)
     rule: Rule = "exact" if repeating else "counts"
     shown = f"in {_agreeing(base)} of {n} and {_agreeing(head)} of {n} samples"
-    direction = lean(signs, error)
+    direction, least = _lean(pairs, error)
     if direction:
-        return _changed(pairs, signs, direction, rule, error)
+        return _changed(pairs, direction, rule, error, least)
     equal = repeating and median(base) == median(head)
     if are_balanced(signs):
         if equal:
@@ -108,9 +117,29 @@ def decide_count(pairs: Pairs, error: float, most: int | None = None) -> MetricD
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, rule, sentence, more=_pairs_to_settle(signs, error))
 
 
-def _changed(pairs: Pairs, signs: Signs, direction: int, rule: Rule, error: float) -> MetricDecision:
+def _lean(pairs: Pairs, error: float) -> tuple[int, int]:
+    """Return to which side pairs lean, and the smallest difference that counted for it.
+
+    Where small and large differences lean to different sides, the more is what counts: nobody buys a thousand faults in
+    some executions with one less in each of the others. So nothing is better as long as large differences seem worse.
+    """
+    signs = {least: signs_of(large_alone(pairs, least)) for least in (0, *LARGE)}
+    shares = {least: LARGE_SHARE / len(LARGE) if least else 1 - LARGE_SHARE for least in signs}
+    leans = {least: lean(signs[least], share * error) for least, share in shares.items()}
+    side, least = next(((side, least) for side in (1, -1) for least in leans if leans[least] == side), (0, 0))
+    seems_worse = any(signs[other].above > signs[other].below for other in LARGE)
+    return (0, 0) if side < 0 and seems_worse else (side, least)
+
+
+def large_alone(pairs: Pairs, least: int) -> Pairs:
+    """Return the pairs, with those as equal whose difference is smaller than so much."""
+    return [(base, head if abs(head - base) >= least else base) for base, head in pairs]
+
+
+def _changed(pairs: Pairs, direction: int, rule: Rule, error: float, least: int) -> MetricDecision:
     base, head = ([pair[side] for pair in pairs] for side in (0, 1))
-    n, times = len(pairs), signs.above if direction > 0 else signs.below
+    signs, counted = signs_of(pairs), signs_of(large_alone(pairs, least))
+    n, times = len(pairs), counted.above if direction > 0 else counted.below
     if more_than_half(times, n, error):
         if rule == "exact":
             sentence = (
@@ -126,9 +155,10 @@ def _changed(pairs: Pairs, signs: Signs, direction: int, rule: Rule, error: floa
         size = median([right - left for left, right in pairs]) or 0
         sentence = f"{sentence.rstrip('.')}, by {abs(size):,} in the median of the pairs."
         return MetricDecision(Verdict.CHANGED, rule, sentence, direction, size)
-    size = median([right - left for left, right in pairs if (right - left) * direction > 0]) or 0
-    sentence = f"Intermittent: {_split(signs)}, by {abs(size):,} in the median."
-    return MetricDecision(Verdict.CHANGED, "counts", sentence, direction, size, times)
+    size = median([right - left for left, right in pairs if (right - left) * direction >= max(1, least)]) or 0
+    few = f", {times} of them by {least} or more" if least else ""
+    sentence = f"Intermittent: {_split(signs)}{few}, by {abs(size):,} in the median."
+    return MetricDecision(Verdict.CHANGED, "counts", sentence, direction, size, times, least=least)
 
 
 def decide_noisy(pairs: Pairs, precision: float, error: float) -> MetricDecision:
@@ -173,6 +203,6 @@ def _pairs_to_settle(signs: Signs, error: float) -> int:
     if signs.n in {signs.above, signs.equal, signs.below}:
         for more in range(1, _MOST_LOOKED_AHEAD):
             grown = Signs(*(count + more if count else 0 for count in signs))
-            if lean(grown, error) or are_balanced(grown):
+            if lean(grown, (1 - LARGE_SHARE) * error) or are_balanced(grown):
                 return more
     return max(MORE, signs.n // 4)

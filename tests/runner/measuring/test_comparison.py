@@ -80,6 +80,17 @@ def test_a_side_that_fails_ends_the_comparison_without_a_verdict(tmp_path: Path)
     assert not service.asked
 
 
+def test_a_base_that_fails_only_beside_head_is_no_excuse_for_head(tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    base = trial(f"test ! -e {flag} || (rm {flag} && false)", tmp_path)
+    head = trial(f"test ! -e {tmp_path}/warm && touch {tmp_path}/warm || touch {flag}", tmp_path)
+    done = compare(base, head, Service(), pairs=Pairs(2, 2))
+    assert done.comparison is None
+    assert (done.base.outcome, done.head.outcome) == (Outcome.SKIPPED, Outcome.SKIPPED)
+    assert done.head.failure
+    assert "base fails beside it, and not alone" in done.head.failure.message
+
+
 def test_a_head_whose_base_fails_is_executed_alone(tmp_path: Path) -> None:
     repaired = compare(trial("exit 3", tmp_path), trial("true", tmp_path), Service(), pairs=Pairs(2, 2))
     assert repaired.comparison is None

@@ -73,3 +73,18 @@ def test_swapping_the_sides_mirrors_the_decision(pairs: list[tuple[int, int]], m
     assert (decision.verdict, decision.rule, decision.times) == (mirror.verdict, mirror.rule, mirror.times)
     assert decision.direction == -mirror.direction
     assert (decision.verdict is Verdict.NEEDS_MORE_RUNS) == (decision.more > 0)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.7])
+def test_many_more_faults_in_some_executions_are_not_bought_with_one_less_in_the_others(share: float) -> None:
+    for seed in range(10):
+        head = lambda chance: 11_000 if chance.random() < share else 9_999  # noqa: E731
+        decision = decided(LAWS["exact"], head, seed)
+        assert (decision.verdict, decision.direction) == (Verdict.CHANGED, 1)
+        if decision.times is not None:
+            assert decision.change == 1_000
+
+
+def test_large_differences_that_are_as_fair_as_small_ones_are_no_change() -> None:
+    wild = lambda chance: 10_000 + chance.choice((0, 1, 500))  # noqa: E731
+    assert not [seed for seed in range(40) if decided(wild, wild, seed).verdict is Verdict.CHANGED]
