@@ -19,8 +19,12 @@ from runner.contract.report import hash_of
 from runner.dependencies.asked import Asked
 from runner.dependencies.digests import digest_built_file
 from runner.execution.sandbox import Sandbox
-from runner.system.regular_file import identity_of
+from runner.system.regular_file import identity_of, open_regular
 
+CHECKOUT_TIME = 1_577_836_800
+"""The time of each file of a checkout, in seconds since 1970: the begin of 2020."""
+_COMPARED_ATTRIBUTES = ("user.", "system.posix_acl_")
+"""Others are labels of the host, by path."""
 _MOST_LINKS = 40
 """Links in one path, as in the kernel."""
 _SHOWN = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
@@ -213,16 +217,17 @@ class _Reader:
         try:
             state = os.lstat(real)
             if kind == "x":
-                return tuple((name, os.getxattr(real, name)) for name in sorted(os.listxattr(real)))
+                return _attributes(real)
             match stat.S_IFMT(state.st_mode):
                 case stat.S_IFLNK:
                     return ("link", self._without_place(os.readlink(real)))  # noqa: PTH115 - as text
                 case stat.S_IFDIR:
                     return self._folder_answer(kind, real, state)
                 case stat.S_IFREG if kind == "c":
-                    return (state.st_mode, digest_built_file(Path(real), self._place.tree) or _UNKNOWN)
+                    digest = digest_built_file(Path(real), self._place.tree) or _UNKNOWN
+                    return (state.st_mode, digest, _holes(real, state.st_size))
                 case _:
-                    return self._state_answer(state)
+                    return (*self._state_answer(state), _attributes(real))
         except OSError:
             return (_UNKNOWN,)
 
@@ -230,7 +235,8 @@ class _Reader:
         """Return what the kernel says of a file, without what is another for each tree, such as its number."""
         has_holes = state.st_blocks * 512 < state.st_size
         size = (state.st_size, has_holes, state.st_nlink)
-        return (state.st_mode, state.st_rdev, *size, state.st_uid, state.st_gid, self._time(state))
+        times = (self._time(state.st_mtime_ns), self._access_time(state.st_atime_ns))
+        return (state.st_mode, state.st_rdev, *size, state.st_uid, state.st_gid, *times)
 
     def _folder_answer(self, kind: str, real: str, state: os.stat_result) -> Answer:
         made = self._folders_of_made.get(real, [])
@@ -241,9 +247,31 @@ class _Reader:
         # The entries that the program makes itself change the rest.
         return (state.st_mode,) if kind == "c" or made else self._state_answer(state)
 
-    def _time(self, state: os.stat_result) -> object:
-        is_fresh = self._place.began and self._place.began <= state.st_mtime_ns <= self._now
-        return "built" if is_fresh else state.st_mtime_ns
+    def _time(self, moment: int) -> object:
+        return "built" if self._place.began and self._place.began <= moment <= self._now else moment
+
+    def _access_time(self, moment: int) -> object:
+        """Reading a file sets it, as the runner does when it keeps a build. Only one in the future stays as it was set."""
+        return moment if moment > self._now else "past"
 
     def _without_place(self, text: str) -> str:
         return text.replace(self._tree, "\0" * len(self._tree))
+
+
+def _attributes(path: str) -> Answer:
+    """Return the extended attributes that a build can set."""
+    names = sorted(name for name in os.listxattr(path) if name.startswith(_COMPARED_ATTRIBUTES))
+    return tuple((name, os.getxattr(path, name)) for name in names)
+
+
+def _holes(path: str, size: int) -> Answer:
+    """Return where the data of a file begin and end, which a program can ask for (``SEEK_DATA``)."""
+    edges: list[int] = []
+    with open_regular(path, links=False) as file:
+        while not edges or edges[-1] < size:
+            try:
+                edges.append(os.lseek(file.fileno(), edges[-1] if edges else 0, os.SEEK_DATA))
+                edges.append(os.lseek(file.fileno(), edges[-1], os.SEEK_HOLE))
+            except OSError:
+                break  # no more data
+    return tuple(edges)

@@ -81,7 +81,7 @@ CALLS: Mapping[str, int] = {
     # Whose questions no filter sees: of other threads of the kernel, by other views of the files, under other filters.
     **_each(
         "io_uring_setup seccomp chroot pivot_root mount umount umount2 setns move_mount open_tree fsmount"
-        " open_by_handle_at openat2 fanotify_init userfaultfd ptrace",
+        " open_by_handle_at openat2 fanotify_init userfaultfd ptrace shmat msgrcv semop semtimedop mq_open keyctl",
         _coded(Action.UNFOLLOWED),
     ),
 }

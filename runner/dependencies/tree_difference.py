@@ -9,7 +9,18 @@ from runner.dependencies.answers import Answer, Place, answers_in
 from runner.dependencies.asked import Asked
 from runner.system.tree_walk import TreeTooLarge, walk
 
-_FIELDS = ("mode", "device", "size", "holes", "number of names", "owner", "group", "time")
+_FIELDS = (
+    "mode",
+    "device",
+    "size",
+    "holes",
+    "number of names",
+    "owner",
+    "group",
+    "time",
+    "time of access",
+    "attributes",
+)
 """What the answer about the state of a file consists of."""
 MOST = 10
 """Differences that are named."""

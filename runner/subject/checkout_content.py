@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
+from runner.dependencies.answers import CHECKOUT_TIME
 from runner.errors import FaultwatchError
 from runner.subject.checkout_size import LIST_FILES, MOST_BYTES, read_listing
 from runner.subject.hardened_git import COMPLETE_CLONE, Checkout, is_git_directory
@@ -24,8 +25,6 @@ from runner.subject.repository import Repository
 from runner.system.regular_file import open_regular, read_regular
 from runner.system.tree_walk import TreeTooLarge, walk
 
-TIME = 1_577_836_800
-"""The time of each file of a checkout, in seconds since 1970: the begin of 2020."""
 _LINK = "160000"
 """The mode of a submodule."""
 _MOST_LEVELS = 8
@@ -172,7 +171,7 @@ def _set_times(tree: Path) -> None:
     with suppress(TreeTooLarge):  # The caller refuses such a tree.
         for entry in walk(tree):
             if entry.is_file(follow_symlinks=False):
-                os.utime(entry.path, (TIME, TIME))
+                os.utime(entry.path, (CHECKOUT_TIME, CHECKOUT_TIME))
 
 
 def _write(repository: Repository, commit: str, tree: Path, rules: _Rules, level: int = 0) -> None:

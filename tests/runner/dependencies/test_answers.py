@@ -22,7 +22,16 @@ def grow(folder: Path) -> Path:
         (folder / name).write_text(f"{name} of {folder}")
         os.utime(folder / name, (1000, 1000))
     (folder / "link").symlink_to("deep/two")
+    (folder / "sparse").write_bytes(bytes(1 << 16))
     return folder
+
+
+def with_hole(file: Path) -> None:
+    """Make a hole of what is zero, with the same size and time."""
+    times = file.stat()
+    os.truncate(file, 0)
+    os.truncate(file, 1 << 16)
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
 @pytest.fixture
@@ -64,7 +73,11 @@ def test_two_trees_of_the_same_revision_are_alike(trees: tuple[Path, Path]) -> N
         (lambda tree: (tree / "one").chmod(0o755), "c one"),
         (lambda tree: os.utime(tree / "one", (2000, 2000)), "s one"),
         (lambda tree: os.utime(tree / "one", (2000, time.time() + 500)), "s one"),
+        (lambda tree: os.utime(tree / "one", (time.time() + 500, 1000)), "s one"),
         (lambda tree: os.setxattr(tree / "one", "user.pages", b"1300"), "x one"),
+        (lambda tree: os.setxattr(tree / "one", "user.pages", b"1300"), "s one"),
+        (lambda tree: with_hole(tree / "sparse"), "c sparse"),
+        (lambda tree: with_hole(tree / "sparse"), "s sparse"),
         (lambda tree: os.link(tree / "one", tree / "further"), "s one"),
         (lambda tree: os.truncate(tree / "one", 1 << 20), "s one"),
         (lambda tree: (tree / "absent").touch(), "s absent"),
