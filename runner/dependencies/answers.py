@@ -251,8 +251,8 @@ class _Reader:
         return "built" if self._place.began and self._place.began <= moment <= self._now else moment
 
     def _access_time(self, moment: int) -> object:
-        """Reading a file sets it, as the runner does when it keeps a build. Only one in the future stays as it was set."""
-        return moment if moment > self._now else "past"
+        """Reading a file sets it, as the runner does when it keeps a build; only one in the future stays."""
+        return moment if moment > time.time_ns() else "past"
 
     def _without_place(self, text: str) -> str:
         return text.replace(self._tree, "\0" * len(self._tree))

@@ -23,6 +23,7 @@ def grow(folder: Path) -> Path:
         os.utime(folder / name, (1000, 1000))
     (folder / "link").symlink_to("deep/two")
     (folder / "sparse").write_bytes(bytes(1 << 16))
+    os.utime(folder / "sparse", (1000, 1000))
     return folder
 
 
