@@ -234,10 +234,12 @@ def _only(metric: str, decide: Callable[[ComparisonRequest], Comparison]) -> Cal
         )
         wanted = any(verdict.metric == metric and verdict.wants_other_build for verdict in comparison.metrics)
         placed = any(verdict.metric == metric and verdict.wants_other_place for verdict in comparison.metrics)
+        renewed = any(verdict.metric == metric and verdict.wants_renewal for verdict in comparison.metrics)
         update = {
             "more": comparison.more if undecided else 0,
             "wants_other_builds": wanted,
             "wants_other_place": placed,
+            "wants_renewal": renewed,
         }
         return comparison.model_copy(update=update)
 

@@ -101,15 +101,16 @@ class MetricVerdict(Strict):
     may_exceed: bool = False
     """Whether it counts and got worse, perhaps by more than its budget: more pairs would decide."""
     budget: Budget = 0
-    although: Literal["place", "unprepared files", "other builds"] | None = None
+    although: Literal["place", "other builds"] | None = None
     """Why it is the same although the levels differ, as was measured: base counts the same in the place of head, or the
-    difference is no larger than what the page cache moves in files that could not be prepared, or than that between
-    builds of the same revision."""
+    difference is no larger than that between builds of the same revision."""
     wants_other_build: bool = False
     """Whether it changed by so little that another build of the same revision can differ as much. One more build of
     each side would decide."""
     wants_other_place: bool = False
     """Whether it changed although both programs were answered the same. Base in the place of head would show why."""
+    wants_renewal: bool = False
+    """Whether it changed while the state of unprepared files may differ. Pairs with the page cache renewed decide."""
 
 
 class Comparison(Strict):
@@ -123,6 +124,8 @@ class Comparison(Strict):
     """Whether a metric that counts is decided for these two builds, and wants one more build of each side."""
     wants_other_place: bool = False
     """Whether a metric that counts is decided, and wants base to be measured in the place of head, too."""
+    wants_renewal: bool = False
+    """Whether a metric that counts is decided, and wants all pairs again with the page cache renewed."""
     metrics: tuple[MetricVerdict, ...]
     knobs: tuple[str, ...]
     """Names of the knobs that differ between the environments of base and head. There should be none."""

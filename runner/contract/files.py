@@ -46,8 +46,6 @@ class UncertainFaults(Strict):
 
     least: Faults = 0
     most: Faults = 0
-    outside: Faults | None = None
-    """The other faults of these executions; None if no state was renewed."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:

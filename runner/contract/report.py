@@ -258,6 +258,8 @@ class Report(Strict):
     """Further builds of the same revision, measured because this one differs by very little from another revision."""
     other_place: OtherPlace | None = None
     """What this revision counts in the place of the other one, if a comparison had to know."""
+    renewed: bool = False
+    """Whether the page cache of unprepared files was renewed before the samples, because a comparison had to know."""
     judging: Judging = Field(default_factory=Judging)
     """Which metrics the workload wants judged, and by how much they may move. The newest report of a series holds."""
 

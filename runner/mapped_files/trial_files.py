@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from statistics import median_low
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -286,8 +285,7 @@ class TrialFiles:
             return UncertainFaults()
         unprepared = {path for path, state in self._preparations.items() if state.cache is CacheState.UNPREPARED}
         in_files = [sum(file.faults for file in faults.files if file.path in unprepared) for faults in watched]
-        outside = [faults.total - there for faults, there in zip(watched, in_files, strict=True)]
-        return UncertainFaults(least=min(in_files), most=max(in_files), outside=median_low(outside))
+        return UncertainFaults(least=min(in_files), most=max(in_files))
 
     def _relative(self, path: Path) -> Path:
         return path.relative_to(self._tree) if path.is_relative_to(self._tree) else path

@@ -42,7 +42,7 @@ class Pairs(Struct, frozen=True):
     Attributes
     ----------
     first
-        Pairs before the first question to the service. Programs that are answered the same need no more than two.
+        Pairs before the first question to the service.
     most
         Pairs after which the comparison ends without a decision.
     """
@@ -128,6 +128,14 @@ def compare(
             return undecided(base, head, {trial: _without_samples(trial, error)})
         judging = judging or base.workload.metrics.judging
         compared = sample_in_turns(base, head, decide, pairs=pairs, cases=cases, judging=judging, progress=progress)
+        if compared.comparison and compared.comparison.wants_renewal:
+            try:
+                for trial in (base, head):
+                    trial.renew()
+                    progress()
+            except ExecutionFailure as error:
+                return undecided(base, head, {trial: _without_samples(trial, error)})
+            compared = sample_in_turns(base, head, decide, pairs=pairs, cases=cases, judging=judging, progress=progress)
     if other_place:
         places = base.answered.place, head.answered.place
         compared = _with_other_place(

@@ -151,6 +151,7 @@ class Trial:
             tree, subject.case.name, bench.known_files, self._sandbox, untouched, began=making_began(tree)
         )
         self._inputs = Inputs()
+        self._renewed = False
         self._started_at = datetime.now(UTC)
         self._environment = bench.environment_of(workload, subject.case)
 
@@ -239,6 +240,18 @@ class Trial:
             for _ in range(2):  # once as it is after that, and once as the first leaves it
                 faults, _asked = self._watched(None)
                 self._files.note_renewal(faults)
+
+    def renew(self) -> None:
+        """Renew the page cache of the files that could not be prepared, by one execution after evicting them.
+
+        Raises
+        ------
+        ExecutionFailure, EvictionError, FaultwatchError
+            As :meth:`execute` does.
+        """
+        self._files.renew()
+        self._renewed = True
+        self.execute()
 
     def _followed(self) -> tuple[FaultsByFile | None, Asked]:
         """Execute the case once, and return its faults and what it asked.
@@ -403,5 +416,6 @@ class Trial:
             mismatches=self._bench.trust.declared.mismatches(self._environment),
             remarks=(*self._bench.trust.remarks, *self._state.remarks(), *files_remarks),
             files=self._files.describe() if samples else None,
+            renewed=self._renewed and bool(samples),
             judging=self.workload.metrics.judging,
         )

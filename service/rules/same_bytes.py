@@ -72,6 +72,10 @@ def have_same_bytes(first: ProgramBytes, second: ProgramBytes) -> bool:
 
 
 def is_uncertain(change: Number, before: ProgramBytes, after: ProgramBytes) -> bool:
-    """Return whether a change is no larger than what the page cache was measured to move in unprepared files."""
+    """Return whether a change is no larger than what the page cache was measured to move in unprepared files.
+
+    It is not, if what they move between moved with it.
+    """
     moved = max(side.most_uncertain - side.least_uncertain for side in (before, after))
-    return 0 < abs(change) <= moved
+    least, most = after.least_uncertain - before.least_uncertain, after.most_uncertain - before.most_uncertain
+    return 0 < abs(change) <= moved and 2 * max(abs(least), abs(most)) < abs(change)

@@ -5,11 +5,10 @@ metric of any case changed is at most ``ERROR``, however often the caller looks:
 
 A metric that decides but has no values on one side was not compared: it is never the same.
 
-What was measured decides. That both programs were answered the same of all that they asked about their files ends a
-comparison early whose pairs favour neither side. It never changes what the pairs say. A difference is not one of the
-revisions only if base was measured to differ as much by itself: in the place of head
-(:mod:`service.rules.comparison.other_place`), in another state of the page cache
-(:mod:`service.rules.comparison.page_cache`), or in another build (:mod:`service.rules.comparison.other_builds`).
+What was measured decides, whatever the programs were answered when they asked about their files. A difference is not
+one of the revisions only if a further measurement shows that: of base in the place of head
+(:mod:`service.rules.comparison.other_place`), of both with the page cache renewed
+(:mod:`service.rules.comparison.page_cache`), or of other builds (:mod:`service.rules.comparison.other_builds`).
 
 If base was measured earlier in the same environment instead of next to head, a count that head repeats and base had
 as well is the same. Nothing else follows: whatever differs has to be measured interleaved.
@@ -41,15 +40,10 @@ from service.rules.comparison.decision import COUNTS, MetricDecision, Pairs
 from service.rules.comparison.other_builds import by_other_builds
 from service.rules.comparison.other_place import by_other_place, have_same_answers
 from service.rules.comparison.page_cache import by_page_cache
-from service.rules.comparison.signs import signs_of
 from service.rules.relative_change import percent_change
 
 ERROR = 0.001
 """Probability that a gate without a change calls any metric changed; it is shared among all cases and metrics."""
-
-
-_FEWEST = 2
-"""Pairs without which nothing is decided."""
 
 
 class _Judged(NamedTuple):
@@ -73,6 +67,7 @@ def decide(request: ComparisonRequest) -> Comparison:
         more=max((entry.more for entry in counting), default=0),
         wants_other_builds=any(entry.verdict.wants_other_build for entry in counting),
         wants_other_place=any(entry.verdict.wants_other_place for entry in counting),
+        wants_renewal=any(entry.verdict.wants_renewal for entry in counting),
         metrics=tuple(entry.verdict for entry in judged),
         knobs=differing(base.environment, head.environment),
         same_bytes=have_same_answers(request),
@@ -100,13 +95,6 @@ def _judge(name: str, request: ComparisonRequest, error: float) -> _Judged:
         sides = tuple(value for value, _ in pairs), tuple(value for _, value in pairs)
     threshold = judging.smallest_change(name) if decision.rule == "paired" else 1 if decision.rule in COUNTS else None
     verdict = verdict_of(name, decision, *sides, counts=counts, threshold=threshold)
-    if _is_settled_by_answers(verdict, pairs, request):
-        sentence = (
-            "Both were answered the same of all that they asked about their files, and the pairs favour neither side, "
-            f"{len(pairs)} so far."
-        )
-        verdict = verdict.model_copy(update={"verdict": Verdict.SAME, "sentence": sentence})
-        return _Judged(verdict.model_copy(update={"budget": judging.budgets.get(name, 0)}), 0)
     explained = by_other_builds(by_page_cache(by_other_place(verdict, request), request), base, head)
     if explained.verdict is Verdict.SAME and verdict.verdict is Verdict.CHANGED:
         return _Judged(explained.model_copy(update={"budget": judging.budgets.get(name, 0)}), 0)
@@ -176,19 +164,6 @@ def _pairs(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Numb
         left, right = base_sample.readings.get(name, absent).value, head_sample.readings.get(name, absent).value
         if left is not None and right is not None:
             yield left, right
-
-
-def _is_settled_by_answers(verdict: MetricVerdict, pairs: Pairs, request: ComparisonRequest) -> bool:
-    """Return whether no more pairs are needed, because nothing speaks for a change.
-
-    That is so if both programs were answered the same of all that they asked, and the pairs so far favour neither side.
-    """
-    if verdict.verdict is not Verdict.NEEDS_MORE_RUNS or len(pairs) < _FEWEST or not have_same_answers(request):
-        return False
-    if verdict.rule in COUNTS:
-        signs = signs_of(pairs)
-        return signs.above == signs.below
-    return verdict.bounds is not None
 
 
 def _with_budget(judged: _Judged, pairs: Pairs, decision: MetricDecision, judging: Judging, error: float) -> _Judged:

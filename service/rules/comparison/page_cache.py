@@ -1,32 +1,31 @@
-"""Decides whether a difference is one of the page cache. Pure.
+"""Decides whether a difference has to be measured again with the page cache renewed. Pure.
 
-Some files cannot be prepared: they are very large, or other programs map them. How many faults a program takes in such
-a file may depend on what the host has read before. By how much, is measured: the runner evicts the files and counts
-again, by the address of each fault. A difference that base shows by itself while they are renewed is no change. A
-larger one is, and so is one of faults elsewhere.
+Some files of a build cannot be prepared, because they are very large, for example. How many faults a program takes in
+such a file may depend on what the host has read before, of the file of base or of that of head. So a difference is
+measured again after these files were evicted, and read by one execution of each side. The new pairs decide. Files from
+elsewhere are the same ones for both sides.
 """
 
 from __future__ import annotations
 
-from runner.contract import ComparisonRequest, MetricVerdict, Verdict
+from runner.contract import ComparisonRequest, MetricVerdict, Report, Verdict
+from runner.contract.files import CacheState
 from service.rules.comparison.decision import COUNTS
-from service.text.numbers import number
 
 
 def by_page_cache(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:
-    """Return the verdict on a metric in view of what the page cache moves in the files of base."""
-    if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS:
+    """Return the verdict on a metric, or that it wants pairs with the page cache renewed."""
+    if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS or request.base_stored:
         return verdict
-    base, head = (side.files and side.files.uncertain_faults for side in (request.base, request.head))
-    if not base or not head or base.outside is None or base.outside != head.outside:
+    sides = (request.base, request.head)
+    if not any(map(_has_unprepared, sides)):
         return verdict
-    # Head does not say how far its own counts may move: it would choose that itself.
-    moved = base.most - base.least
-    if abs(verdict.change or 0) > moved:
-        return verdict
-    sentence = (
-        f"The counts differ by {number(abs(verdict.change or 0))}. Base alone differs by up to {number(moved)} while "
-        "the page cache of the files that could not be prepared is renewed."
-    )
-    same = {"verdict": Verdict.SAME, "direction": None, "times": None, "although": "unprepared files"}
-    return verdict.model_copy(update={**same, "sentence": sentence})
+    if all(side.renewed for side in sides):
+        sentence = f"{verdict.sentence} So it is with the page cache of the unprepared files renewed."
+        return verdict.model_copy(update={"sentence": sentence})
+    return verdict.model_copy(update={"wants_renewal": True})
+
+
+def _has_unprepared(report: Report) -> bool:
+    mapped = report.files.mapped if report.files else ()
+    return any(file.own and file.cache is CacheState.UNPREPARED for file in mapped)

@@ -133,13 +133,17 @@ REPORTS: dict[str, tuple[GateReport, Acceptance | None, GateState]] = {
         None,
         GateState.UNMEASURED,
     ),
-    "same-bytes": (made_gates.gate(made_gates.of_same_bytes([100] * 2, [100] * 2)), None, GateState.SAME),
+    "same-bytes": (made_gates.gate(made_gates.of_same_bytes([100] * 30, [100] * 30)), None, GateState.SAME),
     "same-bytes-that-differ": (
         made_gates.gate(made_gates.of_same_bytes([359] * 30, [1359] * 30)),
         None,
         GateState.OVER,
     ),
-    "same-bytes-in-one": (made_gates.gate(OVER, made_gates.of_same_bytes([100] * 2, [100] * 2)), None, GateState.OVER),
+    "same-bytes-in-one": (
+        made_gates.gate(OVER, made_gates.of_same_bytes([100] * 30, [100] * 30)),
+        None,
+        GateState.OVER,
+    ),
     "environment": (
         made_gates.gate(made_gates.case([9] * 30, [9] * 30, knobs=({"thp": "always"}, {"thp": "never", "new": "1"}))),
         None,

@@ -67,18 +67,7 @@ def test_equal_answers_never_turn_a_change_into_none(pairs: list[tuple[int, int]
     assert (other.verdict is Verdict.CHANGED) == (same.verdict is Verdict.CHANGED)
 
 
-@pytest.mark.parametrize(
-    ("base", "head", "settled"),
-    [
-        ((359, 359), (359, 359), True),
-        ((359, 361), (361, 359), True),
-        ((359, 359), (1359, 1359), False),
-        ((359, 359), (359, 1359), False),
-        ((359,), (359,), False),
-    ],
-)
-def test_equal_answers_end_a_comparison_early_only_if_the_pairs_favour_neither_side(
-    base: tuple[int, ...], head: tuple[int, ...], settled: bool
-) -> None:
-    _, verdict = compare(run(*base), run(*head))
-    assert (verdict.verdict is Verdict.SAME) is settled
+def test_equal_answers_save_no_pair() -> None:
+    """A program that asks for nothing else in its first executions may take more faults in later ones."""
+    comparison, verdict = compare(run(359, 359), run(359, 359))
+    assert (verdict.verdict, comparison.more > 0) == (Verdict.NEEDS_MORE_RUNS, True)

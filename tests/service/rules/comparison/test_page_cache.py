@@ -1,4 +1,4 @@
-"""What becomes of a difference where some files could not be prepared."""
+"""What becomes of a difference where some files could not be prepared: it is measured again, with them renewed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from runner.contract import ComparisonRequest, MetricVerdict, Report, Verdict
+from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Report, Verdict
 from runner.contract.files import CacheState, MappedFile, ProgramFiles, UncertainFaults
 from service.rules.comparison.in_turns import decide
 from tests.service import reports
@@ -14,40 +14,32 @@ from tests.service import reports
 SESSION = uuid.UUID(int=1)
 
 
-def run(faults: int, least: int = 0, most: int = 0, outside: int | None = 300, own: str = "a") -> Report:
-    data = MappedFile(path="big.bin", own=True, cache=CacheState.UNPREPARED, reason="it is larger than 1024 MiB")
-    uncertain = UncertainFaults(least=least, most=most, outside=outside)
-    files = ProgramFiles(mapped=(data,), own_bytes=own * 16, system_bytes="1" * 16, uncertain_faults=uncertain)
-    return reports.report(1, *[faults] * 30, session=SESSION, files=files)
+def run(
+    faults: int, most: int = 0, *, renewed: bool = False, own: bool = True, cache: CacheState = CacheState.UNPREPARED
+) -> Report:
+    data = MappedFile(path="big.bin", own=own, cache=cache, reason="it is larger than 1024 MiB")
+    files = ProgramFiles(mapped=(data,), uncertain_faults=UncertainFaults(most=most))
+    return reports.report(1, *[faults] * 30, session=SESSION, files=files, renewed=renewed)
 
 
-def verdict(base: Report, head: Report) -> MetricVerdict:
-    metrics = decide(ComparisonRequest(base=base, head=head)).metrics
-    return next(metric for metric in metrics if metric.metric == "minor-faults")
+def compare(base: Report, head: Report) -> tuple[Comparison, MetricVerdict]:
+    comparison = decide(ComparisonRequest(base=base, head=head))
+    return comparison, next(metric for metric in comparison.metrics if metric.metric == "minor-faults")
 
 
-def test_what_renewing_moves_in_base_is_no_change_of_head() -> None:
-    found = verdict(run(400, 100, 140), run(430, 100, 140, own="b"))
-    assert (found.verdict, found.although, found.over) == (Verdict.SAME, "unprepared files", False)
-    assert "differs by up to 40" in found.sentence
+def test_a_difference_is_measured_again_with_the_page_cache_renewed() -> None:
+    comparison, verdict = compare(run(400), run(430))
+    assert (verdict.verdict, comparison.wants_renewal, comparison.more) == (Verdict.CHANGED, True, 0)
+    assert not compare(run(400), run(400))[0].wants_renewal
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
-        run(441, 100, 140, own="b"),
-        run(1400, 0, 482_910, own="b"),
-        run(430, 100, 140, outside=330, own="b"),
-        run(430, 100, 140, outside=None, own="b"),
-    ],
-)
-def test_what_is_more_than_that_or_elsewhere_is_a_change(head: Report) -> None:
-    assert verdict(run(400, 100, 140), head).verdict is Verdict.CHANGED
+@pytest.mark.parametrize("most", [0, 1_000, 482_910])
+def test_what_pairs_show_after_that_is_a_change_however_much_the_page_cache_may_move(most: int) -> None:
+    comparison, verdict = compare(run(150, most, renewed=True), run(1150, most, renewed=True))
+    assert (verdict.verdict, verdict.over, comparison.wants_renewal) == (Verdict.CHANGED, True, False)
+    assert "with the page cache of the unprepared files renewed" in verdict.sentence
 
 
-def test_faults_that_head_takes_more_of_in_such_a_file_are_a_change() -> None:
-    assert verdict(run(150, 100, 100), run(1150, 1100, 1100, own="b")).verdict is Verdict.CHANGED
-
-
-def test_head_does_not_say_how_far_its_own_counts_may_move() -> None:
-    assert verdict(run(150, 100, 100), run(1150, 100, 1100, own="b")).verdict is Verdict.CHANGED
+def test_files_that_are_prepared_or_shared_by_both_sides_need_no_renewal() -> None:
+    assert not compare(run(400, own=False), run(430, own=False))[0].wants_renewal
+    assert not compare(run(400, cache=CacheState.PREPARED), run(430, cache=CacheState.PREPARED))[0].wants_renewal
