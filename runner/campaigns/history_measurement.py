@@ -268,9 +268,12 @@ class HistoryMeasurement(Struct, frozen=True):
             watcher.started(revision, run.case)
             # Every other reason for a run is the doubt about a count.
             source = same_bytes.source_of(run.case, tree) if same_bytes and run.reason is Reason.MISSING else None
-            if same_bytes and source and may_take_over and (taken := same_bytes.take_over(source, revision, build)):
-                yield run, taken, 0
-                continue
+            if same_bytes and source and may_take_over:
+                with builds.paused():
+                    taken = same_bytes.take_over(source, revision, build, tree)
+                if taken:
+                    yield run, taken, 0
+                    continue
             executions = _ExecutionCounter(watcher)
             sampling = Sampling.of(self.workload, self.samples, levels(source.samples) if source else run.expected)
             with builds.paused():

@@ -73,7 +73,8 @@ class Answers(Struct, frozen=True):
         """A digest of the answers about the tree; empty if one of them is unknown."""
         if not self.own or any(_UNKNOWN in answer for answer in self.own.values()):
             return ""
-        return hash_of([[*question, repr(answer)] for question, answer in sorted(self.own.items())])
+        # As ASCII: names of files need not be text.
+        return hash_of([[kind, ascii(path), ascii(answer)] for (kind, path), answer in sorted(self.own.items())])
 
 
 class Answered(Struct, frozen=True):

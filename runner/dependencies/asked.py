@@ -76,6 +76,7 @@ def parse_asked(output: bytes) -> Asked:
             continue
         if kind == _MADE:
             made.add(path)
+            questions.add(("l", path))  # The command has seen that it was missing.
         elif kind == _CHANGED:
             changed.add(path)
         elif kind in _KINDS:

@@ -23,8 +23,9 @@ def digest_built_file(path: Path, tree: Path) -> str:
     """Return the digest of a file that was built in a tree, independent of the tree's name; empty if it is unknown.
 
     It is of all that the file holds, because a program can read what the kernel does not load. Compilers write the name
-    of the folder into their output. It changes with the revision, its length does not: it is replaced by as many null
-    bytes, so that no byte moves. The digest of a symbolic link is empty, because untrusted code may have created it.
+    of the folder into their output. It changes with the revision, its length does not: it is left out, and where it was
+    is part of the digest, so that no byte moves unseen. The digest of a symbolic link is empty, because untrusted code
+    may have created it.
     """
     return _digest_of(path, os.fsencode(tree)) if path.resolve() == path else ""
 
@@ -47,6 +48,8 @@ def _digest_of(path: Path, folder: bytes) -> str:
 @lru_cache(maxsize=16_384)
 def _digest(path: Path, _identity: tuple[int, ...], folder: bytes) -> str:
     content = read_regular(path, MOST_BYTES, links=False)  # an untrusted program may have exchanged it meanwhile
-    if folder:
-        content = content.replace(folder, bytes(len(folder)))
-    return hashlib.sha256(content).hexdigest()[:16]
+    digest = hashlib.sha256()
+    for part in content.split(folder) if folder else [content]:
+        digest.update(part)
+        digest.update(b"%d" % len(part) if folder else b"")
+    return digest.hexdigest()[:16]

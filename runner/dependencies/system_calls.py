@@ -80,15 +80,16 @@ CALLS: Mapping[str, int] = {
     "clone3": _coded(Action.CLONE3),
     # Whose questions no filter sees: of other threads of the kernel, by other views of the files, under other filters.
     **_each(
-        "io_uring_setup seccomp chroot pivot_root mount umount umount2 setns move_mount open_tree fsmount"
-        " open_by_handle_at openat2 fanotify_init userfaultfd ptrace shmat msgrcv semop semtimedop mq_open keyctl",
+        "io_uring_setup seccomp chroot pivot_root mount umount umount2 setns move_mount open_tree fsmount "
+        "open_by_handle_at openat2 fanotify_init userfaultfd ptrace shmat msgrcv semop semtimedop mq_open keyctl "
+        "sendmsg sendmmsg swapon swapoff acct quotactl",
         _coded(Action.UNFOLLOWED),
     ),
 }
 """What the filter says of each call, by its name. A name that an architecture lacks is left out there."""
 _SET_SECCOMP = 22
 """PR_SET_SECCOMP, the other way to set a filter."""
-_EQUAL = 4
+_NOT_EQUAL, _EQUAL = 1, 4
 _NEW_VIEW = 0x00020000
 """CLONE_NEWNS."""
 _MASKED_EQUAL = 7
@@ -131,6 +132,7 @@ def _program(opened_too: bool) -> bytes:
                 continue
             add_rule(seccomp, context, name, _TRACE | code)
         add_rule(seccomp, context, "prctl", unfollowed, Argument(0, _EQUAL, _SET_SECCOMP, 0))
+        add_rule(seccomp, context, "sendto", unfollowed, Argument(4, _NOT_EQUAL, 0, 0))
         add_rule(seccomp, context, "unshare", unfollowed, Argument(0, _MASKED_EQUAL, _NEW_VIEW, _NEW_VIEW))
         return exported(seccomp, context)
     finally:

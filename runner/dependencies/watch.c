@@ -29,6 +29,7 @@
  * kernel does. Inotify and access times see no sizes, links, or files that are missing, and a program can evade both.
  */
 #define _GNU_SOURCE
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -45,8 +46,10 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -240,30 +243,71 @@ static int make_absolute(pid_t pid, int descriptor, const char *name, char *path
     return 1;
 }
 
-/* Return what a name below the own folder of /proc names really, such as the program itself. */
-static int resolve_own(pid_t pid, const char *path, char *real)
+/* Remove what changes nothing in a path: "//", "/./", and "/../" with the name before it. */
+static void simplify(char *path)
 {
-    static const char *const own[] = {"/proc/self/", "/proc/thread-self/"};
-    const char *rest = NULL;
-    for (int i = 0; i < 2; i++)
-        if (strncmp(path, own[i], strlen(own[i])) == 0)
-            rest = path + strlen(own[i]);
-    if (rest == NULL) {
-        if (strstr(path, "/exe") || strstr(path, "/cwd") || strstr(path, "/root") || strstr(path, "/fd/") ||
-            strstr(path, "/map_files/"))
-            object("it looks at files through another process in /proc");
-        return 0;
+    char *out = path;
+    for (const char *in = path; *in;) {
+        while (*in == '/')
+            in++;
+        size_t length = strcspn(in, "/");
+        if (length == 2 && in[0] == '.' && in[1] == '.') {
+            while (out > path && *--out != '/')
+                continue;
+        } else if (length > 0 && !(length == 1 && in[0] == '.')) {
+            *out++ = '/';
+            memmove(out, in, length);
+            out += length;
+        }
+        in += length;
     }
-    char place[2 * PATH_MAX + 32];
-    snprintf(place, sizeof place, "/proc/%d/%s", pid, rest);
-    int file = open(place, O_PATH | O_CLOEXEC);
-    if (file < 0)
-        return 0;
-    snprintf(place, sizeof place, "/proc/self/fd/%d", file);
-    ssize_t length = readlink(place, real, PATH_MAX - 1);
-    close(file);
-    real[length > 0 ? length : 0] = 0;
-    return real[0] == '/' && strncmp(real, "/proc/", 6) != 0;
+    if (out == path)
+        *out++ = '/';
+    *out = 0;
+}
+
+static int starts(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
+
+/*
+ * Replace a name by which a process reaches its own files through the kernel's, as /proc/self/cwd/data, by what it leads
+ * to. Return 0 for the kernel's own files, which are part of the environment, and 2 if the name was replaced.
+ */
+static int leave_kernel(pid_t pid, char *path)
+{
+    static const char *const own[] = {"/proc/self", "/proc/thread-self", "/dev/fd", "/dev/stdin", "/dev/stdout",
+                                      "/dev/stderr"};
+    static const char *const link[] = {"", "", "/fd", "/fd/0", "/fd/1", "/fd/2"};
+    char rest[2 * PATH_MAX], name[64], target[PATH_MAX];
+    simplify(path);
+    if (!starts(path, "/proc/") && !starts(path, "/dev/"))
+        return 1;
+    for (int i = 0; i < 6; i++) {
+        size_t length = strlen(own[i]), used;
+        if (!starts(path, own[i]) || (path[length] && path[length] != '/'))
+            continue;
+        snprintf(rest, sizeof rest, "%s%s", link[i], path + length);
+        if (starts(rest, "/task/"))
+            break;
+        if (starts(rest, "/cwd") || starts(rest, "/exe"))
+            used = 4;
+        else if (starts(rest, "/root"))
+            used = 5;
+        else if (starts(rest, "/fd/"))
+            used = 4 + strcspn(rest + 4, "/");
+        else
+            return 0;
+        snprintf(name, sizeof name, "%.*s", (int)used - 1, rest + 1);
+        read_link(pid, name, target);
+        if (target[0] == 0) /* A pipe, a terminal, or nothing. */
+            return 0;
+        snprintf(path, 2 * PATH_MAX, "%s%s", strcmp(target, "/") == 0 ? "" : target, rest + used);
+        simplify(path);
+        return starts(path, "/proc/") || starts(path, "/dev/") ? 0 : 2;
+    }
+    if (starts(path, "/proc/") && (strstr(path, "/exe") || strstr(path, "/cwd") || strstr(path, "/root") ||
+                                   strstr(path, "/fd/") || strstr(path, "/map_files/")))
+        object("it looks at files through another process in /proc");
+    return 0;
 }
 
 /* Open a name as a process sees it, without reading anything. */
@@ -280,23 +324,27 @@ static int open_as(pid_t pid, const char *path, int options)
 }
 
 /* Ask about a path, and about what it leads to now: a link may be gone when the question is answered. */
-static void ask_about(pid_t pid, char kind, const char *path)
+static void ask_about(pid_t pid, char kind, const char *name)
 {
-    char real[PATH_MAX], place[64];
-    if (strncmp(path, "/proc/", 6) == 0) {
-        if (resolve_own(pid, path, real))
-            ask(kind, real);
+    char path[2 * PATH_MAX], real[PATH_MAX], place[64];
+    snprintf(path, sizeof path, "%s", name);
+    int replaced = leave_kernel(pid, path);
+    if (!replaced)
         return;
-    }
+    if (replaced == 1) /* As it was named: ".." behind a link is not the folder in which the link is. */
+        snprintf(path, sizeof path, "%s", name);
     ask(kind, path);
     int file = open_as(pid, path, kind == 'l' ? O_NOFOLLOW : 0);
-    if (file < 0)
+    if (file < 0) {
+        if (errno == ELOOP || errno == EXDEV)
+            object("it looks at files through a link of the kernel");
         return;
+    }
     snprintf(place, sizeof place, "/proc/self/fd/%d", file);
     ssize_t length = readlink(place, real, PATH_MAX - 1);
     close(file);
     real[length > 0 ? length : 0] = 0;
-    if (real[0] == '/' && strcmp(real, path) != 0 && strncmp(real, "/proc/", 6) != 0)
+    if (real[0] == '/' && strcmp(real, path) != 0 && !starts(real, "/proc/"))
         ask(kind, real);
 }
 
@@ -343,8 +391,21 @@ static uint64_t flags(const struct call *call)
 /* Note that a path is made, or changed if it is there. */
 static void make(pid_t pid, const char *path)
 {
-    if (strncmp(path, "/proc/", 6) != 0)
-        ask(exists(pid, path) ? 'm' : 'n', path);
+    char plain[2 * PATH_MAX];
+    snprintf(plain, sizeof plain, "%s", path);
+    if (leave_kernel(pid, plain))
+        ask(exists(pid, plain) ? 'm' : 'n', plain);
+}
+
+/* Return whether a call connects with a service of the host, such as the cache of names that libraries ask for. */
+static int is_of_host(pid_t pid, const struct call *call)
+{
+    struct sockaddr_un address = {0};
+    struct iovec here = {&address, sizeof address - 1}, there = {(void *)(uintptr_t)call->arguments[1], call->arguments[2]};
+    if (there.iov_len > here.iov_len)
+        there.iov_len = here.iov_len;
+    return process_vm_readv(pid, &here, 1, &there, 1, 0) > 2 && address.sun_family == AF_UNIX &&
+           (starts(address.sun_path, "/var/run/") || starts(address.sun_path, "/run/"));
 }
 
 /* After a call that returned a result. */
@@ -353,7 +414,7 @@ static void after(pid_t pid, const struct call *call, int64_t result)
     char path[2 * PATH_MAX], real[PATH_MAX];
     unsigned folder = folder_of(call), name = name_of(call), action = action_of(call);
     if (action == CONNECT) {
-        if (result == 0 || result == -EINPROGRESS)
+        if (result == 0 || result == -EINPROGRESS || !is_of_host(pid, call))
             object("it talks to another process over a socket");
         return;
     }
@@ -368,8 +429,7 @@ static void after(pid_t pid, const struct call *call, int64_t result)
     switch (action) {
     case OPEN:
         /* O_TMPFILE makes a file that has no name. */
-        if ((flags(call) & O_TMPFILE) != O_TMPFILE)
-            ask_about(pid, 'c', path);
+        ask_about(pid, (flags(call) & O_TMPFILE) == O_TMPFILE ? 's' : 'c', path);
         if (result < 0)
             return;
         read_descriptor(pid, (int)result, real);
@@ -408,6 +468,52 @@ static int is_readable(struct process *process, const struct call *call)
     return is_touched(process, address) && is_touched(process, address + 255);
 }
 
+/* Find the interpreter in the first bytes of a program, which the kernel opens by itself: of a script, or of an ELF file. */
+static const char *interpreter_of(char *text, size_t length)
+{
+    Elf64_Ehdr header;
+    Elf64_Phdr segment;
+    if (length > 2 && text[0] == '#' && text[1] == '!') {
+        char *name = text + 2 + strspn(text + 2, " \t");
+        name[strcspn(name, " \t\n")] = 0;
+        return name;
+    }
+    if (length < sizeof header || memcmp(text, ELFMAG, SELFMAG) != 0 || text[EI_CLASS] != ELFCLASS64)
+        return NULL;
+    memcpy(&header, text, sizeof header);
+    for (size_t i = 0; i < header.e_phnum; i++) {
+        size_t place = header.e_phoff + i * sizeof segment;
+        if (place > length - sizeof segment || place < header.e_phoff)
+            break;
+        memcpy(&segment, text + place, sizeof segment);
+        if (segment.p_type == PT_INTERP)
+            return segment.p_offset < length ? text + segment.p_offset : NULL;
+    }
+    return NULL;
+}
+
+/* Ask about a program, and about its interpreter. */
+static void ask_about_program(pid_t pid, const char *path, int depth)
+{
+    char text[4097], place[64], absolute[2 * PATH_MAX];
+    struct stat state;
+    ask_about(pid, 'c', path);
+    int file = open_as(pid, path, 0);
+    snprintf(place, sizeof place, "/proc/self/fd/%d", file);
+    if (file < 0 || fstat(file, &state) != 0 || !S_ISREG(state.st_mode)) {
+        close(file);
+        return;
+    }
+    int readable = open(place, O_RDONLY | O_CLOEXEC);
+    ssize_t length = readable < 0 ? 0 : read(readable, text, sizeof text - 1);
+    close(file);
+    close(readable);
+    text[length > 0 ? length : 0] = 0;
+    const char *interpreter = interpreter_of(text, length > 0 ? (size_t)length : 0);
+    if (interpreter && *interpreter && depth < 5 && make_absolute(pid, AT_FDCWD, interpreter, absolute))
+        ask_about_program(pid, absolute, depth + 1);
+}
+
 /* Before a call. Return whether its end is awaited. */
 static int before(struct process *process, const struct call *call)
 {
@@ -419,7 +525,7 @@ static int before(struct process *process, const struct call *call)
         if ((flags(call) & O_CREAT) && path_of(pid, call, folder, name, path))
             make(pid, path);
         /* The end shows what was opened really, whatever another thread or process has made of the name meanwhile. */
-        if (!(early || (is_alone && is_readable(process, call))) || !path_of(pid, call, folder, name, path) || strncmp(path, "/proc/", 6) == 0)
+        if (!(early || (is_alone && is_readable(process, call))) || !path_of(pid, call, folder, name, path))
             return 1;
         after(pid, call, -ENOENT);
         return (flags(call) & O_ACCMODE) != O_RDONLY || (flags(call) & O_TRUNC);
@@ -451,7 +557,7 @@ static int before(struct process *process, const struct call *call)
     }
     case EXECUTE:
         if (path_of(pid, call, folder, name, path))
-            ask_about(pid, 'c', path);
+            ask_about_program(pid, path, 0);
         return 0;
     case UNFOLLOWED:
         object("it uses a system call whose questions cannot be followed");

@@ -18,9 +18,11 @@ from runner.contract.metrics import metric
 from runner.contract.report import Build, Case, Outcome, Report, Revision, Status, hash_of
 from runner.contract.taken_over import SameBytesCheck
 from runner.dependencies.answers import Answered
+from runner.errors import FaultwatchError
 from runner.measuring.sampling import levels
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.subject.built_tree import making_began
+from runner.perf.session import ExecutionFailure
+from runner.subject.built_tree import begin_session, making_began
 from runner.workload import Workload
 
 CHECKED = 20
@@ -72,11 +74,13 @@ class SameBytes:
         alike = newest.answered.is_answered_alike(tree.resolve(), making_began(tree))
         return newest.report if alike else None
 
-    def take_over(self, source: Report, revision: Revision, build: Build) -> Report | None:
+    def take_over(self, source: Report, revision: Revision, build: Build, tree: Path) -> Report | None:
         """Return the report of a revision with the counts of a run; None if it has to be measured.
 
         That is in another environment, until enough runs have shown the level, and to check the host: one revision in
-        twenty, and each one from the first on that contradicts another run, or shows that the count varies.
+        twenty, and each one from the first on that contradicts another run, or shows that the count varies. And it is
+        if one execution, which nobody watches, counts anything else: a program may ask other questions while it is
+        followed, and answers may leave something out.
         """
         name = source.case.name
         if self._newest[name].agreeing < ENOUGH or name in self._contradicted:
@@ -84,7 +88,16 @@ class SameBytes:
         if is_checked(revision.commit, source.case):
             return None
         subject = Subject(source.subject, revision, source.case, build)
-        return Trial(self._workload, subject, self._bench).taken_over(source, _exact_counts(source) or {})
+        expected = _exact_counts(source) or {}
+        try:
+            trial = Trial(self._workload, subject, self._bench, tree)
+            begin_session(tree)
+            counted = trial.execute_unwatched().readings
+        except (ExecutionFailure, FaultwatchError):
+            return None
+        if any(name not in counted or counted[name].value != count for name, count in expected.items()):
+            return None
+        return trial.taken_over(source, expected)
 
     def checked(self, report: Report, source: Report) -> Report:
         """Return the report of a revision that was measured although its counts could be taken over."""

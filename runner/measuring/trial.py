@@ -241,6 +241,17 @@ class Trial:
                 faults, _asked = self._watched(None)
                 self._files.note_renewal(faults)
 
+    def execute_unwatched(self) -> Sample:
+        """Execute the case once, with the files prepared that it mapped last.
+
+        Raises
+        ------
+        ExecutionFailure, EvictionError, FaultwatchError
+            As :meth:`execute` does.
+        """
+        self._files.prepare_expected(self.program)
+        return self.execute()
+
     def renew(self) -> None:
         """Renew the page cache of the files that could not be prepared, by one execution after evicting them.
 

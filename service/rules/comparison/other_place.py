@@ -1,9 +1,10 @@
 """Decides whether a difference is due to head, or to the place in which it was measured. Pure.
 
 Two programs that were answered the same of all that they asked should count the same. Where they do not, that is a
-contradiction, and a measurement settles it: base is built again in the place of head and executed there. If it counts
-as in its own place, the difference is one of the revisions: something that the watch has not seen. If it counts as head
-does, the place makes the difference, and no commit.
+contradiction, and a measurement says what it is due to: base is built again in the place of head and executed there. If
+it counts as in its own place, the difference is one of the revisions: something that the watch has not seen. If it
+counts as head does, the place makes the difference. That excuses no more faults than other builds do: the path of a
+place is chosen with the commit, and a base whose builds look at it may count anything there.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Literal
 
 from runner.contract import ComparisonRequest, MetricVerdict, Verdict
 from runner.contract.level import Number, median
+from runner.contract.other_builds import MOST_BETWEEN_BUILDS
 from service.rules.comparison.decision import COUNTS, decide_count
 from service.rules.same_bytes import have_same_bytes, program_bytes
 from service.text.numbers import number
@@ -37,6 +39,11 @@ def by_other_place(verdict: MetricVerdict, request: ComparisonRequest) -> Metric
         return verdict.model_copy(update={"wants_other_place": not request.base_stored, "sentence": sentence})
     there = place.counted.get(verdict.metric, ())
     match _due_to(there, request.base.values(verdict.metric), request.head.values(verdict.metric)):
+        case "place" if abs(verdict.change or 0) > MOST_BETWEEN_BUILDS:
+            sentence = (
+                f"{verdict.sentence} Base counts {number(median(there) or 0)} too where it is built and executed in "
+                "the place of head, so what both do depends on the path or on the host's state of the files there."
+            )
         case "place":
             sentence = (
                 f"Base counts {number(median(there) or 0)} too where it is built and executed in the place of head: "

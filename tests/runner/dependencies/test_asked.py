@@ -14,7 +14,7 @@ def test_questions_what_was_made_and_what_was_changed_are_distinguished() -> Non
     asked = parse_asked(
         output("c /tree/a b", "s /tree", "n /tree/new", "m /tree/new", "c /proc/self/maps", "m /dev/null")
     )
-    assert asked.questions == {("c", "/tree/a b"), ("s", "/tree")}
+    assert asked.questions == {("c", "/tree/a b"), ("s", "/tree"), ("l", "/tree/new")}
     assert asked.made == {"/tree/new"}
     assert asked.objection == ""
 

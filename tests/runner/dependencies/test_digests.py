@@ -22,6 +22,7 @@ def written(folder: Path, content: bytes) -> Path:
         (b"\x7fELF\x02\x01" + bytes(64) + b"payload 300", b"\x7fELF\x02\x01" + bytes(64) + b"payload 900", False),
         (b"%s %s %s", b"%s" * 12, False),
         (b"%s", b"", False),
+        (b"%s" + bytes(99), bytes(99) + b"%s", False),
     ],
 )
 def test_only_the_path_of_the_folder_may_differ(content: bytes, other: bytes, equal: bool, tmp_path: Path) -> None:

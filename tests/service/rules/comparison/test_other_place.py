@@ -48,6 +48,12 @@ def test_base_that_counts_like_head_in_its_place_shows_that_the_place_differs() 
     assert "Base counts 7,003 too" in verdict.sentence
 
 
+def test_a_place_excuses_no_more_faults_than_other_builds_do() -> None:
+    _, verdict = compare(run(*[359] * 20, place=(1359,) * 20), run(*[1359] * 20))
+    assert (verdict.verdict, verdict.over) == (Verdict.CHANGED, True)
+    assert "depends on the path" in verdict.sentence
+
+
 @pytest.mark.parametrize("place", [(800,) * 20, (1359,) * 3, (359, 1359) * 10])
 def test_a_place_that_explains_only_a_part_excuses_nothing(place: tuple[int, ...]) -> None:
     _, verdict = compare(run(*[359] * 20, place=place), run(*[1359] * 20))
