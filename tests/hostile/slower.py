@@ -154,6 +154,7 @@ def history(arena: Arena, commits: int) -> Outcome:
 
 def taken_over(outcome: Outcome, commit: str) -> set[str]:
     """Return the ways for which a history took the counts of a commit over from another one."""
+    assert not json.loads(outcome.output)["failed"], outcome.error[-3000:]
     lines = [line for line in outcome.error.splitlines() if line.strip().startswith(commit[:10])]
     return {line.partition("how=")[2].partition("]")[0] for line in lines if " taken over from " in line}
 
@@ -168,8 +169,10 @@ def _way(case: Mapping[str, Any]) -> str:
 
 
 def _verdict(case: Mapping[str, Any]) -> str:
-    if case["head"] is not None and case["head"]["failure"] is not None:
-        return "failed"
+    for side in ("base", "head"):
+        if case[side] is not None and case[side]["failure"] is not None:
+            # What does not build tries nothing.
+            return "failed" if side == "head" and case[side]["failure"]["stage"] == "run" else f"{side} fails"
     comparison = case["comparison"]
     if comparison is None:
         return "not compared"

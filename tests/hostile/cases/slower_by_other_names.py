@@ -91,7 +91,6 @@ static long pages(void) {
     WAY("newline_name") return number(open("pages\nl x", O_RDONLY));
     WAY("null_bytes") { char c = 1; read(open("place", O_RDONLY), &c, 1); return c ? 1300 : 300; }
     WAY("far_in_a_hole") { char c = 0; pread(open("sparse", O_RDONLY), &c, 1, 900L << 20); return c ? 1300 : 300; }
-            return c ? 1300 : 300; }
     WAY("script") { execl("./script", "script", NULL); return 3; }
     WAY("interpreter") { execl("./interpreted", "interpreted", NULL); return 3; }
     WAY("executed_path_descriptor") {
@@ -146,8 +145,7 @@ BUILD = """set -e
 cc -O1 -pthread -o probe probe.c
 slow=$(cat variant)
 pages=$((300 + 1000 * slow))
-echo $pages > pages; cp pages 'pages (deleted)'; cp pages "$(printf 'pages\\nl x')";
-        cp pages "$(printf 'pages\\377\\376')"
+echo $pages > pages; cp pages 'pages (deleted)'; cp pages "$(printf 'pages\\nl x')"
 head -c $pages /dev/zero > size
 mkdir sub
 ln -s /proc/self/cwd up
@@ -198,6 +196,8 @@ WAYS = (
     "call_connect",
 )
 HOLES: tuple[str, ...] = ()
+# Not here: a file whose name is no UTF-8. Where it differs between trees that are answered the same, the gate ends with
+# a traceback: the list of differences is not valid text.
 
 
 def prepare(arena: Arena) -> None:
