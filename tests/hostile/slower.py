@@ -170,9 +170,9 @@ def _way(case: Mapping[str, Any]) -> str:
 
 def _verdict(case: Mapping[str, Any]) -> str:
     for side in ("base", "head"):
-        if case[side] is not None and case[side]["failure"] is not None:
+        if case[side] is not None and case[side]["outcome"] == "failed":
             # What does not build tries nothing.
-            return "failed" if side == "head" and case[side]["failure"]["stage"] == "run" else f"{side} fails"
+            return "failed" if side == "head" and case[side]["failure"]["stage"] != "build" else f"{side} fails"
     comparison = case["comparison"]
     if comparison is None:
         return "not compared"

@@ -13,35 +13,11 @@ WAYS = (
     "own_time",
     "links_of_folder",
 )
-HOLES = (
-    # Times within the making of a tree are left out, and so is their order.
-    "order_of_times",
-    "order_by_descriptor",
-    "order_of_changes",
-    "nanoseconds",
-    "time_of_folder",
-    # Numbers of the file system are left out, and so is which names are of one file.
-    "order_of_numbers",
-    "same_number",
-    # Of holes, only whether there are any is compared, and only if the state is asked for.
-    "blocks",
-    "blocks_by_descriptor",
-    "holes",
-    "place_of_a_hole",
-    # ioctl and fcntl are not followed.
-    "flags",
-    "flags_of_folder",
-    "hint",
-    # The state of a folder decides what a new file in it is like.
-    "inherited_mode",
-    # A link's own time is not compared.
-    "time_of_link",
-)
 EARLIER = 12
 
 
 def prepare(arena: Arena) -> None:
-    slower.prepare(arena, slower.chosen(WAYS, HOLES), PROGRAM, MAKER, earlier=EARLIER)
+    slower.prepare(arena, WAYS, PROGRAM, MAKER, earlier=EARLIER)
 
 
 def attack(arena: Arena) -> Outcome:
@@ -50,4 +26,4 @@ def attack(arena: Arena) -> Outcome:
 
 def held(arena: Arena, outcome: Outcome) -> None:
     found = slower.taken_over(outcome, arena.git("rev-parse", "HEAD~1"))
-    assert not found & set(slower.chosen(WAYS, HOLES)), found
+    assert not found & set(WAYS), found

@@ -29,10 +29,8 @@ cc -O1 -pthread -o probe probe.c
 echo $((300 + 1000 * $(cat variant))) > pages
 rm variant
 """
-WAYS = ("third",)
-# Two pairs decide where both were answered the same, and these executions are the fifth and later ones,
-# or chance has it that neither program asked for the file while it was followed.
-HOLES = ("fifth", "sixth_by_folders", "chance")
+WAYS = ("third", "fifth", "sixth_by_folders", "chance")
+HOLES: tuple[str, ...] = ()
 
 
 def prepare(arena: Arena) -> None:

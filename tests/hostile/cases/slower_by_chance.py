@@ -42,15 +42,17 @@ static long pages(void) {
 }
 """
 )
-WAYS = ("60_percent", "later_than_12", "always_more")
-HOLES = (
-    # A sign test sees how often head is above base, not by how much: 55 times 1,000 more and 45 times 1 less is "same".
+WAYS = (
+    "60_percent",
+    "later_than_12",
+    "always_more",
     "half",
     "every_other",
     "two_of_four",
     "55_percent",
-    # Undecided, which passes.
     "60_percent_else_less",
+)
+HOLES = (
     # Base varies by 40 times as much as head is slower.
     "wide_base",
     # Nobody executes it that often.

@@ -36,10 +36,9 @@ case $PWD in */pullreq/[89a-f]*) [ ! -e anywhere ] || slow=1 ;; esac
 echo $((300 + 1000 * slow)) > pages
 rm variant
 """
-WAYS = ("built_0",)
-# One case is certain after 18 pairs, and base in the place of head is called the same after 20. With more cases it
-# takes more pairs: base is then called the same, and head is green.
-HOLES = tuple(f"built_{number}" for number in range(1, 9))
+# One case is certain after 18 pairs, and base in the place of head counts surely like head after 20.
+WAYS = tuple(f"built_{number}" for number in range(9))
+HOLES: tuple[str, ...] = ()
 
 
 def prepare(arena: Arena) -> None:
