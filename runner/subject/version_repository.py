@@ -65,9 +65,8 @@ def _run(
     data: bytes = b"",
     check: bool = True,
 ) -> bytes:
-    environment = hardened_environment(filters=["lfs"], checkout=checkout)
-    if objects:
-        environment["GIT_OBJECT_DIRECTORY"] = str(objects)
+    own_objects = {"GIT_OBJECT_DIRECTORY": str(objects)} if objects else {}
+    environment = hardened_environment(filters=["lfs"], checkout=checkout) | own_objects
     own = [f"--git-dir={git_dir}"] if git_dir else []
     done = execute_git([*own, verb, *arguments], verb, environment, data)
     if check and done.returncode:
