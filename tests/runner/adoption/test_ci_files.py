@@ -64,7 +64,7 @@ def test_each_file_runs_the_gate_with_the_workload(ci: Ci) -> None:
 
 def test_gitlab_names_the_tip_and_not_the_merge_base_which_the_author_chooses() -> None:
     job = yaml.safe_load(ci_file(Ci.GITLAB, listing({})).text)["faultwatch"]
-    assert '"origin/$CI_MERGE_REQUEST_TARGET_BRANCH_NAME..' in job["script"][0]
+    assert '"origin/$CI_MERGE_REQUEST_TARGET_BRANCH_NAME..' in job["script"][-1]
     assert job["variables"]["GIT_DEPTH"] == "0", "only then GitLab's runner fetches that branch"
 
 
