@@ -1,13 +1,12 @@
 """The system calls by which a program asks about files, as a filter at which the kernel stops it for ``watch.c``."""
 
 import ctypes
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import IntEnum
 from functools import lru_cache
 
-from runner.execution.system_call_filter import Argument, add_rule, exported, library
+from runner.execution.system_call_filter import Argument, add_rule, exported, in_descriptor, library
 
 _ALLOW, _TRACE = 0x7FFF0000, 0x7FF00000
 _OPTIMIZE, _BAD_ARCHITECTURE = 8, 2
@@ -109,13 +108,8 @@ def question_filter(*, opened_too: bool) -> Iterator[int]:
     FaultwatchError
         If libseccomp is not installed, or refuses.
     """
-    descriptor = os.memfd_create("questions")
-    try:
-        os.write(descriptor, _program(opened_too))
-        os.lseek(descriptor, 0, os.SEEK_SET)
+    with in_descriptor(_program(opened_too)) as descriptor:
         yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 @lru_cache

@@ -97,9 +97,16 @@ def filter_descriptor(*, no_user_namespaces: bool = False) -> Iterator[int]:
     FaultwatchError
         If libseccomp is not installed, or refuses.
     """
+    with in_descriptor(_program(no_user_namespaces)) as descriptor:
+        yield descriptor
+
+
+@contextmanager
+def in_descriptor(program: bytes) -> Iterator[int]:
+    """Yield a descriptor from which a filter can be read, from its begin."""
     descriptor = os.memfd_create("system-calls")
     try:
-        os.write(descriptor, _program(no_user_namespaces))
+        os.write(descriptor, program)
         os.lseek(descriptor, 0, os.SEEK_SET)
         yield descriptor
     finally:

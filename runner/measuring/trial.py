@@ -238,8 +238,7 @@ class Trial:
         if not self._files.are_all_prepared:
             self._files.renew()
             for _ in range(2):  # once as it is after that, and once as the first leaves it
-                faults, _asked = self._watched(None)
-                self._files.note_renewal(faults)
+                self._files.note_renewal(self._watched(None))
 
     def execute_unwatched(self) -> Sample:
         """Execute the case once, with the files prepared that it mapped last.
@@ -271,21 +270,21 @@ class Trial:
         """
         unknown = self._bench.known_files.unfollowed
         if why := unknown.get(self.subject.case.name):
-            return self._watched(None)[0], unfollowed(why)
+            return self._watched(None), unfollowed(why)
         try:
             with QuestionWatch(launched=True, counted=True) as watch:
-                return self._watched(watch)[0], watch.asked()
+                return self._watched(watch), watch.asked()
         except ExecutionFailure as failure:
             if TOO_LONG in failure.message:
                 raise
-            faults, _ = self._watched(None)
+            faults = self._watched(None)
             unknown[self.subject.case.name] = f"it fails while it is followed: {failure.message}"
             return faults, unfollowed(unknown[self.subject.case.name])
 
-    def _watched(self, watch: QuestionWatch | None) -> tuple[FaultsByFile | None, Sample]:
+    def _watched(self, watch: QuestionWatch | None) -> FaultsByFile | None:
         recorder = FaultsByFileRecorder()
-        sample = self.execute(recording=Recording((), recorder, watch))
-        return recorder.result(), sample
+        self.execute(recording=Recording((), recorder, watch))
+        return recorder.result()
 
     def execute(
         self, *, recording: Recording | None = None, processes: int | None = None, as_left: bool = False
