@@ -1,19 +1,19 @@
-"""Keeps the charts of the cases that drifted, as the service draws them."""
+"""Keeps the charts of the cases that drifted, as their pages show them."""
 
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import requests
 from msgspec.structs import replace
+from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 from findings.product import METRIC
 from runner.reporting.embedded import connect
 from runner.settings import load_settings
+from tests.e2e.browser import launched
 
-_SIZE = {"width": "900", "height": "320"}
-"""Pixels."""
+_SIZE: ViewportSize = {"width": 900, "height": 800}
 
 
 def save(home: Path, cases: Iterable[str], folder: Path) -> list[Path]:
@@ -21,8 +21,8 @@ def save(home: Path, cases: Iterable[str], folder: Path) -> list[Path]:
 
     Raises
     ------
-    requests.HTTPError
-        The service cannot draw one.
+    playwright.sync_api.Error
+        A page shows no chart.
     SystemExit
         Two cases would have the same file.
     """
@@ -30,15 +30,21 @@ def save(home: Path, cases: Iterable[str], folder: Path) -> list[Path]:
         return []
     _refuse_collisions(chosen)
     folder.mkdir(parents=True, exist_ok=True)
-    files = []
-    with connect(replace(load_settings(), home=home, url=None)) as service:
+    settings = replace(load_settings(), home=home, url=None)
+    with connect(settings) as service, sync_playwright() as playwright, launched(playwright) as browser:
+        page = browser.new_page(viewport=_SIZE, color_scheme="light", device_scale_factor=2, timezone_id="UTC")
         for case in chosen:
             series = max(service.series(case=case, metric=METRIC), key=_number)  # of the newest definition
-            answer = requests.get(f"{service.url}/series/{_number(series)}.png", _SIZE, timeout=60)
-            answer.raise_for_status()
-            files.append(folder / f"{file_name(case)}.png")
-            files[-1].write_bytes(answer.content)
-    return files
+            page.goto(f"{service.url}/series/{_number(series)}", wait_until="load")
+            _picture(page, folder / f"{file_name(case)}.png")
+    return [folder / f"{file_name(case)}.png" for case in chosen]
+
+
+def _picture(page: Page, file: Path) -> None:
+    chart = page.locator("[data-trend] .canvas")
+    chart.wait_for()
+    page.wait_for_timeout(800)  # The chart moves into place.
+    chart.screenshot(path=file)
 
 
 def _refuse_collisions(cases: Iterable[str]) -> None:

@@ -73,8 +73,6 @@ class Config:
         Addresses of the proxies, other than those on this machine, that say for whom they ask.
     anonymous_read
         Whether a service that requires tokens shows its results to callers without one.
-    embedding_sites
-        Origins of the sites whose pages may show charts of this service in a frame.
     session_key
         What signs the cookies of browsers; None for a key that the service makes in the folder of data.
     notifications
@@ -100,7 +98,6 @@ class Config:
     idle: timedelta = IDLE
     proxies: tuple[str, ...] = ()
     anonymous_read: bool = False
-    embedding_sites: tuple[str, ...] = ()
     session_key: bytes | None = field(default=None, repr=False)
     notifications: Path | None = None
     address: str = ""
@@ -147,7 +144,6 @@ class Config:
             idle=timedelta(seconds=given.idle_seconds),
             proxies=given.proxies,
             anonymous_read=given.anonymous_read,
-            embedding_sites=given.embedding_sites,
             session_key=_session_key(given.session_key_file),
             notifications=given.notifications,
             address=given.address.rstrip("/"),

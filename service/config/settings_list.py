@@ -122,7 +122,6 @@ def _service(config: Config, by_token: bool) -> _Values:
         "FAULTWATCH_LEASE_SECONDS": (f"{config.lease.total_seconds():.0f} s", config.lease == LEASE),
         "FAULTWATCH_NARROWING_RUNS": (f"{config.narrowing_runs:,}", config.narrowing_runs == NARROWING_RUNS),
         "FAULTWATCH_IDLE_SECONDS": (f"{config.idle.total_seconds():.0f} s", config.idle == IDLE),
-        "FAULTWATCH_EMBEDDING_SITES": (", ".join(config.embedding_sites) or "none", not config.embedding_sites),
         "FAULTWATCH_PROXIES": (", ".join(config.proxies) or "on this machine", not config.proxies),
         "FAULTWATCH_SESSION_KEY_FILE": (
             _SECRET if config.session_key else str(config.home / SESSION_KEY),

@@ -6,7 +6,6 @@ Reading, ``faultwatch-service config``, the page of settings and the reference a
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -18,8 +17,6 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, Setting
 
 from service.config.access import GITHUB, Access
 from service.errors import ServiceError
-
-_ORIGIN = re.compile(r"https?://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?", re.IGNORECASE)
 
 
 class Group(StrEnum):
@@ -37,16 +34,6 @@ def _words(text: object) -> object:
     return tuple(text.replace(",", " ").split()) if isinstance(text, str) else text
 
 
-def _origins(text: object) -> object:
-    origins = _words(text)
-    if isinstance(origins, tuple):
-        for origin in origins:
-            # Each becomes part of a header: nothing else than an origin may stand there.
-            if not _ORIGIN.fullmatch(origin):
-                raise ValueError(f"{origin!r} is no origin: write https://name or https://name:port")
-    return origins
-
-
 def _yes_or_no(text: object) -> object:
     if isinstance(text, str):
         if text not in {"yes", "no"}:
@@ -57,8 +44,6 @@ def _yes_or_no(text: object) -> object:
 
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
 """Separated by commas or spaces."""
-Origins = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_origins)]
-"""Scheme, name and port of sites, separated by commas or spaces."""
 YesOrNo = Annotated[bool, BeforeValidator(_yes_or_no)]
 
 
@@ -172,15 +157,6 @@ class ServiceVariables(BaseSettings):
         (),
         usual="none",
         unit="words",
-    )
-    embedding_sites: Origins = _variable(
-        "FAULTWATCH_EMBEDDING_SITES",
-        Group.SERVICE,
-        "Embedding sites",
-        "Sites whose pages may show charts of this service in a frame.",
-        (),
-        usual="none",
-        unit="origins such as `https://wiki.example.com`",
     )
     session_key_file: Path | None = _variable(
         "FAULTWATCH_SESSION_KEY_FILE",

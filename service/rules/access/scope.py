@@ -88,8 +88,6 @@ _ANONYMOUS = frozenset(
     {page + form for page in _ANONYMOUS_PAGES for form in ("", "_json", "_csv")}
     | {
         "series.drawing",
-        "sharing.series_picture",
-        "sharing.series_frame",
         "sharing.series_level",
         "sharing.open_events",
         "live.ask",

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
+from pathlib import Path
 
 from service.schemas.history import Direction, SeriesDetail
 from service.text.numbers import percent, quantity
-from service.web.charts.palette import palette
 
 _LETTER = 6.6
 """Mean width of a letter in 11 pixels; the picture stretches its text to what was reckoned."""
 _MARGIN = 12.0
+_STYLES = Path(__file__).resolve().parents[1] / "static" / "app.css"
+_COLOUR = re.compile(r"--([a-z0-9-]+):\s*(#[0-9a-f]{6});")
 
 
 class Tone(StrEnum):
@@ -38,7 +43,7 @@ class Badge:
     @property
     def colour(self) -> str:
         """Colour of the right half, as ``#rrggbb``."""
-        return palette(dark=False)[self.tone]
+        return _colours()[self.tone]
 
     def endpoint(self) -> dict[str, object]:
         """Return the badge as a document that shields.io and compatible services draw."""
@@ -64,3 +69,10 @@ def events_badge(waiting: int) -> Badge:
     if not waiting:
         return Badge("faultwatch", "no open drifts", Tone.GOOD)
     return Badge("faultwatch", f"{waiting:,} open {'event' if waiting == 1 else 'events'}", Tone.BAD)
+
+
+@cache
+def _colours() -> Mapping[str, str]:
+    """Return the colours of the style sheet's light theme, as ``#rrggbb`` by name, so that each is defined once."""
+    light = _STYLES.read_text(encoding="utf-8").partition(":root {")[2].partition("}")[0]
+    return dict(_COLOUR.findall(light))

@@ -21,8 +21,6 @@ from service.web.charts.plot import COLUMNS, Plot, Stretch, Window, milliseconds
 from service.web.charts.slots import Slots
 
 Links = Callable[[UUID], str]
-_SHARE = "% of start"
-"""The unit of series of several units on one axis."""
 
 
 class AxisPlace(TypedDict):
@@ -168,36 +166,6 @@ def chart(
         "lines": _lines(series, path),
         "others": [_other(other, slots, run_url, window, {series.unit: scale}) for other in beside],
     }
-
-
-def shares(document: Chart) -> Chart:
-    """Return a chart in which each series is in percent of its first value, as ``static/trend/share.js`` does.
-
-    A series that starts at zero has no such percentage: it is left out, or keeps its values.
-    """
-    others: list[OverlaidSeries] = [
-        {**other, "unit": _SHARE, "path": [_share(dot, other["start"]) for dot in other["path"]]}
-        for other in document["others"]
-        if other["start"]
-    ]
-    start = document["start"]
-    if not start:
-        return {**document, "others": [other for other in document["others"] if other["start"]]}
-    return {
-        **document,
-        "unit": _SHARE,
-        "whole": False,
-        "path": [_share(dot, start) for dot in document["path"]],
-        "beside": [_share(dot, start) for dot in document["beside"]],
-        "flags": [{**flag, **_share(flag, start)} for flag in document["flags"]],
-        "levels": [{**level, "y": 100 * level["y"] / start} for level in document["levels"]],
-        "others": others,
-    }
-
-
-def _share(dot: Dot, start: Number | None) -> Dot:
-    factor = 100 / start if start else 1
-    return {**dot, "y": dot["y"] * factor, "low": dot["low"] * factor, "high": dot["high"] * factor}
 
 
 def _scale(stretches: Iterable[Stretch], unit: str) -> Scale:

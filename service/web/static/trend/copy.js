@@ -1,29 +1,38 @@
-// Copies the chart as a picture: the server draws it as it is seen, because a page elsewhere cannot run these scripts.
+// Copies the chart as it is seen, below a line that says what it shows.
 
-// The address of the picture: the parameters of the page, and the theme of the reader.
-export function pictureAddress(root, address) {
-  const picture = new URL(root.dataset.picture, location.href);
-  picture.search = address.search;
-  if (matchMedia("(prefers-color-scheme: dark)").matches) picture.searchParams.set("theme", "dark");
-  return picture;
+import { theme } from "./theme.js";
+
+const HEADING = 32; // pixels of the page
+
+function picture(canvas) {
+  const { card, text, font } = theme();
+  const scale = canvas.width / canvas.clientWidth;
+  const copy = document.createElement("canvas");
+  copy.width = canvas.width;
+  copy.height = canvas.height + HEADING * scale;
+  const pen = copy.getContext("2d");
+  pen.fillStyle = card;
+  pen.fillRect(0, 0, copy.width, copy.height);
+  pen.fillStyle = text;
+  pen.font = `bold ${14 * scale}px ${font}`;
+  pen.fillText(document.title, 8 * scale, 21 * scale, copy.width - 16 * scale);
+  pen.drawImage(canvas, 0, HEADING * scale);
+  return copy;
 }
 
-export function copying(root, picture) {
-  const link = root.querySelector("[data-copy]");
-  const told = link.querySelector("[data-told]");
-  link.addEventListener("click", async (event) => {
-    if (!navigator.clipboard?.write || event.ctrlKey || event.metaKey) {
-      link.href = picture(); // Without a clipboard, which browsers offer to secure pages only, the link opens the picture.
-      return;
-    }
-    event.preventDefault();
+export function copying(root, canvas) {
+  const button = root.querySelector("[data-copy]");
+  const told = button.querySelector("[data-told]");
+  button.addEventListener("click", async () => {
+    const drawn = picture(canvas);
     try {
       // The promise, not its result: Safari allows a copy only during the click itself.
-      const image = fetch(picture()).then((answer) => answer.blob());
+      const image = new Promise((done) => { drawn.toBlob(done, "image/png"); });
       await navigator.clipboard.write([new ClipboardItem({ "image/png": image })]);
       told.textContent = "Copied";
     } catch {
-      location.assign(picture());
+      // Browsers offer a clipboard to secure pages only; others save the picture.
+      Object.assign(document.createElement("a"), { href: drawn.toDataURL(), download: "chart.png" }).click();
     }
     setTimeout(() => { told.textContent = "Copy picture"; }, 2000);
   });

@@ -1,7 +1,7 @@
 // The trend chart of a series page: draws what the server laid out, and follows the controls around it.
 
 import { configuration, points } from "./config.js";
-import { copying, pictureAddress } from "./copy.js";
+import { copying } from "./copy.js";
 import { walk } from "./keyboard.js";
 import { picker } from "./picker.js";
 import { shares } from "./share.js";
@@ -126,4 +126,4 @@ walk(canvas, {
 draw();
 zoomTo(zoomed);
 look();
-copying(root, () => pictureAddress(root, address));
+copying(root, canvas);

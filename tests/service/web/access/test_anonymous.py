@@ -31,7 +31,7 @@ RESULTS = {
     *("workloads.listed", "workloads.workload", "workloads.case", "live.ask", "openapi.spec"),
     *("api.series.listed", "api.series.get", "api.drifts.listed", "api.drifts.get"),
     *("api.events.listed", "api.events.get"),
-    *("sharing.series_picture", "sharing.series_frame", "sharing.series_level", "sharing.open_events"),
+    *("sharing.series_level", "sharing.open_events"),
 }
 """Anonymous callers see these, reading."""
 FOR_ALL = {
