@@ -10,7 +10,7 @@ from msgspec import Struct
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.judging import Judging
 from runner.contract.report import SEARCHED, Case, Environment, Purpose, Report, Revision
-from runner.contract.search import Measure, Pace, Prove, Search, SearchRequest, Wait
+from runner.contract.search import Measure, Pace, Prove, Search, SearchRequest
 from runner.errors import FaultwatchError
 from runner.measuring.comparison import Pairs, compare
 from runner.measuring.measurement import failed_build, measure
@@ -41,9 +41,6 @@ class SearchObserver(Protocol):
 
     def measured(self, state: Search, report: Report) -> None:
         """A run is stored; ``state`` is the search before it."""
-
-    def waiting(self, state: Search) -> None:
-        """Other hosts measure what is useful now."""
 
     def proving(self, state: Search) -> None:
         """A culprit and its parent are about to be measured interleaved."""
@@ -85,8 +82,6 @@ class CulpritSearcher(Struct, frozen=True):
     samples: int | None = None
     build_jobs: int = 1
     """How many commits to build at once."""
-    ask: Callable[[SearchRequest], Search] | None = None
-    """Asks the service what to measure; None for a host that searches alone."""
 
     def search(
         self,
@@ -125,13 +120,11 @@ class CulpritSearcher(Struct, frozen=True):
         def revision(commit: str) -> Revision:
             return by_commit.get(commit) or self.repository.revision(commit)
 
-        ask = self.ask or self.service.search
-        unused, known, waited = 0, -1, False
+        unused, known = 0, -1
         with BuildAhead(self.builder, self.repository, self.workload, (), self.build_jobs, at_once=True) as builds:
             while True:
-                state = ask(request)
-                unused, known = (unused + 1 if state.known <= known and not waited else 0), state.known
-                waited = isinstance(state.answer, Wait)
+                state = self.service.search(request)
+                unused, known = (unused + 1 if state.known <= known else 0), state.known
                 if unused == MOST_UNUSED:
                     raise FaultwatchError(
                         f"the service has not used the last {MOST_UNUSED} measurements of this search",
@@ -147,9 +140,6 @@ class CulpritSearcher(Struct, frozen=True):
                             request = request.model_copy(update={"pace": _pace(request.pace, report, seconds)})
                             _send(outbox, [report], request.environment)
                             watcher.measured(state, report)
-                    case Wait(seconds=seconds):
-                        watcher.waiting(state)
-                        time.sleep(seconds)
                     case Prove(parent=parent, commit=commit) as order:
                         watcher.proving(state)
                         builds.expect(())

@@ -23,8 +23,8 @@ from runner.cli.suggestion import TypedTarget
 from runner.cli.terminal import say, warn
 from runner.cli.workbench import find_target, host_turn, parse_variables, prepare_workbench
 from runner.contract.knob_search import FoundKnobs, KnobSearch
-from runner.contract.report import Case, Outcome, Report, Revision, safe_name
-from runner.contract.search import Found, Measure, NothingToFind, ProofState, Prove, Search, Wait
+from runner.contract.report import Case, Outcome, Report, Revision
+from runner.contract.search import Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.reporting.spool import Spool
@@ -64,13 +64,6 @@ _LISTED = 20
         help="Measure each culprit again, interleaved with its parent. Default: --proof.",
     ),
     click.option(
-        "--pool",
-        multiple=True,
-        metavar="HOST",
-        help="Share the search with identical hosts: run the same command on each of them. Name all, this one too. "
-        "Repeatable.",
-    ),
-    click.option(
         "--knobs",
         metavar="BEFORE..AFTER",
         help="Search the differences between two environments, at one revision: files of `env --json`, saved reports, "
@@ -100,7 +93,6 @@ def command(
     name: str,
     least: float,
     prove: bool,
-    pool: tuple[str, ...],
     knobs: str | None,
     changes: tuple[str, ...],
     without: tuple[str, ...],
@@ -143,10 +135,8 @@ def command(
         target=TypedTarget(workload.name, workload_name, repo, variables),
     )
     if not for_knobs:
-        settled = _search_commits(request, span or "", prove=prove, pool=_checked_pool(pool, settings))
+        settled = _search_commits(request, span or "", prove=prove)
     else:
-        if pool:
-            raise FaultwatchError("--pool is for a search of commits", "search the settings on one host")
         settled = _search_knobs(request, revision, knobs, changes, without)
     if not settled:
         raise click.exceptions.Exit(1)
@@ -173,25 +163,7 @@ class _SearchRequest(Struct, frozen=True):
         return self.target.suggest("compare", span, self.case.name)
 
 
-def _checked_pool(pool: Sequence[str], settings: Settings) -> tuple[str, ...]:
-    """Return the hosts that share the search; none where this one searches alone.
-
-    Raises
-    ------
-    FaultwatchError
-        This host is not among them, or the hosts have no service in common.
-    """
-    hosts = tuple(sorted({safe_name(host) for host in pool}))
-    if hosts and settings.host not in hosts:
-        raise FaultwatchError(f"this host, {settings.host}, is not in the pool", f"add --pool {settings.host}")
-    if len(hosts) > 1 and settings.url is None:
-        raise FaultwatchError(
-            "a pool needs a service that all of its hosts reach", "set FAULTWATCH_URL to its address, on each of them"
-        )
-    return hosts if len(hosts) > 1 else ()
-
-
-def _search_commits(request: _SearchRequest, span: str, *, prove: bool, pool: tuple[str, ...]) -> bool:
+def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
     """Search GOOD..BAD, print the culprits, and return whether there are any and all are proven.
 
     The search is a job of the service, so that it can be shown, paused and cancelled there.
@@ -222,7 +194,6 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool, pool: tu
         bad=revisions[-1].commit,
         least=request.least,
         prove=prove,
-        pool=pool,
     )
     searches: list[Search] = []
 
@@ -321,12 +292,11 @@ class _ProgressLines:
     """Prints the progress of a search, a line for each run."""
 
     def __init__(self, metric: str, shown: Activity) -> None:
-        self._metric, self._shown, self._waiting = metric, shown, ""
+        self._metric, self._shown = metric, shown
         self._least_left: int | None = None
 
     def measuring(self, state: Search, commit: str) -> None:
         """Show how far the search is: the line follows with the result."""
-        self._waiting = ""
         if isinstance(state.answer, Measure):
             self._shown.remain(state.answer.left)
         self._shown(f"measuring {commit[:10]}")
@@ -341,14 +311,6 @@ class _ProgressLines:
             self._least_left = left
             line += f"; about {left} to go"
         say(line)
-
-    def waiting(self, state: Search) -> None:
-        """Print for whom, once."""
-        from runner.jobs.bisect_job import describe_wait
-
-        if isinstance(state.answer, Wait) and (text := describe_wait(state.answer)) != self._waiting:
-            self._waiting = text
-            say(text)
 
     def proving(self, state: Search) -> None:
         """Print which commit is being proven."""

@@ -7,7 +7,6 @@ from uuid import UUID
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from runner.contract.base import Moment, Name, Strict
-from runner.contract.search import SearchRequest
 
 
 def _inside(path: str) -> str:
@@ -121,16 +120,6 @@ class BisectQuestion(_Question):
     """Whether each culprit is measured again, interleaved with its parent."""
     drift: Annotated[str, StringConstraints(max_length=16)] | None = None
     """The drift to explain, if any."""
-    pool: tuple[Name, ...] = Field(default=(), max_length=64)
-    """Identical hosts that share the search. An order that names them, and no host, becomes one job for each."""
-
-    @model_validator(mode="after")
-    def _has_its_host_in_the_pool(self) -> Self:
-        if len(set(self.pool)) != len(self.pool):
-            raise ValueError("pool names a host twice")
-        if self.pool and self.host is not None and self.host not in self.pool:
-            raise ValueError(f"pool has to contain the host, {self.host}")
-        return self
 
 
 class ProfileQuestion(_Question):
@@ -270,13 +259,6 @@ class Progress(Strict):
     seconds_left: float | None = Field(default=None, ge=0, lt=2**31)
     sentence: _Line = ""
     """Empty keeps the previous sentence."""
-
-
-class JobSearch(Strict):
-    """A host of a pool asks what to measure next. What it is named, no other host of the pool measures meanwhile."""
-
-    lease: Annotated[str, StringConstraints(max_length=100)]
-    search: SearchRequest
 
 
 class Go(StrEnum):

@@ -114,19 +114,6 @@ class Prove(Strict):
     """All culprits."""
 
 
-class Wait(Strict):
-    """Other hosts measure what is useful now: ask again after a while."""
-
-    kind: Literal["wait"] = "wait"
-    hosts: tuple[str, ...]
-    commits: tuple[str, ...]
-    """What they measure."""
-    seconds: float
-    """After how long to ask again."""
-    left: int
-    """Expected number of remaining runs of all hosts."""
-
-
 class Found(Strict):
     """The search has ended: these commits moved the metric, oldest first."""
 
@@ -143,7 +130,7 @@ class NothingToFind(Strict):
     """Whether what differs is only builds: further builds of the same commits differ as much."""
 
 
-Answer = Measure | Prove | Wait | Found | NothingToFind
+Answer = Measure | Prove | Found | NothingToFind
 
 
 class Asked(Strict):
@@ -152,8 +139,6 @@ class Asked(Strict):
     good: str
     bad: str
     host: str
-    pool: tuple[str, ...] = ()
-    """The identical hosts that shared the search, including that one; empty where one host searched alone."""
     environment: str
     """Hash of the environment."""
     case: Case

@@ -1,7 +1,6 @@
 """Runs a job that searches for the commits that moved a metric."""
 
 from collections.abc import Sequence
-from functools import partial
 
 from runner.campaigns.culprit_search import CulpritSearcher, SearchObserver, resolve_range
 from runner.contract.job import BisectQuestion
@@ -9,7 +8,7 @@ from runner.contract.level import median
 from runner.contract.metrics import metric
 from runner.contract.number_text import quantity
 from runner.contract.report import Outcome, Report
-from runner.contract.search import Culprit, Found, Measure, NothingToFind, ProofState, Prove, Search, Wait
+from runner.contract.search import Culprit, Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.jobs.claimed_job import ClaimedJob, JobResult
 from runner.reporting.spool import Spool
 
@@ -34,7 +33,6 @@ def search_commits(job: ClaimedJob, *also: SearchObserver) -> Search:
         spool=Spool(job.settings.spool),
         samples=question.samples,
         build_jobs=job.settings.build_jobs,
-        ask=partial(job.heartbeat.search, job.service) if len(question.pool) > 1 else None,
     )
     observer = _SearchObservers(_ProgressReporter(job, question.metric), *also)
     return searcher.search(first, revisions, question.metric, observer, least=question.least, prove=question.prove)
@@ -43,12 +41,6 @@ def search_commits(job: ClaimedJob, *also: SearchObserver) -> Search:
 def result_of(search: Search) -> JobResult:
     """Return the result of a search, as a sentence and in full."""
     return JobResult(_sentence(search), search.model_dump(mode="json"))
-
-
-def describe_wait(wait: Wait) -> str:
-    """Return in one line for whom a host waits, and what they measure."""
-    busy = (f"{host}, which measures {commit[:10]}" for host, commit in zip(wait.hosts, wait.commits, strict=False))
-    return f"waiting for {'; '.join(busy) or 'the other hosts'}"
 
 
 def _sentence(search: Search) -> str:
@@ -89,22 +81,14 @@ class _ProgressReporter:
     """Reports the progress of a search to the service, and stops the search when the service asks."""
 
     def __init__(self, job: ClaimedJob, name: str) -> None:
-        self._job, self._metric, self._waiting = job, name, ""
+        self._job, self._metric = job, name
 
     def measuring(self, state: Search, commit: str) -> None:
-        self._waiting = ""
         self._job.about_to_measure()
 
     def measured(self, state: Search, report: Report) -> None:
         left = state.answer.left - 1 if isinstance(state.answer, Measure) else None
         self._job.measured(_line(report, self._metric), left)
-
-    def waiting(self, state: Search) -> None:
-        assert isinstance(state.answer, Wait)
-        self._job.heartbeat.check_orders()
-        if (text := describe_wait(state.answer)) != self._waiting:
-            self._waiting = text
-            self._job.report_progress(text, state.answer.left)
 
     def proving(self, state: Search) -> None:
         assert isinstance(state.answer, Prove)
@@ -132,10 +116,6 @@ class _SearchObservers:
     def measured(self, state: Search, report: Report) -> None:
         for observer in self._observers:
             observer.measured(state, report)
-
-    def waiting(self, state: Search) -> None:
-        for observer in self._observers:
-            observer.waiting(state)
 
     def proving(self, state: Search) -> None:
         for observer in self._observers:

@@ -6,10 +6,9 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
-from runner.contract.job import Claim, Finish, Go, Job, JobSearch, Lease, Orders, Outcome, Progress
+from runner.contract.job import Claim, Finish, Go, Job, Lease, Orders, Outcome, Progress
 from runner.contract.profile import Profile
 from runner.contract.report import Report
-from runner.contract.search import Search, SearchRequest
 from runner.errors import FaultwatchError, RequestRefused
 from runner.reporting.client import PATIENCE, Service
 
@@ -73,29 +72,6 @@ class Heartbeat:
                 self._runs.add(document.run_id)
                 self._unreported.append(document.run_id)
                 self._send()
-
-    def search(self, service: Service, request: SearchRequest) -> Search:
-        """Ask what to measure next in a search that several hosts share.
-
-        Parameters
-        ----------
-        service
-            A connection of the calling thread.
-
-        Raises
-        ------
-        RequestRefused
-            The service does not accept the question.
-        JobStopped
-            Another runner has the job.
-        """
-        try:
-            return service.search_job(self.job.id, JobSearch(lease=self._lease, search=request))
-        except RequestRefused as error:
-            with self._lock:
-                self._claim_again(error)
-        self.check_orders()
-        return service.search_job(self.job.id, JobSearch(lease=self._lease, search=request))
 
     def check_orders(self, runs: int = 0) -> None:
         """Check that the job may continue and that its budget covers so many more runs.

@@ -18,7 +18,7 @@ from urllib3.util.retry import Retry
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.gate import BaseAnswer, BaseQuery, GateAnswer, GateReport
-from runner.contract.job import Claim, Finish, Job, JobDecision, JobList, JobOrder, JobSearch, Lease, Orders, Progress
+from runner.contract.job import Claim, Finish, Job, JobDecision, JobList, JobOrder, Lease, Orders, Progress
 from runner.contract.knob_search import KnobSearch, KnobSearchRequest
 from runner.contract.night import NightDigest, NightPart
 from runner.contract.plan import Plan, PlanRequest
@@ -228,10 +228,6 @@ class Service:
     def progress_job(self, job_id: int, progress: Progress) -> Orders:
         """Report the progress of a job; return the orders for the runner."""
         return self._ask(Orders, "POST", f"/jobs/{job_id}/progress", progress)
-
-    def search_job(self, job_id: int, search: JobSearch) -> Search:
-        """Ask what the host of a job measures next in a search that several hosts share."""
-        return Search.model_validate(self._call("POST", f"/jobs/{job_id}/search", search))
 
     def finish_job(self, job_id: int, finish: Finish) -> Job:
         """Report how a job ended."""

@@ -13,7 +13,6 @@ from service.config.settings import LEASE
 from service.rules.jobs.automatic_acts import SERVICE, AutomaticAct, automatic_act
 from service.rules.jobs.backend_choice import BackendRefusedError, choose_backend
 from service.rules.jobs.bisect_question import bisect_question
-from service.rules.jobs.pool_jobs import PoolMember, posts_result, split_by_host
 from service.rules.jobs.states import Act
 from service.store import drifts, jobs, points
 from service.store.engine.database import Database
@@ -124,11 +123,8 @@ class JobScheduler:
         with self.database.writing() as session:
             if order.github is None and order.question is not None:
                 order = order.model_copy(update={"github": jobs.github_of(session, order.question.subject)})
-            parts = [part.model_copy(update={"backend": self.backend(part)}) for part in split_by_host(order)]
-            ordered = [jobs.order(session, part, requester, now) for part in parts]
-            if len(ordered) > 1:
-                jobs.join(row for row, new in ordered if new)
-            job, new = jobs.view(ordered[0][0]), any(new for _, new in ordered)
+            row, new = jobs.order(session, order.model_copy(update={"backend": self.backend(order)}), requester, now)
+            job = jobs.view(row)
         self.wake()
         return job, new
 
@@ -264,10 +260,6 @@ class JobScheduler:
                 return False
             row.tell_at = now + _POSTING_LEASE  # if this process is killed, the result falls due again
             row.tellings += 1
-            siblings = jobs.siblings(session, row)
-            if not posts_result(row.state, [PoolMember(one.state, one.tellings > 0) for one in siblings]):
-                row.tell_at, row.tellings = None, row.tellings - 1
-                return True
             job, attempts = jobs.view(row), row.tellings
         retry_at = None
         try:

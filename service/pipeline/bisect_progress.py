@@ -15,7 +15,6 @@ from runner.contract import Search, SearchRequest
 from runner.contract.job import BisectQuestion, Job
 from runner.contract.search import Measure
 from service.pipeline import bisect_search
-from service.pipeline.bisect_search import Sharing
 from service.rules.bisect.question import Observation, Question
 from service.rules.bisect.variation import fitted
 from service.store import bisect_inputs, bisect_results, environments, runs
@@ -47,10 +46,9 @@ def of(session: Session, job: Job) -> BisectProgress | None:
     if request is None or question is None:
         return None
     inside = set(question.graph.names)
-    pool = getattr(job.question, "pool", ()) or (request.host.name,)
-    seen = [run for run in bisect_inputs.observations(session, request, pool) if run.commit in inside]
+    seen = [run for run in bisect_inputs.observations(session, request) if run.commit in inside]
     question = fitted(question, seen)
-    search = ended or (bisect_search.state(session, request, Sharing(pool)) if question.exact else None)
+    search = ended or (bisect_search.state(session, request) if question.exact else None)
     if search is None:
         # Computing the state of a noisy search takes seconds: its runner needs that, readers do not.
         left = Measure(commits=(), left=job.runs_left or 0)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
 from runner.contract import ComparisonRequest, Search, SearchRequest, metric
 from runner.contract.knob_search import KnobSearch, KnobSearchRequest
 from runner.contract.search import Asked, Culprit, Found, Proof, ProofState
-from service.rules.bisect import exact_search, knob_search, noisy_search, pool, proof, variation
+from service.rules.bisect import exact_search, knob_search, noisy_search, proof, variation
 from service.rules.bisect.knob_search import KnobQuestion
 from service.rules.bisect.pace import commits_at_once
 from service.rules.bisect.question import Answer, Observation, Question, Refused
@@ -21,52 +20,15 @@ MOST_COMMITS = 5000
 """Most commits of a noisy search, whose tables grow with their square."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sharing:
-    """How identical hosts share a search.
-
-    Attributes
-    ----------
-    pool
-        The names of all of them.
-    slots
-        How many commits to name: one for each of them that has nothing to measure, including the asking one. A host
-        alone gets as many as it should build side by side.
-    pending
-        What the others measure.
-    proofs
-        The culprits that others prove.
-    """
-
-    pool: tuple[str, ...]
-    slots: int = 1
-    pending: frozenset[str] = frozenset()
-    proofs: frozenset[str] = frozenset()
-
-
-def state(
-    session: Session,
-    request: SearchRequest,
-    sharing: Sharing | None = None,
-    seen: Sequence[Observation] | None = None,
-) -> Search | None:
-    """Return the state of a search; None where the subject does not have one of its ends.
-
-    Parameters
-    ----------
-    sharing
-        How hosts share it; None for one host alone.
-    seen
-        The runs of these hosts, if the caller has read them.
-    """
+def state(session: Session, request: SearchRequest) -> Search | None:
+    """Return the state of a search; None where the subject does not have one of its ends."""
     question = bisect_inputs.question(session, request)
     if question is None:
         return None
-    sharing = sharing or Sharing((request.host.name,), commits_at_once(request.pace))
-    seen = bisect_inputs.observations(session, request, sharing.pool) if seen is None else seen
+    seen = bisect_inputs.observations(session, request)
     inside = {question.good, *(node.commit for node in question.commits)}
     question = variation.fitted(question, seen)
-    answer = _answer(session, request, question, seen, sharing)
+    answer = _answer(session, request, question, seen)
     return Search(
         commits=len(question.commits),
         known=sum(run.commit in inside for run in seen),
@@ -75,7 +37,6 @@ def state(
             good=request.good,
             bad=request.bad,
             host=request.host.name,
-            pool=sharing.pool if len(sharing.pool) > 1 else (),
             environment=request.environment.hash,
             case=request.case,
             metric=request.metric,
@@ -101,7 +62,6 @@ def _answer(
     request: SearchRequest,
     question: Question,
     seen: Sequence[Observation],
-    sharing: Sharing,
     *,
     gone: frozenset[str] = frozenset(),
 ) -> Answer:
@@ -112,15 +72,12 @@ def _answer(
     gone
         The culprits of a noisy metric that a proof has refuted.
     """
-    refused = _refuse_pool(question, seen, sharing)
-    if refused is not None:
-        return refused
     if not question.exact and len(question.commits) > MOST_COMMITS:
         return Refused(
             sentence=f"{len(question.commits)} commits are too many for a noisy metric: {MOST_COMMITS} at most."
         )
     if question.exact:
-        answer = exact_search.search(question, seen, sharing.slots, sharing.pending)
+        answer = exact_search.search(question, seen, commits_at_once(request.pace))
     else:
         answer = noisy_search.search(question, seen)
     if not isinstance(answer, Found):
@@ -135,22 +92,9 @@ def _answer(
         others = [culprit for culprit in culprits if culprit.commit not in gone]
         cleared = question.model_copy(update={"cleared": question.cleared | refuted})
         given_up = proof.give_up(question, others, len(gone), seen)
-        return given_up or _answer(session, request, cleared, seen, sharing, gone=gone)
+        return given_up or _answer(session, request, cleared, seen, gone=gone)
     found = Found(culprits=culprits)
-    return proof.next_proof(question, found, seen, sharing.proofs) if request.prove else found
-
-
-def _refuse_pool(question: Question, seen: Sequence[Observation], sharing: Sharing) -> Refused | None:
-    """Return why the hosts cannot share the search; None where they can."""
-    if len(sharing.pool) == 1:
-        return None
-    if not question.exact:
-        return Refused(
-            sentence="Hosts can share a search only if the metric repeats: the level and the noise of a noisy one "
-            "differ between hosts. Search with one of them."
-        )
-    why = pool.disagreement(seen, question.least, question.unit)
-    return Refused(sentence=why) if why else None
+    return proof.next_proof(question, found, seen) if request.prove else found
 
 
 def _proven(session: Session, name: str, question: Question, culprit: Culprit, seen: Sequence[Observation]) -> Culprit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
@@ -50,7 +50,7 @@ def question(session: Session, request: SearchRequest) -> Question | None:
     )
 
 
-def observations(session: Session, request: SearchRequest, hosts: Collection[str]) -> list[Observation]:
+def observations(session: Session, request: SearchRequest) -> list[Observation]:
     """Return the level of each run of the case in the request's environment on some hosts, in the order of arrival.
 
     A run without the metric has no level, like a failed one. Runs in quarantine are left out, to be measured again, and
@@ -58,11 +58,11 @@ def observations(session: Session, request: SearchRequest, hosts: Collection[str
     """
     runs = session.execute(
         joined(
-            *(Run.number, Run.id, Run.session, Revision.commit, Host.name, Run.outcome, Run.failure_temporary),
+            *(Run.number, Run.id, Run.session, Revision.commit, Run.outcome, Run.failure_temporary),
         )
         .where(
             Subject.name == request.subject,
-            Host.name.in_(hosts),
+            Host.name == request.host.name,
             Case.key == shared_rows.case_key(request.case),
             Environment.hash == request.environment.hash,
             or_(Run.quarantine.is_(None), Run.quarantine.in_(SEARCHED.values())),
@@ -77,15 +77,15 @@ def observations(session: Session, request: SearchRequest, hosts: Collection[str
         .join(Series.host)
         .where(
             Subject.name == request.subject,
-            Host.name.in_(hosts),
+            Host.name == request.host.name,
             Case.key == shared_rows.case_key(request.case),
             Series.metric == request.metric,
         )
     )
     values = {number: (value, n, samples) for number, value, n, samples in session.execute(points)}
-    attempts = Counter(commit for _, _, _, commit, _, _, temporary in runs if temporary)
+    attempts = Counter(commit for _, _, _, commit, _, temporary in runs if temporary)
     seen = []
-    for number, run_id, turns, commit, host, outcome, temporary in runs:
+    for number, run_id, turns, commit, outcome, temporary in runs:
         if temporary and attempts[commit] < ATTEMPTS:
             continue
         value, n, samples = values.get(number, _NO_POINT) if outcome is Outcome.MEASURED else _NO_POINT
@@ -93,7 +93,6 @@ def observations(session: Session, request: SearchRequest, hosts: Collection[str
             Observation(
                 commit=commit,
                 value=value,
-                host=host,
                 session=turns,
                 run=run_id,
                 samples=decode_samples(value, n, samples) if samples else (),

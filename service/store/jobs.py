@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -108,26 +107,9 @@ def order(session: Session, job_order: JobOrder, requester: Requester, now: date
     return row, True
 
 
-def join(rows: Iterable[Job]) -> None:
-    """Make jobs members of one pool."""
-    members = list(rows)
-    for row in members:
-        row.pool_id = members[0].id
-
-
-def siblings(session: Session, row: Job) -> list[Job]:
-    """Return the other jobs of the pool of a job; none where it has none."""
-    if row.pool_id is None:
-        return []
-    return list(session.scalars(select(Job).where(Job.pool_id == row.pool_id, Job.id != row.id).order_by(Job.id)))
-
-
-def measured(session: Session, row: Job) -> set[UUID]:
-    """Return the runs that were measured for a job, and for the jobs of other hosts that share its search."""
-    rows = [row]
-    if row.search_key is not None:
-        rows += session.scalars(select(Job).where(Job.search_key == row.search_key, Job.id != row.id))
-    return {UUID(run) for one in rows for run in one.runs}
+def measured(row: Job) -> set[UUID]:
+    """Return the runs that were measured for a job."""
+    return {UUID(run) for run in row.runs}
 
 
 def document(question: Question) -> dict[str, Any]:

@@ -55,8 +55,6 @@ def bisect(question: BisectQuestion, search: SearchRequest | None) -> str:
         words += ["--least", f"{question.least:g}"]
     for name, value in sorted(question.variables.items()):
         words += ["--env", f"{name}={value}"]
-    for host in question.pool:
-        words += ["--pool", host]
     return shlex.join(words)
 
 

@@ -14,8 +14,6 @@ from runner.contract.job import Job, JobDecision, JobOrder
 from service.jobs.extension import scheduler
 from service.jobs.scheduler import WrongOrderError
 from service.pipeline import lease_jobs
-from service.pipeline.pooled_search import WrongSearchError
-from service.rules.jobs.pool_jobs import split_by_host
 from service.rules.jobs.states import Act, JobTransitionError
 from service.schemas.audit import AuditAction
 from service.store import jobs
@@ -39,9 +37,8 @@ def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
         ownership.hold_publication(order.github)
     try:
         order = scheduler().with_question(order)
-        for part in split_by_host(order):
-            if part.question is not None:
-                ownership.hold_question(part.question.subject, part.question.host)
+        if order.question is not None:
+            ownership.hold_question(order.question.subject, order.question.host)
         job, new = scheduler().order(order, requester)
     except WrongOrderError as error:
         raise unprocessable(error.part, str(error)) from None
@@ -97,5 +94,5 @@ def changing(
         except lease_jobs.BusyError as error:
             headers = {"Retry-After": str(max(1, ceil((error.until - now).total_seconds())))}
             raise ProblemError(HTTPStatus.CONFLICT, f"Job {job_id} waits: {error}.", headers=headers) from None
-        except (JobTransitionError, lease_jobs.LeaseLostError, lease_jobs.WrongHostError, WrongSearchError) as error:
+        except (JobTransitionError, lease_jobs.LeaseLostError, lease_jobs.WrongHostError) as error:
             raise ProblemError(HTTPStatus.CONFLICT, f"{error}.".capitalize()) from None

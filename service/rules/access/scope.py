@@ -63,7 +63,6 @@ _WRITING: Mapping[str, Scope] = {
     "api.searches.post_knobs": Scope.REPORT,
     "api.jobs.claim": Scope.REPORT,
     "api.jobs.progress": Scope.REPORT,
-    "api.jobs.search": Scope.REPORT,
     "api.jobs.finish": Scope.REPORT,
 }
 """The scope of each writing endpoint, in one place so that it can be reviewed at a glance. Others need ``admin``."""

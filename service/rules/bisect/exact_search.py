@@ -36,9 +36,7 @@ LARGE = 8192
 """Suspects of a gap, above which only commits between its two ends on one line are considered for measuring."""
 
 
-def search(
-    question: Question, observations: Iterable[Observation], slots: int = 1, pending: Collection[str] = ()
-) -> Answer:
+def search(question: Question, observations: Iterable[Observation], slots: int = 1) -> Answer:
     """Return what to measure next, or the culprits.
 
     Parameters
@@ -46,9 +44,7 @@ def search(
     observations
         All known observations, of any commits: a known result is never requested again.
     slots
-        How many commits can be measured at the same time.
-    pending
-        Commits that are being measured now; they are not requested again.
+        How many commits to name: so many are built side by side.
     """
     values, failed = _levels(observations)
     refused = refuse_unfit_ends(question, failed)
@@ -71,12 +67,11 @@ def search(
             return Found(culprits=tuple(_in_order(state.culprits.values(), graph)))
         if len(state.gaps) + len(state.culprits) > MOST_PLACES:
             return Refused(sentence=_no_steps_sentence(question, inside))
-    commits = [commit for commit in dict.fromkeys(state.required) if commit not in pending][:slots]
-    # Required commits come first; commits inside the gaps are only guesses that keep idle hosts busy.
+    commits = list(dict.fromkeys(state.required))[:slots]
+    # Required commits come first; commits inside the gaps are only guesses that keep the builds busy.
     # Until both ends are measured, their gap contains everything that was measured meanwhile.
-    commits += _inside(state.gaps, slots - len(commits), {*pending, *commits, *inside})
-    at_once = max(1, slots + len(pending))
-    left = len(set(state.required)) + sum(gap.looks(at_once) for gap in state.gaps)
+    commits += _inside(state.gaps, slots - len(commits), {*commits, *inside})
+    left = len(set(state.required)) + sum(gap.looks(slots) for gap in state.gaps)
     return Measure(commits=tuple(commits), left=left)
 
 
@@ -137,20 +132,20 @@ class _Gap:
         """Return the expected number of remaining measurements, if ``many`` commits are measured in one step."""
         return min(len(self.tests), ceil(many * log2(max(2, self.total)) / log2(many + 1)))
 
-    def choose(self, many: int, pending: Collection[str]) -> list[str]:
-        """Return up to ``many`` commits to measure beside the pending ones."""
+    def choose(self, many: int, taken: Collection[str]) -> list[str]:
+        """Return up to ``many`` commits to measure beside those that are measured already or will be."""
         shares = [self.tests.get(commit, 0) / self.total for commit in self.suspects]
         tested = [place for place, commit in enumerate(self.suspects) if commit in self.tests]
-        taken = [place for place in tested if self.suspects[place] in pending]
-        allowed = [place for place in tested if self.suspects[place] not in pending]
-        chosen = choose_places(shares, self.failed, many, allowed=allowed, taken=taken)
+        allowed = [place for place in tested if self.suspects[place] not in taken]
+        others = [place for place in tested if self.suspects[place] in taken]
+        chosen = choose_places(shares, self.failed, many, allowed=allowed, taken=others)
         return [self.suspects[place] for place in chosen]
 
 
-def _inside(gaps: Iterable[_Gap], slots: int, pending: Collection[str]) -> list[str]:
+def _inside(gaps: Iterable[_Gap], slots: int, taken: Collection[str]) -> list[str]:
     """Distribute the slots among the gaps: each goes to the gap whose parts would be largest without it."""
     gaps = list(gaps)
-    rooms = [sum(commit not in pending for commit in gap.tests) for gap in gaps]
+    rooms = [sum(commit not in taken for commit in gap.tests) for gap in gaps]
     given = [0] * len(gaps)
     for _ in range(slots):
         open_gaps = [index for index, room in enumerate(rooms) if given[index] < room]
@@ -158,7 +153,7 @@ def _inside(gaps: Iterable[_Gap], slots: int, pending: Collection[str]) -> list[
             break
         busy = [len(gap.tests) - room for gap, room in zip(gaps, rooms, strict=True)]
         given[max(open_gaps, key=lambda index: (gaps[index].total / (given[index] + busy[index] + 1), -index))] += 1
-    chosen = [commit for gap, many in zip(gaps, given, strict=True) if many for commit in gap.choose(many, pending)]
+    chosen = [commit for gap, many in zip(gaps, given, strict=True) if many for commit in gap.choose(many, taken)]
     return list(dict.fromkeys(chosen))
 
 

@@ -31,7 +31,7 @@ def choose_places(
     allowed
         Places to choose from.
     taken
-        Places that are being measured. They divide the suspicion already: the others are chosen between them.
+        Places that are measured already or will be. The others are chosen between them.
 
     Notes
     -----

@@ -8,12 +8,12 @@ is one of two commits, not of two builds.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from runner.contract import Comparison, MetricVerdict, Verdict, metric
 from runner.contract.search import ProofState
-from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Prove, Question
+from service.rules.bisect.question import Answer, Culprit, Found, Observation, Prove, Question
 from service.rules.bisect.variation import not_proven
 from service.rules.relative_change import symmetric_percent_change
 from service.text.numbers import quantity
@@ -90,17 +90,13 @@ def precision(culprit: Culprit, *, exact: bool) -> float | None:
     return min(100.0, max(0.01, abs(symmetric_percent_change(culprit.before, culprit.after))))
 
 
-def next_proof(
-    question: Question, answer: Answer, observations: Sequence[Observation], pending: Collection[str] = ()
-) -> Answer:
+def next_proof(question: Question, answer: Answer, observations: Sequence[Observation]) -> Answer:
     """Return the next proof of the culprits found; where nothing is left to prove, the culprits, if a proof stands.
 
     Parameters
     ----------
     answer
         The culprits with the proofs that were measured.
-    pending
-        Culprits that are being proven. Where no other one is left, nothing is to be measured now.
     """
     if not isinstance(answer, Found):
         return answer
@@ -117,13 +113,11 @@ def next_proof(
             return refused.model_copy(update={"only_builds": only_builds})
         failed = {culprit.commit for culprit in tried if culprit.proof and culprit.proof.state is ProofState.FAILS}
         return Found(culprits=tuple(culprit for culprit in answer.culprits if culprit.commit not in failed))
-    free = [culprit for culprit in unproven if culprit.commit not in pending]
-    if not free:
-        return Measure(commits=(), left=2 * len(unproven))
+    first = unproven[0]
     return Prove(
-        parent=free[0].parent,
-        commit=free[0].commit,
-        precision=precision(free[0], exact=question.exact),
+        parent=first.parent,
+        commit=first.commit,
+        precision=precision(first, exact=question.exact),
         left=len(unproven),
         culprits=answer.culprits,
     )

@@ -12,13 +12,13 @@ from uuid import UUID
 from pydantic import Field
 
 from runner.contract.level import Number
-from runner.contract.search import Answer, Culprit, Found, Measure, Prove, Wait
+from runner.contract.search import Answer, Culprit, Found, Measure, Prove
 from runner.contract.search import NothingToFind as Refused
 from service.rules.bisect.base import Frozen
 from service.rules.bisect.graph import Graph, Node
 from service.text import numbers
 
-__all__ = ["Answer", "Culprit", "Found", "Measure", "Observation", "Prove", "Question", "Refused", "Wait"]
+__all__ = ["Answer", "Culprit", "Found", "Measure", "Observation", "Prove", "Question", "Refused"]
 
 
 class Observation(Frozen):
@@ -26,7 +26,6 @@ class Observation(Frozen):
 
     commit: str
     value: Number | None
-    host: str = ""
     session: UUID | None = None
     """The session in which it was measured interleaved with another run; None where it was measured alone."""
     run: UUID | None = None

@@ -46,10 +46,10 @@ def _varies(run: Observation, least: float) -> bool:
 
 def half_range(observations: Iterable[Observation]) -> Number:
     """Return half of the largest difference between executions of one commit; 0 where none was seen."""
-    values: dict[tuple[str, str], list[Number]] = defaultdict(list)
+    values: dict[str, list[Number]] = defaultdict(list)
     for run in observations:
         if run.value is not None:
-            values[run.commit, run.host] += run.samples or (run.value,)
+            values[run.commit] += run.samples or (run.value,)
     widest = max((max(of_commit) - min(of_commit) for of_commit in values.values()), default=0)
     return widest // 2 if isinstance(widest, int) and widest % 2 == 0 else widest / 2
 

@@ -9,7 +9,6 @@ from apiflask import APIBlueprint
 from flask import Response
 from flask.typing import ResponseReturnValue
 
-from runner.contract import Search
 from runner.contract.job import (
     Backend,
     Claim,
@@ -18,7 +17,6 @@ from runner.contract.job import (
     JobDecision,
     JobList,
     JobOrder,
-    JobSearch,
     Lease,
     Orders,
     Progress,
@@ -26,17 +24,16 @@ from runner.contract.job import (
     Where,
 )
 from service.jobs.extension import log_file, scheduler
-from service.pipeline import lease_jobs, pooled_search, update_events
+from service.pipeline import lease_jobs, update_events
 from service.rules.jobs.states import Act
 from service.store import bisect_results, jobs
 from service.store.jobs import JobFilter, Requester
 from service.web import job_orders
 from service.web.access.author import author
 from service.web.access.guard import caller
-from service.web.access.ownership import hold
 from service.web.api.body import PageQuery
 from service.web.current import database
-from service.web.problems import ProblemError, not_found, unprocessable
+from service.web.problems import ProblemError, not_found
 
 bp = APIBlueprint("jobs", __name__)
 
@@ -123,26 +120,6 @@ def progress(job_id: int, json_data: Progress) -> Orders:
     """Report the progress of a job and extend its lease; the answer says whether to go on."""
     with job_orders.changing(job_id, own=True) as (session, row, now):
         return lease_jobs.progress(session, row, json_data, scheduler().lease, now, holder=caller().holder)
-
-
-@bp.post("/jobs/<int:job_id>/search")
-@bp.input(JobSearch)
-@bp.output(Search)
-def search(job_id: int, json_data: JobSearch) -> Search:
-    """Return what the host of a job measures next in a search that several hosts share, or the result.
-
-    No other host of the pool is given the same while the job has its lease, but for an hour at most.
-    """
-    request = json_data.search
-    hold([request.subject], [request.host.name], asking=True)
-    with job_orders.changing(job_id, own=True) as (session, row, now):
-        lease_jobs.require_lease(row, json_data.lease, caller().holder)
-        found = pooled_search.next_step(session, row, request, now)
-    if found is None:
-        raise unprocessable(
-            "good", "good and bad have to be known commits. Send them first (PUT /subjects/…/revisions)."
-        )
-    return found
 
 
 @bp.post("/jobs/<int:job_id>/finish")

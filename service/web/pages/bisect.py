@@ -50,7 +50,6 @@ _NAME = 70
 _NEXT = {
     "measure": "looks for the commit",
     "prove": "proves what it found",
-    "wait": "waits for other hosts",
     "found": "found",
     "refused": "ended without a commit",
 }
@@ -68,7 +67,6 @@ class Measurement:
     side: MeasuredSide
     why: str
     run: str
-    host: str
     proof: bool
 
 
@@ -119,7 +117,7 @@ def show(job_id: int) -> Page:
             abort(404, "There is no such bisect.")
         job = jobs.view(row)
         progress = bisect_progress.of(session, job)
-        measured = jobs.measured(session, row)
+        measured = jobs.measured(row)
         question = job.question
         assert isinstance(question, BisectQuestion)
         drift = drifts.find(session, question.drift) if question.drift else None
@@ -281,7 +279,7 @@ def _measurements(measured: Collection[UUID], progress: BisectProgress) -> Itera
     Parameters
     ----------
     measured
-        The runs that were measured for the search, by whichever host.
+        The runs that were measured for the search.
     """
     arrived = [seen.run for seen in progress.observations if seen.run in measured]
     number = {run_id: place for place, run_id in enumerate(arrived, 1)}
@@ -297,7 +295,6 @@ def _measurements(measured: Collection[UUID], progress: BisectProgress) -> Itera
             side=_side(seen.value, good, bad, least),
             why=progress.failures.get(seen.run, "") if seen.run else "",
             run=str(seen.run),
-            host=seen.host,
             proof=seen.session is not None,
         )
 

@@ -45,7 +45,6 @@ _IDS: Mapping[str, str] = {
     "jobs.pause": "pause_job",
     "jobs.progress": "report_job_progress",
     "jobs.resume": "resume_job",
-    "jobs.search": "search_for_job",
     "nights.get": "get_nightly_run",
     "nights.put": "store_nightly_run",
     "plans.post": "plan_runs",

@@ -37,26 +37,6 @@ def test_all_culprits_are_found_and_nothing_is_measured_twice(nodes, data, slots
     assert len(seen) == len({observation.commit for observation in seen})
 
 
-@settings(max_examples=40)
-@given(nodes=graphs(), data=st.data(), hosts=st.integers(2, 4))
-def test_hosts_that_end_in_any_order_find_all_culprits_and_measure_nothing_twice(nodes, data, hosts):
-    commits = [node.commit for node in nodes]
-    culprits = data.draw(st.lists(st.sampled_from(commits), min_size=1, max_size=3, unique=True))
-    truth = levels(nodes, {culprit: 2**place for place, culprit in enumerate(culprits)})
-    seen, busy, begun = [], [], []
-    while isinstance(answer := search(ask(nodes), seen, hosts - len(busy), busy), Measure):
-        assert not set(answer.commits) & {*begun, *busy}
-        if answer.commits and len(busy) < hosts:
-            busy.append(answer.commits[0])
-            begun.append(answer.commits[0])
-        else:
-            ended = data.draw(st.sampled_from(busy))
-            busy.remove(ended)
-            seen.append(Observation(commit=ended, value=truth[ended]))
-    assert isinstance(answer, Found)
-    assert {culprit.commit for culprit in answer.culprits} == set(culprits)
-
-
 def test_a_culprit_that_merges_older_branches_crosswise_is_told_from_the_merge_after_it():
     parents = {
         **{"c1": ("c0",), "c2": ("c0",), "c3": ("c0",), "c4": ("c0", "c1"), "c5": ("c1",)},
@@ -67,16 +47,6 @@ def test_a_culprit_that_merges_older_branches_crosswise_is_told_from_the_merge_a
     assert {culprit.commit: culprit.candidates for culprit in answer.culprits} == {
         name: (name,) for name in ("c1", "c2", "c7")
     }
-
-
-def test_a_host_measures_between_what_the_others_measure():
-    nodes = line(1200)
-    seen = [Observation(commit="c0", value=1), Observation(commit="c1200", value=2)]
-    busy = []
-    for free in (3, 2, 1):
-        busy += search(ask(nodes), seen, free, busy).commits[:1]
-    assert busy == ["c300", "c600", "c900"]
-    assert search(ask(nodes), [*seen, Observation(commit="c300", value=1)], 1, ["c500", "c900"]).commits == ("c700",)
 
 
 @settings(max_examples=40)
@@ -110,7 +80,7 @@ def test_known_results_are_reused(known, culprit):
     assert len(seen) - len(stored) <= ends + ceil(log2(highs - lows))
 
 
-def test_several_hosts_take_fewer_turns():
+def test_several_builds_side_by_side_take_fewer_turns():
     nodes = line(1000)
     truth = levels(nodes, {"c700": 5})
     seen, turns = [], 0
@@ -119,15 +89,6 @@ def test_several_hosts_take_fewer_turns():
         turns += 1
     assert answer.culprits[0].commit == "c700"
     assert turns <= 6
-
-
-def test_what_is_being_measured_is_not_asked_for_again():
-    nodes = line(100)
-    seen = [Observation(commit="c0", value=1), Observation(commit="c100", value=2)]
-    first = search(ask(nodes), seen).commits
-    second = search(ask(nodes), seen, pending=first).commits
-    assert second
-    assert not set(first) & set(second)
 
 
 def test_a_stretch_that_does_not_build_is_left_at_once():

@@ -66,7 +66,7 @@ WITH_TOKEN = {
     *("jobs.order", "jobs.change", "bisect.order", "bisect.profile_both", "evidence.order_profiles"),
     "unmeasured.order",
     *("evidence.order_remedy", "api.jobs.order", "api.jobs.cancel", "api.jobs.pause", "api.jobs.resume"),
-    *("api.jobs.claim", "api.jobs.progress", "api.jobs.search", "api.jobs.finish"),
+    *("api.jobs.claim", "api.jobs.progress", "api.jobs.finish"),
     *("subjects.change", "api.subjects.change", "api.runner_tokens.post", "api.revisions.put", "api.runs.put"),
     *("api.runs.post", "api.plans.post", "api.comparisons.post", "api.diagnoses.post", "api.profiles.put"),
     *("api.gates.base", "api.gates.post", "api.nights.put", "api.searches.post", "api.searches.post_knobs"),

@@ -110,39 +110,11 @@ def test_a_token_registers_runners_of_its_repositories_alone(closed: FlaskClient
     assert closed.post(path, json={"repository": "Octo-Org/copies"}, headers=limited).status_code == 404, "is no App"
 
 
-def test_a_host_of_a_pool_takes_commits_only_with_the_token_that_claimed_its_job(
-    closed: FlaskClient, give: Give
-) -> None:
-    own, other = give(Reach(hosts=("lab-1",))), give(Reach(hosts=("lab-2",)))
-    question = {"pool": ["lab-1", "lab-2"], "host": "lab-1"}
-    job = Jobs(closed, give(scope=Scope.ORDER)).order(question=question, backend="caller")
-    Jobs(closed, other).claim(job, 403, host="lab-1")
-    lease = Jobs(closed, own).claim(job, host="lab-1")["lease"]
-    listed = [reports.revision(number).model_dump(mode="json") for number in range(1, 10)]
-    assert closed.put("/api/v1/subjects/demo/revisions", json={"revisions": listed}, headers=own).status_code == 200
-    search = {
-        "subject": "demo",
-        "host": {"name": "lab-1"},
-        "environment": reports.GLIBC.model_dump(mode="json"),
-        "case": reports.CASE.model_dump(mode="json"),
-        "metric": "minor-faults",
-        "good": reports.commit(1),
-        "bad": reports.commit(9),
-    }
-    path = f"/{job['id']}/search"
-    Jobs(closed, other).post(path, 403, lease=lease, search=search)
-    Jobs(closed, other).post(path, 403, lease=lease, search=search | {"host": {"name": "lab-2"}})
-    Jobs(closed, give()).post(path, 409, lease=lease, search=search)
-    assert Jobs(closed, own).post(path, lease=lease, search=search)["answer"]["kind"] == "measure"
-
-
-def test_an_order_for_a_pool_and_the_settings_of_a_subject_are_within_the_limits(
-    closed: FlaskClient, give: Give
-) -> None:
+def test_an_order_and_the_settings_of_a_subject_are_within_the_limits(closed: FlaskClient, give: Give) -> None:
     assert put(closed, give()) == 201
     limited = give(Reach(hosts=("lab-1", "lab-2")), Scope.ORDER)
-    Jobs(closed, limited).order(question={"pool": ["lab-1", "lab-2"]}, backend="caller")
-    Jobs(closed, limited).order(403, question={"pool": ["lab-1", "box"]}, backend="caller")
+    Jobs(closed, limited).order(question={"host": "lab-1"}, backend="caller")
+    Jobs(closed, limited).order(403, question={"host": "box"}, backend="caller")
 
     def change(headers: dict[str, str]) -> int:
         body = {"bisect_policy": "do"}
