@@ -65,7 +65,7 @@ class Version:
 
     def history(self, repository: Path, workload: Path, span: str, *options: str) -> tuple[float, Counts, int]:
         """Return the seconds of a history, its counts by commit and case, and how many of them were taken over."""
-        words = ("history", "--repo", str(repository), "--workload", str(workload), "--range", span, *options)
+        words = ("history", str(workload), span, "--repo", str(repository), *options)
         seconds, output = self.run(*words)
         counts: dict[tuple[str, str], int] = {}
         for commit, case, count in _RUN.findall(output):
@@ -118,7 +118,7 @@ class Bench:
     def bisect(self, misses: list[str]) -> dict[str, object]:
         """Compare a search for one commit."""
         good, bad, planted, number = plant_file(self.repository, self.bisected)
-        words = ("bisect", f"{good}..{bad}", "--repo", str(self.repository), "--workload", str(self.workload))
+        words = ("bisect", str(self.workload), f"{good}..{bad}", "--repo", str(self.repository))
         options = ("--least", str(LEAST), "--json")
         before, _ = self.old.run(*words, *options)
         after, output = self.new.run(*words, *options)

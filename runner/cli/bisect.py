@@ -33,7 +33,7 @@ from runner.subject.presence import present, refuse_incomplete
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload
-from runner.workload.lookup import check_metric, is_workload, one_case
+from runner.workload.lookup import check_metric, one_case
 
 _SHOWN = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", ProofState.OPEN: "not decided"}
 
@@ -107,11 +107,6 @@ def command(
     not differ or a culprit could not be proven.
     """
     for_knobs = knobs is not None or bool(changes)
-    # With --revision, the word is the name of a workload of the repository.
-    if for_knobs and span is None and workload_name and revision == "HEAD" and not is_workload(workload_name):
-        say(f"the revision is an option now: --revision {workload_name}")
-        revision = workload_name
-        workload_name = None
     if for_knobs and span is not None:
         raise click.UsageError(f"The settings are searched at one commit, with --revision, not in the range {span}.")
     if not for_knobs and span is None:

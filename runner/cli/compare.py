@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @click.command(name="compare")
 @options(
-    workload_and_range(pair=True),
+    workload_and_range(required=True),
     repo_option,
     choice_options,
     env_option,

@@ -26,8 +26,7 @@ def command(wanted: str | None, as_json: bool) -> None:
     """Check for everything that prevents or distorts measurements on this host, and show how to fix it.
 
     --fix quietens processors and interrupts through `pyperf system tune` and corrects the memory settings. It lasts
-    until the host reboots. It removes what interrupted commands and earlier versions left behind, such as old builds.
-    Without root, it lists what root could fix. It waits for measurements on this host to end.
+    until the host reboots. Without root, it lists what root could fix. It waits for measurements on this host to end.
 
     Exit code 0: this host can measure, and --fix or --undo was complete. 1: something prevents measuring, or is left to
     root, or failed.
@@ -65,9 +64,7 @@ def _show_report(report: "FixReport", *, undoing: bool) -> None:
     click.echo("\nUndone:" if undoing else "\nFixed:")
     for name, (before, after) in report.changed.items():
         click.echo(f"  /{name}: {before} → {after}")
-    for line in report.cleared:
-        click.echo(f"  {line}")
-    if not report.changed and not report.cleared:
+    if not report.changed:
         click.echo("  nothing")
     for line in report.failed:
         click.echo(f"  failed: {line}")

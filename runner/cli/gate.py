@@ -13,7 +13,6 @@ from runner.cli.options import (
     choice_options,
     env_option,
     options,
-    renamed_report_option,
     repo_option,
     result_options,
     samples_option,
@@ -33,7 +32,7 @@ from runner.subject.presence import present
 
 @click.command(name="gate")
 @options(
-    workload_and_range(pair=True),
+    workload_and_range(required=True),
     repo_option,
     choice_options,
     env_option,
@@ -45,7 +44,6 @@ from runner.subject.presence import present
     ),
     output_options,
     result_options,
-    renamed_report_option,
 )
 def command(
     workload_name: str | None,

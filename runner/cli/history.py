@@ -45,7 +45,7 @@ _MOST_CHARTS = 3
 
 @click.command(name="history")
 @options(
-    workload_and_range(old_range=True),
+    workload_and_range(),
     repo_option,
     revision_option("Without a RANGE: the last commit of the history."),
     choice_options,

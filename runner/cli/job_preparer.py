@@ -110,6 +110,6 @@ def _inside(repository: Repository, path: str) -> Workload:
         raise FaultwatchError(f"{path} leads out of {repository.path}")
     if not file.exists():
         raise FaultwatchError(
-            f"{repository.path} has no {path}", "run the job in a checkout (--repo), or name the file with --workload"
+            f"{repository.path} has no {path}", "run the job in a checkout (--repo), or pass the file as WORKLOAD"
         )
     return find_workload(str(file))

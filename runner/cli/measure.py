@@ -14,7 +14,6 @@ from runner.cli.options import (
     committed_only_option,
     env_option,
     options,
-    renamed_report_option,
     repo_option,
     result_options,
     revision_option,
@@ -58,7 +57,6 @@ _MOST_COMMITS = 1_000
     ),
     click.option("--send", is_flag=True, help="Send the reports to the service."),
     result_options,
-    renamed_report_option,
 )
 def command(
     workload_name: str | None,

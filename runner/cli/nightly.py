@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from runner.cli.options import options, renamed_report_option, result_options, sandbox_option
+from runner.cli.options import options, result_options, sandbox_option
 from runner.cli.result import give_result
 from runner.cli.terminal import say, terminal, warn
 from runner.cli.untrusted_text import harmless
@@ -46,7 +46,6 @@ from runner.workload.lookup import find_workload
     click.option("--digest", "only_digest", is_flag=True, help="Only show the digest."),
     sandbox_option(),
     result_options,
-    renamed_report_option,
 )
 def command(
     file: Path,

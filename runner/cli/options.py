@@ -1,6 +1,5 @@
 """Click options that several commands share: what means the same has the same name and the same words everywhere."""
 
-import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,6 @@ import click
 
 from runner.cli import completers
 from runner.cli.output_files import require_writable
-from runner.cli.terminal import say
 
 repo_option = click.option(
     "--repo",
@@ -109,35 +107,3 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 result_options = options(json_option, output_option)
 choice_options = options(set_option, case_option)
-
-
-def renamed_option(old: str, new: str, target: str, **settings: Any) -> Callable[[Any], Any]:
-    """Return the old spelling of an option: it works, and says the new one.
-
-    Parameters
-    ----------
-    target
-        The parameter of the command that the new spelling sets.
-    """
-
-    def decorate(function: Any) -> Any:
-        own = f"old_{target}"
-
-        @click.option(old, own, hidden=True, **settings)
-        @functools.wraps(function)
-        def merged(**values: Any) -> Any:
-            if given := values.pop(own):
-                if values[target]:
-                    raise click.UsageError(f"{old} is now {new}; pass only {new}.")
-                say(f"{old} is now {new}")
-                values[target] = given
-            return function(**values)
-
-        return merged
-
-    return decorate
-
-
-renamed_report_option = renamed_option(
-    "--report", "--output", "output_file", callback=_writable, type=click.Path(dir_okay=False, path_type=Path)
-)

@@ -18,7 +18,6 @@ from runner.cli.options import (
 )
 from runner.cli.result import give_result
 from runner.cli.suggestion import TypedTarget
-from runner.cli.terminal import say
 from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
@@ -41,7 +40,6 @@ _FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb
     workload_and_range(single=True),
     repo_option,
     revision_option("Without a RANGE: the commit to profile."),
-    click.option("--before", metavar="REV", hidden=True),
     choice_options,
     env_option,
     sandbox_option(),
@@ -64,7 +62,6 @@ def command(
     span: str | None,
     repo: str | None,
     revision: str,
-    before: str | None,
     choices: tuple[str, ...],
     case_names: tuple[str, ...],
     variables: tuple[str, ...],
@@ -88,8 +85,7 @@ def command(
     from runner.reporting.outbox import Outbox
     from runner.reporting.spool import Spool
 
-    base, newest = _sides(span, revision, before)
-    output_file, stacks = _told_apart(output_file, stacks)
+    base, newest = _sides(span, revision)
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
     case = one_case(workload, choices, case_names)
@@ -161,27 +157,13 @@ def _refuse(refused: list[str]) -> None:
         raise FaultwatchError(refused[0], "the profile is set aside; see `faultwatch spool`")
 
 
-def _sides(span: str | None, revision: str, before: str | None) -> tuple[str | None, str]:
+def _sides(span: str | None, revision: str) -> tuple[str | None, str]:
     """Return the commits to profile: the earlier one, if any, and the newest."""
-    if before is not None and not span and not is_range(revision):
-        say(f"--before is now the first end of a RANGE: {before}..{revision}")
-        return before, revision
-    if is_range(revision) and not span and before is None:
-        say(f"--revision A..B is now a RANGE, an argument: {revision}")
-        return ends_of(revision)
-    if span and revision == "HEAD" and before is None:
-        return ends_of(span) if is_range(span) else (None, span)
-    if span or before is not None:
+    if span is None:
+        return None, revision
+    if revision != "HEAD":
         raise click.UsageError("The commits are named twice: pass a RANGE alone, as in v1.0..HEAD.")
-    return None, revision
-
-
-def _told_apart(output: Path | None, stacks: Path | None) -> tuple[Path | None, Path | None]:
-    """Return the file of --output and the folder of --stacks, which was --output before."""
-    if output is None or stacks is not None or not (output.is_dir() or not output.suffix):
-        return output, stacks
-    say(f"--output FOLDER is now --stacks {output}; --output FILE.json writes the result")
-    return None, output
+    return ends_of(span) if is_range(span) else (None, span)
 
 
 def _write(profile: "Profile", folder: Path) -> None:

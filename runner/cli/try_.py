@@ -67,7 +67,6 @@ def command(
     from runner.reporting.embedded import connect
     from runner.workload.remedy import parse_settings, with_remedy
 
-    remedies, choices, case_names = _with_old(remedies, choices, case_names)
     if not remedies:
         raise click.UsageError("Missing option '--with': name the remedy, as in --with allocator=jemalloc.")
     remedy = parse_settings(remedies)
@@ -109,16 +108,3 @@ def command(
     give_result(document, as_json=as_json, output_file=output_file, show=show)
     if result.comparison is None:
         raise click.exceptions.Exit(1)
-
-
-def _with_old(
-    remedies: tuple[str, ...], choices: tuple[str, ...], names: tuple[str, ...]
-) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return the remedies, the choices and the names of cases, also if they are in the old spelling."""
-    if choices and not remedies:
-        say("--set chooses a case now; the remedy is --with")
-        remedies, choices = choices, ()
-    old = tuple(name for name in names if "=" in name.partition("[")[0])
-    if old:
-        say("--case NAME=VALUE is now --set NAME=VALUE")
-    return remedies, (*choices, *old), tuple(name for name in names if name not in old)

@@ -7,7 +7,6 @@ automatic fixes look them up.
 from collections.abc import Callable, Iterator, Mapping
 
 from runner.doctor import measurement_checks, memory_checks, processor_checks, tool_checks
-from runner.doctor.leftovers import leftovers
 from runner.doctor.probe import HostProbe
 from runner.doctor.result import Check, CheckResult, CheckStatus, unknown
 
@@ -24,7 +23,6 @@ CHECKS: Mapping[str, Callable[[HostProbe], CheckResult]] = {
     "allocators": tool_checks.allocators,
     "sandbox": tool_checks.sandbox,
     "disk": tool_checks.disk,
-    "leftovers": leftovers,
     "memory": memory_checks.memory,
     "limits": memory_checks.limits,
     "huge pages": memory_checks.huge_pages,

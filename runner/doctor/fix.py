@@ -12,7 +12,6 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from runner.doctor import memory_checks, processor_checks
-from runner.doctor.leftovers import clear_leftovers
 from runner.doctor.probe import HostProbe
 from runner.doctor.result import CheckStatus
 from runner.doctor.undo_record import read_record, restorable, write_record
@@ -52,14 +51,11 @@ class FixReport(Struct):
         What failed, a line each.
     needs_root
         Checks that only root can fix.
-    cleared
-        What interrupted and earlier versions had left and is now removed, a line each.
     """
 
     changed: dict[str, tuple[str, str]] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
     needs_root: list[str] = field(default_factory=list)
-    cleared: list[str] = field(default_factory=list)
 
 
 def undo_file(host: HostProbe) -> Path:
@@ -68,17 +64,15 @@ def undo_file(host: HostProbe) -> Path:
 
 
 def fix(host: HostProbe) -> FixReport:
-    """Clear what was left behind and apply every safe fix; without root, only list what root could fix."""
-    cleared = clear_leftovers(host)
+    """Apply every safe fix; without root, only list what root could fix."""
     wrong = [name for name, (check, _, _) in OWN_FIXES.items() if check(host).status is CheckStatus.WARNING]
     if not host.is_root:
         return FixReport(
-            cleared=cleared,
             needs_root=[*wrong, *(name for name, check in PYPERF_FIXES.items() if _is_wrong(check(host).status))],
         )
     before = _current_values(host)
     _store_values(host, before)
-    fix_report = FixReport(cleared=cleared)
+    fix_report = FixReport()
     answer = host.run(installed_module("pyperf", "system", "tune"))
     _note_reset(host, needed=_did_more_than_files(answer.text))
     # pyperf lowers this to one event per second, which would ruin profiles.

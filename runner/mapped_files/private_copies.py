@@ -31,7 +31,7 @@ class PrivateCopies:
                 return None  # The kernel lets nobody count a set-user-ID program.
             content = file.read_bytes()
             copy = self._folder / hashlib.sha256(content).hexdigest()
-            # Earlier versions did not wait for the storage: a power cut left files that are empty.
+            # A copy of another size was damaged, as by a power cut.
             if not copy.exists() or copy.stat().st_size != len(content):
                 self._store(content, copy, state.st_mode & 0o777)
         except OSError:

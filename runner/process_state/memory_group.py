@@ -2,16 +2,19 @@
 
 import mmap
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from runner.process_state.grace_period import expedited
-from runner.system.processes import is_alive, own_name, start_of
+from runner.system.processes import is_alive, own_name
 from runner.system.tree import Tree
 
 _PREFIX = "faultwatch-"
+_OWN = re.compile(rf"{_PREFIX}(\d+-\d+-[0-9a-f]{{8}})-\d+")
+"""A group of a runner, with the name of its process. What else begins with the prefix is somebody else's."""
 _MOUNT = "sys/fs/cgroup"
 _KILL_TIMEOUT = 2.0
 """Seconds within which killed processes must leave the group."""
@@ -195,11 +198,9 @@ def _members(folder: Path) -> list[int]:
 
 def _sweep(parent: Path) -> None:
     """Remove the groups that killed runners left behind, with the processes in them."""
-    for folder in parent.glob(f"{_PREFIX}*-*"):
-        name = folder.name.removeprefix(_PREFIX).rpartition("-")[0]
-        # Earlier versions named only the process, without its start.
-        alive = is_alive(name) if "-" in name else start_of(int(name)) is not None if name.isdecimal() else True
-        if not alive:
+    for folder in parent.glob(f"{_PREFIX}*"):
+        own = _OWN.fullmatch(folder.name)
+        if own and not is_alive(own[1]):
             MemoryGroup.end(folder)
 
 

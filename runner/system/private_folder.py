@@ -7,7 +7,7 @@ _OTHERS = 0o077
 
 
 def private_folder(folder: Path) -> Path:
-    """Return a folder that only its owner may enter: made if needed, corrected if an earlier version has made it.
+    """Return a folder that only its owner may enter: made if needed, corrected if others may enter it.
 
     Raises
     ------

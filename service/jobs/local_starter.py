@@ -113,7 +113,7 @@ class LocalStarter:
     def _carry_out(self, job_id: int) -> None:
         log = self.log(job_id)
         log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        log.parent.chmod(0o700)  # An earlier version let everybody in.
+        log.parent.chmod(0o700)  # It may be there already, open to others.
         with log.open("ab") as stream:
             # The process inherits the lock with its output, and keeps it if the service ends before it.
             fcntl.flock(stream, fcntl.LOCK_EX)

@@ -33,7 +33,7 @@ def comment() -> str:
         make_project(folder / "parser")
         summary = folder / "summary.md"
         subprocess.run(
-            [sys.executable, "-m", "faultwatch", "gate", "v1.0", "main"],
+            [sys.executable, "-m", "faultwatch", "gate", "v1.0..main"],
             cwd=folder / "parser",
             env=os.environ | {"FAULTWATCH_HOME": str(folder / "home"), "GITHUB_STEP_SUMMARY": str(summary)},
             check=False,  # the gate fails, as it should

@@ -19,7 +19,7 @@ def make_private(file: Path) -> None:
 
 
 def correct_modes(file: Path) -> None:
-    """Take from everybody but the owner the rights to a database's files, as earlier versions have made them."""
+    """Take from everybody but the owner the rights to a database's files, such as restored ones."""
     for suffix in _BESIDE:
         place = file.with_name(f"{file.name}{suffix}")
         with suppress(OSError):  # It is not there, or another user's.

@@ -61,8 +61,6 @@ OWN_WORDS = {
     ("init", "--repo"),  # where the files are written
 }
 """Options that describe what was measured elsewhere, or is not measured yet."""
-HIDDEN = {"--workload", "--range", "--report", "--before"}
-"""Old spellings, which work and say the new one."""
 DEFAULTS = re.compile(r"(Default: (?:if|always)[^.]*\.|Without a RANGE: |With --knobs or --change: )")
 
 
@@ -86,10 +84,6 @@ def options(command: click.Command) -> dict[str, click.Option]:
     return {max(one.opts, key=len): one for one in command.params if isinstance(one, click.Option)}
 
 
-def shown(command: click.Command) -> dict[str, click.Option]:
-    return {name: one for name, one in options(command).items() if not one.hidden}
-
-
 def form(option: click.Option) -> str:
     if option.is_flag:
         return ""
@@ -105,7 +99,7 @@ def test_an_option_that_two_commands_have_is_in_the_table() -> None:
     users = defaultdict(set)
     for name, command in ALL.items():
         if name != "jobs":  # the same as `job list`
-            for option in shown(command):
+            for option in options(command):
                 users[option].add(name)
     shared = {option for option, names in users.items() if len(names) > 1}
     assert shared <= set(FORMS), "describe it in FORMS, and in docs/reference/commands.md"
@@ -113,7 +107,7 @@ def test_an_option_that_two_commands_have_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_an_option_has_the_same_form_in_every_command(name: str) -> None:
-    for option, found in shown(ALL[name]).items():
+    for option, found in options(ALL[name]).items():
         assert form(found) != "?", f"{option} has no form of its value"
         expected = FORMS.get(option)
         if expected is not None and (name, option) not in OWN_WORDS:
@@ -123,7 +117,7 @@ def test_an_option_has_the_same_form_in_every_command(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_every_option_and_command_says_what_it_does(name: str) -> None:
     assert ALL[name].help
-    for option, found in shown(ALL[name]).items():
+    for option, found in options(ALL[name]).items():
         assert found.help, option
         assert found.help.rstrip("]").endswith((".", "8080", "standard output")), f"{option}: {found.help}"
 
@@ -131,7 +125,7 @@ def test_every_option_and_command_says_what_it_does(name: str) -> None:
 def test_an_option_has_the_same_words_in_every_command() -> None:
     words: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for name, command in RUNNER.items():
-        for option, found in shown(command).items():
+        for option, found in options(command).items():
             if option in FORMS and (name, option) not in OWN_WORDS:
                 words[option][DEFAULTS.sub("", found.help or "")].add(name)
     different = {option: dict(texts) for option, texts in words.items() if len(texts) > 1}
@@ -157,29 +151,25 @@ def inherited(name: str) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("name", sorted(RESULTS))
 def test_what_measures_gives_its_result_as_json_and_in_a_file(name: str) -> None:
-    assert {"--json", "--output"} <= set(shown(RUNNER[name]))
+    assert {"--json", "--output"} <= set(options(RUNNER[name]))
 
 
 @pytest.mark.parametrize("name", sorted(AGAIN))
 def test_what_failed_before_can_be_tried_again(name: str) -> None:
-    assert "--again" in shown(RUNNER[name])
+    assert "--again" in options(RUNNER[name])
 
 
 @pytest.mark.parametrize("name", sorted(MEASURING))
 def test_what_measures_a_workload_chooses_it_in_the_same_way(name: str) -> None:
     command = RUNNER[name]
-    assert {"--repo", "--set", "--case", "--env", "--sandbox"} <= set(shown(command))
+    assert {"--repo", "--set", "--case", "--env", "--sandbox"} <= set(options(command))
     assert arguments(command)[0] == "WORKLOAD"
     assert (arguments(command)[1:] == ["RANGE"]) is (name in RANGES)
-    assert ("--revision" in shown(command)) is (name not in {"compare", "gate"}), "a RANGE names both ends there"
+    assert ("--revision" in options(command)) is (name not in {"compare", "gate"}), "a RANGE names both ends there"
 
 
 def test_only_a_remedy_is_changed_with_with() -> None:
     assert {name for name, command in ALL.items() if "--with" in options(command)} == {"try"}
-
-
-def test_hidden_options_are_old_spellings() -> None:
-    assert {one for command in ALL.values() for one, found in options(command).items() if found.hidden} == HIDDEN
 
 
 def test_the_reference_describes_every_shared_option() -> None:

@@ -123,7 +123,7 @@ def test_every_command_explains_itself(name: str, tmp_path: Path) -> None:
         (["compare"], "faultwatch compare: Missing argument 'RANGE'"),
         (["bisect"], "Missing argument 'RANGE': write GOOD..BAD"),
         (["try", "copy_service"], "Missing option '--with'"),
-        (["try", "copy_service", "--repo", "{subject}", "--set", "colour=1"], "--with colour: there is no such"),
+        (["try", "copy_service", "--repo", "{subject}", "--with", "colour=1"], "--with colour: there is no such"),
         (["measure", "--frobnicate"], "No such option"),
     ],
 )
