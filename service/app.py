@@ -10,7 +10,7 @@ from flask import Response
 from service.config.settings import Config
 from service.forges import extension as forges
 from service.jobs import extension as jobs
-from service.pipeline import detect_drifts, update_events
+from service.pipeline import detect_drifts
 from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade
 from service.version import VERSION
@@ -44,7 +44,6 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     database = Database(config.database_url)
     upgrade(database, accepts_newer=accepts_newer)
     detect_drifts.refresh(database)  # judge what a stopped service left unjudged
-    update_events.rank_unranked(database)
 
     app = APIFlask(
         "service",

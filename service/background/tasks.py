@@ -16,7 +16,6 @@ from service.jobs.drift_bisecting import DriftBisector
 from service.jobs.drift_profiling import DriftProfiler
 from service.notify import delivery
 from service.pipeline import accept_merged, detect_drifts, detect_suite_shifts
-from service.store import environment_counts
 from service.store.engine import statistics
 from service.store.engine.database import Database
 
@@ -67,7 +66,6 @@ def tasks(app: Flask, database: Database, config: Config) -> list[Task]:
 
 def _keep_up(database: Database) -> None:
     """Do for the database what no request does."""
-    environment_counts.recount(database)
     statistics.refresh(database)
 
 

@@ -22,7 +22,7 @@ from service.schemas.triage import State
 from service.store import bisect_results, decisions, event_drifts
 from service.store.engine import bulk
 from service.store.engine.database import Database
-from service.store.models import UNRANKED, DriftRow, Event, EventDriftRow, Subject
+from service.store.models import DriftRow, Event, EventDriftRow, Subject
 
 SERVICE = "faultwatch"
 """Author of the service's own decisions."""
@@ -65,21 +65,6 @@ def refresh_prices(session: Session, series_ids: Iterable[int]) -> None:
         if first := _first_drifts(session, event):
             event.document = {**event.document, "price": headline.price(first)}
             _rank(event, first)
-
-
-def rank_unranked(database: Database) -> None:
-    """Rank the events that an older version stored. Those whose drifts are gone come last."""
-    unranked = select(Event.id).where(Event.importance == UNRANKED).limit(_EVENTS_PER_TRANSACTION)
-    while True:
-        with database.writing() as session:
-            events = list(session.scalars(select(Event).where(Event.id.in_(unranked))))
-            for event in events:
-                if first := _first_drifts(session, event):
-                    _rank(event, first)
-                else:
-                    event.importance = 0
-        if not events:
-            return
 
 
 def _first_drifts(session: Session, event: Event) -> list[Drift]:
@@ -196,6 +181,7 @@ def _add_new(
             first_seen_at=now,
             found_at=now,
             changed_at=now,
+            importance=0,
             document={},
         )
         session.add(events[name])

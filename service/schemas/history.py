@@ -308,7 +308,7 @@ class Drift(View):
     @model_validator(mode="before")
     @classmethod
     def _names_only_the_cause(cls, values: Any) -> Any:
-        """Name a commit and its author only if it surely is the only candidate, whatever an older version stored."""
+        """Name a commit and its author only if it surely is the only candidate."""
         if not isinstance(values, dict):
             return values
         candidates = values.get("candidates", ())

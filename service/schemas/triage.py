@@ -410,7 +410,7 @@ class EventSummary(View):
     @model_validator(mode="before")
     @classmethod
     def _names_only_the_cause(cls, values: Any) -> Any:
-        """Name a commit and its author only where one is the cause, whatever an older version stored."""
+        """Name a commit and its author only where one is the cause."""
         if not isinstance(values, dict):
             return values
         cause, n, known = Cause(values["cause"]), values.get("n_candidates", 0), values.get("candidates_known", True)
@@ -421,8 +421,6 @@ class EventSummary(View):
             named = {"title": culprits[0].title, "author": culprits[0].author}
         elif how is Certainty.SINGLE:
             named = {}
-        elif how is Certainty.PROVISIONAL and not culprits:
-            named["blamed"] = provisionally(values.get("blamed", ""))
         return {**values, **named, "certainty": how}
 
 

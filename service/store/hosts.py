@@ -37,7 +37,7 @@ def listed(session: Session, name: str | None = None) -> list[HostEntry]:
             HostEntry(
                 name=named,
                 labels=list(report.host.labels),
-                runs=n_runs.get(host, 0),  # an older service beside this one counts none
+                runs=n_runs[host],
                 last_seen=last_seen[host],
                 last_run=run,
                 outcome=outcome,

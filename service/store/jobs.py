@@ -94,7 +94,6 @@ def order(session: Session, job_order: JobOrder, requester: Requester, now: date
         most_runs=job_order.most_runs,
         attempts=0,
         fruitless=0,
-        measuring=[],
         runs=[],
         sentence="",
         log_url="",
@@ -148,7 +147,6 @@ def move(row: Job, act: Act, by: str, sentence: str, now: datetime) -> None:
     """
     row.state = states.next_state(row.state, act)
     row.changed_at = now
-    row.measuring, row.measuring_since = [], None
     if act is Act.DISPATCH:
         row.attempts += 1
         row.fruitless += 1

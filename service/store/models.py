@@ -68,8 +68,6 @@ class Exact(TypeDecorator[Number]):
             return float(value)
 
 
-UNRANKED = -1.0
-"""The importance of an event that an older version stored."""
 _STALE = text("version <> judged_version")
 UNMEASURED = text("outcome <> 'measured'")
 _QUARANTINED = text("quarantine IS NOT NULL")
@@ -399,8 +397,8 @@ class Event(Base):
     """Its largest change, in percent."""
     price: Mapped[float] = mapped_column(default=0, server_default="0")
     """What its dearest change is worth, in seconds of CPU time; estimated where nobody measured it."""
-    importance: Mapped[float] = mapped_column(default=UNRANKED, server_default=str(UNRANKED))
-    """By :mod:`service.rules.events.importance`; :data:`UNRANKED` until it is known."""
+    importance: Mapped[float]
+    """By :mod:`service.rules.events.importance`."""
     below_floor: Mapped[bool] = mapped_column(default=False, server_default=false())
     assignee: Mapped[str] = mapped_column(String(100), default="", server_default="")
     """Who looks into it; empty where nobody does."""
@@ -450,8 +448,8 @@ class EventDriftRow(Base):
     found: Mapped[bool]
     withdrawal: Mapped[str | None] = mapped_column(Text)
     """Why the drift, which was sure, is not sure or not found any more; None where it is sure, or never was."""
-    found_at: Mapped[datetime | None]
-    """When it was first found; None where an older version found it."""
+    found_at: Mapped[datetime]
+    """When it was first found."""
     told_in: Mapped[str | None] = mapped_column(String(100))
     """The night that told of it; None where none has."""
 
@@ -748,19 +746,6 @@ class Job(Base):
     leased_until: Mapped[datetime | None]
     leased_by: Mapped[str | None] = mapped_column(String(160))
     """Whose lease it is: a token's id, or the repository of an Actions job; None where callers show no token."""
-    pool_id: Mapped[int | None] = mapped_column(index=True)
-    """Number of the first one of the jobs that an order made for several hosts; None for other jobs."""
-    search_key: Mapped[str | None] = mapped_column(String(16), index=True)
-    """Hash of the question of a search that several hosts share; None for other jobs."""
-    search_environment: Mapped[str | None] = mapped_column(String(16))
-    """Hash of the environment in which its host measures for that search."""
-    measuring: Mapped[list[str]] = mapped_column(server_default="[]")
-    """The commits that its host measures for that search now."""
-    measuring_since: Mapped[datetime | None]
-    measuring_seconds: Mapped[float | None]
-    """How long its last measurement took."""
-    measuring_ended: Mapped[datetime | None]
-    """When that ended."""
     runs: Mapped[list[str]]
     runs_left: Mapped[int | None]
     seconds_left: Mapped[float | None]

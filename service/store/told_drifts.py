@@ -56,7 +56,7 @@ def news(session: Session, night: Night, cells: Iterable[NightCell]) -> list[str
             ~_has_kin(_KIN.told_in.is_not(None)),
             or_(
                 DriftRow.position == newest,
-                ~_has_kin(func.coalesce(_KIN.found_at, Event.found_at) < Series.first_night_at),
+                ~_has_kin(_KIN.found_at < Series.first_night_at),
             ),
         )
         for chunk in _keys(cell):

@@ -13,8 +13,6 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from service.store.engine.database import Database
-from service.store.environment_counts import recount
 from tests.operations import load
 from tests.operations.machine import PATIENCE, ROOT, Machine, serving
 from tests.service import postgres
@@ -126,7 +124,9 @@ def work_side_by_side(
 
 
 def test_the_version_before_works_beside_this_one(tmp_path: Path) -> None:
-    newest = schemas(ROOT)[-1]
+    *earlier, newest = schemas(ROOT)
+    if not earlier:
+        pytest.skip("there is one schema only: no version has an older one")
     (tmp_path / "tree").mkdir()
     older = before(newest, tmp_path / "tree")
     knows = "accepts_newer" in (older / "service" / "store" / "engine" / "upgrade.py").read_text()
@@ -137,18 +137,6 @@ def test_the_version_before_works_beside_this_one(tmp_path: Path) -> None:
         for sender in senders:
             found, expected = load.steps(url, sender)
             assert found == expected
-
-
-def test_runs_that_an_older_version_does_not_count_by_environment_are_counted_later(tmp_path: Path) -> None:
-    (tmp_path / "tree").mkdir()
-    older = before("0025", tmp_path / "tree")
-    with postgres.running() as server:
-        url = server.url(server.create())
-        senders = work_side_by_side(url, tmp_path, older, ROOT, replaces_worker=False)
-        database = Database(url)
-        recount(database)  # the newer version has done so too, if this took more than a minute
-        database.close()
-        assert load.look(url) == load.sound(sum(sender.acknowledged for sender in senders))
 
 
 def test_this_version_works_beside_the_next_one(tmp_path: Path) -> None:

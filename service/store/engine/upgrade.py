@@ -16,6 +16,7 @@ from service.store.engine.database import Database
 from service.store.engine.error_codes import is_locked
 from service.store.engine.private_files import make_private
 
+MIGRATIONS = Path(__file__).parents[1] / "migrations"
 _PATIENCE, _PAUSE_SECONDS = "200ms", 1.0
 """For how long a migration waits for a table that is in use, and pauses before it tries again. A reader that has one
 table and waits for another one would be the victim of a deadlock after a second."""
@@ -82,7 +83,7 @@ def newest_schema() -> str:
 
 
 def _scripts(config: AlembicConfig) -> ScriptDirectory:
-    config.set_main_option("script_location", str(Path(__file__).parents[1] / "migrations").replace("%", "%%"))
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     return ScriptDirectory.from_config(config)
 
 

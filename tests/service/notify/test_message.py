@@ -128,7 +128,5 @@ def test_what_is_not_a_fact_yet_says_so_wherever_it_names_a_cause() -> None:
     assert (doubtful.title, doubtful.author) == ("", "")
     for text in ("\n".join(mail.lines), atom):
         assert "Ada" not in text
-    # What an older version stored, and causes that are no commit.
-    assert "Cause: provisional: Grow the buffers" in write("k", [event(confirmed=False)], BASE).lines
     setting = event(confirmed=False, cause=Cause.CONFIG, n_candidates=0, blamed="")
     assert "Cause: provisional: configuration" in write("k", [setting], BASE).lines

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from apiflask import APIFlask
 
-from service.pipeline import update_events
 from service.rules.access.scope import Scope
 from service.rules.events.visit import Visit
 from service.schemas.history import Certainty, Direction
@@ -15,7 +14,7 @@ from service.schemas.triage import EventOrder
 from service.store import events, visits
 from service.store.engine.database import Database
 from service.store.events import EventFilter
-from service.store.models import UNRANKED, Event, Token
+from service.store.models import Token
 from service.web import current
 from tests.service import reports
 from tests.service.apiclient import Api
@@ -24,7 +23,7 @@ from tests.service.reports import CASE, OTHER_CASE
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 
 
-def test_events_are_selected_ranked_marked_and_ranked_anew_after_an_upgrade(api: Api, app: APIFlask) -> None:
+def test_events_are_selected_ranked_and_marked(api: Api, app: APIFlask) -> None:
     database = _database(app)
     sent = [
         *reports.proven(100_000, 100_010, 150_000, 149_000),
@@ -68,12 +67,6 @@ def test_events_are_selected_ranked_marked_and_ranked_anew_after_an_upgrade(api:
     api.send(*reports.repeated(4, 260_000, times=1, at=50, case=OTHER_CASE))
     assert len(headlines(snoozed=True)) == 1, "one of the series of the first event was measured again"
     assert CASE != OTHER_CASE
-
-    with database.writing() as session:
-        for event in session.query(Event):
-            event.importance, event.size = UNRANKED, 0
-    update_events.rank_unranked(database)
-    assert headlines() == ranked
 
 
 def test_a_visit_is_stored_for_each_token(api: Api, app: APIFlask) -> None:

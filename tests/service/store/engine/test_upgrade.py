@@ -23,7 +23,9 @@ from service.store.models import Base
 from service.web import current
 from tests.service import postgres, reports
 from tests.service.apiclient import Api
-from tests.service.store.test_migrations import make
+from tests.service.store import later_version
+
+_ADDED = "ALTER TABLE report ADD COLUMN kept INTEGER"
 
 
 @pytest.fixture
@@ -100,9 +102,12 @@ def test_a_machine_that_serves_goes_on_when_another_one_brings_a_newer_version(
         upgrade(database)
 
 
-def test_a_migration_that_waits_for_a_long_question_makes_nobody_wait(postgresql: postgres.Server) -> None:
+def test_a_migration_that_waits_for_a_long_question_makes_nobody_wait(
+    postgresql: postgres.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     database = Database(postgresql.url(postgresql.create()))
-    make(database, "0023")
+    upgrade(database)
+    later_version.become(tmp_path, monkeypatch, _ADDED)
     with ThreadPoolExecutor(1) as pool:
         with database.engine.connect() as slow:
             slow.execute(text("SELECT count(*) FROM report"))  # holds its lock until the transaction ends
@@ -124,13 +129,14 @@ def test_a_migration_that_waits_for_a_long_question_makes_nobody_wait(postgresql
 
 
 def test_an_upgrade_that_always_finds_a_table_in_use_says_so(
-    postgresql: postgres.Server, monkeypatch: pytest.MonkeyPatch
+    postgresql: postgres.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from service.store.engine import upgrade as module
 
     monkeypatch.setattr(module, "LONGEST_SECONDS", 0.0)
     database = Database(postgresql.url(postgresql.create()))
-    make(database, "0023")
+    upgrade(database)
+    later_version.become(tmp_path, monkeypatch, _ADDED)
     with database.engine.connect() as slow:
         slow.execute(text("SELECT count(*) FROM report"))
         assert "in use all the time" in refusal(database)

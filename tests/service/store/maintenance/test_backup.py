@@ -24,7 +24,7 @@ from service.store.maintenance import postgres
 from service.store.maintenance.backup import backup, restore
 from tests.service import reports
 from tests.service.apiclient import Api
-from tests.service.store.test_migrations import make
+from tests.service.store import later_version
 
 EVERY_DATABASE = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
 
@@ -57,22 +57,25 @@ def test_a_restored_backup_has_what_was_there(api: Api, database: Database, tmp_
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_backup_of_an_older_version_replaces_a_newer_database(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"sqlite:///{tmp_path / 'own.db'}"
     if kind == "postgresql":
         server = request.getfixturevalue("postgresql")
         url = server.url(server.create())
     database = Database(url)
-    make(database, "0023")
+    upgrade(database)
+    with database.writing() as session:
+        session.execute(text("DROP TABLE loose_part"))  # as if only the later version had it
     backup(database, tmp_path / "copy")
+    later_version.become(tmp_path, monkeypatch, "CREATE TABLE loose_part (first_run INTEGER PRIMARY KEY)")
     upgrade(database)
     database.close()
     database = Database(url)
     restore(database, tmp_path / "copy", replace=True)
     upgrade(database)
     with database.engine.connect() as connection:
-        assert connection.execute(text("SELECT count(*) FROM environment_count")).scalar_one() == 0
+        assert connection.execute(text("SELECT count(*) FROM loose_part")).scalar_one() == 0
     database.close()
 
 

@@ -41,7 +41,7 @@ from service.store.models import Base, Exact
 from service.web import current
 from tests.service import postgres, reports
 from tests.service.apiclient import Api
-from tests.service.store.test_migrations import make
+from tests.service.store import later_version
 
 
 @pytest.fixture
@@ -159,15 +159,20 @@ def test_a_backup_that_cannot_be_loaded_leaves_the_database_alone(
     assert rows(target) == before
 
 
-def test_an_older_backup_is_upgraded_on_the_way(tmp_path: Path, target: Database) -> None:
+def test_an_older_backup_is_upgraded_on_the_way(
+    tmp_path: Path, target: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     older = Database(f"sqlite:///{tmp_path / 'own.db'}")
-    make(older, "0023")
+    upgrade(older)
     with older.writing() as session:
         session.execute(text("INSERT INTO subject (name) VALUES ('demo')"))
     backup(older, tmp_path / "copy")
     older.close()
     before = (tmp_path / "copy").read_bytes()
+    later_version.become(tmp_path, monkeypatch, "ALTER TABLE host ADD COLUMN added INTEGER")
     restore(target, tmp_path / "copy")
+    with target.engine.connect() as connection:
+        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one() == later_version.SCHEMA
     assert [row[1] for row in rows(target)["subject"]] == ["demo"]
     assert (tmp_path / "copy").read_bytes() == before
     assert sorted(entry.name for entry in tmp_path.iterdir() if "faultwatch-" in entry.name) == []
