@@ -27,7 +27,7 @@ test: system-tests lint node_modules/.installed .venv-hosts/.installed ## Check 
 	@$(PYTHON) -m pytest --numprocesses 3 --dist loadfile
 
 .PHONY: test-workflows
-test-workflows: system-tests .venv/.dev .venv-workflows/.installed ## Lint the workflows and run them with act
+test-workflows: system-tests .venv/.dev .venv/.actionlint ## Lint the workflows and run them with act
 	@$(PYTHON) -m pytest -m "workflows or not workflows" tests/workflows
 
 .PHONY: lint
@@ -38,11 +38,11 @@ lint: .venv/.dev ## Check style, types and import rules
 	@.venv/bin/lint-imports
 
 .PHONY: test-github
-test-github: system-tests .venv/.dev .venv-workflows/.installed tests/github/node_modules/.installed ## Test from a pull request to its comment, with an emulated GitHub
+test-github: system-tests .venv/.dev tests/github/node_modules/.installed ## Test from a pull request to its comment, with an emulated GitHub
 	@FAULTWATCH_TEST_GITHUB=1 $(PYTHON) -m pytest -m github tests/service/forges/github
 
 .PHONY: test-client
-test-client: system-tests .venv/.dev .venv-client/.installed ## Generate a client of the API and use it with a running service
+test-client: system-tests .venv/.dev ## Generate a client of the API and use it with a running service
 	@$(PYTHON) -m pytest -m client tests/client
 
 .PHONY: test-tasks
@@ -179,13 +179,11 @@ lock: ## Regenerate the lock files (needs uv and npm)
 	$(LOCK) --extra build --constraints requirements.txt --output-file requirements-runner.txt
 	$(LOCK) --extra hosts --output-file requirements-hosts.txt
 	$(LOCK) --extra bench --output-file requirements-bench.txt
-	$(LOCK) --extra workflows --output-file requirements-workflows.txt
-	$(LOCK) --extra client --no-annotate --output-file requirements-client.txt
 	npm install --package-lock-only --ignore-scripts
 
 .PHONY: clean
 clean: ## Remove everything installed and built here; measurements stay
-	rm -rf .venv .venv-bench .venv-hosts .venv-workflows .venv-client node_modules build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-hosts node_modules build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: system system-tests system-operations system-projects system-programs system-hosts system-aarch64 system-image system-fresh
@@ -233,18 +231,9 @@ system-fresh:
 	@touch $@
 
 # actionlint is compiled from source if Go is installed.
-.venv-workflows/.installed: requirements-workflows.txt | system
-	@"$$(setup/find-python)" -m venv .venv-workflows
-	@.venv-workflows/bin/python -m pip --disable-pip-version-check --no-input --quiet install --no-deps --require-hashes \
-		--requirement requirements-workflows.txt
-	@! command -v go >/dev/null || GOBIN="$(CURDIR)/.venv-workflows/bin" \
+.venv/.actionlint: | .venv/.dev
+	@! command -v go >/dev/null || GOBIN="$(CURDIR)/.venv/bin" \
 		go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
-	@touch $@
-
-.venv-client/.installed: requirements-client.txt | system
-	@"$$(setup/find-python)" -m venv .venv-client
-	@.venv-client/bin/python -m pip --disable-pip-version-check --no-input --quiet install --no-deps --require-hashes \
-		--requirement requirements-client.txt
 	@touch $@
 
 .venv-hosts/.installed: requirements-hosts.txt | system

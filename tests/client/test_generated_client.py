@@ -14,8 +14,8 @@ import pytest
 import requests
 
 ROOT = Path(__file__).parents[2]
-GENERATOR = ROOT / ".venv-client/bin/openapi-python-client"
-PYTHON = ROOT / ".venv-client/bin/python"
+GENERATOR = ROOT / ".venv/bin/openapi-python-client"
+PYTHON = ROOT / ".venv/bin/python"
 HERE = Path(__file__).parent
 TIMEOUT = 60
 

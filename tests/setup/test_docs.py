@@ -146,7 +146,7 @@ def test_no_file_names_the_address_of_a_registry() -> None:
         "requirements-dev.txt",
         "requirements-runner.txt",
         "requirements-hosts.txt",
-        "requirements-workflows.txt",
+        "requirements-bench.txt",
         "package-lock.json",
     ],
 )

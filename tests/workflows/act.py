@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-TOOLS = ROOT / ".venv-workflows" / "bin"
+TOOLS = ROOT / ".venv" / "bin"
 PROGRAMS = Path(sys.executable).parent
 """Where the commands of the environment are in which the tests run, such as ``faultwatch``."""
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
-TOOLS = ROOT / ".venv-workflows" / "bin"
+TOOLS = ROOT / ".venv" / "bin"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 RELEASE = ROOT / ".github" / "workflows" / "release.yml"
 GATE_PAGE = ROOT / "docs" / "how-to" / "gate.md"
