@@ -3,7 +3,7 @@
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -14,7 +14,6 @@ from runner.adoption.built_programs import built_programs, runs_of
 from runner.adoption.printed_text import complains, is_usage, lacking_module
 from runner.adoption.proposal import BuildProposal, RunProposal, shell
 from runner.adoption.sources import Sources
-from runner.adoption.steadying import steadying
 from runner.adoption.workload_text import workload_text
 from runner.contract.report import Build, Outcome, Report, Revision
 from runner.errors import FaultwatchError
@@ -52,6 +51,13 @@ _MUCH_LESS = 10
 """How many times narrower the range of a count is that variables are worth which do not make it repeat."""
 _NO_MEANING = {"OMP_NUM_THREADX": "1"}
 """As long, and obeyed by nothing."""
+_ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+"""OpenMP and the usual libraries for linear algebra (OpenBLAS, MKL, BLIS) obey it."""
+_BY_TOOL: Mapping[str, tuple[Mapping[str, str], ...]] = {
+    # Its garbage collector runs at moments that depend on time; its scheduler starts threads, and each takes memory.
+    "go": ({"GOGC": "off"}, {"GOGC": "off", "GOMAXPROCS": "1"}),
+    "cargo": ({"RAYON_NUM_THREADS": "1"},),
+}
 
 
 class Tried(Struct, frozen=True):
@@ -168,7 +174,7 @@ class FirstMeasurement:
         if not varies and not tried.run.command.startswith(("venv/bin/python ", "python3 ")):
             return tried
         narrowest = tried
-        for variables in steadying(proposal.tools):
+        for variables in steadying_variables(proposal.tools):
             other = self._with(variables, proposal, tried, tree)
             if len(set(other.faults)) == 1 and other.faults[0] not in tried.faults:
                 # Any variable makes the start of the stack longer, which can move a count by itself.
@@ -332,3 +338,8 @@ def describe(failure: BuildFailure | FaultwatchError) -> str:
     log = _PLACE.sub(".", failure.build.log)
     lines = [line for line in log.splitlines() if not _EMPTY_TALK.match(line)]
     return "\n".join([failure.message, *(f"    {line[:200]}" for line in lines[-6:])])
+
+
+def steadying_variables(tools: Collection[str]) -> tuple[Mapping[str, str], ...]:
+    """Return the sets of variables to try, one after the other, for a program that some tools have built."""
+    return next((sets for tool, sets in _BY_TOOL.items() if tool in tools), (_ONE_THREAD,))

@@ -69,7 +69,7 @@ def choose(
     FaultwatchError
         Nothing can be built, or nothing that was built can be measured.
     """
-    from runner.adoption.steadying import steadying
+    from runner.adoption.first_measurement import steadying_variables
 
     proposals = _proposals(first, build, run, missing)
     failures: list[Tried] = []
@@ -99,7 +99,9 @@ def choose(
         repeats = "repeats" if len(set(steady.faults)) == 1 else "varies less"
         say(f"  with {variables}: {_range(steady.faults)} minor faults: the count {repeats}")
     elif len(set(favourite.faults)) > 1:
-        names = dict.fromkeys(f"{name}={value}" for one in steadying(proposal.tools) for name, value in one.items())
+        names = dict.fromkeys(
+            f"{name}={value}" for one in steadying_variables(proposal.tools) for name, value in one.items()
+        )
         say(f"  with {' '.join(names)}: the count varies all the same")
     return Choice(proposal, steady, tuple(failures))
 

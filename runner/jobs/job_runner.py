@@ -1,15 +1,15 @@
 """Claims a job, runs it, and reports how it ended."""
 
+import importlib
 import time
 from collections.abc import Callable
 
 from msgspec import Struct
 
-from runner.contract.job import Backend, Claim, Job, Lease, Outcome
+from runner.contract.job import Backend, Claim, Job, Lease, Outcome, Question
 from runner.errors import FaultwatchError, RequestRefused, ServiceUnavailable
 from runner.host.lock import HostTurn
 from runner.jobs.claimed_job import ClaimedJob, JobHandler, JobResult
-from runner.jobs.handlers import handler_of
 from runner.jobs.heartbeat import Heartbeat, JobStopped
 from runner.reporting.client import Service
 from runner.settings import Settings
@@ -66,7 +66,7 @@ class JobRunner(Struct, frozen=True):
         with Heartbeat(self.service.new_connection(), lease, claim, self.say, verbose=self.verbose) as heartbeat:
             service = self.service.patient(self.say)
             service.before_send = heartbeat.count_run
-            handler = handler or handler_of(lease.job.question)
+            handler = handler or _handler_of(lease.job.question)
 
             def waiting(line: str) -> None:
                 if not self.verbose:  # otherwise the heartbeat shows it
@@ -117,6 +117,12 @@ class JobRunner(Struct, frozen=True):
                     self.say(error.reason)
                 announced = True
                 time.sleep(min(error.retry_after, _LONGEST_WAIT))
+
+
+def _handler_of(question: Question) -> JobHandler:
+    """Return the handler of a kind of job. Each is imported only when needed: they import much that others do not."""
+    run: JobHandler = importlib.import_module(f"runner.jobs.{question.kind}_job").run
+    return run
 
 
 def _stopped(heartbeat: Heartbeat, why: str) -> Job:

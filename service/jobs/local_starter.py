@@ -18,9 +18,8 @@ from huey.consumer import Consumer
 from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.contract.job import Job, JobOrder
 from service.config.settings import this_host
-from service.jobs.queue_consumer import QuietConsumer
 from service.rules.access.scope import Scope
-from service.rules.jobs.job_words import how_to_go_first, job_words
+from service.rules.jobs.automatic_acts import how_to_go_first, job_words
 from service.store import tokens
 from service.store.engine.database import Database
 from service.store.engine.private_files import make_private
@@ -101,7 +100,7 @@ class LocalStarter:
     def consume(self, url: str) -> None:
         """Start working off the queue in a thread of this process. Runners reach the service at ``url``."""
         self.url = url
-        self._consumer = QuietConsumer(
+        self._consumer = _QuietConsumer(
             self._huey, workers=1, initial_delay=0.05, max_delay=_POLL_SECONDS, check_worker_health=False
         )
         self._consumer.start()
@@ -140,6 +139,13 @@ class LocalStarter:
         with self.database.writing() as session:
             token = tokens.issue(session, f"job {job_id}", [Scope.READ, Scope.REPORT], _TOKEN_DAYS, datetime.now(UTC))
         return {"FAULTWATCH_TOKEN": token.text}
+
+
+class _QuietConsumer(Consumer):  # type: ignore[misc]
+    """Installs no signal handlers: the server has its own."""
+
+    def _set_signal_handlers(self) -> None:
+        """Install none."""
 
 
 def _passed_on(variables: Mapping[str, str]) -> dict[str, str]:

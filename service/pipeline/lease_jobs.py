@@ -11,8 +11,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract.job import Claim, Finish, Go, Orders, Outcome, Progress, State
 from service.rules.jobs import states
-from service.rules.jobs.automatic_acts import SERVICE
-from service.rules.jobs.job_words import how_to_go_first, job_words
+from service.rules.jobs.automatic_acts import SERVICE, how_to_go_first, job_words
 from service.rules.jobs.states import Act
 from service.store.jobs import move
 from service.store.models import Host, Job, Run, Subject

@@ -11,8 +11,10 @@ from sqlalchemy.orm import Session
 
 from service.rules.access.reach import EVERYWHERE, Reach
 from service.rules.access.scope import Scope
+from service.rules.access.throttle import WINDOW
 from service.rules.access.token import PresentedToken
-from service.store.models import ActionsToken, Token
+from service.rules.events.visit import Visit
+from service.store.models import ActionsToken, FailedSignIn, Token, VisitRow
 
 LONGEST_NAME = 100
 _LIMITS = ("hosts", "subjects", "repositories")
@@ -103,3 +105,26 @@ def record_identity(session: Session, jti: str, expires_at: datetime, now: datet
         return False
     session.add(ActionsToken(jti=jti, expires_at=expires_at))
     return True
+
+
+def failed_sign_ins(session: Session, now: datetime, address: str | None = None) -> list[datetime]:
+    """Return when sign-ins have failed within the window, at any process: of one address or of all."""
+    query = select(FailedSignIn.at).where(FailedSignIn.at > now - WINDOW)
+    return list(session.scalars(query if address is None else query.where(FailedSignIn.address == address)))
+
+
+def record_failed_sign_in(session: Session, address: str, now: datetime) -> None:
+    """Add a failed sign-in, and delete those that count no longer."""
+    session.execute(delete(FailedSignIn).where(FailedSignIn.at <= now - WINDOW))
+    session.add(FailedSignIn(address=address, at=now))
+
+
+def find_visit(session: Session, token_id: str) -> Visit | None:
+    """Return the stored visit of the reader who signed in with a token."""
+    row = session.get(VisitRow, token_id)
+    return None if row is None else Visit(row.since, row.seen_at)
+
+
+def store_visit(session: Session, token_id: str, visit: Visit) -> None:
+    """Store the visit of the reader who signed in with a token."""
+    session.merge(VisitRow(token_id=token_id, since=visit.since, seen_at=visit.seen_at))

@@ -12,8 +12,13 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict
 
-from service.rules.bisect.base import Frozen
+
+class Frozen(BaseModel):
+    """Base of the models of a search: immutable, and an unknown field is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Node(Frozen):

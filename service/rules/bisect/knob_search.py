@@ -26,8 +26,8 @@ from pydantic import Field
 
 from runner.contract.knob_search import FoundKnobs, KnobAnswer, MeasureKnobs
 from runner.contract.level import Number, median
-from service.rules.bisect.base import Frozen
 from service.rules.bisect.belief import Bools, Data, believe
+from service.rules.bisect.graph import Frozen
 from service.rules.bisect.question import Refused
 from service.text.numbers import number, quantity
 

@@ -14,8 +14,7 @@ from pydantic import Field
 from runner.contract.level import Number
 from runner.contract.search import Answer, Culprit, Found, Measure, Prove
 from runner.contract.search import NothingToFind as Refused
-from service.rules.bisect.base import Frozen
-from service.rules.bisect.graph import Graph, Node
+from service.rules.bisect.graph import Frozen, Graph, Node
 from service.text import numbers
 
 __all__ = ["Answer", "Culprit", "Found", "Measure", "Observation", "Prove", "Question", "Refused"]

@@ -14,6 +14,7 @@ MOST_ATTEMPTS = 3
 UNCLAIMED = {Backend.GITHUB: timedelta(hours=24), Backend.LOCAL: timedelta(minutes=2)}
 """How long a runner may take to claim a dispatched job. GitHub itself drops a job that no runner takes within a day."""
 SERVICE = "service"
+_KINDS = {"measure": "a measurement", "bisect": "a bisect", "profile": "a profile", "remedy": "a trial of settings"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +66,14 @@ def _due_acts(job: JobSnapshot, now: datetime) -> Iterator[AutomaticAct]:
         yield AutomaticAct(Act.AGAIN, "It is ordered again.")
     if job.state is State.QUEUED and (job.due_at is None or now >= job.due_at):
         yield AutomaticAct(Act.DISPATCH, "")
+
+
+def job_words(kind: str, case: str, asked_by: str) -> str:
+    """Return what a job is and who ordered it: ``a profile of copy[mib=8], which the service ordered by itself``."""
+    by = "the service ordered by itself" if asked_by == SERVICE else f"{asked_by} ordered" if asked_by else ""
+    return f"{_KINDS.get(kind, 'a job')} of {case}{f', which {by}' if by else ''}"
+
+
+def how_to_go_first(job_id: int) -> str:
+    """Return the command by which somebody who waits for a job goes first."""
+    return f"`faultwatch job pause {job_id}` lets others go first"

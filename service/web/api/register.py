@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from apiflask import APIBlueprint, APIFlask
+from flask import Response, request
 
 from service.web import problems
 from service.web.api import (
@@ -30,7 +31,6 @@ from service.web.api import (
     subjects,
 )
 from service.web.api.body import require_json
-from service.web.api.conditional import conditional
 
 PREFIX = "/api/v1"
 
@@ -41,7 +41,7 @@ def register_api(app: APIFlask) -> None:
     openapi.register(app)
     api = APIBlueprint("api", __name__, url_prefix=PREFIX, enable_openapi=False)
     api.before_request(require_json)
-    api.after_request(conditional)
+    api.after_request(_make_conditional)
     for noun in (health.bp, revisions.bp, runs.bp, plans.bp, comparisons.bp, series.bp, drifts.bp):
         api.register_blueprint(noun)
     for noun in (events.bp, silences.bp, export.bp, diagnoses.bp, gates.bp, actions_sign_in.bp, nights.bp, searches.bp):
@@ -49,3 +49,15 @@ def register_api(app: APIFlask) -> None:
     for noun in (profiles.bp, jobs.bp, runner_tokens.bp, audit.bp, subjects.bp, settings_lab.bp):
         api.register_blueprint(noun)
     app.register_blueprint(api)
+
+
+def _make_conditional(response: Response) -> Response:
+    """Add a hash of the answer as its ETag; answer 304 where the caller has the same one (RFC 9110, 13).
+
+    The answer is computed for each request all the same: only its transfer is saved. A cache has to ask each time.
+    """
+    if request.method in {"GET", "HEAD"} and response.status_code == 200 and not response.is_streamed:
+        response.headers.setdefault("Cache-Control", "private, no-cache")
+        response.add_etag()
+        response.make_conditional(request)
+    return response

@@ -7,7 +7,7 @@ from datetime import datetime
 from flask import request, session
 
 from service.rules.events.visit import Visit, visit_at
-from service.store import visits
+from service.store import tokens
 from service.web.access import guard
 from service.web.current import database
 
@@ -22,7 +22,7 @@ def current(now: datetime) -> Visit:
     """
     token = guard.caller().token_id if guard.by_token() else None
     with database().reading() as store:
-        stored = visits.find(store, token) if token else _of_cookie()
+        stored = tokens.find_visit(store, token) if token else _of_cookie()
     if "HX-Request" in request.headers or request.method != "GET":
         return stored or Visit(None, now)
     visit = visit_at(stored, now)
@@ -30,7 +30,7 @@ def current(now: datetime) -> Visit:
         return visit
     if token:
         with database().writing() as store:
-            visits.store(store, token, visit)
+            tokens.store_visit(store, token, visit)
     else:
         session.permanent = True
         session[SEEN_AT] = visit.seen_at.isoformat()

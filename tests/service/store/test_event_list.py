@@ -11,7 +11,7 @@ from service.rules.access.scope import Scope
 from service.rules.events.visit import Visit
 from service.schemas.history import Certainty, Direction
 from service.schemas.triage import EventOrder
-from service.store import events, visits
+from service.store import events, tokens
 from service.store.engine.database import Database
 from service.store.events import EventFilter
 from service.store.models import Token
@@ -85,10 +85,10 @@ def test_a_visit_is_stored_for_each_token(api: Api, app: APIFlask) -> None:
         )
     for visit in (Visit(None, now), Visit(now, now + timedelta(hours=1))):
         with database.writing() as session:
-            visits.store(session, "0123456789ab", visit)
+            tokens.store_visit(session, "0123456789ab", visit)
         with database.reading() as session:
-            assert visits.find(session, "0123456789ab") == visit
-            assert visits.find(session, "another") is None
+            assert tokens.find_visit(session, "0123456789ab") == visit
+            assert tokens.find_visit(session, "another") is None
 
 
 def _database(app: APIFlask) -> Database:

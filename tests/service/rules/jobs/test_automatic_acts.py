@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.job import Backend, State
-from service.rules.jobs.automatic_acts import MOST_ATTEMPTS, JobSnapshot, automatic_act
+from service.rules.jobs.automatic_acts import MOST_ATTEMPTS, JobSnapshot, automatic_act, job_words
 from service.rules.jobs.states import Act, is_possible
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -68,3 +68,10 @@ def test_what_is_due_can_happen(
     )
     due = automatic_act(job, NOW)
     assert due is None or is_possible(state, due.act)
+
+
+def test_whom_one_waits_for() -> None:
+    said = "a profile of copy[mib=8], which the service ordered by itself"
+    assert job_words("profile", "copy[mib=8]", "service") == said
+    assert job_words("bisect", "copy", "Ada") == "a bisect of copy, which Ada ordered"
+    assert job_words("measure", "copy", "") == "a measurement of copy"
