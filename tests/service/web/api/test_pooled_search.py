@@ -228,6 +228,9 @@ class Remote:
     def objection(self, order: JobOrder) -> str:
         return "" if order.question and order.question.host in POOL[:2] else "another machine"
 
+    def has_room(self) -> bool:
+        return True
+
     def holds(self, job_id: int) -> bool:
         return False
 
