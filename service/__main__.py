@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -17,6 +16,7 @@ from service.cli.storage import backup, export, forget, restore, retain
 from service.cli.token import token
 from service.config.settings import Config
 from service.errors import ServiceError
+from service.forges.registry import read_config
 from service.parent_process import stop_with
 from service.version import VERSION
 
@@ -54,10 +54,10 @@ def serve(host: str, port: int | None, port_file: Path | None, parent: int | Non
     """Serve the API and the pages."""
     if parent is not None:
         stop_with(parent)
-    settings = Config.from_environment()
+    settings = read_config()
     from service import serving  # noqa: PLC0415 - so that --help and wrong settings answer fast
 
-    serving.serve(settings if port is None else replace(settings, port=port), host, port_file)
+    serving.serve(settings if port is None else settings.replaced(port=port), host, port_file)
 
 
 @cli.command()

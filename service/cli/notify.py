@@ -20,7 +20,7 @@ def notify() -> None:
     from service.store.engine.upgrade import upgrade  # noqa: PLC0415
 
     config = Config.from_environment()
-    channels = settings.load(config.home, config.notifications)
+    channels = settings.load(config.home, config.notifications.file)
     database = Database(config.database_url)
     upgrade(database)
     result = delivery.run_round(database, channels, os.environ, datetime.now(UTC))

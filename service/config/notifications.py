@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from runner.contract.base import Name
+from service.config.setting_fields import Settings, setting
 from service.errors import ServiceError
 
 VARIABLE = "FAULTWATCH_NOTIFICATIONS"
@@ -274,6 +275,15 @@ class NotificationSettings(StrictSettings):
         if len(set(names)) < len(names):
             raise ValueError("two channels have the same name")
         return self
+
+
+class NotificationFile(Settings):
+    """Where the channels are set."""
+
+    heading, guide = "Notifications", "Notifications"
+
+    file: Path | None = setting(VARIABLE, "File of channels", None, usual="`notifications.toml` in `FAULTWATCH_HOME`")
+    """The file with the notification channels."""
 
 
 def load(home: Path, named: Path | None = None) -> NotificationSettings:

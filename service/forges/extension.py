@@ -12,6 +12,9 @@ from flask import Flask, current_app
 from runner.contract.gate import ForgeKind
 from runner.contract.job import Backend
 from service.config.settings import Config
+from service.forges.forgejo.settings import ForgejoSettings
+from service.forges.github.settings import GithubSettings
+from service.forges.gitlab.settings import GitlabSettings
 from service.jobs.scheduler import JobScheduler
 from service.store.engine.database import Database
 
@@ -34,23 +37,23 @@ def register(app: Flask, data: Database, config: Config, scheduler: JobScheduler
 
 def _forges(config: Config, scheduler: JobScheduler) -> dict[ForgeKind, Forge]:
     forges: dict[ForgeKind, Forge] = {}
-    if config.github is not None:
+    if isinstance(github := config.forges.get(ForgeKind.GITHUB), GithubSettings):
         from service.forges.github.actions_starter import ActionsStarter  # noqa: PLC0415
         from service.forges.github.client import Client  # noqa: PLC0415
         from service.forges.github.forge import GithubForge  # noqa: PLC0415
 
-        client = Client(config.github)
-        actions = ActionsStarter(client, config.github.address)
+        client = Client(github)
+        actions = ActionsStarter(client, github.address)
         scheduler.starters[Backend.GITHUB] = scheduler.result_poster = actions
-        forges[ForgeKind.GITHUB] = GithubForge(client, config.github)
-    if config.gitlab is not None:
+        forges[ForgeKind.GITHUB] = GithubForge(client, github)
+    if isinstance(gitlab := config.forges.get(ForgeKind.GITLAB), GitlabSettings):
         from service.forges.gitlab.forge import GitlabForge  # noqa: PLC0415
 
-        forges[ForgeKind.GITLAB] = GitlabForge.at(config.gitlab)
-    if config.forgejo is not None:
+        forges[ForgeKind.GITLAB] = GitlabForge.at(gitlab)
+    if isinstance(forgejo := config.forges.get(ForgeKind.FORGEJO), ForgejoSettings):
         from service.forges.forgejo.forge import ForgejoForge  # noqa: PLC0415
 
-        forges[ForgeKind.FORGEJO] = ForgejoForge.at(config.forgejo)
+        forges[ForgeKind.FORGEJO] = ForgejoForge.at(forgejo)
     return forges
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import requests
 
-from service.config.token_forges import TokenForge
+from service.config.forge_settings import TokenForge
 from service.forges.forge import Refusal
 
 _TIMEOUT = 10

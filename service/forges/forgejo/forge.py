@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from service.config.token_forges import TokenForge
+from service.config.forge_settings import TokenForge
 from service.forges import comment_text, notes
 from service.forges.actions import CommandComment, RepositoryAction, WebhookAction
 from service.forges.forge import Delivery, Handlers, Header, Publication, Refusal

@@ -8,7 +8,7 @@ import gitlab
 import requests
 from gitlab.exceptions import GitlabError
 
-from service.config.token_forges import TokenForge
+from service.config.forge_settings import TokenForge
 from service.forges.forge import Refusal
 
 _TIMEOUT = 10

@@ -10,7 +10,7 @@ from typing import Any
 from gitlab.exceptions import GitlabError
 from gitlab.v4.objects import Project, ProjectMergeRequest
 
-from service.config.token_forges import TokenForge
+from service.config.forge_settings import TokenForge
 from service.forges import comment_text, notes
 from service.forges.actions import LABEL_REASON, AcceptHead, CommandComment, RepositoryAction, WebhookAction
 from service.forges.forge import Delivery, Handlers, Header, Publication, Refusal

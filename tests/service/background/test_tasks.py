@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from queue import Queue
 from typing import Any
 
@@ -35,7 +34,7 @@ StartTasks = Callable[[Flask], None]
 @pytest.fixture
 def config(config: Config) -> Config:
     """Settings of a service that starts no jobs by itself."""
-    return replace(config, jobs_here=False)
+    return config.replaced(jobs_here=False)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -9,7 +8,6 @@ from flask.testing import FlaskClient
 from service.app import create_app
 from service.config.access import Access
 from service.config.settings import Config
-from service.config.variables import read_variables
 from service.errors import ServiceError
 from service.web import current
 from service.web.rendering import not_modified
@@ -87,8 +85,8 @@ def test_other_sites_show_what_the_service_lets_them(client: FlaskClient) -> Non
         config = current.config()
     site = "https://wiki.example.com"
     closed = client.get("/embed/series/1").headers
-    named = _headers(replace(config, embedding_sites=(site,)))
-    public = _headers(replace(config, access=Access.TOKENS, anonymous_read=True))
+    named = _headers(config.replaced(embedding_sites=(site,)))
+    public = _headers(config.replaced(access=Access.TOKENS, anonymous_read=True))
     assert [headers["Cross-Origin-Resource-Policy"] for headers in (closed, named, public)] == [
         "same-origin",
         "cross-origin",
@@ -113,4 +111,4 @@ def _headers(config: Config) -> Mapping[str, str]:
 @pytest.mark.parametrize("site", ["https://wiki.example.com; script-src *", "*", "wiki.example.com", "https://a/b"])
 def test_what_is_no_origin_does_not_become_a_header(site: str) -> None:
     with pytest.raises(ServiceError, match="FAULTWATCH_EMBEDDING_SITES"):
-        read_variables({"FAULTWATCH_EMBEDDING_SITES": site})
+        Config.from_environment({"FAULTWATCH_EMBEDDING_SITES": site})
