@@ -1,4 +1,4 @@
-"""The registry of forges: to add one, add its package and a line here."""
+"""The registry of forges: to add one, add its package and its line here."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import os
 from collections.abc import Mapping
 
 from service.config.settings import Config
-from service.forges.forgejo.settings import ForgejoSettings
-from service.forges.github.settings import GithubSettings
-from service.forges.gitlab.settings import GitlabSettings
+from service.forges.forgejo.package import PACKAGE as FORGEJO
+from service.forges.github.package import PACKAGE as GITHUB
+from service.forges.gitlab.package import PACKAGE as GITLAB
 
-SETTINGS = (GithubSettings, GitlabSettings, ForgejoSettings)
+FORGES = {package.kind: package for package in (GITHUB, GITLAB, FORGEJO)}
+"""In the order in which their settings are shown."""
+SETTINGS = tuple(package.settings for package in FORGES.values())
 
 
 def read_config(environment: Mapping[str, str] = os.environ) -> Config:
