@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import dataclass
 from datetime import time
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, Self, get_args
+from typing import Annotated, Literal, Self, get_args
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -169,7 +170,8 @@ class AddressedChannel(ChannelSettings):
         raise NotImplementedError
 
 
-class Chat(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Chat:
     """A chat service.
 
     Attributes

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, ValidationError
 from pydantic.fields import FieldInfo
@@ -134,7 +134,8 @@ def setting(
     return Field(validation_alias=variable, title=title, json_schema_extra=extra, repr=repr, **value)
 
 
-class Variable(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Variable:
     """What the fields say about an environment variable.
 
     Attributes
