@@ -14,9 +14,7 @@ from service.cli.notify import notify
 from service.cli.progress import add_quiet_option
 from service.cli.storage import backup, export, forget, restore, retain
 from service.cli.token import token
-from service.config.settings import Config
 from service.errors import ServiceError
-from service.forges.registry import read_config
 from service.parent_process import stop_with
 from service.version import VERSION
 
@@ -54,6 +52,8 @@ def serve(host: str, port: int | None, port_file: Path | None, parent: int | Non
     """Serve the API and the pages."""
     if parent is not None:
         stop_with(parent)
+    from service.forges.registry import read_config  # noqa: PLC0415
+
     settings = read_config()
     from service import serving  # noqa: PLC0415 - so that --help and wrong settings answer fast
 
@@ -63,6 +63,7 @@ def serve(host: str, port: int | None, port_file: Path | None, parent: int | Non
 @cli.command()
 def upgrade() -> None:
     """Upgrade the database to the schema of this version, as serve does."""
+    from service.config.settings import Config  # noqa: PLC0415
     from service.store.engine.database import BUSY_SECONDS_AT_START, Database  # noqa: PLC0415
     from service.store.engine.upgrade import upgrade as run  # noqa: PLC0415
 

@@ -8,7 +8,6 @@ import os
 import click
 
 from service.errors import ServiceError
-from service.forges.registry import SETTINGS, read_config
 
 
 @click.command(short_help="Show the settings and where each comes from.")
@@ -20,6 +19,7 @@ def config(as_json: bool) -> None:
     """
     from service.config import notifications  # noqa: PLC0415
     from service.config.settings_list import list_settings  # noqa: PLC0415
+    from service.forges.registry import SETTINGS, read_config  # noqa: PLC0415
 
     settings = read_config()
     try:

@@ -16,7 +16,6 @@ from pydantic_settings import NoDecode
 from runner.contract.gate import ForgeKind
 from runner.contract.report import safe_name
 from service.config.access import Access
-from service.config.database_address import without_password
 from service.config.forge_settings import BaseAddress, ForgeSettings
 from service.config.notifications import NotificationFile
 from service.config.setting_fields import SECRET, Seconds, SecretFile, Settings, Words, YesOrNo, setting
@@ -52,6 +51,12 @@ def _origins(origins: tuple[str, ...]) -> tuple[str, ...]:
     return origins
 
 
+def _shown_database(config: Config) -> str:
+    from service.config.database_address import without_password  # noqa: PLC0415 - SQLAlchemy: --help needs none
+
+    return without_password(config.database_url)
+
+
 _Duration = Annotated[Seconds, Field(ge=timedelta(seconds=1), le=timedelta(days=1))]
 
 
@@ -72,7 +77,7 @@ class Config(Settings):
         "Database",
         default_factory=lambda settings: f"sqlite:///{settings['home'] / 'faultwatch.db'}",
         usual="SQLite in `FAULTWATCH_HOME`",
-        shown=lambda config: without_password(config.database_url),
+        shown=_shown_database,
         repr=False,
     )
     """The database: `postgresql://user:password@host/name`, or `sqlite:////path/to/file.db`."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runner.contract.gate import ForgeKind
 from service.config.forge_settings import ForgeSettings
-from service.forges.forge import Forge
-from service.jobs.scheduler import JobScheduler
+
+if TYPE_CHECKING:
+    from service.forges.forge import Forge
+    from service.jobs.scheduler import JobScheduler
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from service.forges.forge import Forge
+from typing import TYPE_CHECKING
+
 from service.forges.forge_package import ForgePackage
 from service.forges.forgejo.settings import ForgejoSettings
-from service.jobs.scheduler import JobScheduler
+
+if TYPE_CHECKING:
+    from service.forges.forge import Forge
+    from service.jobs.scheduler import JobScheduler
 
 
 def _connect(settings: ForgejoSettings, _: JobScheduler) -> Forge:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from runner.contract.job import Backend
-from service.forges.forge import Forge
+from typing import TYPE_CHECKING
+
 from service.forges.forge_package import ForgePackage
 from service.forges.github.settings import GithubSettings
-from service.jobs.scheduler import JobScheduler
+
+if TYPE_CHECKING:
+    from service.forges.forge import Forge
+    from service.jobs.scheduler import JobScheduler
 
 
 def _connect(settings: GithubSettings, scheduler: JobScheduler) -> Forge:
-    from service.forges.github.actions_starter import ActionsStarter  # noqa: PLC0415 - see ForgePackage
+    from runner.contract.job import Backend  # noqa: PLC0415 - see ForgePackage
+    from service.forges.github.actions_starter import ActionsStarter  # noqa: PLC0415
     from service.forges.github.client import Client  # noqa: PLC0415
     from service.forges.github.forge import GithubForge  # noqa: PLC0415
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from service.forges.forge import Forge
+from typing import TYPE_CHECKING
+
 from service.forges.forge_package import ForgePackage
 from service.forges.gitlab.settings import GitlabSettings
-from service.jobs.scheduler import JobScheduler
+
+if TYPE_CHECKING:
+    from service.forges.forge import Forge
+    from service.jobs.scheduler import JobScheduler
 
 
 def _connect(settings: GitlabSettings, _: JobScheduler) -> Forge:
