@@ -1,4 +1,4 @@
-"""Writes the file that runs the gate in a project's CI. Pure."""
+"""Writes the file that runs the gate in a project's CI."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Actions of Forgejo and Gitea. Pure."""
+"""Actions of Forgejo and Gitea."""
 
 from collections.abc import Collection, Mapping
 

@@ -1,4 +1,4 @@
-"""GitHub Actions. Pure."""
+"""GitHub Actions."""
 
 from collections.abc import Collection, Mapping
 

@@ -1,4 +1,4 @@
-"""GitLab CI. GitLab's document "Predefined CI/CD variables reference" describes the variables. Pure."""
+"""GitLab CI. GitLab's document "Predefined CI/CD variables reference" describes the variables."""
 
 from collections.abc import Collection, Mapping
 

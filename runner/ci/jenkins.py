@@ -1,4 +1,4 @@
-"""Jenkins. Pure."""
+"""Jenkins."""
 
 from collections.abc import Collection
 

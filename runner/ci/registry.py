@@ -1,4 +1,4 @@
-"""The registry of CI systems: to add one, add its module, the template of its file, and its line here. Pure."""
+"""The registry of CI systems: to add one, add its module, the template of its file, and its line here."""
 
 from runner.ci.forgejo import FORGEJO
 from runner.ci.github import GITHUB

@@ -1,4 +1,4 @@
-"""A shell script, for every other CI system. Pure."""
+"""A shell script, for every other CI system."""
 
 from collections.abc import Collection
 

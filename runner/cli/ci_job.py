@@ -1,4 +1,4 @@
-"""The CI job in which a command runs, by the environment variables that its CI system sets. Pure."""
+"""The CI job in which a command runs, by the environment variables that its CI system sets."""
 
 import re
 from collections.abc import Mapping

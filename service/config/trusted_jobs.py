@@ -1,4 +1,4 @@
-"""Reads which jobs of GitHub Actions may sign in, and decides whether one may. Pure."""
+"""Reads which jobs of GitHub Actions may sign in, and decides whether one may."""
 
 from __future__ import annotations
 
