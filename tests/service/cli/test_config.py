@@ -71,4 +71,4 @@ def test_a_value_that_is_not_valid_is_refused_with_its_name(name: str, value: st
 
 
 def test_an_empty_variable_is_not_set_and_case_matters() -> None:
-    assert read_config({"FAULTWATCH_PORT": "", "faultwatch_workers": "9"}) == read_config({})
+    assert read_config({"FAULTWATCH_PORT": "", "faultwatch_workers": "9", "workers": "9"}) == read_config({})
