@@ -4,10 +4,11 @@ pydantic-settings, which reads the service's, would take as long to load as the 
 """
 
 import os
-from typing import NamedTuple
+
+from msgspec import Struct
 
 
-class Variable(NamedTuple):
+class Variable(Struct, frozen=True):
     """A variable.
 
     Attributes

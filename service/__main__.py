@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -15,7 +14,6 @@ from service.cli.notify import notify
 from service.cli.progress import add_quiet_option
 from service.cli.storage import backup, export, forget, restore, retain
 from service.cli.token import token
-from service.config.settings import Config
 from service.errors import ServiceError
 from service.parent_process import stop_with
 from service.version import VERSION
@@ -54,15 +52,18 @@ def serve(host: str, port: int | None, port_file: Path | None, parent: int | Non
     """Serve the API and the pages."""
     if parent is not None:
         stop_with(parent)
-    settings = Config.from_environment()
+    from service.forges.registry import read_config  # noqa: PLC0415
+
+    settings = read_config()
     from service import serving  # noqa: PLC0415 - so that --help and wrong settings answer fast
 
-    serving.serve(settings if port is None else replace(settings, port=port), host, port_file)
+    serving.serve(settings if port is None else settings.replaced(port=port), host, port_file)
 
 
 @cli.command()
 def upgrade() -> None:
     """Upgrade the database to the schema of this version, as serve does."""
+    from service.config.settings import Config  # noqa: PLC0415
     from service.store.engine.database import BUSY_SECONDS_AT_START, Database  # noqa: PLC0415
     from service.store.engine.upgrade import upgrade as run  # noqa: PLC0415
 

@@ -9,6 +9,7 @@ from flask import Response
 
 from service.config.settings import Config
 from service.forges import extension as forges
+from service.forges.registry import read_config
 from service.jobs import extension as jobs
 from service.pipeline import detect_drifts
 from service.store.engine.database import Database
@@ -40,7 +41,7 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     accepts_newer
         Whether a newer version may have upgraded the database.
     """
-    config = config or Config.from_environment()
+    config = config or read_config()
     database = Database(config.database_url)
     upgrade(database, accepts_newer=accepts_newer)
     detect_drifts.refresh(database)  # judge what a stopped service left unjudged

@@ -10,7 +10,6 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +53,7 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
     port_file
         File to write the port to, once the service listens.
     """
-    notifications.load(config.home, config.notifications)  # report errors in the file now
+    notifications.load(config.home, config.notifications.file)  # report errors in the file now
     listener = listen(host, config.port)
     database = Database(config.database_url, BUSY_SECONDS_AT_START)
     upgrade(database)
@@ -70,7 +69,7 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
     background: list[BackgroundScheduler] = []  # of this worker process, which makes one application
 
     def make_app() -> Flask:
-        app = _make_patiently(replace(config, trusted_hosts=trusted_hosts(config, str(address))))
+        app = _make_patiently(config.replaced(trusted_hosts=trusted_hosts(config, str(address))))
         with app.app_context():
             database = current.database()
         background.append(tasks.start(app, database, config, f"http://{_in_url(_local_address(address))}:{port}"))

@@ -1,25 +1,17 @@
-"""Writes the file that runs the gate in a project's CI. Pure."""
+"""Writes the file that runs the gate in a project's CI."""
 
 import re
 from collections.abc import Sequence
-from enum import StrEnum
 from importlib import resources
 
 from msgspec import Struct
 
+from runner import ci
 from runner.adoption.sources import Sources
+from runner.ci.registry import CI_SYSTEMS, NO_CI
+from runner.ci.shell import SHELL
+from runner.ci.system import has_mark
 from runner.errors import FaultwatchError
-
-
-class Ci(StrEnum):
-    """A system that runs jobs for a project."""
-
-    GITHUB = "github"
-    GITLAB = "gitlab"
-    FORGEJO = "forgejo"
-    JENKINS = "jenkins"
-    SHELL = "shell"
-    NONE = "none"
 
 
 class CiFile(Struct, frozen=True):
@@ -41,60 +33,25 @@ class CiFile(Struct, frozen=True):
     remark: str = ""
 
 
-_OTHER_CI = {
-    ".appveyor.yml": "AppVeyor",
-    "appveyor.yml": "AppVeyor",
-    ".azure-pipelines/": "Azure Pipelines",
-    "azure-pipelines.yml": "Azure Pipelines",
-    "bitbucket-pipelines.yml": "Bitbucket Pipelines",
-    ".buildkite/": "Buildkite",
-    ".builds/": "SourceHut",
-    ".circleci/": "CircleCI",
-    ".cirrus.yml": "Cirrus CI",
-    ".drone.yml": "Drone",
-    ".semaphore/": "Semaphore",
-    ".teamcity/": "TeamCity",
-    ".travis.yml": "Travis CI",
-    ".woodpecker/": "Woodpecker CI",
-    ".woodpecker.yml": "Woodpecker CI",
-}
-"""Systems for which there is no file, by what a project has for them."""
-
-
-def other_ci(sources: Sources) -> str:
-    """Return a CI system that a project uses and for which there is no file, with its file; empty if there is none."""
-    for file in sources.files:
-        for begin, name in _OTHER_CI.items():
-            if file == begin or (begin.endswith("/") and file.startswith(begin)):
-                return f"{name} ({file})"
-    return ""
-
-
-def detect_ci(sources: Sources, remote: str = "") -> Ci:
-    """Return the CI system that a project uses, by its files, else by the address of its remote."""
-    by_file = {
-        Ci.GITHUB: any(file.startswith(".github/workflows/") for file in sources.files),
-        Ci.GITLAB: sources.has(".gitlab-ci.yml"),
-        Ci.FORGEJO: any(file.startswith((".forgejo/", ".gitea/")) for file in sources.files),
-        Ci.JENKINS: sources.has("Jenkinsfile"),
-    }
-    address = re.sub(r"^[a-z+]+://|^[^@/]*@", "", remote.lower()).partition("/")[0].partition(":")[0]
-    words = {Ci.GITHUB: ("github",), Ci.GITLAB: ("gitlab",), Ci.FORGEJO: ("forgejo", "codeberg", "gitea")}
-    by_address = {ci: any(name in address for name in names) for ci, names in words.items()}
-    for evidence in (by_address, by_file):
-        for ci, holds in evidence.items():
-            if holds and (evidence is by_file or not any(by_file.values()) or by_file.get(ci)):
-                return ci
-    return Ci.SHELL
+def detect_ci(sources: Sources, remote: str = "") -> str:
+    """Return the name of the CI system that a project uses, by its files, else by the address of its remote."""
+    server = re.sub(r"^[a-z+]+://|^[^@/]*@", "", remote.lower()).partition("/")[0].partition(":")[0]
+    by_file = [system for system in CI_SYSTEMS.values() if has_mark(sources.files, *system.marks)]
+    by_server = [system for system in CI_SYSTEMS.values() if any(word in server for word in system.servers)]
+    # Of several files, the address decides.
+    in_use = [system for system in by_server if system in by_file or not by_file] + by_file
+    return in_use[0].name if in_use else SHELL.name
 
 
 def ci_file(
-    ci: Ci, sources: Sources, *, workload: str = "workload.toml", branch: str = "main", readable: Sequence[str] = ()
+    name: str, sources: Sources, *, workload: str = "workload.toml", branch: str = "main", readable: Sequence[str] = ()
 ) -> CiFile | None:
-    """Return the file for a CI system; None for :attr:`Ci.NONE`.
+    """Return the file for a CI system; None for :data:`NO_CI`.
 
     Parameters
     ----------
+    name
+        Of the system.
     workload
         Path of the workload file in the repository.
     branch
@@ -107,53 +64,16 @@ def ci_file(
     FaultwatchError
         A name has characters that mean something to a shell or to the CI system.
     """
-    if ci is Ci.NONE:
+    if name == NO_CI:
         return None
-    place, template, remark = _place(ci, sources)
-    text = resources.files(__package__).joinpath("ci_templates", template).read_text(encoding="utf-8")
+    system = CI_SYSTEMS[name]
+    place = system.place(sources.files)
+    text = resources.files(ci).joinpath("templates", system.template).read_text(encoding="utf-8")
     if not readable:
         text = _READ.sub("", text)
     text = _SUBMODULES.sub(r"\1" if sources.has(".gitmodules") else "", text)
     values = {"WORKLOAD": workload, "BRANCH": branch, "READ": ":".join(readable)}
-    return CiFile(place, _filled(text, values), executable=ci is Ci.SHELL, remark=remark)
-
-
-def _place(ci: Ci, sources: Sources) -> tuple[str, str, str]:
-    """Return where the file for a CI system goes, its template, and what is left to do."""
-    forgejo = ".gitea" if any(file.startswith(".gitea/") for file in sources.files) else ".forgejo"
-    gitlab, jenkins = ".gitlab-ci.yml", "Jenkinsfile"
-    gitlab_remark = "give a runner with the shell executor the tag faultwatch"
-    if sources.has(gitlab):
-        gitlab = ".gitlab/faultwatch.yml"
-        gitlab_remark = f"add `include: {{local: {gitlab}}}` to .gitlab-ci.yml, and {gitlab_remark}"
-    if sources.has(jenkins):
-        jenkins = "Jenkinsfile.faultwatch"
-    return {
-        Ci.GITHUB: (
-            ".github/workflows/faultwatch.yml",
-            "github.yml",
-            "register a self-hosted runner with the label faultwatch, and have GitHub require an approval for the "
-            "workflows of all outside contributors",
-        ),
-        Ci.FORGEJO: (
-            f"{forgejo}/workflows/faultwatch.yml",
-            "forgejo.yml",
-            "register a runner with the label faultwatch:host",
-        ),
-        Ci.GITLAB: (gitlab, "gitlab.yml", gitlab_remark),
-        Ci.JENKINS: (
-            jenkins,
-            "jenkins.groovy",
-            f"create a multibranch pipeline that reads {jenkins}, and give an agent the label faultwatch",
-        ),
-        Ci.SHELL: ("faultwatch-gate.sh", "shell.sh", _shell_remark(sources)),
-    }[ci]
-
-
-def _shell_remark(sources: Sources) -> str:
-    other = other_ci(sources)
-    use = f"init has no file for {other}: have it run the script" if other else "no CI was found: run the script"
-    return f"{use} on a machine of your own that has Faultwatch; it compares HEAD with the branch that you merge into"
+    return CiFile(place.path, _filled(text, values), executable=system.is_program, remark=place.remark)
 
 
 _SUBMODULES = re.compile(r"^ *# @SUBMODULES@\n(.*?)^ *# @END@\n", re.MULTILINE | re.DOTALL)

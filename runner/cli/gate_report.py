@@ -6,7 +6,7 @@ from pathlib import Path
 
 from runner.cli.ci_job import ci_job
 from runner.cli.gate_plan import GatePlan
-from runner.contract.gate import GateCase, GateReport
+from runner.contract.gate import ForgeKind, GateCase, GateReport
 from runner.measuring.comparison import Compared
 from runner.workload.budget_lines import budget_lines
 
@@ -23,7 +23,7 @@ def gate_report(results: Sequence[Compared], plan: GatePlan, environment: Mappin
     ends, judge = plan.ends, plan.files.judge
     file, lines = _budgets(plan.named.path, ends.repository.path)
     return GateReport(
-        forge=job.forge,
+        forge=ForgeKind(job.forge),
         repository=job.repository,
         pull_request=job.pull_request,
         merge_group=job.merge_group,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from runner.ci.registry import CI_SYSTEMS, NO_CI
 from runner.cli.activity import activity
 from runner.cli.arguments import workload_argument
 from runner.cli.options import options, result_options, sandbox_option
@@ -20,7 +21,7 @@ from runner.settings import load_settings
 from runner.workload import WORKLOAD_FILE
 
 if TYPE_CHECKING:
-    from runner.adoption.ci_files import Ci, CiFile
+    from runner.adoption.ci_files import CiFile
     from runner.adoption.exactness import Exactness
     from runner.adoption.first_measurement import FirstMeasurement, Tried
     from runner.adoption.gate_trial import GateTrial
@@ -64,7 +65,7 @@ _GATE_FAILS = "The gate builds in a sandbox without a network, and there this do
     click.option("--run", "run_command", metavar="COMMAND", help="What to measure. Default: a program that was built."),
     click.option(
         "--ci",
-        type=click.Choice(["github", "gitlab", "forgejo", "jenkins", "shell", "none"]),
+        type=click.Choice([*CI_SYSTEMS, NO_CI]),
         help="The CI system to write a file for. Default: the one that the repository uses, else a shell script.",
     ),
     sandbox_option(),
@@ -88,7 +89,7 @@ def command(
     CMake, Meson, Autotools, Make, Cargo, Go, Python or Fortran. Every question has a default. No existing file is
     replaced unless you say so. Exit code 1 if the program was not measured.
     """
-    from runner.adoption.ci_files import Ci, ci_file, detect_ci
+    from runner.adoption.ci_files import ci_file, detect_ci
     from runner.adoption.existing_workload import folder_of, workload_place
     from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.gate_trial import GateTrial
@@ -129,8 +130,8 @@ def command(
     written = []
     if text:
         written += _write_workload(top, text, questions, replace=rejected)
-    chosen = Ci(ci) if ci else _ask_ci(questions, detect_ci(sources, _remote(repository)))
-    gate = GateTrial() if chosen is Ci.NONE or confined else _gate_tried(repository, revision, workload, settings)
+    chosen = ci or _ask_ci(questions, detect_ci(sources, _remote(repository)))
+    gate = GateTrial() if chosen == NO_CI or confined else _gate_tried(repository, revision, workload, settings)
     within = str(existing.relative_to(top))
     file = ci_file(chosen, sources, workload=within, branch=_branch(repository), readable=gate.readable)
     if file:
@@ -358,11 +359,9 @@ def _gate_remarks(gate: "GateTrial", file: "CiFile | None", filling: str) -> lis
     return [_GATE_READS.format(", ".join(gate.readable), where)]
 
 
-def _ask_ci(questions: Questions, detected: "Ci") -> "Ci":
-    from runner.adoption.ci_files import Ci
-
-    order = [detected, *(ci for ci in Ci if ci is not detected)]
-    return order[questions.choose("Which CI runs the gate?", [str(ci) for ci in order])]
+def _ask_ci(questions: Questions, detected: str) -> str:
+    order = list(dict.fromkeys([detected, *CI_SYSTEMS, NO_CI]))
+    return order[questions.choose("Which CI runs the gate?", order)]
 
 
 def _write_workload(top: Path, text: str, questions: Questions, *, replace: bool) -> list[str]:

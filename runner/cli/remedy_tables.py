@@ -7,21 +7,8 @@ from rich.console import Console
 from rich.table import Table
 
 from runner.cli.formatting import count_of, escape_text, format_percent, format_value
-from runner.contract.metrics import metric
+from runner.contract.metrics import MetricView, metric, shown_in
 from runner.measuring.comparison import Compared
-
-_SHOWN = (
-    "minor-faults",
-    "major-faults",
-    "region:minor-faults",
-    "faults-per-operation",
-    "sys-percent",
-    "task-clock",
-    "elapsed",
-    "throughput",
-    "max-rss",
-)
-"""The metrics by which a remedy is judged: faults, system share, throughput; and its cost in memory."""
 
 
 def show_remedy(result: Compared, settings: Sequence[str]) -> None:
@@ -39,7 +26,7 @@ def show_remedy(result: Compared, settings: Sequence[str]) -> None:
     table = Table()
     for title in ("metric", "before", "after", "change", "verdict"):
         table.add_column(title, justify="left" if title in {"metric", "verdict"} else "right", no_wrap=True)
-    for name in _SHOWN:
+    for name in _rows():
         before, after = result.base.values(name), result.head.values(name)
         if not before or not after:
             continue
@@ -49,3 +36,10 @@ def show_remedy(result: Compared, settings: Sequence[str]) -> None:
         table.add_row(metric(name).title, format_value(name, low), format_value(name, high), change, verdict)
     console.print(table)
     console.print(f"{count_of(len(result.base.samples), 'pair')}, interleaved A/B. Nothing is stored.", style="dim")
+
+
+def _rows() -> list[str]:
+    """Return the metrics by which a remedy is judged, with the minor faults of the region below those of the case."""
+    names = shown_in(MetricView.REMEDY_TABLE)
+    place = 1 + max(place for place, name in enumerate(names) if metric(name).judged)
+    return [*names[:place], "region:minor-faults", *names[place:]]

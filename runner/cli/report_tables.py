@@ -8,20 +8,10 @@ from rich.console import Console
 from rich.table import Table
 
 from runner.cli.formatting import escape_text, format_span, format_value, has_own_unit
-from runner.contract.metrics import Kind, metric
+from runner.contract.metrics import CATALOGUE, Kind, metric
 from runner.contract.report import Outcome, Report, Status
 
 THEORY = ("expected-faults", "unexplained-faults")
-_SUMMARY = {
-    "minor\nfaults": ("region:minor-faults", "minor-faults"),
-    "major\nfaults": ("region:major-faults", "major-faults"),
-    "in\ntheory": ("expected-faults",),
-    "sys\n%": ("sys-percent",),
-    "operations\na second": ("throughput",),
-    "elapsed": ("elapsed",),
-    "t(1) /\nt(N)": ("scaling-efficiency",),
-}
-"""Columns of the short table; each shows the first of its metrics that the case has."""
 _UNTOLD = {
     Status.NOT_COUNTED: "perf found no counter free while the program ran",
     Status.NOT_SUPPORTED: "this host has no such counter",
@@ -91,7 +81,11 @@ def _reasons(reports: Sequence[Report]) -> list[str]:
 
 def _show_summary(console: Console, reports: Sequence[Report]) -> None:
     differing = _differing(reports)
-    columns = {title: names for title, names in _SUMMARY.items() if any(_short(report, names) for report in reports)}
+    columns = {
+        CATALOGUE[name].column: (f"region:{name}", name)  # that of the region, where there is one
+        for name in _with_theory([name for name, entry in CATALOGUE.items() if entry.column])
+        if any(_short(report, (f"region:{name}", name)) for report in reports)
+    }
     table = Table(box=box.SIMPLE_HEAD, padding=0)
     for name in differing:
         table.add_column(escape_text(name), no_wrap=True)
@@ -122,11 +116,15 @@ def _differing(reports: Sequence[Report]) -> list[str]:
 
 
 def _rows(reports: Sequence[Report]) -> list[str]:
-    """Return the metrics in the order of reading, with the theoretical counts right below the measured count."""
-    names = list(dict.fromkeys(name for report in reports for name in report.metrics))
+    """Return the metrics in the order of reading."""
+    return _with_theory(list(dict.fromkeys(name for report in reports for name in report.metrics)))
+
+
+def _with_theory(names: Sequence[str]) -> list[str]:
+    """Return metrics with the theoretical counts right below the measured count."""
     theory = [name for name in THEORY if name in names]
     rows = [name for name in names if name not in theory]
-    counted = next((name for name in ("region:page-faults", "page-faults") if name in rows), None)
+    counted = next((name for name in ("region:page-faults", "page-faults", "major-faults") if name in rows), None)
     place = rows.index(counted) + 1 if counted else len(rows)
     return rows[:place] + theory + rows[place:]
 

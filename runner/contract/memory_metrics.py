@@ -1,6 +1,6 @@
 """Metrics of memory besides page faults: size, caches, control groups, and scaling with several processes."""
 
-from runner.contract.metric import Kind, Metric
+from runner.contract.metric import Kind, Metric, MetricView
 
 
 def _group(name: str, title: str, unit: str, definition: str, kind: Kind = Kind.COUNT) -> Metric:
@@ -26,6 +26,7 @@ MEMORY_METRICS = (
         "The most memory that the program, or one of those that it started and waited for, had resident at a time, as "
         "the kernel accounts it: some pages are accounted late on each CPU. At least that of the launcher, less than "
         "1 MiB. Of several processes at once, that of the largest.",
+        views=MetricView.MATRIX | MetricView.REMEDY | MetricView.REMEDY_TABLE,
     ),
     Metric(
         "dTLB-load-misses",
@@ -54,6 +55,8 @@ MEMORY_METRICS = (
         False,
         "Elapsed time of one process alone, divided by that of the slowest of N at once that do the same work each. "
         "1 where they do not get in each other's way.",
+        views=MetricView.COMPARISON | MetricView.MATRIX,
+        column="t(1) /\nt(N)",
     ),
     _group(
         "pgfault",

@@ -1,6 +1,6 @@
 """The definition of a metric."""
 
-from enum import StrEnum
+from enum import Flag, StrEnum, auto
 from typing import Literal
 
 from msgspec import Struct
@@ -15,6 +15,21 @@ class Kind(StrEnum):
     RATE = "rate"
     RATIO = "ratio"
     SIZE = "size"
+
+
+class MetricView(Flag):
+    """What shows a few metrics before all others, or alone. Each has the judged metrics too."""
+
+    COMPARISON = auto()
+    """The page that compares two commits or runs: what faults cost."""
+    DRIFT = auto()
+    """The page of a drift: what moved with it, first."""
+    MATRIX = auto()
+    """The metrics that the matrix of a night offers."""
+    REMEDY = auto()
+    """The result of a remedy: what it gains, and what it costs."""
+    REMEDY_TABLE = auto()
+    """The table of the same on a terminal."""
 
 
 class Metric(Struct, frozen=True):
@@ -32,6 +47,10 @@ class Metric(Struct, frozen=True):
         Whether a change of level is flagged by itself. The others are recorded and shown beside a drift.
     definition
         One sentence that says what is counted and where the number comes from.
+    views
+        What shows it before all others.
+    column
+        Title of its column in a terminal's table of many cases; empty if it has none.
     """
 
     name: str
@@ -41,6 +60,12 @@ class Metric(Struct, frozen=True):
     better: Literal["lower", "higher"]
     judged: bool
     definition: str
+    views: MetricView = MetricView(0)
+    column: str = ""
+
+    def is_shown_in(self, view: MetricView) -> bool:
+        """Return whether something shows this metric before all others."""
+        return self.judged or view in self.views
 
     @property
     def exact(self) -> bool:

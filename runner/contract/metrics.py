@@ -1,6 +1,7 @@
 """The metric catalogue: the meaning and unit of each metric, and how it may be judged.
 
-The runner reads it to know what to collect, the service to know what to judge and to show.
+The runner reads it to know what to collect, the service to know what to judge and to show. Its order is that in which
+metrics are shown.
 """
 
 from msgspec.structs import replace
@@ -8,9 +9,9 @@ from msgspec.structs import replace
 from runner.contract.fault_metrics import FAULT_KINDS
 from runner.contract.imported_metric import imported_metric
 from runner.contract.memory_metrics import MEMORY_METRICS
-from runner.contract.metric import Kind, Metric
+from runner.contract.metric import Kind, Metric, MetricView
 
-__all__ = ["CATALOGUE", "Kind", "Metric", "metric"]
+__all__ = ["CATALOGUE", "Kind", "Metric", "MetricView", "metric", "shown_in"]
 
 _METRICS = (
     Metric(
@@ -22,6 +23,7 @@ _METRICS = (
         True,
         "Page faults that the kernel resolved without reading from storage: first touches, copies on write, "
         "and returned pages touched again. Counted by perf from the program's exec to its end.",
+        column="minor\nfaults",
     ),
     Metric(
         "major-faults",
@@ -32,6 +34,7 @@ _METRICS = (
         True,
         "Page faults that waited for storage: pages of a file or of swap that were not in memory. Exact only in a "
         "declared page-cache state; one discarded run warms the cache first.",
+        column="major\nfaults",
     ),
     Metric(
         "page-faults",
@@ -50,6 +53,7 @@ _METRICS = (
         "lower",
         False,
         "Minor and major faults divided by the operations that the program reports.",
+        views=MetricView.MATRIX | MetricView.REMEDY_TABLE,
     ),
     Metric(
         "context-switches",
@@ -77,6 +81,7 @@ _METRICS = (
         "lower",
         False,
         "CPU time of all the program's threads together, from perf's task clock.",
+        views=MetricView.REMEDY_TABLE,
     ),
     Metric(
         "user-time",
@@ -104,6 +109,12 @@ _METRICS = (
         "lower",
         False,
         "System time as a share of user and system time together. Noisy on one run: never judged on one.",
+        views=MetricView.COMPARISON
+        | MetricView.DRIFT
+        | MetricView.MATRIX
+        | MetricView.REMEDY
+        | MetricView.REMEDY_TABLE,
+        column="sys\n%",
     ),
     Metric(
         "elapsed",
@@ -113,6 +124,8 @@ _METRICS = (
         "lower",
         False,
         "Wall-clock time from the program's exec to its end.",
+        views=MetricView.COMPARISON | MetricView.MATRIX | MetricView.REMEDY | MetricView.REMEDY_TABLE,
+        column="elapsed",
     ),
     Metric(
         "throughput",
@@ -122,6 +135,12 @@ _METRICS = (
         "higher",
         False,
         "Operations that the program reports, divided by the seconds it reports for its main loop.",
+        views=MetricView.COMPARISON
+        | MetricView.DRIFT
+        | MetricView.MATRIX
+        | MetricView.REMEDY
+        | MetricView.REMEDY_TABLE,
+        column="operations\na second",
     ),
     Metric(
         "bytes-per-fault",
@@ -152,6 +171,7 @@ _METRICS = (
         False,
         "Faults of the region, or of the whole process if it opens none, which the program itself computes from the "
         "pages that it touches.",
+        column="in\ntheory",
     ),
     Metric(
         "unexplained-faults",
@@ -186,6 +206,11 @@ _METRICS = (
 )
 
 CATALOGUE: dict[str, Metric] = {entry.name: entry for entry in _METRICS}
+
+
+def shown_in(view: MetricView) -> list[str]:
+    """Return the metrics that something shows before all others, in the order of the catalogue."""
+    return [name for name, entry in CATALOGUE.items() if entry.is_shown_in(view)]
 
 
 def metric(name: str) -> Metric:

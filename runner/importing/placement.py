@@ -1,14 +1,15 @@
 """When a result was measured and of which revision: what its file says, else the command line, else the file's name."""
 
 from datetime import datetime
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from runner.importing.file_names import revision_in, time_in
 from runner.importing.imported_run import ImportDefaults, require
 from runner.importing.source import Source
 
 
-class Placement(NamedTuple):
+class Placement(Struct, frozen=True):
     """The revision and the time of a result, and whether the time is more than that of its file."""
 
     revision: str

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from runner.campaigns.remedy_comparison import PAIRS, case_with, remedy_trials
 from runner.contract import number_text
 from runner.contract.job import RemedyQuestion
-from runner.contract.metrics import metric
+from runner.contract.metrics import MetricView, metric, shown_in
 from runner.contract.report import Outcome, Report
 from runner.errors import FaultwatchError
 from runner.jobs.claimed_job import ClaimedJob, JobResult
@@ -16,9 +16,6 @@ from runner.measuring.trial import Bench
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool
 from runner.workload.bound_case import bind
-
-_METRICS = ("minor-faults", "major-faults", "sys-percent", "throughput", "elapsed", "max-rss")
-"""The metrics by which a remedy is judged, if measured, and its cost in memory."""
 
 
 def run(job: ClaimedJob) -> JobResult:
@@ -74,8 +71,8 @@ def _aside(report: Report) -> Report:
 
 
 def changes(result: Compared) -> dict[str, tuple[float, float]]:
-    """Return the medians of each metric without and with the remedy."""
-    values = {name: (result.base.values(name), result.head.values(name)) for name in _METRICS}
+    """Return the medians of the metrics by which a remedy is judged, without and with it."""
+    values = {name: (result.base.values(name), result.head.values(name)) for name in shown_in(MetricView.REMEDY)}
     return {name: (median(before), median(after)) for name, (before, after) in values.items() if before and after}
 
 

@@ -3,7 +3,8 @@
 import ctypes
 import os
 from functools import lru_cache
-from typing import NamedTuple
+
+from msgspec import Struct
 
 ADDR_NO_RANDOMIZE = 0x0040000
 """personality(2): no address-space layout randomisation."""
@@ -18,7 +19,7 @@ _GET_MEMPOLICY, _SET_MEMPOLICY = (239, 238) if os.uname().machine == "x86_64" el
 _MOST_NODES = 1024
 
 
-class NodePolicy(NamedTuple):
+class NodePolicy(Struct, frozen=True):
     """A NUMA memory policy: its mode with its flags, and a bit for each of its nodes."""
 
     mode: int

@@ -3,7 +3,9 @@
 import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
+
+from msgspec import Struct
 
 from runner.profile.recording_plan import CallGraph
 from runner.system.regular_file import open_regular
@@ -27,7 +29,7 @@ _LONGEST = 32
 """Bytes of a section's name that are looked at, or a file of a stranger could name megabytes for each section."""
 
 
-class Segment(NamedTuple):
+class Segment(Struct, frozen=True):
     """A segment: its position in the file and in memory."""
 
     kind: int
@@ -36,7 +38,7 @@ class Segment(NamedTuple):
     size: int
 
 
-class Sections(NamedTuple):
+class Sections(Struct, frozen=True):
     """What the sections of a program or library say about it."""
 
     is_go: bool

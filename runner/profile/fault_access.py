@@ -3,7 +3,6 @@
 import re
 import struct
 from collections.abc import Callable
-from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -33,7 +32,7 @@ def has_known_instructions(machine: str) -> bool:
     return machine in _A64
 
 
-class Instruction(NamedTuple):
+class Instruction(Struct, frozen=True):
     """The place of an instruction that faulted: its address, its function as perf names it, and its file, if any."""
 
     address: int

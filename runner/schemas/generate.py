@@ -1,14 +1,13 @@
 """Generates the schemas from the models that read the files: ``make schemas`` writes them."""
 
-import ast
 import inspect
 import json
-import textwrap
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
+from runner.contract.docstrings import field_docstrings
 from runner.nightly.matrix_file import Matrix
 from runner.workload import Workload
 
@@ -42,26 +41,9 @@ def _models(model: type[BaseModel]) -> list[type[BaseModel]]:
 def _describe(schema: dict[str, Any], model: type[BaseModel]) -> None:
     if model.__doc__:
         schema["description"] = inspect.cleandoc(model.__doc__).partition("\n")[0]
-    for name, text in _docstrings(model).items():
+    for name, text in field_docstrings(model).items():
         if name in schema["properties"]:
             schema["properties"][name]["description"] = text
-
-
-def _docstrings(model: type[BaseModel]) -> dict[str, str]:
-    """Return the string below each field of a model."""
-    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
-    assert isinstance(tree, ast.ClassDef)
-    found = {}
-    for field, after in zip(tree.body, tree.body[1:], strict=False):
-        if (
-            isinstance(field, ast.AnnAssign)
-            and isinstance(field.target, ast.Name)
-            and isinstance(after, ast.Expr)
-            and isinstance(after.value, ast.Constant)
-            and isinstance(after.value.value, str)
-        ):
-            found[field.target.id] = " ".join(after.value.value.split())
-    return found
 
 
 def main() -> None:

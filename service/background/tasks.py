@@ -77,5 +77,5 @@ def _settle_events(database: Database, config: Config) -> None:
     detect_drifts.refresh(database)
     detect_suite_shifts.detect_shifts(database)
     accept_merged.settle(database, datetime.now(UTC))
-    channels = notifications.load(config.home, config.notifications)
+    channels = notifications.load(config.home, config.notifications.file)
     delivery.run_round(database, channels, os.environ, datetime.now(UTC))

@@ -7,7 +7,6 @@ import os
 
 import click
 
-from service.config.settings import Config
 from service.errors import ServiceError
 
 
@@ -20,13 +19,16 @@ def config(as_json: bool) -> None:
     """
     from service.config import notifications  # noqa: PLC0415
     from service.config.settings_list import list_settings  # noqa: PLC0415
+    from service.forges.registry import SETTINGS, read_config  # noqa: PLC0415
 
-    settings = Config.from_environment()
+    settings = read_config()
     try:
-        channels: notifications.NotificationSettings | str = notifications.load(settings.home, settings.notifications)
+        channels: notifications.NotificationSettings | str = notifications.load(
+            settings.home, settings.notifications.file
+        )
     except ServiceError as error:
         channels = str(error)
-    groups = list_settings(settings, settings.by_token, os.environ, channels)
+    groups = list_settings(settings, SETTINGS, os.environ, channels)
     if as_json:
         click.echo(json.dumps([group.model_dump() for group in groups], indent=2))
         return

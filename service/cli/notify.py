@@ -8,19 +8,18 @@ from datetime import UTC, datetime
 
 import click
 
-from service.config.settings import Config
-
 
 @click.command(short_help="Send the notifications that are due.")
 def notify() -> None:
     """Send the notifications that are due (see the guide “Notifications”). A running service does so by itself."""
     from service.config import notifications as settings  # noqa: PLC0415
+    from service.config.settings import Config  # noqa: PLC0415
     from service.notify import delivery  # noqa: PLC0415
     from service.store.engine.database import Database  # noqa: PLC0415
     from service.store.engine.upgrade import upgrade  # noqa: PLC0415
 
     config = Config.from_environment()
-    channels = settings.load(config.home, config.notifications)
+    channels = settings.load(config.home, config.notifications.file)
     database = Database(config.database_url)
     upgrade(database)
     result = delivery.run_round(database, channels, os.environ, datetime.now(UTC))

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from service.cli.progress import progress
-from service.config.settings import Config
 from service.errors import ServiceError
 from service.schemas.audit import AuditAction
 
@@ -31,6 +30,12 @@ _ROWS_SHOWN = 10_000
 """Rows after which the progress is shown again."""
 
 
+def _database_address() -> str:
+    from service.config.settings import Config
+
+    return Config.from_environment().database_url
+
+
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 def backup(file: Path) -> None:
@@ -38,7 +43,7 @@ def backup(file: Path) -> None:
     from service.store.engine.database import Database
     from service.store.maintenance.backup import backup as run
 
-    database = Database(Config.from_environment().database_url)
+    database = Database(_database_address())
     with progress("backing up") as shown:
         run(database, file, shown)
     click.echo(f"{database.name} was backed up to {file}: {file.stat().st_size:,} bytes")
@@ -53,7 +58,7 @@ def restore(file: Path, replace: bool) -> None:
     from service.store.engine.upgrade import upgrade
     from service.store.maintenance.backup import restore as run
 
-    database = Database(Config.from_environment().database_url)
+    database = Database(_database_address())
     with progress("loading") as shown:
         run(database, file, replace, shown)
     upgrade(database)
@@ -83,7 +88,7 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
     """Export everything that was measured."""
     from service.store.engine.database import Database
 
-    database = Database(Config.from_environment().database_url)
+    database = Database(_database_address())
     if kind in {"parquet", "pyperf"}:
         if output is None:
             raise ServiceError("This format needs a folder", f"--format {kind}", "Name one with --output.")
@@ -129,7 +134,7 @@ def retain(
     from service.store.maintenance.retain import RetentionRule, estimate
     from service.store.maintenance.retain import retain as run
 
-    database, now = Database(Config.from_environment().database_url), datetime.now(UTC)
+    database, now = Database(_database_address()), datetime.now(UTC)
     _refuse_unknown(database, subjects)
     thin, reduce, profiles = (
         None if age is None else now - timedelta(days=age) for age in (days, samples_days, profiles_days)
@@ -174,7 +179,7 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
     from service.store.maintenance import forget as subjects
 
     # What is deleted is deleted in order; SQLite would read all points for each run to check it.
-    database = Database(Config.from_environment().database_url, checks_references=False)
+    database = Database(_database_address(), checks_references=False)
     _refuse_unknown(database, [subject])
     counts = {name: count for name, count in subjects.stored(database, subject).items() if count}
     click.echo(f"{subject} has {', '.join(f'{count:,} × {name}' for name, count in counts.items()) or 'nothing'}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import URL, make_url
 
+_HIDDEN = "***"
+
 
 def parse(address: str) -> URL:
     """Return an address as SQLAlchemy has it.
@@ -22,6 +24,13 @@ def parse(address: str) -> URL:
         if "," not in address:
             raise
         return _of_several_servers(address)
+
+
+def without_password(address: str) -> str:
+    """Return an address to be shown, with ``***`` in place of what is secret."""
+    url = parse(address)
+    query = {name: _HIDDEN if "pass" in name.lower() else value for name, value in url.query.items()}
+    return url.set(query=query).render_as_string(hide_password=True)
 
 
 def _of_several_servers(address: str) -> URL:

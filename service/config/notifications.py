@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import dataclass
 from datetime import time
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, Self, get_args
+from typing import Annotated, Literal, Self, get_args
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -21,6 +22,7 @@ from pydantic import (
 )
 
 from runner.contract.base import Name
+from service.config.setting_fields import Settings, setting
 from service.errors import ServiceError
 
 VARIABLE = "FAULTWATCH_NOTIFICATIONS"
@@ -168,7 +170,8 @@ class AddressedChannel(ChannelSettings):
         raise NotImplementedError
 
 
-class Chat(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Chat:
     """A chat service.
 
     Attributes
@@ -274,6 +277,15 @@ class NotificationSettings(StrictSettings):
         if len(set(names)) < len(names):
             raise ValueError("two channels have the same name")
         return self
+
+
+class NotificationFile(Settings):
+    """Where the channels are set."""
+
+    heading, guide = "Notifications", "Notifications"
+
+    file: Path | None = setting(VARIABLE, "File of channels", None, usual="`notifications.toml` in `FAULTWATCH_HOME`")
+    """The file with the notification channels."""
 
 
 def load(home: Path, named: Path | None = None) -> NotificationSettings:

@@ -1,19 +1,23 @@
-"""Reads the settings of the service from the environment."""
+"""The settings of the service: one class for each purpose, one field for each environment variable."""
 
 from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
+from typing import Annotated, Any
 
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_settings import NoDecode
+
+from runner.contract.gate import ForgeKind
 from runner.contract.report import safe_name
 from service.config.access import Access
-from service.config.github_app import GithubSettings
-from service.config.secret_files import read_long_secret
-from service.config.token_forges import FORGEJO, GITLAB, TokenForge
+from service.config.forge_settings import BaseAddress, ForgeSettings
+from service.config.notifications import NotificationFile
+from service.config.setting_fields import SECRET, Seconds, SecretFile, Settings, Words, YesOrNo, setting
 from service.config.trusted_jobs import TrustedJobs
 
 SESSION_KEY = "session.key"
@@ -26,81 +30,125 @@ NARROWING_RUNS = 200
 IDLE = timedelta(minutes=2)
 """Time without a new run after which a host counts as idle."""
 
-_SHORTEST_KEY = 32
-
 
 def this_host() -> str:
     """Return the name of this machine in reports."""
     return safe_name(socket.gethostname())
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
-    """The settings of the service.
+def _with_loopback(words: object) -> object:
+    return (*LOOPBACK, *words.replace(",", " ").split()) if isinstance(words, str) else words
 
-    Attributes
-    ----------
-    home
-        Folder of all data that the service stores.
-    database_url
-        SQLAlchemy address of the database.
-    port
-        TCP port to serve at; 0 for any free one.
-    trusted_hosts
-        Names under which the service answers. Requests for other names are refused, so that a foreign web page cannot
-        reach a service on loopback by pointing its own name there. None trusts every name.
-    access
-        Who has access. None derives it from the names: tokens are required unless all names are loopback's.
-    workers
-        Number of serving processes.
-    github
-        The GitHub App as which it acts; None for none.
-    gitlab, forgejo
-        The forges at which it is a user; None for none.
-    jobs
-        The GitHub Actions jobs that may sign in; None for none.
-    jobs_here
-        Whether this machine carries out jobs; None derives it from the access.
-    host
-        Name of this machine in the reports of its jobs.
-    lease
-        How long a silent runner keeps its job.
-    narrowing_runs
-        How many runs within 24 hours may narrow open ranges down by themselves, for each subject that wants it.
-    idle
-        Time without a new run after which a host counts as idle.
-    proxies
-        Addresses of the proxies, other than those on this machine, that say for whom they ask.
-    anonymous_read
-        Whether a service that requires tokens shows its results to callers without one.
-    session_key
-        What signs the cookies of browsers; None for a key that the service makes in the folder of data.
-    notifications
-        File of the notification channels; None for the one in the folder of data.
-    address
-        Address at which people and runners reach the service; empty where they cannot.
-    """
 
-    home: Path
-    database_url: str
-    port: int = 8080
-    trusted_hosts: tuple[str, ...] | None = field(default=LOOPBACK)
-    access: Access | None = None
-    workers: int = 1
-    github: GithubSettings | None = None
-    gitlab: TokenForge | None = None
-    forgejo: TokenForge | None = None
+def _shown_database(config: Config) -> str:
+    from service.config.database_address import without_password  # noqa: PLC0415 - SQLAlchemy: --help needs none
+
+    return without_password(config.database_url)
+
+
+_Duration = Annotated[Seconds, Field(ge=timedelta(seconds=1), le=timedelta(days=1))]
+
+
+class Config(Settings):
+    """The settings of the service, with those of its forges, of the jobs that sign in, and of its notifications."""
+
+    heading, guide = "Service", "Who may do what"
+
+    home: Annotated[Path, AfterValidator(lambda home: home.expanduser().absolute())] = setting(
+        "FAULTWATCH_HOME",
+        "Home",
+        default_factory=lambda: Path("~/.local/share/faultwatch").expanduser(),
+        usual="`~/.local/share/faultwatch`",
+    )
+    """The folder of all data."""
+    database_url: str = setting(
+        "DATABASE_URL",
+        "Database",
+        default_factory=lambda settings: f"sqlite:///{settings['home'] / 'faultwatch.db'}",
+        usual="SQLite in `FAULTWATCH_HOME`",
+        shown=_shown_database,
+        repr=False,
+    )
+    """The database: `postgresql://user:password@host/name`, or `sqlite:////path/to/file.db`."""
+    port: Annotated[int, Field(ge=0, le=65535)] = setting("FAULTWATCH_PORT", "Port", 8080, unit="a number, 0 to 65535")
+    """The TCP port; 0 for any free one."""
+    # A foreign web page must not reach a service on loopback by pointing its own name there. None trusts every name.
+    trusted_hosts: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_with_loopback)] = setting(
+        "FAULTWATCH_NAMES", "Names", LOOPBACK, usual="loopback's", unit="words", unset="any"
+    )
+    """The names by which the service may be called. Requests for another name are refused."""
+    access: Access | None = setting(
+        "FAULTWATCH_ACCESS",
+        "Access",
+        None,
+        usual="`tokens` if the service has a name other than loopback's",
+        unit="`open` or `tokens`",
+        shown=lambda config: "by token" if config.by_token else "open: whoever reaches it may do everything",
+    )
+    """Whether callers need a token."""
+    anonymous_read: YesOrNo = setting("FAULTWATCH_ANONYMOUS_READ", "Anonymous reading", False, unit="`yes` or `no`")
+    """Whether callers without a token see the results."""
+    workers: Annotated[int, Field(ge=1, le=64)] = setting(
+        "FAULTWATCH_WORKERS", "Processes", 1, unit="a number, 1 to 64"
+    )
+    """Number of serving processes."""
+    jobs_here: YesOrNo | None = setting(
+        "FAULTWATCH_JOBS_HERE",
+        "Jobs here",
+        None,
+        usual="`yes` if no tokens are required",
+        unit="`yes` or `no`",
+        shown=lambda config: "yes" if config.starts_jobs else "no",
+    )
+    """Whether this machine carries out jobs."""
+    host: Annotated[str, AfterValidator(safe_name)] = setting(
+        "FAULTWATCH_HOST", "Host", default_factory=this_host, usual="the host name"
+    )
+    """The name of this machine in the reports of its jobs."""
+    lease: _Duration = setting(
+        "FAULTWATCH_LEASE_SECONDS",
+        "Lease",
+        LEASE,
+        unit="a number of seconds, 1 to 86400",
+        shown=lambda config: f"{config.lease.total_seconds():.0f} s",
+    )
+    """For how long a silent runner keeps its job."""
+    narrowing_runs: Annotated[int, Field(ge=1, le=100_000)] = setting(
+        "FAULTWATCH_NARROWING_RUNS",
+        "Runs that narrow ranges",
+        NARROWING_RUNS,
+        unit="a number, 1 to 100000",
+        shown=lambda config: f"{config.narrowing_runs:,}",
+    )
+    """How many runs within 24 hours the service has measured by itself to find the commits of drifts, for each subject
+    whose policy is `do`."""
+    idle: _Duration = setting(
+        "FAULTWATCH_IDLE_SECONDS",
+        "Idle after",
+        IDLE,
+        unit="a number of seconds, 1 to 86400",
+        shown=lambda config: f"{config.idle.total_seconds():.0f} s",
+    )
+    """After how long without a new run a host counts as idle, so that the service may order work by itself."""
+    proxies: Words = setting("FAULTWATCH_PROXIES", "Proxies", (), usual="none", unit="words", unset="on this machine")
+    """Addresses of the proxies, other than those on this machine, that say for whom they ask."""
+    session_key: Annotated[bytes | None, SecretFile("The session key", min_length=32, is_optional=True)] = setting(
+        "FAULTWATCH_SESSION_KEY_FILE",
+        "Session key",
+        None,
+        usual="`session.key` in `FAULTWATCH_HOME`, which the service makes",
+        shown=lambda config: SECRET if config.session_key else str(config.home / SESSION_KEY),
+        repr=False,
+    )
+    """The file with the key that signs the cookies of browsers. Machines with one database need the same one."""
+    address: BaseAddress = setting("FAULTWATCH_ADDRESS", "Address", "", usual="none")
+    """The address at which people and runners reach the service, for links."""
+    forges: dict[ForgeKind, ForgeSettings] = Field(default_factory=dict)
+    """The forges that are turned on."""
     jobs: TrustedJobs | None = None
-    jobs_here: bool | None = None
-    host: str = field(default_factory=this_host)
-    lease: timedelta = LEASE
-    narrowing_runs: int = NARROWING_RUNS
-    idle: timedelta = IDLE
-    proxies: tuple[str, ...] = ()
-    anonymous_read: bool = False
-    session_key: bytes | None = field(default=None, repr=False)
-    notifications: Path | None = None
-    address: str = ""
+    """The jobs of GitHub Actions that may sign in; None for none."""
+    notifications: NotificationFile = Field(default_factory=NotificationFile)
+    """The file of the notification channels."""
 
     @property
     def starts_jobs(self) -> bool:
@@ -109,48 +157,35 @@ class Config:
 
     @property
     def by_token(self) -> bool:
-        """Whether callers have to present tokens."""
+        """Whether callers have to present tokens; by default where the service has a name other than loopback's."""
         if self.access is not None:
             return self.access is Access.TOKENS
         return self.trusted_hosts is None or not set(self.trusted_hosts) <= set(LOOPBACK)
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Config:
-        """Read the settings from the variables of ``service.config.variables``."""
-        # Imports pydantic-settings, which commands that read no settings need not load.
-        from service.config.variables import read_variables  # noqa: PLC0415
+    def from_environment(
+        cls, environment: Mapping[str, str] = os.environ, forges: Iterable[type[ForgeSettings]] = ()
+    ) -> Config:
+        """Read the settings from environment variables.
 
-        given = read_variables(environment)
-        home = given.home.expanduser().absolute()
-        return cls(
-            home=home,
-            database_url=given.database_url or f"sqlite:///{home / 'faultwatch.db'}",
-            port=given.port,
-            trusted_hosts=(*LOOPBACK, *given.names),
-            access=given.access,
-            workers=given.workers,
-            github=GithubSettings.from_variables(given),
-            gitlab=TokenForge.from_variables(
-                GITLAB, given.gitlab_url, given.gitlab_token_file, given.gitlab_secret_file, given.address
-            ),
-            forgejo=TokenForge.from_variables(
-                FORGEJO, given.forgejo_url, given.forgejo_token_file, given.forgejo_secret_file, given.address
-            ),
-            jobs=TrustedJobs.from_variables(given),
-            jobs_here=given.jobs_here,
-            host=safe_name(given.host) if given.host else this_host(),
-            lease=timedelta(seconds=given.lease_seconds),
-            narrowing_runs=given.narrowing_runs,
-            idle=timedelta(seconds=given.idle_seconds),
-            proxies=given.proxies,
-            anonymous_read=given.anonymous_read,
-            session_key=_session_key(given.session_key_file),
-            notifications=given.notifications,
-            address=given.address.rstrip("/"),
+        Parameters
+        ----------
+        forges
+            The classes of the forges to read (``service.forges.registry``); commands that speak to none need none.
+
+        Raises
+        ------
+        ServiceError
+            If a value is not valid, or a file cannot be read.
+        """
+        config = cls.read(environment)
+        read = (forge.read_if_on(environment, config.address) for forge in forges)
+        return config.replaced(
+            forges={settings.kind: settings for settings in read if settings is not None},
+            jobs=TrustedJobs.read_if_on(environment, config.address),
+            notifications=NotificationFile.read(environment),
         )
 
-
-def _session_key(file: Path | None) -> bytes | None:
-    if file is None:
-        return None
-    return read_long_secret(file, "FAULTWATCH_SESSION_KEY_FILE", _SHORTEST_KEY, "The session key")
+    def replaced(self, **changes: Any) -> Config:
+        """Return the same settings with other values of some fields."""
+        return self.model_copy(update=changes)

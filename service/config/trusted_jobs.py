@@ -1,18 +1,18 @@
-"""Reads which jobs of GitHub Actions may sign in, and decides whether one may. Pure."""
+"""Reads which jobs of GitHub Actions may sign in, and decides whether one may."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BeforeValidator, model_validator
+from pydantic_settings import NoDecode
 
 from service.config.access import GITHUB
 from service.config.claim_patterns import matches_repository, matches_workflow
+from service.config.setting_fields import Settings, Words, setting
 from service.errors import ServiceError
-
-if TYPE_CHECKING:
-    from service.config.variables import ServiceVariables
 
 
 class IdentityRefused(Exception):
@@ -23,38 +23,76 @@ class IssuerUnavailable(Exception):
     """The issuer's keys are not available at the moment."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrustedJobs:
-    """The jobs that may sign in.
+def _repositories(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if not re.fullmatch(r"[^/*:]+/[^/:]+(:[0-9]+)?", name.lower()):
+            where = f"FAULTWATCH_ACTIONS_REPOSITORIES: {name.lower()}"
+            raise ServiceError("Not a repository", where, "Name owner/name, or owner/*.")
+    return tuple(name.lower() for name in names)
 
-    Attributes
-    ----------
-    repositories
-        Names such as ``octo-org/copies``, or ``octo-org/*`` for all repositories of an owner; in lower case.
-    audience
-        The audience that an identity must name: the address of this service.
-    workflows
-        Patterns for ``job_workflow_ref``, with ``*`` for anything; empty for any workflow.
-    runners
-        Kinds of runners: ``self-hosted``, ``github-hosted``.
-    issuer
-        Who signs the identities.
-    subjects
-        Repositories, in lower case, with patterns of the subjects that are theirs beside that of their own name.
-    hosts
-        Patterns of the hosts as which jobs may report; None for all.
-    """
 
-    repositories: tuple[str, ...]
-    audience: str
-    workflows: tuple[str, ...] = ()
-    runners: tuple[str, ...] = ("self-hosted",)
-    issuer: str = GITHUB
-    subjects: tuple[tuple[str, str], ...] = ()
-    hosts: tuple[str, ...] | None = None
+def _subjects(words: object) -> object:
+    return tuple(map(_assignment, words.replace(",", " ").split())) if isinstance(words, str) else words
+
+
+def _assignment(word: str) -> tuple[str, str]:
+    repository, _, pattern = word.partition("=")
+    if not re.fullmatch(r"[^/*:=]+/[^/*:=]+", repository) or not re.fullmatch(r"[A-Za-z0-9_.*-]{1,100}", pattern):
+        where = f"FAULTWATCH_ACTIONS_SUBJECTS: {word}"
+        raise ServiceError("Not a subject of a repository", where, "Write owner/name=subject.")
+    return repository.lower(), pattern
+
+
+class TrustedJobs(Settings):
+    """The jobs of GitHub Actions that may sign in."""
+
+    heading, guide = "Jobs of GitHub Actions", "Reporting to GitHub"
+    off = "No job may sign in: FAULTWATCH_ACTIONS_REPOSITORIES is not set."
+
+    address: str = ""
+    """Address at which runners reach this service; empty where that is not known."""
+    repositories: Annotated[Words, AfterValidator(_repositories)] = setting(
+        "FAULTWATCH_ACTIONS_REPOSITORIES", "Repositories", usual="none: no job may", unit="words"
+    )
+    """The repositories whose jobs may sign in, such as `owner/name` or `owner/*`."""
+    audience: Annotated[str, AfterValidator(lambda audience: audience.rstrip("/"))] = setting(
+        "FAULTWATCH_ACTIONS_AUDIENCE",
+        "Audience",
+        default_factory=lambda settings: settings["address"].rstrip("/"),
+        usual="`FAULTWATCH_ADDRESS`",
+    )
+    """The audience that identities must name."""
+    workflows: Words = setting("FAULTWATCH_ACTIONS_WORKFLOWS", "Workflows", (), usual="any", unset="any", unit="words")
+    """The workflows whose jobs may sign in."""
+    runners: Annotated[Words, AfterValidator(lambda runners: runners or ("self-hosted",))] = setting(
+        "FAULTWATCH_ACTIONS_RUNNERS", "Runners", ("self-hosted",), usual="`self-hosted`", unit="words"
+    )
+    """The kinds of runners whose jobs may sign in."""
+    issuer: Annotated[str, AfterValidator(lambda issuer: issuer.rstrip("/"))] = setting(
+        "FAULTWATCH_ACTIONS_ISSUER", "Issuer", GITHUB, usual="GitHub"
+    )
+    """Who signs identities."""
+    subjects: Annotated[tuple[tuple[str, str], ...], NoDecode, BeforeValidator(_subjects)] = setting(
+        "FAULTWATCH_ACTIONS_SUBJECTS",
+        "Subjects",
+        (),
+        usual="none",
+        unit="words",
+        shown=lambda jobs: ", ".join(map("=".join, jobs.subjects)) or "of the same name",
+    )
+    """Subjects of other names than their repository: `owner/name=subject`."""
+    hosts: Words = setting("FAULTWATCH_ACTIONS_HOSTS", "Hosts", (), usual="any", unset="any", unit="words")
+    """The hosts as which jobs may report."""
+
+    @model_validator(mode="after")
+    def _have_an_audience(self) -> Self:
+        if not self.audience:
+            remedy = "Set it to the address by which runners reach this service."
+            raise ServiceError("Identities of jobs need an audience", "FAULTWATCH_ADDRESS is not set", remedy)
+        return self
 
     @classmethod
-    def from_variables(cls, given: ServiceVariables) -> TrustedJobs | None:
+    def read_if_on(cls, environment: Mapping[str, str], address: str) -> TrustedJobs | None:
         """Return the jobs that may sign in; None where no repositories are set: then no job may.
 
         Raises
@@ -62,26 +100,9 @@ class TrustedJobs:
         ServiceError
             If a word is not valid, or no audience is set.
         """
-        repositories = tuple(name.lower() for name in given.actions_repositories)
-        if not repositories:
+        if not environment.get("FAULTWATCH_ACTIONS_REPOSITORIES", "").replace(",", " ").strip():
             return None
-        for name in repositories:
-            if not re.fullmatch(r"[^/*:]+/[^/:]+(:[0-9]+)?", name):
-                where = f"FAULTWATCH_ACTIONS_REPOSITORIES: {name}"
-                raise ServiceError("Not a repository", where, "Name owner/name, or owner/*.")
-        audience = given.actions_audience or given.address
-        if not audience:
-            remedy = "Set it to the address by which runners reach this service."
-            raise ServiceError("Identities of jobs need an audience", "FAULTWATCH_ADDRESS is not set", remedy)
-        return cls(
-            repositories=repositories,
-            audience=audience.rstrip("/"),
-            workflows=given.actions_workflows,
-            runners=given.actions_runners or ("self-hosted",),
-            issuer=given.actions_issuer.rstrip("/"),
-            subjects=tuple(map(_assignment, given.actions_subjects)),
-            hosts=given.actions_hosts or None,
-        )
+        return cls.read(environment, address=address)
 
     def objection(self, claims: Mapping[str, Any]) -> str:
         """Return in one line why a job with a genuine identity may not sign in; empty where it may."""
@@ -97,11 +118,3 @@ class TrustedJobs:
         if runner not in self.runners:
             return f"the runner is {runner!r}, but has to be {' or '.join(self.runners)}"
         return ""
-
-
-def _assignment(word: str) -> tuple[str, str]:
-    repository, _, pattern = word.partition("=")
-    if not re.fullmatch(r"[^/*:=]+/[^/*:=]+", repository) or not re.fullmatch(r"[A-Za-z0-9_.*-]{1,100}", pattern):
-        where = f"FAULTWATCH_ACTIONS_SUBJECTS: {word}"
-        raise ServiceError("Not a subject of a repository", where, "Write owner/name=subject.")
-    return repository.lower(), pattern

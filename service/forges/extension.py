@@ -9,49 +9,25 @@ from typing import TYPE_CHECKING, cast
 
 from flask import Flask, current_app
 
-from runner.contract.gate import ForgeKind
-from runner.contract.job import Backend
 from service.config.settings import Config
+from service.forges.registry import FORGES
 from service.jobs.scheduler import JobScheduler
 from service.store.engine.database import Database
 
 if TYPE_CHECKING:
-    from service.forges.forge import Forge
     from service.forges.worker import ForgeWorker
 
 _EXTENSION = "faultwatch.forges"
 
 
 def register(app: Flask, data: Database, config: Config, scheduler: JobScheduler) -> None:
-    """Give an application its worker where the settings name a forge; with GitHub, the scheduler starts jobs there."""
-    forges = _forges(config, scheduler)
+    """Give an application its worker where the settings name a forge; the scheduler starts jobs at a forge that can."""
+    forges = {kind: FORGES[kind].connect(settings, scheduler) for kind, settings in config.forges.items()}
     if not forges:
         return
     from service.forges.worker import ForgeWorker  # noqa: PLC0415 - see above
 
     app.extensions[_EXTENSION] = ForgeWorker(data, forges, jobs=scheduler)
-
-
-def _forges(config: Config, scheduler: JobScheduler) -> dict[ForgeKind, Forge]:
-    forges: dict[ForgeKind, Forge] = {}
-    if config.github is not None:
-        from service.forges.github.actions_starter import ActionsStarter  # noqa: PLC0415
-        from service.forges.github.client import Client  # noqa: PLC0415
-        from service.forges.github.forge import GithubForge  # noqa: PLC0415
-
-        client = Client(config.github)
-        actions = ActionsStarter(client, config.github.address)
-        scheduler.starters[Backend.GITHUB] = scheduler.result_poster = actions
-        forges[ForgeKind.GITHUB] = GithubForge(client, config.github)
-    if config.gitlab is not None:
-        from service.forges.gitlab.forge import GitlabForge  # noqa: PLC0415
-
-        forges[ForgeKind.GITLAB] = GitlabForge.at(config.gitlab)
-    if config.forgejo is not None:
-        from service.forges.forgejo.forge import ForgejoForge  # noqa: PLC0415
-
-        forges[ForgeKind.FORGEJO] = ForgejoForge.at(config.forgejo)
-    return forges
 
 
 def worker(app: Flask | None = None) -> ForgeWorker | None:

@@ -6,17 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from flask import Flask, current_app
 
 from runner.contract.job import Backend
 from service.config.settings import Config
+from service.jobs.local_starter import LocalStarter
 from service.jobs.scheduler import JobScheduler
 from service.store.engine.database import Database
-
-if TYPE_CHECKING:
-    from service.jobs.local_starter import LocalStarter
 
 _EXTENSION = "faultwatch.jobs"
 
@@ -32,8 +30,6 @@ def register(app: Flask, data: Database, config: Config) -> JobScheduler:
     scheduler = JobScheduler(data, lease=config.lease)
     local = None
     if config.starts_jobs:
-        from service.jobs.local_starter import LocalStarter  # noqa: PLC0415 - Huey, which other services need not load
-
         local = LocalStarter(config.home, data, config.by_token, scheduler.process_ended, host=config.host)
         scheduler.starters[Backend.LOCAL] = local
     app.extensions[_EXTENSION] = _JobsExtension(scheduler, local)
@@ -48,7 +44,7 @@ def scheduler(app: Flask | None = None) -> JobScheduler:
 def log_file(job_id: int) -> Path | None:
     """Return the log of a job that ran on this machine; None where there is none."""
     local = _extension().local
-    return local.log(job_id) if local and local.log(job_id).exists() else None
+    return local.log_file(job_id) if local and local.log_file(job_id).exists() else None
 
 
 def start(app: Flask, url: str, wake: Callable[[], None]) -> None:
@@ -66,7 +62,7 @@ def start(app: Flask, url: str, wake: Callable[[], None]) -> None:
     extension = _extension(app)
     extension.scheduler.wake, extension.scheduler.awake_since = wake, datetime.now(UTC)
     if extension.local is not None:
-        extension.local.consume(url)
+        extension.local.url = url
 
 
 def _extension(app: Flask | None = None) -> _JobsExtension:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-
-from huey import SqliteHuey
-from huey.consumer import Consumer
 
 from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.contract.job import Job, JobOrder
@@ -22,10 +21,9 @@ from service.rules.access.scope import Scope
 from service.rules.jobs.automatic_acts import how_to_go_first, job_words
 from service.store import tokens
 from service.store.engine.database import Database
-from service.store.engine.private_files import make_private
 
-_FILE = "jobs.db"
-_POLL_SECONDS = 0.5
+log = logging.getLogger(__name__)
+
 _TOKEN_DAYS = 7
 """A job that takes longer is lost with its token, and queued again."""
 _PASSED_ON = re.compile(
@@ -43,7 +41,7 @@ class LocalStarter:
     Attributes
     ----------
     home
-        Folder of the queue and the logs.
+        Folder of the logs.
     database
         Where tokens for the runners are issued.
     by_token
@@ -62,34 +60,35 @@ class LocalStarter:
     ended: Callable[[int, str], None]
     url: str = ""
     host: str = field(default_factory=this_host)
-    _huey: SqliteHuey = field(init=False)
-    _task: Callable[[int], object] = field(init=False)
-    _consumer: Consumer | None = None
-
-    def __post_init__(self) -> None:
-        self.home.mkdir(parents=True, exist_ok=True)
-        make_private(self.home / _FILE)
-        self._huey = SqliteHuey("faultwatch-jobs", filename=str(self.home / _FILE), results=False)
-        self._task = self._huey.task(name="carry_out")(self._carry_out)
+    _busy: bool = field(default=False, init=False)
+    """Whether a process that was started here has not ended."""
 
     def objection(self, order: JobOrder) -> str:
         """Return why this machine cannot carry a job out; an empty text where it can."""
         host = order.question.host if order.question else None
         return "" if host in {None, self.host} else f"this machine is {self.host}, and the job is for {host}"
 
+    def has_room(self) -> bool:
+        """Return whether the service listens, and no job runs: the others wait in the table of jobs until one ends."""
+        return bool(self.url) and not self._busy
+
     def start(self, job: Job) -> str:
-        """Queue the job, and say so: it will keep this machine from other measurements. Return its log's address."""
+        """Start the job, and say so: it keeps this machine from other measurements. Return its log's address."""
         what = job_words(job.question.kind, job.question.case, job.asked_by)
         print(f"Job {job.id} measures on this machine next: {what}; {how_to_go_first(job.id)}.", flush=True)
-        self._task(job.id)
+        thread = threading.Thread(target=self._carry_out, args=(job.id,), daemon=True, name=f"job {job.id}")
+        self._busy = True
+        try:
+            thread.start()
+        except RuntimeError:  # the system has no thread left
+            self._busy = False
+            raise
         return f"/api/v1/jobs/{job.id}/log"
 
     def holds(self, job_id: int) -> bool:
-        """Return whether a job is in the queue, or its process lives: it may wait for the host as long as it takes."""
-        if any(task.args == (job_id,) for task in self._huey.pending()):
-            return True
+        """Return whether the process of a job lives: it may wait for the host as long as it takes."""
         try:
-            with self.log(job_id).open("rb") as stream:
+            with self.log_file(job_id).open("rb") as stream:
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -97,38 +96,42 @@ class LocalStarter:
             return False
         return False
 
-    def consume(self, url: str) -> None:
-        """Start working off the queue in a thread of this process. Runners reach the service at ``url``."""
-        self.url = url
-        self._consumer = _QuietConsumer(
-            self._huey, workers=1, initial_delay=0.05, max_delay=_POLL_SECONDS, check_worker_health=False
-        )
-        self._consumer.start()
-
-    def log(self, job_id: int) -> Path:
+    def log_file(self, job_id: int) -> Path:
         """Return the log file of a job."""
         return self.home / "jobs" / f"{job_id}.log"
 
     def _carry_out(self, job_id: int) -> None:
-        log = self.log(job_id)
-        log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        log.parent.chmod(0o700)  # It may be there already, open to others.
-        with log.open("ab") as stream:
+        """Run the process of a job until it ends. Without a process, the job is lost because no runner takes it."""
+        end = ""
+        try:
+            end = f"Its process has ended with status {self._run(job_id)}."
+        except Exception:
+            log.exception("the process of job %s could not be started", job_id)
+        finally:
+            self._busy = False
+        if end:
+            self.ended(job_id, end)
+
+    def _run(self, job_id: int) -> int:
+        """Run the process of a job; return its exit status."""
+        log_file = self.log_file(job_id)
+        log_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        log_file.parent.chmod(0o700)  # It may be there already, open to others.
+        with log_file.open("ab") as stream:
             # The process inherits the lock with its output, and keeps it if the service ends before it.
             fcntl.flock(stream, fcntl.LOCK_EX)
             token = self._token(job_id) if self.by_token else {}
-            process = subprocess.Popen(
+            return subprocess.run(
                 # Isolated from the current directory: it may be anybody's.
                 [sys.executable, "-P", "-m", "faultwatch", "job", "run", *self._sandbox(), str(job_id)],
+                check=False,
                 cwd=self.home,
                 env=_passed_on(os.environ) | {"FAULTWATCH_HOME": str(self.home), "FAULTWATCH_URL": self.url} | token,
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,
                 start_new_session=True,  # stopping the service does not interrupt a measurement
-            )
-            status = process.wait()
-        self.ended(job_id, f"Its process has ended with status {status}.")
+            ).returncode
 
     def _sandbox(self) -> list[str]:
         """Return the option that confines a job, if others than this machine's user can order one."""

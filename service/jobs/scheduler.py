@@ -48,6 +48,9 @@ class Starter(Protocol):
     def objection(self, order: JobOrder) -> str:
         """Return why it cannot start a job; an empty text where it can."""
 
+    def has_room(self) -> bool:
+        """Return whether it can start another job now; until it can, jobs stay in the queue."""
+
     def start(self, job: Job) -> str:
         """Start a runner that claims the job; return the address of its log, or an empty text.
 
@@ -174,9 +177,9 @@ class JobScheduler:
     def _due_act(self, row: JobRow) -> AutomaticAct | None:
         leased_until = row.leased_until and max(row.leased_until, self.awake_since + self.lease)
         due = automatic_act(replace(jobs.snapshot(row), leased_until=leased_until), self.now())
-        if due is None or (due.act is Act.DISPATCH and row.backend not in self.starters):
-            return None  # another process of the service may have the starter
         starter = self.starters.get(row.backend)
+        if due is None or (due.act is Act.DISPATCH and (starter is None or not starter.has_room())):
+            return None  # another process of the service may have the starter, or room for the job
         if due.act is Act.LOSE and row.state is State.DISPATCHED and starter is not None and starter.holds(row.id):
             return None
         return due

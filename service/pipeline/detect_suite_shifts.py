@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
@@ -28,7 +29,8 @@ _REVISIONS = RECENT + 32
 """Newest revisions of which points are read: some more than are judged, for not each case is measured at each."""
 
 
-class Suite(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Suite:
     """One revision as a host measured it, and the one before."""
 
     subject: Subject

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -29,7 +30,8 @@ class CaseOnHost(NamedTuple):
     host: str = ""
 
 
-class Durations(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Durations:
     """How long a build and a measurement took lately, in seconds; None where that is unknown."""
 
     build: float | None

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from service.config.notifications import NotificationSettings
 from service.config.settings import Config
 from service.config.settings_list import list_settings
+from service.forges.registry import SETTINGS
 from service.schemas.audit import AuditAction
 from service.store import audit
 from service.store.engine.database import Database
@@ -15,7 +16,7 @@ from service.store.engine.database import Database
 
 def record_changes(database: Database, config: Config) -> None:
     """Record the settings with which the service starts in the audit log, if they are not those of its last start."""
-    groups = list_settings(config, config.by_token, os.environ, NotificationSettings())
+    groups = list_settings(config, SETTINGS, os.environ, NotificationSettings())
     now = {setting.name: setting.value for group in groups for setting in group.settings}
     with database.reading() as session:
         last = audit.newest(session, AuditAction.SETTINGS_CHANGED)

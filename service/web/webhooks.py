@@ -13,31 +13,26 @@ from flask.typing import ResponseReturnValue
 from runner.contract.gate import ForgeKind
 from service.forges.extension import worker
 from service.forges.names import qualified
+from service.forges.registry import FORGES
 from service.store import forges as store
 from service.store.models import ForgeDelivery
 from service.web.current import database
 from service.web.problems import ProblemError, not_found
 
-_PROOFS = {
-    ForgeKind.GITHUB: "signature in X-Hub-Signature-256 does not match the body",
-    ForgeKind.GITLAB: "secret in X-Gitlab-Token is not the one of this service",
-    ForgeKind.FORGEJO: "signature in X-Forgejo-Signature does not match the body",
-}
-
 bp = Blueprint("webhooks", __name__)
 
 
-@bp.post("/<any(github, gitlab, forgejo):name>/webhook")
+@bp.post(f"/<any({', '.join(FORGES)}):name>/webhook")
 def receive(name: str) -> ResponseReturnValue:
     """Store a delivery. The same one sent twice is stored once."""
     kind, work = ForgeKind(name), worker()
     forge = work.forges.get(kind) if work else None
     if work is None or forge is None:
-        raise not_found("GitHub App of this service" if kind is ForgeKind.GITHUB else f"{name} of this service")
+        raise not_found(f"{FORGES[kind].role} of this service")
     body = request.get_data(cache=False)
     delivery = forge.delivery(lambda name: request.headers.get(name, ""), body)
     if delivery is None:
-        raise ProblemError(HTTPStatus.UNAUTHORIZED, f"The {_PROOFS[kind]}.")
+        raise ProblemError(HTTPStatus.UNAUTHORIZED, f"The {FORGES[kind].unproven}.")
     if not request.is_json or not delivery.id or not _is_document(body):
         raise ProblemError(HTTPStatus.BAD_REQUEST, "Deliver a JSON object, with the number of the delivery.")
     if not delivery.matters:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from service.config.settings_list import GUIDES
+from service.config.notifications import NotificationFile
+from service.config.settings import Config
+from service.config.trusted_jobs import TrustedJobs
+from service.forges.registry import SETTINGS
 
 ROOT = Path(__file__).parents[2]
 NAMED = re.compile(r"\bguides? “([^”{]+)”")
@@ -21,4 +24,4 @@ def test_every_guide_that_a_message_names_exists() -> None:
 
 def test_the_settings_page_names_guides() -> None:
     titles = {file.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ") for file in ROOT.glob("docs/*/*.md")}
-    assert set(GUIDES.values()) <= titles
+    assert {section.guide for section in (Config, *SETTINGS, TrustedJobs, NotificationFile)} <= titles

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -79,7 +79,7 @@ def serve(folder: Path, **changes: Any) -> Served:
     """Make an application with tokens."""
     folder.mkdir()
     config = Config(home=folder, database_url=f"sqlite:///{folder / 'faultwatch.db'}", access=Access.TOKENS)
-    app = create_app(replace(config, **changes))
+    app = create_app(config.replaced(**changes))
     with app.app_context(), current.database().writing() as session:
         now = datetime.now(UTC)
         texts = [tokens.issue(session, scope.value, [scope], 1, now).text for scope in (Scope.REPORT, Scope.READ)]

@@ -9,13 +9,18 @@ from pathlib import Path
 import pytest
 
 from runner import variables as of_runner
-from service.config import variables as of_service
+from service.config.notifications import NotificationFile
 from service.config.settings import Config
 from service.config.settings_list import list_settings
+from service.config.trusted_jobs import TrustedJobs
+from service.forges.registry import SETTINGS, read_config
 
 ROOT = Path(__file__).parents[2]
 RUNNER = {variable.name for variable in of_runner.TABLE}
-SERVICE = {variable.name for variable in of_service.table()}
+OF_SERVICE = [
+    variable for section in (Config, *SETTINGS, TrustedJobs, NotificationFile) for variable in section.variables()
+]
+SERVICE = {variable.name for variable in OF_SERVICE}
 SET_FOR_OTHERS = {variable.name for variable in of_runner.FOR_PROGRAMS}
 OF_OTHERS = {
     "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
@@ -41,7 +46,7 @@ OF_OTHERS = {
     "RUSTUP_HOME",
 }
 """Set by a CI system or by the operating system, and no settings."""
-TABLES = {ROOT / "runner" / "variables.py", ROOT / "service" / "config" / "variables.py"}
+TABLES = {ROOT / "runner" / "variables.py"}
 PASSED_TO_JOBS = {"FAULTWATCH_TOKEN", "FAULTWATCH_URL"}
 """Set by the service for the runner that it starts."""
 
@@ -116,7 +121,7 @@ def test_each_variable_of_the_service_is_shown(tmp_path: Path) -> None:
         "FAULTWATCH_ACTIONS_REPOSITORIES": "a/b",
         "FAULTWATCH_ADDRESS": "https://faults.example.org",
     }
-    groups = list_settings(Config.from_environment(environment), True, environment, "no file")
+    groups = list_settings(read_config(environment), SETTINGS, environment, "no file")
     assert {setting.variable for group in groups for setting in group.settings} == SERVICE - {
         "FAULTWATCH_NOTIFICATIONS"  # its file cannot be read, which the group says instead
     }
@@ -126,6 +131,6 @@ def test_each_variable_of_the_service_is_shown(tmp_path: Path) -> None:
 
 
 def test_each_variable_says_what_it_is() -> None:
-    for variable in (*of_service.table(), *of_runner.TABLE):
+    for variable in (*OF_SERVICE, *of_runner.TABLE):
         assert variable.meaning.endswith("."), variable.name
         assert variable.default.strip("` "), variable.name

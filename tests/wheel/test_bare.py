@@ -4,7 +4,7 @@ import pytest
 
 from tests.wheel.installation import Installation
 
-SERVICE = {"alembic", "flask", "gunicorn", "huey", "numpy", "sqlalchemy"}
+SERVICE = {"alembic", "flask", "gunicorn", "numpy", "sqlalchemy"}
 
 
 def test_the_packages_of_the_service_are_not_installed(bare: Installation) -> None:

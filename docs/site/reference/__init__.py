@@ -6,7 +6,10 @@ from docs.site.reference.commands import commands
 from docs.site.reference.endpoints import endpoints, pages
 from docs.site.reference.keys import matrix_keys, notification_keys, workload_keys
 from docs.site.reference.variables import program_variables, runner_variables, service_variables
-from service.config.variables import Group
+from service.config.notifications import NotificationFile
+from service.config.settings import Config
+from service.config.trusted_jobs import TrustedJobs
+from service.forges.registry import SETTINGS
 
 GENERATED: dict[str, Callable[[], str]] = {
     "commands": commands,
@@ -16,11 +19,9 @@ GENERATED: dict[str, Callable[[], str]] = {
     "pages": pages,
     "program_variables": program_variables,
     "runner_variables": runner_variables,
-    "variables_of_forgejo": service_variables(Group.FORGEJO),
-    "variables_of_gitlab": service_variables(Group.GITLAB),
-    "variables_of_app": service_variables(Group.APP),
-    "variables_of_jobs": service_variables(Group.JOBS),
-    "variables_of_notifications": service_variables(Group.NOTIFICATIONS),
-    "variables_of_service": service_variables(Group.SERVICE),
+    "variables_of_jobs": service_variables(TrustedJobs),
+    "variables_of_notifications": service_variables(NotificationFile),
+    "variables_of_service": service_variables(Config),
     "workload_keys": workload_keys,
+    **{f"variables_of_{forge.kind}": service_variables(forge) for forge in SETTINGS},
 }

@@ -1,11 +1,10 @@
-"""The environment variables of the runner and of the service, from the tables through which they are read."""
+"""The environment variables of the runner and of the service, as the code that reads them declares them."""
 
 from collections.abc import Callable
 
 from docs.site.reference.markdown import code, table
 from runner.variables import FOR_PROGRAMS, TABLE
-from service.config.variables import Group
-from service.config.variables import table as of_service
+from service.config.setting_fields import Settings
 
 
 def runner_variables() -> str:
@@ -19,11 +18,11 @@ def program_variables() -> str:
     return table(("variable", "meaning"), ((code(one.name), one.meaning) for one in FOR_PROGRAMS))
 
 
-def service_variables(group: Group) -> Callable[[], str]:
+def service_variables(section: type[Settings]) -> Callable[[], str]:
     """Return a function that returns what the service reads for one purpose."""
 
     def write() -> str:
-        rows = ((code(one.name), one.meaning, one.unit, one.default) for one in of_service() if one.group is group)
+        rows = ((code(one.name), one.meaning, one.unit, one.default) for one in section.variables())
         return table(("variable", "meaning", "value", "default"), rows)
 
     return write

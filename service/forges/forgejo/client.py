@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
+from urllib.parse import quote
 
 import requests
 
-from service.config.token_forges import TokenForge
+from service.config.forge_settings import TokenForge
 from service.forges.forge import Refusal
+from service.forges.note_forge import PullRequest
+from service.forges.notes import CONTEXT, Note, Status
 
 _TIMEOUT = 10
+_WRITERS = frozenset({"owner", "admin", "write"})
+_STATES = {"success": True, "failure": False}
 _PAGE = 50
 """Entries of a page: the most that a server gives by default."""
 _LONGEST_ERROR = 300
@@ -26,7 +32,7 @@ class ForgejoError(Exception):
 
 
 class Client:
-    """Forgejo's API, as the user whose token the service has."""
+    """The calls of Forgejo's API, as the user whose token the service has."""
 
     def __init__(self, settings: TokenForge) -> None:
         self._base = f"{settings.url}/api/v1"
@@ -34,7 +40,64 @@ class Client:
         self._session.trust_env = False  # a .netrc would replace the token
         self._session.headers.update({"Authorization": f"token {settings.token}", "Accept": "application/json"})
 
-    def call(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Any:
+    @cached_property
+    def user_id(self) -> int:
+        """Id of the user whose token the service has."""
+        return int(self._call("GET", "/user")["id"])
+
+    def head(self, pull: PullRequest) -> str:
+        """Return the commit that is to be merged."""
+        return str(self._call("GET", f"{_path(pull.repository)}/pulls/{pull.number}")["head"]["sha"])
+
+    def notes(self, pull: PullRequest) -> Iterator[Note]:
+        """Return the comments, the oldest first."""
+        return map(_note, self._pages(_comments(pull)))
+
+    def note(self, pull: PullRequest, note_id: int) -> Note:
+        """Return one comment."""
+        return _note(self._call("GET", f"{_path(pull.repository)}/issues/comments/{note_id}"))
+
+    def create_note(self, pull: PullRequest, body: str) -> int:
+        """Write a comment; return its id."""
+        return int(self._call("POST", _comments(pull), {"body": body})["id"])
+
+    def update_note(self, pull: PullRequest, note_id: int, body: str) -> None:
+        """Change the text of a comment."""
+        self._call("PATCH", f"{_path(pull.repository)}/issues/comments/{note_id}", {"body": body})
+
+    def newest_status(self, repository: str, commit: str) -> tuple[bool, str] | None:
+        """Return whether the newest status of the service passed, and its description; None if it has set none.
+
+        Forgejo stores each status that it is sent.
+        """
+        ours = (entry for entry in self._pages(_statuses(repository, commit)) if entry["context"] == CONTEXT)
+        newest = max(ours, key=lambda entry: int(entry["id"]), default=None)
+        return (_STATES[newest["status"]], newest["description"]) if newest and newest["status"] in _STATES else None
+
+    def create_status(self, repository: str, commit: str, status: Status) -> None:
+        """Set the status of a commit."""
+        content = {"context": CONTEXT, "state": "success" if status.passed else "failure"}
+        content |= {"description": status.description}
+        content |= {"target_url": status.address} if status.address else {}
+        self._call("POST", _statuses(repository, commit), content)
+
+    def may_write(self, repository: str, user: str) -> bool:
+        """Return whether a user may write to the repository."""
+        try:
+            answer = self._call("GET", f"{_path(repository)}/collaborators/{quote(user, safe='')}/permission")
+        except ForgejoError as error:
+            if error.status in {404, 410}:
+                return False
+            raise
+        return answer["permission"] in _WRITERS
+
+    def refusal(self, error: Exception) -> Refusal | None:
+        """Return why a call failed; None for another exception."""
+        if isinstance(error, ForgejoError):
+            return Refusal(error.status, str(error), error.headers)
+        return Refusal(None, str(error)) if isinstance(error, requests.RequestException) else None
+
+    def _call(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Any:
         """Call the API; return what it answers.
 
         Raises
@@ -46,7 +109,7 @@ class Client:
         """
         return self._send(method, f"{self._base}{path}", content).json()
 
-    def listed(self, path: str) -> Iterator[Any]:
+    def _pages(self, path: str) -> Iterator[Any]:
         """Return all entries of a list, page by page: an answer links to the next one."""
         address: str | None = f"{self._base}{path}?limit={_PAGE}"
         while address:
@@ -63,11 +126,20 @@ class Client:
         return response
 
 
-def refusal(error: Exception) -> Refusal | None:
-    """Return why a call failed; None for another exception."""
-    if isinstance(error, ForgejoError):
-        return Refusal(error.status, str(error), error.headers)
-    return Refusal(None, str(error)) if isinstance(error, requests.RequestException) else None
+def _path(repository: str) -> str:
+    return f"/repos/{quote(repository)}"
+
+
+def _comments(pull: PullRequest) -> str:
+    return f"{_path(pull.repository)}/issues/{pull.number}/comments"
+
+
+def _statuses(repository: str, commit: str) -> str:
+    return f"{_path(repository)}/statuses/{commit}"
+
+
+def _note(comment: Mapping[str, Any]) -> Note:
+    return Note(comment["id"], comment["user"]["id"], comment["body"])
 
 
 def _message(response: requests.Response) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from runner.contract.gate import ForgeKind
-from service.forges.actions import CommandComment, Payload, RecordHead, RecordMerge, WebhookAction, decide
+from service.forges.actions import CommandComment, Payload, RecordHead, RecordMerge, WebhookAction
 from service.forges.commands import parse
 from service.forges.names import qualified
 
@@ -37,8 +37,3 @@ def _repository(payload: Payload) -> str:
 
 EVENTS = {"pull_request": _pull_request, "pull_request_comment": _issue_comment, "issue_comment": _issue_comment}
 """The events on which the service acts, by their names in ``X-Forgejo-Event``."""
-
-
-def actions_for(event: str, payload: Payload) -> tuple[WebhookAction, ...]:
-    """Return the actions for a webhook."""
-    return decide(EVENTS, event, payload)

@@ -40,6 +40,10 @@ class ActionsStarter:
         """Return why the job cannot be started; an empty text where it can."""
         return "" if order.github else "the order names no repository on GitHub to run it in (github)"
 
+    def has_room(self) -> bool:
+        """Return True: jobs wait for their runners at GitHub."""
+        return True
+
     def holds(self, job_id: int) -> bool:
         """Return False: only GitHub knows what waits there."""
         return False

@@ -9,8 +9,8 @@ import requests
 from github import Auth, BadCredentialsException, Github, GithubException, GithubIntegration
 from github.Repository import Repository
 
-from service.config.github_app import GithubSettings
 from service.forges.forge import Refusal
+from service.forges.github.settings import GithubSettings
 
 PERMISSIONS = {"checks": "write", "pull_requests": "write", "actions": "write", "metadata": "read"}
 """Permissions of the usual token: for check runs, comments and starting workflows."""

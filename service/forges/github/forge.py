@@ -9,7 +9,6 @@ from typing import Any
 
 from github.Repository import Repository
 
-from service.config.github_app import GithubSettings
 from service.forges.actions import (
     LABEL_REASON,
     AcceptHead,
@@ -22,6 +21,7 @@ from service.forges.forge import Delivery, Handlers, Header, Publication, Refusa
 from service.forges.github import client, webhook_actions, workflows
 from service.forges.github.publish_outcome import publish
 from service.forges.github.run_commands import may_write, run_commands
+from service.forges.github.settings import GithubSettings
 from service.forges.signature import is_signed
 
 _ID = re.compile(r"[A-Za-z0-9-]{1,64}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from github import GithubException
 from github.Repository import Repository
 
-from service.config.github_app import GithubSettings
+from service.forges.github.settings import GithubSettings
 from service.text.markdown import code
 
 _MEASURE = "measure.yml"

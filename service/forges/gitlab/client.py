@@ -1,17 +1,28 @@
-"""Calls GitLab, with errors that say when to call again."""
+"""Calls GitLab, with errors that say when to call again.
+
+GitLab's documents "Notes API" and "Commits API" describe what is used.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import gitlab
 import requests
 from gitlab.exceptions import GitlabError
+from gitlab.v4.objects import Project, ProjectCommitStatusManager, ProjectMergeRequestNoteManager
 
-from service.config.token_forges import TokenForge
+from service.config.forge_settings import TokenForge
 from service.forges.forge import Refusal
+from service.forges.note_forge import PullRequest
+from service.forges.notes import CONTEXT, Note, Status
 
 _TIMEOUT = 10
+_DEVELOPER = 30
+"""The access level that may push to branches: who has it may accept a change."""
+_STATES = {"success": True, "failed": False}
 
 
 class _Session(requests.Session):
@@ -26,21 +37,92 @@ class _Session(requests.Session):
         return response
 
 
-class Client(gitlab.Gitlab):
+class _Api(gitlab.Gitlab):
     """GitLab's API. It never sleeps: the worker decides when to call again."""
-
-    def __init__(self, settings: TokenForge) -> None:
-        self._session = _Session()
-        super().__init__(
-            settings.url, private_token=settings.token, timeout=_TIMEOUT, per_page=100, session=self._session
-        )
 
     def http_request(self, *arguments: Any, **options: Any) -> requests.Response:
         """Send a request; a rate limit is an error as any other."""
         return super().http_request(*arguments, **{**options, "obey_rate_limit": False})
+
+
+class Client:
+    """The calls of GitLab's API, as the user whose token the service has."""
+
+    def __init__(self, settings: TokenForge) -> None:
+        self._session = _Session()
+        self._api = _Api(
+            settings.url, private_token=settings.token, timeout=_TIMEOUT, per_page=100, session=self._session
+        )
+
+    @cached_property
+    def user_id(self) -> int:
+        """Id of the user whose token the service has."""
+        self._api.auth()
+        assert self._api.user is not None
+        return int(self._api.user.id)
+
+    def head(self, pull: PullRequest) -> str:
+        """Return the commit that is to be merged."""
+        return str(self._project(pull.repository).mergerequests.get(pull.number).sha)
+
+    def notes(self, pull: PullRequest) -> Iterator[Note]:
+        """Return the notes that users wrote, the oldest first."""
+        for note in self._notes(pull).list(iterator=True, order_by="created_at", sort="asc"):
+            if not note.system:
+                yield Note(note.id, note.author["id"], note.body)
+
+    def note(self, pull: PullRequest, note_id: int) -> Note:
+        """Return one note."""
+        note = self._notes(pull).get(note_id)
+        return Note(note.id, note.author["id"], note.body)
+
+    def create_note(self, pull: PullRequest, body: str) -> int:
+        """Write a note; return its id."""
+        return int(self._notes(pull).create({"body": body}).id)
+
+    def update_note(self, pull: PullRequest, note_id: int, body: str) -> None:
+        """Change the text of a note."""
+        self._notes(pull).update(note_id, {"body": body})
+
+    def newest_status(self, repository: str, commit: str) -> tuple[bool, str] | None:
+        """Return whether the newest status of the service passed, and its description; None if it has set none."""
+        statuses = self._statuses(repository, commit)
+        newest = next(iter(statuses.list(iterator=True, name=CONTEXT, order_by="id", sort="desc")), None)
+        return (_STATES[newest.status], newest.description) if newest and newest.status in _STATES else None
+
+    def create_status(self, repository: str, commit: str, status: Status) -> None:
+        """Set the status of a commit. GitLab refuses a transition from a state to itself."""
+        content = {"state": "success" if status.passed else "failed", "name": CONTEXT}
+        content |= {"description": status.description}
+        content |= {"target_url": status.address} if status.address else {}
+        try:
+            self._statuses(repository, commit).create(content)
+        except GitlabError as error:
+            if "cannot transition" not in str(error.error_message).lower():
+                raise
+
+    def may_write(self, repository: str, user: str) -> bool:
+        """Return whether a user may push to branches."""
+        for found in self._api.users.list(username=user, iterator=True):
+            try:
+                member = self._project(repository).members_all.get(found.id)
+                return int(member.access_level) >= _DEVELOPER
+            except GitlabError as error:
+                if error.response_code != 404:
+                    raise
+        return False
 
     def refusal(self, error: Exception) -> Refusal | None:
         """Return why the last call failed; None for another exception."""
         if isinstance(error, GitlabError):
             return Refusal(error.response_code, str(error.error_message or error), dict(self._session.last_headers))
         return Refusal(None, str(error)) if isinstance(error, requests.RequestException) else None
+
+    def _project(self, name: str) -> Project:
+        return self._api.projects.get(name, lazy=True)
+
+    def _notes(self, pull: PullRequest) -> ProjectMergeRequestNoteManager:
+        return self._project(pull.repository).mergerequests.get(pull.number, lazy=True).notes
+
+    def _statuses(self, repository: str, commit: str) -> ProjectCommitStatusManager:
+        return self._project(repository).commits.get(commit, lazy=True).statuses

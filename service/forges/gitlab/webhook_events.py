@@ -16,7 +16,6 @@ from service.forges.actions import (
     RecordHead,
     RecordMerge,
     WebhookAction,
-    decide,
 )
 from service.forges.commands import parse
 from service.forges.names import qualified
@@ -56,8 +55,3 @@ def _repository(payload: Payload) -> str:
 
 EVENTS = {"Merge Request Hook": _merge_request, "Note Hook": _note}
 """The events on which the service acts, by their names in ``X-Gitlab-Event``."""
-
-
-def actions_for(event: str, payload: Payload) -> tuple[WebhookAction, ...]:
-    """Return the actions for a webhook."""
-    return decide(EVENTS, event, payload)

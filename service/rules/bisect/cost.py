@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import ceil, log2
-from typing import NamedTuple
 
 _ENDS = 2
 """Both ends of the range are measured first."""
@@ -11,7 +11,8 @@ _PROOF = 2
 """A culprit and its parent are measured again, interleaved. Both are built by then."""
 
 
-class BisectCost(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class BisectCost:
     """What a bisect is expected to cost.
 
     Attributes

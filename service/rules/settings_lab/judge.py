@@ -8,7 +8,7 @@ differ by them too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from runner.contract import Verdict, metric
 from runner.contract.judging import PRECISION
@@ -28,7 +28,8 @@ _LEAST_SAMPLES = 2
 """Samples in which a count has to repeat before it is a fact."""
 
 
-class Readings(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Readings:
     """One metric of one run. The values are those of all samples, None where a sample has none."""
 
     values: Sequence[Number | None]

@@ -6,8 +6,8 @@ many rows a series or a run has in all parts together.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from sqlalchemy import text
 
@@ -27,7 +27,8 @@ _QUESTION = text(
 )
 
 
-class Statistics(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Statistics:
     """What is known of a divided table.
 
     Attributes

@@ -6,7 +6,8 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Engine
@@ -15,7 +16,8 @@ from sqlalchemy.orm import Session
 Value = TypeVar("Value")
 
 
-class _Entry(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Entry:
     version: Hashable
     value: Any
     size: int

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from flask import Flask, request
 
+from service.forges.registry import FORGES
 from service.web.access import guard
 
 ANONYMOUS_BYTES = 1 << 20
 """Of a body from a caller without a token, such as a sign-in."""
-WEBHOOK_BYTES = 25 << 20
-"""GitHub sends no larger event."""
-WEBHOOKS = frozenset({"/github/webhook", "/gitlab/webhook", "/forgejo/webhook"})
+_WEBHOOK_BYTES = {forge.webhook: forge.max_webhook_bytes for forge in FORGES.values()}
+"""Of an event that a forge sends, by its path."""
 
 
 def register(app: Flask) -> None:
@@ -28,8 +28,8 @@ def body_limit(path: str, *, is_known: bool, most: int) -> int:
     most
         The limit of the application.
     """
-    if path in WEBHOOKS:
-        return min(WEBHOOK_BYTES, most)
+    if path in _WEBHOOK_BYTES:
+        return min(_WEBHOOK_BYTES[path], most)
     return most if is_known else min(ANONYMOUS_BYTES, most)
 
 

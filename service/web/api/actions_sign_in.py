@@ -69,7 +69,7 @@ def sign_in(json_data: Identity) -> Admission:
         created_at=now,
         expires_at=now + LIFETIME,
         repository=job.repository,
-        **tokens.limits(reach_of_job(job.repository, trusted.subjects, trusted.hosts)),
+        **tokens.limits(reach_of_job(job.repository, trusted.subjects, trusted.hosts or None)),
     )
     with database().writing() as session:
         if not tokens.record_identity(session, job.jti, job.expires_at, now):

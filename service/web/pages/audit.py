@@ -35,5 +35,5 @@ def listed() -> Page:
             "older": address_with(offset=offset + LISTED) if offset + LISTED < log.total else None,
         },
         document=lambda: log,
-        table=lambda: Table(_COLUMNS, ([getattr(entry, name) for name in _COLUMNS] for entry in log.items)),
+        table=lambda: Table.of(log.items, *_COLUMNS),
     )

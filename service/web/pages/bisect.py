@@ -352,20 +352,22 @@ def _short(text: str) -> str:
 
 
 def _row_table(rows: Iterable[Measurement], unit: str) -> Table:
-    return Table(
-        ("number", "commit", "title", f"value ({unit})", "side", "in_turns", "why", "run"),
-        ((row.number, row.commit, row.title, row.value, row.side.value, row.proof, row.why, row.run) for row in rows),
+    return Table.of(
+        rows,
+        *("number", "commit", "title"),
+        (f"value ({unit})", lambda row: row.value),
+        "side",
+        ("in_turns", lambda row: row.proof),
+        *("why", "run"),
     )
 
 
 def _job_table(bisects: Iterable[Job]) -> Table:
-    columns = ("id", "subject", "case", "metric", "good", "bad", "state", "asked_by", "created_at", "sentence")
-    return Table(columns, (_job_row(job) for job in bisects))
-
-
-def _job_row(job: Job) -> tuple[Any, ...]:
-    question = job.question
-    return (
-        *(job.id, question.subject, question.case, getattr(question, "metric", ""), getattr(question, "good", "")),
-        *(getattr(question, "bad", ""), job.state.value, job.asked_by, job.created_at, job.sentence),
+    return Table.of(
+        bisects,
+        "id",
+        ("subject", lambda job: job.question.subject),
+        ("case", lambda job: job.question.case),
+        *((name, lambda job, name=name: getattr(job.question, name, "")) for name in ("metric", "good", "bad")),
+        *("state", "asked_by", "created_at", "sentence"),
     )

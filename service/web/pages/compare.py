@@ -12,7 +12,8 @@ from flask import redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy.orm import Session
 
-from runner.contract import CATALOGUE, ComparisonRequest, MetricVerdict, Verdict
+from runner.contract import ComparisonRequest, MetricVerdict, Verdict
+from runner.contract.metrics import MetricView, shown_in
 from service.rules.access.scope import Scope
 from service.rules.comparison import in_turns
 from service.rules.comparison.pairing import Matched, Pair, match
@@ -34,9 +35,7 @@ from service.web.rendering.metric_order import rank
 
 bp = page_blueprint("compare")
 
-_JUDGED = [name for name, entry in CATALOGUE.items() if entry.judged]
-_COST = ["sys-percent", "elapsed", "throughput", "scaling-efficiency"]
-"""What faults cost: shown with the judged metrics, before all others."""
+_FIRST = shown_in(MetricView.COMPARISON)
 _ROWS = 100
 _SUGGESTED = 8
 _REFS = 200
@@ -106,7 +105,7 @@ class ComparisonQuery:
         """The requested metrics; None for all."""
         if self.metric == "all":
             return None
-        return [*_JUDGED, *_COST] if self.metric == "judged" else [self.metric]
+        return _FIRST if self.metric == "judged" else [self.metric]
 
 
 @bp.get("/compare/<base>...<head>")
@@ -160,7 +159,7 @@ def show() -> Page:
             "suggested": suggested,
             "command": _command([*sides["base"], *sides["head"]], matched) if chosen else "",
             **profiled,
-            "metrics": sorted({"judged", "all", query.metric, *_JUDGED, *_COST}, key=_choice),
+            "metrics": sorted({"judged", "all", query.metric, *_FIRST}, key=_choice),
         },
         document=lambda: {"base": sides["base"], "head": sides["head"], "environments": knobs, "rows": shown, **place},
         table=lambda: table(rows),

@@ -8,6 +8,7 @@ from flask import abort, redirect, url_for
 from sqlalchemy.orm import Session
 
 from runner.contract.job import Job
+from runner.contract.metrics import MetricView, shown_in
 from service.pipeline.further_runs import FurtherRuns
 from service.rules.access.scope import Scope
 from service.rules.imported_runs import any_imported
@@ -31,8 +32,7 @@ from service.web.rendering.tables import drift_table
 bp = page_blueprint("drift", url_prefix="/drifts")
 
 _JOBS = 100
-_FIRST = {"sys-percent", "throughput"}
-"""What faults cost: shown before all other companions."""
+_FIRST = shown_in(MetricView.DRIFT)
 
 
 @page(bp, "/<drift_id>")

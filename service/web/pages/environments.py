@@ -18,14 +18,15 @@ def listed() -> Page:
     """List all environments, the last seen first."""
     with database().reading() as session:
         found = environments.listed(session)
-    columns = ("environment", "hosts", "runs", "first_seen", "last_seen")
     return Page(
         "environments.html",
         {"environments": found},
         document=lambda: found,
-        table=lambda: Table(
-            columns,
-            ((entry.hash, " ".join(entry.hosts), entry.runs, entry.first_seen, entry.last_seen) for entry in found),
+        table=lambda: Table.of(
+            found,
+            ("environment", lambda entry: entry.hash),
+            ("hosts", lambda entry: " ".join(entry.hosts)),
+            *("runs", "first_seen", "last_seen"),
         ),
     )
 

@@ -253,41 +253,20 @@ def _sides(drift: Drift | None) -> tuple[UUID, UUID]:
 
 
 def _event_table(summaries: list[EventSummary]) -> Table:
-    columns = (
-        "id",
-        "subject",
-        "state",
-        "cause",
-        "direction",
-        "headline",
-        "certainty",
-        "revision",
-        "committed_at",
-        "drifts",
-    )
-    return Table(
-        (*columns, "silenced", "found_at", "importance", "series", "assignee"),
-        (
-            (
-                *(event.id, event.subject, event.state.value, event.cause.value, event.direction.value, event.headline),
-                event.certainty.value,
-                *(event.revision, event.committed_at, event.n_drifts, event.silenced),
-                *(event.found_at, round(event.importance, 1), event.n_series, event.assignee),
-            )
-            for event in summaries
-        ),
+    return Table.of(
+        summaries,
+        *("id", "subject", "state", "cause", "direction", "headline", "certainty", "revision", "committed_at"),
+        ("drifts", lambda event: event.n_drifts),
+        *("silenced", "found_at"),
+        ("importance", lambda event: round(event.importance, 1)),
+        ("series", lambda event: event.n_series),
+        "assignee",
     )
 
 
 def _drift_table(event: EventDetail) -> Table:
-    columns = ("drift", "host", "case", "metric", "unit", "direction", "before", "after", "change", "percent")
-    return Table(
-        columns,
-        (
-            (
-                *(drift.drift_id, drift.host, drift.case, drift.metric, drift.unit, drift.direction.value),
-                *(drift.before, drift.after, drift.change, drift.percent),
-            )
-            for drift in event.drifts
-        ),
+    return Table.of(
+        event.drifts,
+        ("drift", lambda drift: drift.drift_id),
+        *("host", "case", "metric", "unit", "direction", "before", "after", "change", "percent"),
     )

@@ -43,14 +43,9 @@ def show(name: str) -> Page:
 
 
 def _table(found: list[HostEntry]) -> Table:
-    columns = ("host", "last_seen", "runs", "environment", "quarantine", "canary_holds", "canary", "mismatches")
-    return Table(
-        columns,
-        (
-            (
-                *(host.name, host.last_seen, host.runs, host.environment, host.quarantine, host.canary_holds),
-                *(host.canary, " ".join(knob.name for knob in host.mismatches)),
-            )
-            for host in found
-        ),
+    return Table.of(
+        found,
+        ("host", lambda host: host.name),
+        *("last_seen", "runs", "environment", "quarantine", "canary_holds", "canary"),
+        ("mismatches", lambda host: " ".join(knob.name for knob in host.mismatches)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
@@ -30,10 +31,6 @@ _LISTED = 100
 _RUNS = 50
 _ACTS = (Act.PAUSE, Act.RESUME, Act.CANCEL)
 _IDS = TypeAdapter(list[UUID])
-_COLUMNS = (
-    *("id", "kind", "state", "subject", "case", "host", "asked_by", "created_at", "started_at", "finished_at"),
-    *("deadline_at", "attempts", "runs", "runs_left", "seconds_left", "sentence"),
-)
 
 
 @page(bp, "/jobs")
@@ -48,7 +45,7 @@ def listed() -> Page:
         "jobs.html",
         {"jobs": job_list, "shown": shown, "states": ["open", *(state.value for state in State), "all"]},
         document=lambda: job_list,
-        table=lambda: Table(_COLUMNS, ([_cell(job, name) for name in _COLUMNS] for job in job_list.items)),
+        table=lambda: _table(job_list.items),
     )
 
 
@@ -61,10 +58,7 @@ def show(job_id: int) -> Page:
         "job.html",
         context,
         document=lambda: job,
-        table=lambda: Table(
-            ("at", "state", "by", "sentence"),
-            ((step.at, step.state.value, step.by, step.sentence) for step in job.course),
-        ),
+        table=lambda: Table.of(job.course, "at", "state", "by", "sentence"),
     )
 
 
@@ -126,10 +120,15 @@ def _profiles(job: Job) -> list[UUID]:
         return []
 
 
-def _cell(job: Job, name: str) -> object:
-    if name in {"subject", "case", "kind"}:
-        return getattr(job.question, name)
-    if name == "runs":
-        return len(job.runs)
-    value = getattr(job, name)
-    return value.value if isinstance(value, State) else value
+def _table(found: Iterable[Job]) -> Table:
+    return Table.of(
+        found,
+        "id",
+        ("kind", lambda job: job.question.kind),
+        "state",
+        ("subject", lambda job: job.question.subject),
+        ("case", lambda job: job.question.case),
+        *("host", "asked_by", "created_at", "started_at", "finished_at", "deadline_at", "attempts"),
+        ("runs", lambda job: len(job.runs)),
+        *("runs_left", "seconds_left", "sentence"),
+    )

@@ -52,12 +52,11 @@ def listed() -> Page:
             "limit": _SERIES,
         },
         document=lambda: series,
-        table=lambda: Table(
-            ("id", "subject", "host", "case", "metric", "unit", "points", "latest"),
-            (
-                (row.id, row.subject, row.host, row.case, row.metric, row.unit, row.n_points, row.latest)
-                for row in series
-            ),
+        table=lambda: Table.of(
+            series,
+            *("id", "subject", "host", "case", "metric", "unit"),
+            ("points", lambda row: row.n_points),
+            "latest",
         ),
     )
 

@@ -10,7 +10,7 @@ from math import log10
 from flask import abort, request
 from sqlalchemy.orm import Session
 
-from runner.contract import CATALOGUE, metric
+from runner.contract.metrics import MetricView, metric, shown_in
 from runner.contract.night import NightDigest
 from service.rules import nightly_grid
 from service.rules.column_words import ColumnWords, column_words
@@ -32,8 +32,6 @@ from service.web.rendering.metric_order import rank
 
 bp = page_blueprint("matrix")
 
-_METRICS = [name for name, entry in CATALOGUE.items() if entry.judged]
-_ALSO = ["throughput", "sys-percent", "elapsed", "max-rss", "faults-per-operation", "scaling-efficiency"]
 _EFFICIENCY = "scaling-efficiency"
 _ROWS = 100
 _SHADES = 4
@@ -82,7 +80,7 @@ def show() -> Page:
             "n_earlier": sum(case.superseded for case in cases_),
             "parts": parts,
             "metric": metric(query.metric),
-            "metrics": sorted({*_METRICS, *_ALSO, query.metric}, key=rank),
+            "metrics": sorted({*shown_in(MetricView.MATRIX), query.metric}, key=rank),
             "subject": query.subject,
             "workload": query.workload,
             "workloads": workloads,

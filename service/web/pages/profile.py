@@ -108,16 +108,10 @@ def _others(session: Session, summary: ProfileGist) -> ProfileList:
 
 
 def _table(profile_list: ProfileList) -> Table:
-    columns = ("profile_id", "subject", "host", "case", "revision", "environment", "started_at", "faults", "diagnosis")
-    return Table(
-        columns,
-        (
-            (
-                *(entry.profile_id, entry.subject, entry.host, entry.case, entry.revision, entry.environment),
-                *(entry.started_at, entry.faults, " ".join(entry.diagnosis)),
-            )
-            for entry in profile_list.items
-        ),
+    return Table.of(
+        profile_list.items,
+        *("profile_id", "subject", "host", "case", "revision", "environment", "started_at", "faults"),
+        ("diagnosis", lambda entry: " ".join(entry.diagnosis)),
     )
 
 

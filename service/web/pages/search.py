@@ -35,7 +35,5 @@ def show() -> Page:
         "search.html",
         {"text": text, "hits": found},
         document=lambda: found,
-        table=lambda: Table(
-            ("kind", "title", "detail", "url"), ((hit.kind, hit.title, hit.detail, hit.url) for hit in found)
-        ),
+        table=lambda: Table.of(found, "kind", "title", "detail", "url"),
     )

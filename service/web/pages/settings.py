@@ -7,8 +7,8 @@ import os
 from service.config import notifications as settings
 from service.config.settings_list import list_settings
 from service.errors import ServiceError
+from service.forges.registry import SETTINGS
 from service.version import VERSION
-from service.web.access import guard
 from service.web.current import config
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
@@ -21,10 +21,10 @@ def show() -> Page:
     """Show all settings."""
     known = config()
     try:
-        channels: settings.NotificationSettings | str = settings.load(known.home, known.notifications)
+        channels: settings.NotificationSettings | str = settings.load(known.home, known.notifications.file)
     except ServiceError as error:
         channels = str(error)
-    groups = list_settings(known, guard.by_token(), os.environ, channels)
+    groups = list_settings(known, SETTINGS, os.environ, channels)
     return Page(
         "settings.html",
         {"groups": groups, "version": VERSION},

@@ -36,24 +36,7 @@ def listed() -> Page:
         "silences.html",
         {"groups": _together(silence_list.items), "author": forms.author()},
         document=lambda: silence_list,
-        table=lambda: Table(
-            columns,
-            (
-                (
-                    *(
-                        silence.id,
-                        silence.subject,
-                        silence.host,
-                        silence.case,
-                        silence.metric,
-                        silence.author,
-                        silence.reason,
-                    ),
-                    *(silence.created_at, silence.until, silence.active),
-                )
-                for silence in silence_list.items
-            ),
-        ),
+        table=lambda: Table.of(silence_list.items, *columns),
     )
 
 

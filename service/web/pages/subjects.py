@@ -37,10 +37,7 @@ def listed() -> Page:
             "may_change": guard.caller().may(Scope.ORDER),
         },
         document=lambda: found,
-        table=lambda: Table(
-            ("name", "repository", "bisect_policy"),
-            ((entry.name, entry.repository, entry.bisect_policy.value) for entry in found.items),
-        ),
+        table=lambda: Table.of(found.items, "name", "repository", "bisect_policy"),
     )
 
 

@@ -17,8 +17,6 @@ from service.web.rendering.metric_order import rank
 
 bp = page_blueprint("workloads")
 
-_SERIES_FIELDS = ("id", "subject", "host", "metric", "unit", "latest", "n_points")
-
 
 @page(bp, "/workloads")
 def listed() -> Page:
@@ -46,9 +44,11 @@ def case(key: str) -> Page:
         "case.html",
         {"case": entry, "groups": _by_host(summaries)},
         document=lambda: {"case": entry, "series": summaries},
-        table=lambda: Table(
-            ("series", "subject", "host", "metric", "unit", "latest", "points"),
-            (tuple(getattr(summary, name) for name in _SERIES_FIELDS) for summary in summaries),
+        table=lambda: Table.of(
+            summaries,
+            ("series", lambda summary: summary.id),
+            *("subject", "host", "metric", "unit", "latest"),
+            ("points", lambda summary: summary.n_points),
         ),
     )
 
@@ -79,8 +79,4 @@ def _by_host(summaries: list[SeriesSummary]) -> list[tuple[str, str, list[Series
 
 
 def _table(entries: list[CaseEntry]) -> Table:
-    columns = ("case", "workload", "key", "definition", "series", "last_seen")
-    return Table(
-        columns,
-        ((entry.name, entry.workload, entry.key, entry.definition, entry.series, entry.last_seen) for entry in entries),
-    )
+    return Table.of(entries, ("case", lambda entry: entry.name), "workload", "key", "definition", "series", "last_seen")

@@ -11,6 +11,7 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
@@ -24,6 +25,7 @@ _ANYTHING: TypeAdapter[Any] = TypeAdapter(Any)
 _TYPES = {"html": "text/html", "json": "application/json", "csv": "text/csv"}
 
 PageView = TypeVar("PageView", bound=Callable[..., "Page"])
+Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,19 @@ class Table:
 
     columns: Sequence[str]
     rows: Iterable[Sequence[object]]
+
+    @classmethod
+    def of(cls, records: Iterable[Record], *columns: str | tuple[str, Callable[[Record], object]]) -> Table:
+        """Return a row for each record.
+
+        Parameters
+        ----------
+        columns
+            The field of the same name, or a name and what computes the cell.
+        """
+        named = [column if isinstance(column, tuple) else (column, attrgetter(column)) for column in columns]
+        rows = ([cell(record) for _, cell in named] for record in records)
+        return cls([name for name, _ in named], rows)
 
 
 @dataclass(frozen=True, slots=True)

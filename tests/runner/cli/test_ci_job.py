@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.cli.ci_job import CiJob, ci_job
+from runner.ci.system import CiJob
+from runner.cli.ci_job import ci_job
 from runner.contract.gate import ForgeKind, GateReport
 
 ACTIONS = {

@@ -188,7 +188,7 @@ def test_the_reference_lists_every_command() -> None:
     assert set(COMMANDS) == {name.partition(" ")[0] for name in RUNNER}
 
 
-@pytest.mark.parametrize("place", ["README.md", "docs", ".github", "templates", "runner/adoption/ci_templates"])
+@pytest.mark.parametrize("place", ["README.md", "docs", ".github", "templates", "runner/ci/templates"])
 def test_nothing_that_is_shown_uses_an_old_spelling(place: str) -> None:
     files = [ROOT / place] if (ROOT / place).is_file() else sorted((ROOT / place).rglob("*.*"))
     found = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from queue import Queue
 from typing import Any
 
@@ -35,7 +34,7 @@ StartTasks = Callable[[Flask], None]
 @pytest.fixture
 def config(config: Config) -> Config:
     """Settings of a service that starts no jobs by itself."""
-    return replace(config, jobs_here=False)
+    return config.replaced(jobs_here=False)
 
 
 @pytest.fixture
@@ -76,6 +75,9 @@ class Starter:
     def start(self, job: Job) -> str:
         self.started.put(job.id)
         return ""
+
+    def has_room(self) -> bool:
+        return True
 
     def holds(self, _: int) -> bool:
         return True

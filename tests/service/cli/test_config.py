@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from service.__main__ import cli
-from service.config.variables import read_variables
 from service.errors import ServiceError
+from service.forges.registry import read_config
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, home: Path, **variables: str) -> dict[str, tuple[str, str]]:
@@ -64,11 +64,11 @@ def test_a_file_of_channels_that_cannot_be_read_is_a_line(monkeypatch: pytest.Mo
 )
 def test_a_value_that_is_not_valid_is_refused_with_its_name(name: str, value: str, valid: str) -> None:
     with pytest.raises(ServiceError) as refused:
-        read_variables({name: value})
+        read_config({name: value})
     assert f"{name}={value}" in str(refused.value)
     assert valid in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
 def test_an_empty_variable_is_not_set_and_case_matters() -> None:
-    assert read_variables({"FAULTWATCH_PORT": "", "faultwatch_workers": "9"}) == read_variables({})
+    assert read_config({"FAULTWATCH_PORT": "", "faultwatch_workers": "9", "workers": "9"}) == read_config({})

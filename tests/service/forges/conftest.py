@@ -17,8 +17,9 @@ from flask.testing import FlaskClient
 from runner.contract.gate import ForgeKind, GateReport
 from service.app import create_app
 from service.config.settings import Config
-from service.config.token_forges import TokenForge
 from service.forges.extension import worker as worker_of
+from service.forges.forgejo.settings import ForgejoSettings
+from service.forges.gitlab.settings import GitlabSettings
 from service.forges.worker import ForgeWorker
 from tests.service.forges import made_gates
 from tests.service.forges.forgejo import stand_in as forgejo_stand_in
@@ -79,8 +80,9 @@ class Site:
 
 
 def site(config: Config, kind: ForgeKind, url: str, token: str, repository: str) -> Site:
-    settings = TokenForge(url, token, SECRET.encode(), "https://faults.example.org")
-    app = create_app(replace(config, **{kind.value: settings}))
+    forge = GitlabSettings if kind is ForgeKind.GITLAB else ForgejoSettings
+    settings = forge(url=url, token=token, secret=SECRET.encode(), address="https://faults.example.org")
+    app = create_app(config.replaced(forges={kind: settings}))
     worker = worker_of(app)
     assert worker is not None
     # Ahead, so that what is stored on a slow machine is due already.

@@ -3,14 +3,22 @@
 import sys
 import threading
 import time
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from runner.contract.job import Job, ProfileQuestion
+from runner.contract.job import Backend, Job, JobOrder, ProfileQuestion, State, Where
 from service.jobs.local_starter import LocalStarter
+from service.jobs.scheduler import JobScheduler
+from service.rules.jobs.states import Act
+from service.store import jobs
 from service.store.engine.database import Database
+from service.store.jobs import Requester
 
+QUESTION = ProfileQuestion(subject="copies", case="copy[mib=8]", revision="HEAD")
+REQUESTER = Requester("mara", Where.API)
 ENV = """#!/bin/sh
 env
 """
@@ -33,7 +41,7 @@ def test_a_runner_never_sees_the_services_secrets(tmp_path: Path, monkeypatch: p
 
     starter._carry_out(7)
 
-    seen = starter.log(7).read_text()
+    seen = starter.log_file(7).read_text()
     assert "secret" not in seen
     assert "FAULTWATCH_CPUS=1" in seen
     assert "FAULTWATCH_HOST_LOCK=/run/faultwatch.lock" in seen, "otherwise a job measures beside other commands"
@@ -54,31 +62,38 @@ def test_a_job_that_others_can_order_is_confined(
     starter = LocalStarter(tmp_path / "home", database, by_token=by_token, ended=lambda *_: None)
     monkeypatch.setattr(starter.__class__, "_token", lambda *_: {})
     starter._carry_out(7)
-    seen = starter.log(7).read_text().splitlines()
+    seen = starter.log_file(7).read_text().splitlines()
     assert seen == [f"words: -P -m faultwatch job run {'--sandbox ' if by_token else ''}7", str(tmp_path / "home")]
 
 
-def test_a_job_is_held_in_the_queue_and_while_its_process_waits(
+def program(path: Path, script: str) -> str:
+    """Write a program that takes the place of the runner's; return its path."""
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def wait_until(holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_process_that_waits_for_its_host_is_held_even_by_the_next_service(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A runner that waits for its host has claimed nothing yet, and outlives the service."""
-    waits = tmp_path / "waits"
-    waits.write_text(f"#!/bin/sh\necho begun\nwhile ! test -e {tmp_path}/free; do sleep 0.02; done\n")
-    waits.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(waits))
+    waits = f"echo begun\nwhile ! test -e {tmp_path}/free; do sleep 0.02; done"
+    monkeypatch.setattr(sys, "executable", program(tmp_path / "waits", waits))
     home = tmp_path / "home"
     database = Database(f"sqlite:///{tmp_path}/faultwatch.db")
     starter = LocalStarter(home, database, by_token=False, ended=lambda *_: None)
     assert not starter.holds(7)
-    starter._task(7)
-    assert starter.holds(7)
-    starter._huey.flush()
-    assert not starter.holds(7)
 
     thread = threading.Thread(target=starter._carry_out, args=(7,))
     thread.start()
-    while not (starter.log(7).exists() and starter.log(7).read_text()):
-        time.sleep(0.01)
+    wait_until(lambda: starter.log_file(7).exists() and starter.log_file(7).read_text())
     after_restart = LocalStarter(home, database, by_token=False, ended=lambda *_: None)
     assert starter.holds(7)
     assert after_restart.holds(7)
@@ -87,11 +102,60 @@ def test_a_job_is_held_in_the_queue_and_while_its_process_waits(
     assert not after_restart.holds(7)
 
 
-def test_a_job_that_takes_the_machine_is_said_where_the_service_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def states(database: Database) -> list[State]:
+    with database.reading() as session:
+        return [row.state for row in jobs.open_jobs(session)]
+
+
+def test_one_job_runs_at_a_time_once_the_service_listens(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    question = ProfileQuestion(subject="copies", case="copy[mib=8]", revision="HEAD")
-    job = Job.model_construct(id=7, question=question, asked_by="service")
+    waits = f"while ! test -e {tmp_path}/free-$6; do sleep 0.02; done"
+    monkeypatch.setattr(sys, "executable", program(tmp_path / "waits", waits))
+    scheduler = JobScheduler(database)
+    starter = LocalStarter(tmp_path, database, by_token=False, ended=scheduler.process_ended)
+    scheduler.starters[Backend.LOCAL] = starter
+    first, second = (
+        scheduler.order(JobOrder(question=QUESTION.model_copy(update={"revision": revision})), REQUESTER)[0].id
+        for revision in ("a" * 40, "b" * 40)
+    )
+    scheduler.work()
+    assert states(database) == [State.QUEUED, State.QUEUED], "no runner could reach the service"
+    starter.url = "http://127.0.0.1:1"
+    scheduler.work()
+    assert states(database) == [State.DISPATCHED, State.QUEUED]
+
+    with database.writing() as session:
+        row = jobs.find(session, first)
+        assert row is not None
+        jobs.move(row, Act.CANCEL, "mara", "", datetime.now(UTC))
+    scheduler.work()
+    assert states(database) == [State.QUEUED], "its process has not ended"
+    (tmp_path / f"free-{first}").touch()
+    wait_until(starter.has_room)
+    scheduler.work()
+    assert states(database) == [State.DISPATCHED]
+    (tmp_path / f"free-{second}").touch()
+    wait_until(lambda: states(database) == [State.LOST])
+
+
+def test_a_job_whose_process_cannot_be_started_leaves_room_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "missing"))
+    database = Database(f"sqlite:///{tmp_path}/faultwatch.db")
+    starter = LocalStarter(tmp_path, database, by_token=False, ended=lambda *_: pytest.fail("it had no process"))
+    starter.url = "http://127.0.0.1:1"
+    starter.start(Job.model_construct(id=7, question=QUESTION, asked_by="mara"))
+    wait_until(starter.has_room)
+    assert not starter.holds(7)
+
+
+def test_a_job_that_takes_the_machine_is_said_where_the_service_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(LocalStarter, "_carry_out", lambda *_: None)
+    job = Job.model_construct(id=7, question=QUESTION, asked_by="service")
     starter = LocalStarter(tmp_path, Database("sqlite://"), by_token=False, ended=lambda *_: None)
     starter.start(job)
     (line,) = capsys.readouterr().out.splitlines()

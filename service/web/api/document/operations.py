@@ -12,8 +12,8 @@ from typing import Any
 from flask import Flask
 from pydantic import BaseModel
 
+from runner.contract.docstrings import one_line
 from service.rules.access.scope import needed_scope
-from service.web.api.document.docstrings import one_line
 from service.web.api.document.examples import EXAMPLES
 from service.web.api.document.schemas import REFERENCE
 

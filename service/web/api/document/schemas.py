@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from service.web.api.document.docstrings import enum_description, field_docstrings, one_line
+from runner.contract.docstrings import enum_description, field_docstrings, one_line
 from service.web.api.document.field_words import FIELD_WORDS
 
 REFERENCE = "#/components/schemas/{model}"

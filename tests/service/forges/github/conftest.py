@@ -6,7 +6,7 @@ import itertools
 import json
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,12 +18,12 @@ from flask.testing import FlaskClient
 from runner.contract.gate import ForgeKind, GateReport
 from runner.contract.job import Backend
 from service.app import create_app
-from service.config.github_app import GithubSettings
 from service.config.settings import Config
 from service.forges.github import client as client_module
 from service.forges.github.actions_starter import ActionsStarter
 from service.forges.github.client import Client
 from service.forges.github.forge import GithubForge
+from service.forges.github.settings import GithubSettings
 from service.forges.signature import signed
 from service.forges.worker import ForgeWorker
 from service.jobs.scheduler import JobScheduler
@@ -92,14 +92,16 @@ def service(
 ) -> Service:
     """The service; nothing is done for GitHub until a test says so."""
     monkeypatch.setattr(client_module, "_SECONDS_BETWEEN_WRITES", 0)
-    settings = GithubSettings(stand_in.APP, key, SECRET, hub.url, "https://faults.example.org")
+    settings = GithubSettings(
+        app_id=stand_in.APP, key=key, secret=SECRET, api=hub.url, address="https://faults.example.org"
+    )
     # Ahead, so that what is stored on a slow machine is due already.
     clock = [datetime.now(UTC) + timedelta(minutes=1)]
     client = Client(settings)
     worker = ForgeWorker(database, {ForgeKind.GITHUB: GithubForge(client, settings)}, lambda: clock[0])
     actions = ActionsStarter(client, settings.address)
     worker.jobs = JobScheduler(database, {Backend.GITHUB: actions}, actions, now=worker.now)
-    return Service(create_app(replace(config, github=settings)).test_client(), worker, clock)
+    return Service(create_app(config.replaced(forges={settings.kind: settings})).test_client(), worker, clock)
 
 
 _numbers = itertools.count(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,7 +57,7 @@ def test_files_that_an_earlier_version_made_are_corrected(tmp_path: Path) -> Non
         second.close()
 
 
-def test_the_queue_of_jobs_and_their_logs_are_their_owners_alone(tmp_path: Path) -> None:
-    (tmp_path / "jobs.db").touch(0o644)
-    LocalStarter(tmp_path, Database("sqlite://"), by_token=False, ended=lambda *_: None)
-    assert set(modes(tmp_path).values()) == {"600"}
+def test_the_logs_of_jobs_are_their_owners_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "true")
+    LocalStarter(tmp_path, Database("sqlite://"), by_token=False, ended=lambda *_: None)._carry_out(7)
+    assert modes(tmp_path) == {"jobs": "700"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,7 +22,7 @@ def start(config: Config) -> Iterator[Start]:
     apps = []
 
     def make(**changes: Any) -> FlaskClient:
-        apps.append(create_app(replace(config, access=Access.TOKENS, **changes)))
+        apps.append(create_app(config.replaced(access=Access.TOKENS, **changes)))
         return apps[-1].test_client()
 
     yield make

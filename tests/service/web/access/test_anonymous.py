@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -99,7 +98,7 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[APIFlask]:
             _order_job(open_app)
             with database.writing() as session:
                 tokens.issue(session, SECRETS["name of a token"], [Scope.READ], 1, datetime.now(UTC))
-        app = create_app(replace(config, access=Access.TOKENS, anonymous_read=True))
+        app = create_app(config.replaced(access=Access.TOKENS, anonymous_read=True))
         yield app
         with app.app_context():
             current.database().close()

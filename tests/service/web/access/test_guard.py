@@ -2,7 +2,6 @@
 
 import base64
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -25,7 +24,7 @@ Give = Callable[..., str]
 
 @pytest.fixture
 def closed(config: Config) -> FlaskClient:
-    return create_app(replace(config, access=Access.TOKENS)).test_client()
+    return create_app(config.replaced(access=Access.TOKENS)).test_client()
 
 
 @pytest.fixture
@@ -146,7 +145,7 @@ def test_a_service_with_a_name_of_its_own_asks_for_tokens(environment: dict[str,
 
 
 def test_a_service_that_others_can_reach_asks_for_tokens(config: Config) -> None:
-    assert replace(config, trusted_hosts=None).by_token
+    assert config.replaced(trusted_hosts=None).by_token
 
 
 def test_the_key_is_nobody_elses_and_stays(config: Config) -> None:

@@ -6,7 +6,6 @@ import base64
 import hmac
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -22,7 +21,6 @@ from service.app import create_app
 from service.config.access import Access
 from service.config.settings import Config
 from service.config.trusted_jobs import TrustedJobs
-from service.config.variables import read_variables
 from service.errors import ServiceError
 from service.store import shared_rows
 from service.store.engine.database import Database
@@ -48,8 +46,13 @@ def issuer(server: Issuer) -> Issuer:
 @pytest.fixture
 def closed(config: Config, issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> FlaskClient:
     monkeypatch.setattr(oidc.Identities.__init__, "__defaults__", (0,))
-    jobs = TrustedJobs(("octo-org/*",), AUDIENCE, ("octo-org/faultwatch/.github/workflows/*",), issuer=issuer.url)
-    return create_app(replace(config, access=Access.TOKENS, jobs=jobs)).test_client()
+    jobs = TrustedJobs(
+        repositories=("octo-org/*",),
+        audience=AUDIENCE,
+        workflows=("octo-org/faultwatch/.github/workflows/*",),
+        issuer=issuer.url,
+    )
+    return create_app(config.replaced(access=Access.TOKENS, jobs=jobs)).test_client()
 
 
 def show(client: FlaskClient, token: str) -> tuple[int, dict[str, Any]]:
@@ -171,13 +174,14 @@ def test_without_trusted_jobs_there_is_no_such_way_in(client: FlaskClient) -> No
 
 
 def test_settings() -> None:
-    assert TrustedJobs.from_variables(read_variables({})) is None
+    assert TrustedJobs.read_if_on({}, AUDIENCE) is None
     told = {"FAULTWATCH_ACTIONS_REPOSITORIES": "Octo-Org/*, a/b", "FAULTWATCH_ADDRESS": "https://faults.example.org/"}
-    found = TrustedJobs.from_variables(read_variables(told))
-    assert found == TrustedJobs(("octo-org/*", "a/b"), AUDIENCE)
+    found = Config.from_environment(told).jobs
+    assert found == TrustedJobs(address=AUDIENCE, repositories=("octo-org/*", "a/b"))
+    assert found.audience == AUDIENCE
     for wrong in ({"FAULTWATCH_ADDRESS": ""}, {"FAULTWATCH_ACTIONS_REPOSITORIES": "*/*"}):
         with pytest.raises(ServiceError):
-            TrustedJobs.from_variables(read_variables(told | wrong))
+            Config.from_environment(told | wrong)
 
 
 def test_a_job_tells_of_its_own_subjects_alone(closed: FlaskClient, issuer: Issuer, database: Database) -> None:
@@ -220,8 +224,8 @@ def test_a_job_tells_of_subjects_that_are_assigned_to_its_repository(
         "FAULTWATCH_ACTIONS_SUBJECTS": "Octo-Org/copies=bench-* octo-org/other=copies",
         "FAULTWATCH_ACTIONS_HOSTS": "box",
     }
-    jobs = TrustedJobs.from_variables(read_variables(environment))
-    client = create_app(replace(config, access=Access.TOKENS, jobs=jobs)).test_client()
+    jobs = Config.from_environment(environment).jobs
+    client = create_app(config.replaced(access=Access.TOKENS, jobs=jobs)).test_client()
     _, admission = show(client, issuer.sign())
     bearer = {"Authorization": f"Bearer {admission['token']}"}
 
@@ -247,4 +251,4 @@ def test_an_assignment_that_means_nothing_is_refused(words: str) -> None:
         "FAULTWATCH_ACTIONS_SUBJECTS": words,
     }
     with pytest.raises(ServiceError, match="_SUBJECTS"):
-        TrustedJobs.from_variables(read_variables(environment))
+        Config.from_environment(environment)

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 
+from runner.contract.gate import ForgeKind
 from service.app import create_app
 from service.config.access import Access
-from service.config.github_app import GithubSettings
 from service.config.notifications import NotificationSettings
 from service.config.settings import Config
 from service.config.settings_list import list_settings
+from service.forges.github.settings import GithubSettings
+from service.forges.registry import SETTINGS
 from service.rules.access.scope import Scope
 from service.store import tokens
 from service.web import current
@@ -107,7 +109,7 @@ def test_settings_hold_no_secret() -> None:
     config = Config(
         home=Path("/srv"),
         database_url=f"postgresql+psycopg://faults:{SECRET}@db/faults?sslpassword={SECRET}",
-        github=GithubSettings(app_id=7, key=SECRET, secret=SECRET.encode()),
+        forges={ForgeKind.GITHUB: GithubSettings(app_id=7, key=SECRET, secret=SECRET.encode())},
     )
     channels = NotificationSettings.model_validate(
         {
@@ -120,7 +122,7 @@ def test_settings_hold_no_secret() -> None:
             ]
         }
     )
-    groups = list_settings(config, True, {"MAIL_PASSWORD": SECRET, "FAULTWATCH_GITHUB_APP": "7"}, channels)
+    groups = list_settings(config, SETTINGS, {"MAIL_PASSWORD": SECRET, "FAULTWATCH_GITHUB_APP": "7"}, channels)
     shown = " ".join(one.model_dump_json() for one in groups)
     assert (
         "secret" not in shown.replace("Webhook secret", "").replace("SECRET_FILE", "").lower().split("never shown")[0]

@@ -1,5 +1,6 @@
 import csv
 import io
+from fractions import Fraction
 
 import pytest
 from flask.testing import FlaskClient
@@ -56,3 +57,8 @@ def test_a_spreadsheet_runs_no_untrusted_formula() -> None:
         ["'@a, b", "2.5"],
         ["", "0"],
     ]
+
+
+def test_a_column_is_a_field_or_is_computed() -> None:
+    table = Table.of([Fraction(1, 2), Fraction(3, 4)], "numerator", ("half", lambda number: number / 2))
+    assert (table.columns, list(table.rows)) == (["numerator", "half"], [[1, Fraction(1, 4)], [3, Fraction(3, 8)]])

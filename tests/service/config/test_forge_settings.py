@@ -2,9 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from service.config.settings import Config
-from service.config.token_forges import TokenForge
+from runner.contract.gate import ForgeKind
 from service.errors import ServiceError
+from service.forges.gitlab.settings import GitlabSettings
+from service.forges.registry import read_config
 
 
 @pytest.fixture
@@ -20,11 +21,14 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def test_a_forge_is_read_from_the_environment_and_its_secrets_are_never_written(environment: dict[str, str]) -> None:
-    config = Config.from_environment(environment)
-    expected = TokenForge(
-        "https://gitlab.example.org", "glpat-of-tests", b"a secret of sixteen", "https://faults.example.org"
+    config = read_config(environment)
+    expected = GitlabSettings(
+        url="https://gitlab.example.org",
+        token="glpat-of-tests",
+        secret=b"a secret of sixteen",
+        address="https://faults.example.org",
     )
-    assert (config.gitlab, config.forgejo) == (expected, None)
+    assert config.forges == {ForgeKind.GITLAB: expected}
     assert "glpat" not in repr(config)
     assert "sixteen" not in repr(config)
 
@@ -44,11 +48,11 @@ def test_what_is_wrong_is_named(
     file = tmp_path / name
     file.unlink() if content is None else file.write_text(content)
     with pytest.raises(ServiceError, match=message) as refused:
-        Config.from_environment(environment)
+        read_config(environment)
     assert f"FAULTWATCH_GITLAB_{name.upper()}_FILE" in str(refused.value)
 
 
 @pytest.mark.parametrize("url", ["gitlab.example.org", "ftp://gitlab.example.org", "https://"])
 def test_only_an_address_is_one(url: str, environment: dict[str, str]) -> None:
     with pytest.raises(ServiceError, match="FAULTWATCH_GITLAB_URL"):
-        Config.from_environment(environment | {"FAULTWATCH_GITLAB_URL": url})
+        read_config(environment | {"FAULTWATCH_GITLAB_URL": url})

@@ -2,7 +2,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel
 
-from service.web.api.document.docstrings import enum_description, field_docstrings
+from runner.contract.docstrings import enum_description, field_docstrings
 
 
 class _Base(BaseModel):

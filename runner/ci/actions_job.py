@@ -1,0 +1,37 @@
+"""Reads the variables of a job of Actions: GitHub's, and those of Forgejo and Gitea, whose runners set GitHub's too.
+
+They are described in GitHub Docs, "Variables reference", and in Forgejo, "Actions: variables".
+"""
+
+import re
+from collections.abc import Mapping
+
+from runner.ci.system import CiJob
+
+_PULL = re.compile(r"refs/pull/([1-9][0-9]{0,8})/(?:merge|head)")
+_QUEUE = re.compile(r"refs/heads/gh-readonly-queue/.+/pr-([1-9][0-9]{0,8})-[0-9a-f]{40,64}")
+"""How GitHub names the branch of a pull request in a merge queue."""
+
+
+def is_forgejo(environment: Mapping[str, str]) -> bool:
+    """Return whether the job runs at Forgejo or Gitea."""
+    return "true" in {environment.get("FORGEJO_ACTIONS"), environment.get("GITEA_ACTIONS")}
+
+
+def actions_job(environment: Mapping[str, str], forge: str, run: str | None) -> CiJob | None:
+    """Return a job of Actions; None outside of it.
+
+    Parameters
+    ----------
+    run
+        Number of the run in its address.
+    """
+    if environment.get("GITHUB_ACTIONS") != "true":
+        return None
+    repository, ref = environment.get("GITHUB_REPOSITORY"), environment.get("GITHUB_REF", "")
+    queued = _QUEUE.fullmatch(ref) if environment.get("GITHUB_EVENT_NAME") == "merge_group" else None
+    number = queued or _PULL.fullmatch(ref)
+    server = environment.get("GITHUB_SERVER_URL")
+    log_url = f"{server}/{repository}/actions/runs/{run}" if server and run else ""
+    # Without a number, the job was ordered by the service and runs on a branch: it finds the pull request by its head.
+    return CiJob(forge, repository, int(number[1]) if number else None, queued is not None, log_url)

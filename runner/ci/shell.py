@@ -1,0 +1,37 @@
+"""A shell script, for every other CI system."""
+
+from collections.abc import Collection
+
+from runner.ci.system import CiSystem, Place, has_mark
+
+_OTHER_CI = {
+    ".appveyor.yml": "AppVeyor",
+    "appveyor.yml": "AppVeyor",
+    ".azure-pipelines/": "Azure Pipelines",
+    "azure-pipelines.yml": "Azure Pipelines",
+    "bitbucket-pipelines.yml": "Bitbucket Pipelines",
+    ".buildkite/": "Buildkite",
+    ".builds/": "SourceHut",
+    ".circleci/": "CircleCI",
+    ".cirrus.yml": "Cirrus CI",
+    ".drone.yml": "Drone",
+    ".semaphore/": "Semaphore",
+    ".teamcity/": "TeamCity",
+    ".travis.yml": "Travis CI",
+    ".woodpecker/": "Woodpecker CI",
+    ".woodpecker.yml": "Woodpecker CI",
+}
+"""Systems for which there is no file, by what a project has for them."""
+
+
+def _place(files: Collection[str]) -> Place:
+    file = has_mark(files, *_OTHER_CI)
+    name = next((name for mark, name in _OTHER_CI.items() if has_mark([file], mark)), "")
+    use = f"init has no file for {name} ({file}): have it run the script" if file else "no CI was found: run the script"
+    return Place(
+        "faultwatch-gate.sh",
+        f"{use} on a machine of your own that has Faultwatch; it compares HEAD with the branch that you merge into",
+    )
+
+
+SHELL = CiSystem("shell", "shell.sh", _place, is_program=True)

@@ -1,0 +1,81 @@
+"""What the command knows about a CI system."""
+
+from collections.abc import Callable, Collection, Mapping
+
+from msgspec import Struct
+
+
+class CiJob(Struct, frozen=True):
+    """A job of a forge's CI, as far as a gate's report tells of it.
+
+    Attributes
+    ----------
+    forge
+        A value of :class:`runner.contract.gate.ForgeKind`.
+    repository
+        None outside of a forge's CI.
+    pull_request
+        None where the variables name none: the service then finds it by its head.
+    merge_group
+        Whether it runs for a merge queue.
+    log_url
+        Address of its log; empty where that is not known.
+    """
+
+    forge: str = "github"
+    repository: str | None = None
+    pull_request: int | None = None
+    merge_group: bool = False
+    log_url: str = ""
+
+
+class Place(Struct, frozen=True):
+    """Where the gate's file for a CI system goes.
+
+    Attributes
+    ----------
+    path
+        Relative to the top of the repository.
+    remark
+        What is left to do by hand, a sentence.
+    """
+
+    path: str
+    remark: str
+
+
+class CiSystem(Struct, frozen=True):
+    """A CI system.
+
+    Attributes
+    ----------
+    name
+        Its name in ``faultwatch init --ci``.
+    template
+        The gate's file, in the folder ``templates``.
+    place
+        Returns where the file goes, given the tracked files of a repository.
+    marks
+        Files of which a repository that uses it has one; folders end in ``/``.
+    servers
+        Words in the names of its servers.
+    job
+        Returns the job that environment variables describe; None where they describe no job of this system.
+    is_program
+        Whether the file can be executed.
+    """
+
+    name: str
+    template: str
+    place: Callable[[Collection[str]], Place]
+    marks: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
+    job: Callable[[Mapping[str, str]], CiJob | None] = lambda _: None
+    is_program: bool = False
+
+
+def has_mark(files: Collection[str], *marks: str) -> str:
+    """Return the first file that is one of some marks, or lies in one that ends in ``/``; empty if there is none."""
+    return next(
+        (file for file in files for mark in marks if file == mark or (mark.endswith("/") and file.startswith(mark))), ""
+    )

@@ -1,0 +1,61 @@
+"""What the settings of all forges have in common. Each forge has its own class in ``service/forges/FORGE``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, model_validator
+
+from runner.contract.gate import ForgeKind
+from service.config.setting_fields import SecretFile, Settings
+from service.errors import ServiceError
+
+WebhookSecret = Annotated[bytes, SecretFile("The webhook's secret", min_length=16)]
+"""With which a forge proves that it sent a webhook."""
+Token = Annotated[str, SecretFile(is_token=True)]
+"""With which the service calls a forge."""
+BaseAddress = Annotated[str, AfterValidator(lambda address: address.rstrip("/"))]
+"""An address to which paths are added."""
+
+
+class ForgeSettings(Settings):
+    """The settings of a forge."""
+
+    kind: ClassVar[ForgeKind]
+    switch: ClassVar[str]
+    """The field whose variable turns the forge on."""
+
+    address: BaseAddress = ""
+    """Address at which people reach this service, for links; empty where they cannot."""
+
+    @classmethod
+    def read_if_on(cls, environment: Mapping[str, str], address: str) -> Self | None:
+        """Read the variables of the forge; return None where it is not turned on.
+
+        Raises
+        ------
+        ServiceError
+            If a value is not valid, or a file cannot be read.
+        """
+        variable = str(cls.model_fields[cls.switch].validation_alias)
+        return cls.read(environment, address=address) if environment.get(variable) else None
+
+
+class TokenForge(ForgeSettings):
+    """A forge at which the service is a user with a token. Each such forge names the variables of these fields."""
+
+    switch = "url"
+
+    url: BaseAddress
+    """Its address, without a path of the API."""
+    token: Token
+    secret: WebhookSecret
+
+    @model_validator(mode="after")
+    def _has_an_address(self) -> Self:
+        if urlsplit(self.url).scheme not in {"http", "https"} or not urlsplit(self.url).hostname:
+            variable = type(self).model_fields["url"].validation_alias
+            raise ServiceError("This is not the address of a forge", f"{variable}={self.url}", "Write https://HOST.")
+        return self

@@ -1,0 +1,294 @@
+"""The base of all settings. A field is the only place of a setting: its variable, type, default and meaning.
+
+Reading, ``faultwatch-service config``, the page of settings, the reference and the messages of errors use these fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from service.errors import ServiceError
+
+SECRET = "set, and never shown"  # noqa: S105 - shown in place of one
+
+
+@dataclass(frozen=True, slots=True)
+class SecretFile:
+    """Marks a setting whose variable names the file that holds its value.
+
+    Attributes
+    ----------
+    what
+        What the file holds, for messages.
+    min_length
+        Characters that it needs so that it is not guessed; 0 for any number.
+    is_token
+        Whether it is a word that is sent in a header.
+    is_optional
+        Whether the variable may be unset.
+    """
+
+    what: str = ""
+    min_length: int = 0
+    is_token: bool = False
+    is_optional: bool = False
+
+    def read(self, file: Path | None, variable: str) -> str | None:
+        """Return the content of the file that a variable names, without white space around it.
+
+        Raises
+        ------
+        ServiceError
+            If no file is named, it cannot be read, or its content is not valid.
+        """
+        if file is None and self.is_optional:
+            return None
+        secret = _read(file, variable)
+        if self.is_token and not (secret and secret.isascii() and secret.isprintable()):
+            raise ServiceError("This file has no token", variable, "Write it there, on one line.")
+        if len(secret.encode()) < self.min_length:
+            remedy = f"Use at least {self.min_length} characters: `openssl rand -hex 32` generates some."
+            raise ServiceError(f"{self.what} is too short", variable, remedy)
+        return secret
+
+
+def _read(file: Path | None, variable: str) -> str:
+    reason = "it is not set"
+    if file is not None:
+        try:
+            return file.expanduser().read_text(encoding="utf-8").strip()
+        except (OSError, ValueError) as error:
+            reason = (error.strerror or "") if isinstance(error, OSError) else "it is not text"
+    remedy = "Set the variable to the path of the file."
+    raise ServiceError("A file of the settings cannot be read", f"{variable}: {reason}", remedy)
+
+
+def _words(text: object) -> object:
+    return tuple(text.replace(",", " ").split()) if isinstance(text, str) else text
+
+
+def _yes_or_no(text: object) -> object:
+    if isinstance(text, str):
+        if text not in {"yes", "no"}:
+            raise ValueError("write yes or no")
+        return text == "yes"
+    return text
+
+
+def _seconds(text: object) -> object:
+    return timedelta(seconds=int(text)) if isinstance(text, str) else text
+
+
+Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
+"""Separated by commas or spaces."""
+YesOrNo = Annotated[bool, BeforeValidator(_yes_or_no)]
+Seconds = Annotated[timedelta, BeforeValidator(_seconds)]
+"""A whole number of seconds."""
+
+
+def setting(
+    variable: str,
+    title: str,
+    default: Any = ...,
+    *,
+    usual: str = "",
+    unit: str = "",
+    unset: str = "none",
+    shown: Callable[[Any], str] | None = None,
+    default_factory: Callable[..., Any] | None = None,
+    repr: bool = True,
+) -> Any:
+    """Declare a setting. Its docstring is its meaning: one or two sentences, in Markdown.
+
+    Parameters
+    ----------
+    variable
+        The environment variable that sets it.
+    title
+        A word or two for the page of settings.
+    usual
+        The default in words, where it is not a value.
+    unit
+        Unit of the value, and what it may be; empty for any text.
+    unset
+        Shown where the value is None or empty.
+    shown
+        Returns what is shown of the settings, where that is not the value of this field.
+    """
+    extra: dict[str, Any] = {"usual": usual, "unit": unit, "unset": unset, "shown": shown}
+    value: dict[str, Any] = {"default": default} if default_factory is None else {"default_factory": default_factory}
+    return Field(validation_alias=variable, title=title, json_schema_extra=extra, repr=repr, **value)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """What the fields say about an environment variable.
+
+    Attributes
+    ----------
+    name
+        Of the variable.
+    title
+        In a word or two.
+    meaning
+        One or two sentences, in Markdown.
+    default
+        What holds if the variable is not set, in Markdown.
+    unit
+        Unit of the value, and what it may be; empty for any text.
+    """
+
+    name: str
+    title: str
+    meaning: str
+    default: str
+    unit: str
+
+
+class Settings(BaseSettings):
+    """Settings of one purpose. They come from arguments or from :meth:`read`, never from the process by themselves."""
+
+    model_config = SettingsConfigDict(
+        case_sensitive=True,
+        env_ignore_empty=True,
+        extra="forbid",
+        frozen=True,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+    )
+
+    heading: ClassVar[str]
+    """Title of their table."""
+    guide: ClassVar[str]
+    """Title of the guide that describes them."""
+    off: ClassVar[str] = ""
+    """Shown where they are not set."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take arguments alone."""
+        return (init_settings,)
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str], **others: Any) -> Self:
+        """Read the variables. An empty variable counts as one that is not set.
+
+        Parameters
+        ----------
+        others
+            Values of the fields that have no variable.
+
+        Raises
+        ------
+        ServiceError
+            If a value is not valid. The message names the variable, and contains no value that may be a secret.
+        """
+        values = _Environment(cls, environment)()
+        try:
+            cls(**values, **others)  # a wrong value is reported before a file that cannot be read
+        except ValidationError as error:
+            name = str(error.errors(include_url=False)[0]["loc"][0])
+            unit = next(variable.unit for variable in cls.variables() if variable.name == name)
+            valid = unit.replace("`", "") or "a valid value"
+            raise ServiceError(
+                "A setting is not valid", f"{name}={environment.get(name, '')}", f"Set it to {valid}, or unset it."
+            ) from None
+        return cls(**values | dict(cls._secrets(environment)), **others)
+
+    @classmethod
+    def fields(cls) -> Iterator[tuple[str, FieldInfo]]:
+        """Return the fields that have a variable, with their names."""
+        return ((name, field) for name, field in cls.model_fields.items() if field.validation_alias)
+
+    @classmethod
+    def variables(cls) -> Iterator[Variable]:
+        """Return what the fields say about their variables."""
+        for _, field in cls.fields():
+            extra = _extra(field)
+            yield Variable(
+                str(field.validation_alias),
+                field.title or "",
+                " ".join((field.description or "").split()),
+                extra["usual"] or f"`{_text(field.default)}`",
+                extra["unit"],
+            )
+
+    @classmethod
+    def _secrets(cls, environment: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
+        for _, field in cls.fields():
+            file, variable = secret_file(field), str(field.validation_alias)
+            if file is not None:
+                path = environment.get(variable)
+                yield variable, file.read(Path(path) if path else None, variable)
+
+    def shown_value(self, name: str) -> str:
+        """Return what is shown of a field, which is never a secret."""
+        field, value = type(self).model_fields[name], getattr(self, name)
+        extra = _extra(field)
+        if extra["shown"] is not None:
+            return str(extra["shown"](self))
+        if secret_file(field) is not None:
+            return SECRET
+        return _text(value) or str(extra["unset"])
+
+    def has_default(self, name: str) -> bool:
+        """Return whether a field has its default value."""
+        default = type(self).model_fields[name].get_default(call_default_factory=True, validated_data=self.__dict__)
+        return bool(getattr(self, name) == default)
+
+
+def secret_file(field: FieldInfo) -> SecretFile | None:
+    """Return what marks a field whose variable names a file; None for another field."""
+    return next((mark for mark in field.metadata if isinstance(mark, SecretFile)), None)
+
+
+class _Environment(EnvSettingsSource):
+    """Reads the variables of a class of settings. Secrets are empty until their files are read."""
+
+    def __init__(self, settings: type[Settings], environment: Mapping[str, str]) -> None:
+        super().__init__(settings, case_sensitive=True, env_ignore_empty=True)
+        names = [variable.name for variable in settings.variables()]
+        # Only these: pydantic-settings would also read variables with the names of fields.
+        self.env_vars = {name: environment[name] for name in names if environment.get(name)}
+
+    def prepare_field_value(self, field_name: str, field: FieldInfo, value: Any, value_is_complex: bool) -> Any:
+        if secret_file(field) is not None:
+            return ""
+        return super().prepare_field_value(field_name, field, value, value_is_complex)
+
+
+def _text(value: object) -> str:
+    """Return a value as it is written in a variable; an empty text for None."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds():.0f}"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)
+
+
+def _extra(field: FieldInfo) -> dict[str, Any]:
+    assert isinstance(field.json_schema_extra, dict)
+    return field.json_schema_extra

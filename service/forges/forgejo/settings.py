@@ -1,0 +1,26 @@
+"""The settings of Forgejo, or Gitea."""
+
+from __future__ import annotations
+
+from runner.contract.gate import ForgeKind
+from service.config.forge_settings import BaseAddress, Token, TokenForge, WebhookSecret
+from service.config.setting_fields import setting
+
+
+class ForgejoSettings(TokenForge):
+    """Forgejo or Gitea, at which the service is a user with a token."""
+
+    kind = ForgeKind.FORGEJO
+    heading, guide = "Forgejo", "Reporting to GitLab and Forgejo"
+    off = "FAULTWATCH_FORGEJO_URL is not set."
+
+    url: BaseAddress = setting("FAULTWATCH_FORGEJO_URL", "Forgejo address", usual="none: its features are off")
+    """The address of Forgejo or Gitea."""
+    token: Token = setting(
+        "FAULTWATCH_FORGEJO_TOKEN_FILE", "Forgejo token", usual="required with the address", repr=False
+    )
+    """The file with the token of the user as which the service writes."""
+    secret: WebhookSecret = setting(
+        "FAULTWATCH_FORGEJO_SECRET_FILE", "Forgejo webhook secret", usual="required with the address", repr=False
+    )
+    """The file with the secret by which webhooks are proven."""

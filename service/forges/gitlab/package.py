@@ -1,0 +1,26 @@
+"""GitLab for the registry of forges."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from service.forges.forge_package import ForgePackage
+from service.forges.gitlab.settings import GitlabSettings
+
+if TYPE_CHECKING:
+    from service.forges.forge import Forge
+    from service.jobs.scheduler import JobScheduler
+
+
+def _connect(settings: GitlabSettings, _: JobScheduler) -> Forge:
+    from service.forges.gitlab.forge import GitlabForge  # noqa: PLC0415 - see ForgePackage
+
+    return GitlabForge.at(settings)
+
+
+PACKAGE = ForgePackage(
+    settings=GitlabSettings,
+    role="gitlab",
+    unproven="secret in X-Gitlab-Token is not the one of this service",
+    connect=_connect,
+)
