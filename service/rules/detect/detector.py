@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import attrgetter
 
 from service.rules.detect.input_numbers import centred, checked, checked_samples, difference
 from service.rules.detect.level_change import Kind, LevelChange, Number, format_change
-from service.rules.detect.newest_points import NewestChange
 from service.rules.detect.noisy_series import NoisySeries
-from service.rules.detect.ramps import JudgedChange
 from service.rules.detect.repeating_series import RepeatingSeries
 from service.text.numbers import number, sigmas
 
@@ -43,7 +42,7 @@ class LevelChangeDetector:
         self._noisy = NoisySeries()
         self._changes: list[LevelChange] = []
         self._replaced: list[LevelChange] = []  # the change that the newest one replaces, if it is in doubt
-        self._newest: NewestChange | None = None  # the last of the changes, if it concerns the newest points
+        self._newest: LevelChange | None = None  # the last of the changes, if it concerns the newest points
         self._known: object = None  # what the merged changes depend on but for the noisy ones
         self._merged = MergedChanges([])
 
@@ -101,35 +100,35 @@ class LevelChangeDetector:
         if self._newest:
             newest = self._describe_newest(self._newest)
             last = self._changes[-1] if self._changes else None
-            if last and _is_same(last, newest, NEWEST if self._newest.length > 1 else SAME):
+            if last and _is_same(last, newest, NEWEST if newest.index < len(self._values) - 1 else SAME):
                 self._replaced = [self._changes.pop()]
                 newest = newest if last.wants_rerun and not newest.wants_rerun else last
             self._changes.append(newest)
         return self._changes
 
-    def _describe(self, change: JudgedChange) -> LevelChange:
-        at, old_level, new_level, low, high, rule, in_doubt = change
-        before, after = self._level(old_level), self._level(new_level)
+    def _describe(self, change: LevelChange) -> LevelChange:
+        """Return a step or ramp of the noisy series in the unit of the series, with its evidence."""
+        before, after = self._level(change.before), self._level(change.after)
         sigma = self._noisy.noise.sigma
-        size = f"{format_change(before, after)}: %s of {sigmas(abs(new_level - old_level) / sigma)}"
-        if rule == "ramp":
-            evidence = f"{size % 'a steady climb'} over {low:,} … {high:,}"
+        size = f"{format_change(before, after)}: %s of {sigmas(abs(change.after - change.before) / sigma)}"
+        if change.rule == "ramp":
+            evidence = f"{size % 'a steady climb'} over {change.low:,} … {change.high:,}"
         else:
-            evidence = f"{size % 'a step'} (sigma {number(sigma)}), at {low:,} … {high:,}"
-        return LevelChange(at, before, after, low, high, rule, evidence, wants_rerun=in_doubt)
+            evidence = f"{size % 'a step'} (sigma {number(sigma)}), at {change.low:,} … {change.high:,}"
+        return replace(change, before=before, after=after, evidence=evidence)
 
-    def _describe_newest(self, change: NewestChange) -> LevelChange:
-        index = len(self._values) - change.length
+    def _describe_newest(self, change: LevelChange) -> LevelChange:
+        """Return the change that the newest points show in the unit of the series, with its evidence."""
         before, after = self._level(change.before), self._level(change.after)
         size = abs(change.after - change.before) / self._noisy.noise.sigma
-        runs = "the newest run lies" if change.length == 1 else f"the newest {change.length} runs lie"
+        length, between = len(self._values) - change.index, change.high - change.index
+        runs = "the newest run lies" if length == 1 else f"the newest {length} runs lie"
         evidence = f"{format_change(before, after)}: {runs} {sigmas(size)} off the previous level"
-        if change.between:
-            evidence += f"; the first {'lies' if change.between == 1 else number(change.between) + ' lie'} between both"
-        if change.unsure:
+        if between:
+            evidence += f"; the first {'lies' if between == 1 else number(between) + ' lie'} between both"
+        if change.wants_rerun:
             evidence += "; one more run can decide"
-        high = index + change.between
-        return LevelChange(index, before, after, index, high, "newest", evidence, wants_rerun=change.unsure)
+        return replace(change, before=before, after=after, evidence=evidence)
 
     def _level(self, centred: float) -> Number:
         """Return a level in the unit of the series; whole levels of an integer series as integers."""

@@ -1,4 +1,4 @@
-"""Defines the result of a detector: one change of level, with its evidence."""
+"""Defines a change of level, from the rule that finds it to the detector that says in words why."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ class LevelChange:
     index : int
         First index of the new level; ``values[index - 1]`` is the last value of the old one.
     before, after : int or float
-        The two levels, in the unit of the series (whole counts stay Python integers).
+        The two levels, in the unit of the series (whole counts stay Python integers). Within the rules for noisy series
+        they count from the first value of the series.
     low, high : int
         The change lies at one of the indices ``low … high`` (95 %); ``low <= index <= high``.
     rule : str
         Short name of the rule that fired; docs/explanation/detection.md lists them.
     evidence : str
-        The reason in one sentence, for people.
+        The reason in one sentence, for people; empty until the detector writes it.
     wants_rerun : bool
         True while one more run at ``index`` or later is needed before the change counts as a fact.
     """
@@ -39,7 +40,7 @@ class LevelChange:
     low: int
     high: int
     rule: str
-    evidence: str
+    evidence: str = ""
     wants_rerun: bool = False
 
 

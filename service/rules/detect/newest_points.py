@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from service.rules.detect.between_levels import runs_between
 from service.rules.detect.distinct_levels import lacking_shift
 from service.rules.detect.exchangeability import WINDOW, normal_scores
+from service.rules.detect.level_change import LevelChange
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import INDEPENDENT, Noise
 from service.rules.detect.wander import CERTAIN, Shape, margin
@@ -29,19 +29,6 @@ FAR = 8.0  # sigma from which on a step is so large that a run at an eighth of i
 SMALLEST = 2.2  # sigma: smallest mean of several points
 
 
-class NewestChange(NamedTuple):
-    """The newest ``length`` points left the level ``before``; ``unsure`` if a rerun is needed to confirm it.
-
-    The first ``between`` of them lie between both levels: whether the change begins or goes on there is not known.
-    """
-
-    length: int
-    before: float
-    after: float
-    unsure: bool
-    between: int = 0
-
-
 def median_of(values: Sequence[float]) -> float:
     """Return the median of at least one value."""
     ordered = sorted(values)
@@ -51,7 +38,7 @@ def median_of(values: Sequence[float]) -> float:
 
 def judge_newest(
     recent: Sequence[float], noise: Noise, stray: Callable[[], float], reruns: Sequence[float] = ()
-) -> NewestChange | None:
+) -> LevelChange | None:
     """Judge the newest points against the level before them.
 
     The statistic is the sum of bounded deviations over the newest k points, for each k: the generalised likelihood
@@ -65,7 +52,13 @@ def judge_newest(
     stray : function
         Returns the distance from the level that strays of this series reach.
     reruns : sequence of floats
-        All measurements of the newest point, where it was measured reruns.
+        All measurements of the newest point, where it was measured again.
+
+    Returns
+    -------
+    LevelChange or None
+        Its indices count in ``recent``. The points ``index … high - 1`` lie between both levels: whether the change
+        begins or goes on there is not known.
     """
     n = len(recent)
     longest = min(LONGEST, max(n // 2, n - REFERENCE))
@@ -96,11 +89,15 @@ def judge_newest(
             and (_is_too_short_to_wander(values, split, noise) or _is_explained(values / unit, split, noise))
         )
         after = median_of(runs)
-        return NewestChange(length, level, after, not sure, runs_between(runs, after, level, unit))
+        return _change(n - length, level, after, not sure, runs_between(runs, after, level, unit))
     alone = newest[0] * direction
     if len(newest) == 1 and alone >= ALONE and alone * unit >= 1.2 * stray():
-        return NewestChange(1, level, recent[-1], True)
+        return _change(n - 1, level, recent[-1], True)
     return None
+
+
+def _change(index: int, before: float, after: float, unsure: bool, between: int = 0) -> LevelChange:
+    return LevelChange(index, before, after, index, index + between, "newest", wants_rerun=unsure)
 
 
 def _left(

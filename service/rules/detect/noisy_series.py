@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
@@ -15,11 +16,11 @@ from service.rules.detect import ramps, wander
 from service.rules.detect.change_points import ChangePoints
 from service.rules.detect.distinct_levels import DistinctLevels, least_step
 from service.rules.detect.exchangeability import WINDOW
+from service.rules.detect.level_change import LevelChange
 from service.rules.detect.measured_change import REACH, MeasuredChange, measure_changes
 from service.rules.detect.median_of_nine import Floats
-from service.rules.detect.newest_points import LONGEST, NewestChange, judge_newest
+from service.rules.detect.newest_points import LONGEST, judge_newest
 from service.rules.detect.noise import LARGE, Noise, epoch, estimate, sorted_sizes, stray_distance
-from service.rules.detect.ramps import JudgedChange
 from service.rules.detect.tamed_series import BLUR, TamedSeries
 from service.rules.detect.wander import AHEAD, AROUND, CERTAIN, UNSURE, WANDER, Shape
 
@@ -63,9 +64,9 @@ class NoisySeries:
         self._small = [(0, 0.0)]  # count and sum of squares of the small ones of the first rows
         self._states: list[_GroupingState] = []
         self._margins: dict[tuple[object, ...], float] = {}  # by the change, the last run that it explains, the others
-        self._closed: list[JudgedChange] = []
-        self._open: list[JudgedChange] = []
-        self.climbs: dict[int, JudgedChange] = {}  # by the start of the level that climbs
+        self._closed: list[LevelChange] = []
+        self._open: list[LevelChange] = []
+        self.climbs: dict[int, LevelChange] = {}  # by the start of the level that climbs
         self._unchanged = 0  # how many of the first changes are as updates() returned them last
 
     def extend(self, new: Floats) -> None:
@@ -155,16 +156,16 @@ class NoisySeries:
             self._states.append(_GroupingState(len(self._closed), group))
         self._open = ramps.judge_group(group, self.noise.sigma, self._explained)
 
-    def _explained(self, change: JudgedChange, begin: int, end: int) -> JudgedChange | None:
+    def _explained(self, change: LevelChange, begin: int, end: int) -> LevelChange | None:
         """Return a change if it explains the runs around it better than a host that wanders."""
-        change = change._replace(high=min(change.high, self._done - 1))
+        change = replace(change, high=min(change.high, self._done - 1))
         if self._rows[-1].in_doubt and end == self._rows[-1].at:
             end = self._done  # a suspicion does not end a level
-        low, high = (change.low, change.high) if change.rule == "ramp" else (change.at, change.at)
+        low, high = (change.low, change.high) if change.rule == "ramp" else (change.index, change.index)
         size = abs(change.after - change.before)
         if size < self.noise.least:
             return None
-        if change.rule == "step" and size < self._seen_wander(change.at):
+        if change.rule == "step" and size < self._seen_wander(change.index):
             return None
         if self.noise.jumps(size):
             return change
@@ -183,11 +184,11 @@ class NoisySeries:
             self._margins[key] = margin
         certain = margin >= CERTAIN
         if change.rule == "step":
-            certain &= size >= least_step(min(change.at - begin, end - change.at)) * self.noise.sigma
-        if certain and not change.in_doubt:
+            certain &= size >= least_step(min(change.index - begin, end - change.index)) * self.noise.sigma
+        if certain and not change.wants_rerun:
             return change
         newest = end == self._done < high + AHEAD
-        return change._replace(in_doubt=True) if newest and margin >= UNSURE else None
+        return replace(change, wants_rerun=True) if newest and margin >= UNSURE else None
 
     def _seen_wander(self, at: int) -> float:
         """Return the size below which a step is what this host is seen to wander.
@@ -201,16 +202,17 @@ class NoisySeries:
         seen = 2 * math.sqrt(max(0.0, squares) / count) if count else 0.0
         return min(WANDER * self.noise.narrow, seen)
 
-    def updates(self) -> tuple[int, list[JudgedChange]]:
+    def updates(self) -> tuple[int, list[LevelChange]]:
         """Return how many of the first changes are the same as at the previous call, and all changes after those."""
         unchanged, self._unchanged = self._unchanged, len(self._closed) + len(self._open)
         return unchanged, self._closed[unchanged:] + self._open[max(0, unchanged - len(self._closed)) :]
 
-    def newest_change(self, reruns: Sequence[float] = ()) -> NewestChange | None:
+    def newest_change(self, reruns: Sequence[float] = ()) -> LevelChange | None:
         """Judge the points after the last change; ``reruns`` are all measurements of the newest point."""
         certain = next((change.at for change in reversed(self._distinct.changes) if not change.in_doubt), 0)
         begin = max(certain, self.n - LONGEST - WINDOW)
-        return judge_newest(self._values[begin : self.n].tolist(), self.noise, self._stray_distance, reruns)
+        change = judge_newest(self._values[begin : self.n].tolist(), self.noise, self._stray_distance, reruns)
+        return change and replace(change, index=begin + change.index, low=begin + change.low, high=begin + change.high)
 
     def _stray_distance(self) -> float:
         """Return the distance that strays of this series reach, computed at the first call."""

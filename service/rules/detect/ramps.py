@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from service.rules.detect.level_change import LevelChange
 from service.rules.detect.measured_change import MeasuredChange
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
@@ -20,18 +21,6 @@ MOST_STEPS = 64  # a longer succession of changes in one direction is a ramp in 
 WITHIN = 1.0  # sigma: a smaller step against a climb may be due to how imprecisely a level is known
 AGAINST = 3  # one change in this many may go against a climb
 SMALLEST = 4.0  # sigma: the least that a ramp climbs
-
-
-class JudgedChange(NamedTuple):
-    """A step or a ramp; levels in the unit of the (centred) series. ``in_doubt`` if more runs must settle it."""
-
-    at: int
-    before: float
-    after: float
-    low: int
-    high: int
-    rule: str
-    in_doubt: bool = False
 
 
 class ChangeGroup(NamedTuple):
@@ -83,17 +72,17 @@ def is_ramp(group: ChangeGroup, sigma: float) -> bool:
     return (group.score > 0 or group.size > MOST_STEPS) and group.size > 1 and climbed >= SMALLEST * sigma
 
 
-def describe_ramp(group: ChangeGroup) -> JudgedChange:
+def describe_ramp(group: ChangeGroup) -> LevelChange:
     """Return the group as one ramp, from half a stair before its first change to half a stair after its last."""
     first, last = group.first, group.last
     begin = first.at - (group.second.at - first.at) // 2
     end = last.at + (last.at - group.before_last.at) // 2
-    return JudgedChange(max(begin, 1), first.before, last.after, max(begin, 1), end, "ramp")
+    return LevelChange(max(begin, 1), first.before, last.after, max(begin, 1), end, "ramp")
 
 
 def judge_group(
-    group: ChangeGroup | None, sigma: float, explained: Callable[[JudgedChange, int, int], JudgedChange | None]
-) -> list[JudgedChange]:
+    group: ChangeGroup | None, sigma: float, explained: Callable[[LevelChange, int, int], LevelChange | None]
+) -> list[LevelChange]:
     """Judge a group: it is one ramp, or those of its steps that explain the runs around them.
 
     ``explained`` returns a change that does, given the start of the level before it and the end of the level after it.
@@ -106,14 +95,16 @@ def judge_group(
             return [ramp]
     judged = (
         explained(
-            JudgedChange(row.at, row.before, row.after, row.low, row.high, "step", row.in_doubt), row.begin, row.end
+            LevelChange(row.at, row.before, row.after, row.low, row.high, "step", wants_rerun=row.in_doubt),
+            row.begin,
+            row.end,
         )
         for row in group.steps
     )
     return [change for change in judged if change]
 
 
-def judge_climb(runs: Floats, begin: int, noise: Noise) -> JudgedChange | None:
+def judge_climb(runs: Floats, begin: int, noise: Noise) -> LevelChange | None:
     """Return the ramp of a level that climbs too slowly for steps; None if it stays.
 
     Parameters
@@ -133,4 +124,4 @@ def judge_climb(runs: Floats, begin: int, noise: Noise) -> JudgedChange | None:
     first, last = begin + 1, begin + len(runs) - 1
     if margin(runs / noise.sigma, begin, Shape(first, last), noise) < CLIMBS:
         return None
-    return JudgedChange(first, before, after, first, last, "ramp")
+    return LevelChange(first, before, after, first, last, "ramp")
