@@ -9,13 +9,13 @@ from types import MappingProxyType
 from typing import Literal
 from uuid import UUID
 
-from runner.contract import Kind
+from runner.contract import Kind, metric
 from runner.contract.level import median
 from service.rules import detect
 from service.rules.same_bytes import is_uncertain
 from service.rules.series.blame import blame
 from service.rules.series.tracks import PathPoint, Points, Trend
-from service.schemas.history import Cause, Direction, Number
+from service.schemas.history import Cause, Direction, Number, SeriesHead
 
 _DETECTOR_KINDS: dict[Kind, Literal["count", "rate", "time", "ratio"]] = {
     Kind.COUNT: "count",
@@ -85,6 +85,15 @@ class SeriesDrift:
         if self.cause is Cause.COMMIT:
             return self.after_position < other.up_to_position and other.after_position < self.up_to_position
         return (self.before.environment, self.after.environment) == (other.before.environment, other.after.environment)
+
+
+def detection_kind(head: SeriesHead) -> Kind:
+    """Return as what a series is judged.
+
+    A count that other things on the host move too, such as context switches, repeats by chance only.
+    """
+    is_count = head.kind in {Kind.COUNT, Kind.SIZE}
+    return Kind.RATE if is_count and not metric(head.metric).exact else head.kind
 
 
 def find_drifts(trend: Trend, kind: Kind, baselines: Baselines = _NONE) -> list[SeriesDrift]:
