@@ -13,10 +13,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from service.rules.bisect.base import Frozen
+from runner.contract.base import Strict
 
 
-class Node(Frozen):
+class Node(Strict):
     """A commit and its parents; the first parent is the line that it continues."""
 
     commit: str

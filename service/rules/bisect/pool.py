@@ -17,15 +17,15 @@ from runner.contract.level import Number, median
 from service.rules.bisect.question import Observation
 from service.text.numbers import quantity
 
-LONGEST_RESERVATION = timedelta(hours=1)
+MAX_RESERVATION = timedelta(hours=1)
 """How long a host may keep the others from measuring what it measures."""
-NEAR = 0.25
+NEAR_END_SHARE = 0.25
 """How near the expected end of a measurement is worth waiting for, as a share of the duration of a measurement."""
-LONGEST_WAIT = 0.5
+MAX_WAIT_SHARE = 0.5
 """How long a host waits for others while it could measure something, as a share of the duration of a measurement."""
 LEAST_PAUSE, MOST_PAUSE = 0.25, 10.0
 """Seconds after which a host that waits asks again."""
-_PAUSES = 20
+_PAUSES_PER_MEASUREMENT = 20
 """Pauses in the duration of a measurement."""
 
 
@@ -65,9 +65,7 @@ class LastMeasurement:
 def valid(reservations: Iterable[Reservation], now: datetime) -> list[Reservation]:
     """Return the reservations that keep other hosts from measuring the same."""
     return [
-        reservation
-        for reservation in reservations
-        if reservation.commits and now - reservation.since < LONGEST_RESERVATION
+        reservation for reservation in reservations if reservation.commits and now - reservation.since < MAX_RESERVATION
     ]
 
 
@@ -79,7 +77,7 @@ def ending_soon(reservations: Iterable[Reservation], last: LastMeasurement | Non
     last
         The last measurement of the asking host; None if it has measured nothing yet.
     """
-    if last is None or (now - last.ended_at).total_seconds() > LONGEST_WAIT * last.seconds:
+    if last is None or (now - last.ended_at).total_seconds() > MAX_WAIT_SHARE * last.seconds:
         return []
     return [
         reservation
@@ -90,12 +88,12 @@ def ending_soon(reservations: Iterable[Reservation], last: LastMeasurement | Non
 
 def _ends_soon(reservation: Reservation, seconds: float, now: datetime) -> bool:
     expected = reservation.seconds or seconds
-    return abs((now - reservation.since).total_seconds() - expected) <= NEAR * min(seconds, expected)
+    return abs((now - reservation.since).total_seconds() - expected) <= NEAR_END_SHARE * min(seconds, expected)
 
 
 def pause(last: LastMeasurement | None) -> float:
     """Return after how many seconds a host that waits asks again."""
-    return min(MOST_PAUSE, max(LEAST_PAUSE, last.seconds / _PAUSES)) if last else LEAST_PAUSE
+    return min(MOST_PAUSE, max(LEAST_PAUSE, last.seconds / _PAUSES_PER_MEASUREMENT)) if last else LEAST_PAUSE
 
 
 def disagreement(observations: Iterable[Observation], least: float, unit: str = "") -> str:

@@ -13,14 +13,14 @@ from service.rules.detect.noisy_series import NoisySeries
 from service.rules.detect.repeating_series import RepeatingSeries
 from service.text.numbers import number, sigmas
 
-NEWEST = 36
+MAX_POINTS_TO_NEWEST = 36
 """Points after a change within which the newest points may show the same one."""
 KINDS = ("count", "rate", "time", "ratio")
-SAME = 3
+MAX_POSITION_ERROR = 3
 """Points by which the position of the same change may differ between the two rules."""
-LARGER = 4
+MIN_SIZE_RATIO = 4
 """How many times larger a change is than the known ones at its place, from which on it is another one."""
-LONG = 64
+MAX_USUAL_UNCERTAINTY = 64
 """Points that the position of few changes is uncertain by."""
 _index = attrgetter("index")
 
@@ -100,7 +100,9 @@ class LevelChangeDetector:
         if self._newest:
             newest = self._describe_newest(self._newest)
             last = self._changes[-1] if self._changes else None
-            if last and _is_same(last, newest, NEWEST if newest.index < len(self._values) - 1 else SAME):
+            if last and _is_same(
+                last, newest, MAX_POINTS_TO_NEWEST if newest.index < len(self._values) - 1 else MAX_POSITION_ERROR
+            ):
                 self._replaced = [self._changes.pop()]
                 newest = newest if last.wants_rerun and not newest.wants_rerun else last
             self._changes.append(newest)
@@ -146,7 +148,7 @@ class MergedChanges:
 
     def __init__(self, known: list[LevelChange]) -> None:
         self._known = sorted(known, key=_index)
-        self._long = [change for change in self._known if change.high - change.low > LONG]
+        self._long = [change for change in self._known if change.high - change.low > MAX_USUAL_UNCERTAINTY]
         self._noisy: list[LevelChange] = []
         self._merged = list(self._known)
 
@@ -166,10 +168,10 @@ class MergedChanges:
         return self._merged
 
     def _is_known(self, change: LevelChange) -> bool:
-        near = bisect_left(self._known, change.low - SAME - LONG, key=_index)
-        until = bisect_left(self._known, change.high + SAME + LONG + 1, key=_index)
+        near = bisect_left(self._known, change.low - MAX_POSITION_ERROR - MAX_USUAL_UNCERTAINTY, key=_index)
+        until = bisect_left(self._known, change.high + MAX_POSITION_ERROR + MAX_USUAL_UNCERTAINTY + 1, key=_index)
         same = [other for other in (*self._known[near:until], *self._long) if _overlap(change, other)]
-        explained = LARGER * sum(abs(other.after - other.before) for other in same)
+        explained = MIN_SIZE_RATIO * sum(abs(other.after - other.before) for other in same)
         return bool(same) and abs(change.after - change.before) <= explained
 
 
@@ -184,7 +186,7 @@ def _is_same(last: LevelChange, newest: LevelChange, reach: int) -> bool:
 
 
 def _overlap(one: LevelChange, other: LevelChange) -> bool:
-    return one.low <= other.high + SAME and one.high >= other.low - SAME
+    return one.low <= other.high + MAX_POSITION_ERROR and one.high >= other.low - MAX_POSITION_ERROR
 
 
 def find_level_changes(

@@ -10,7 +10,7 @@ from service.text import numbers
 
 Number = int | float
 Kind = Literal["count", "rate", "time", "ratio"]
-_LONG = 10**40  # integers from this size on are shortened
+_MIN_SHORTENED_INTEGER = 10**40  # integers from this size on are shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,16 @@ class LevelChange:
 
 def format_level(value: Number) -> str:
     """Write a level for people: integers in full, other numbers with three significant digits."""
-    if isinstance(value, int) and not -_LONG < value < _LONG:
+    if isinstance(value, int) and not -_MIN_SHORTENED_INTEGER < value < _MIN_SHORTENED_INTEGER:
         return f"{Decimal(value):.6e}"
     return numbers.number(value)
 
 
 def format_change(before: Number, after: Number) -> str:
     """Write two levels for people, with enough digits to differ: ``53,338 → 4,186``."""
-    if any(isinstance(value, int) and not -_LONG < value < _LONG for value in (before, after)):
+    if any(
+        isinstance(value, int) and not -_MIN_SHORTENED_INTEGER < value < _MIN_SHORTENED_INTEGER
+        for value in (before, after)
+    ):
         return f"{format_level(before)} → {format_level(after)}"
     return numbers.levels(before, after)

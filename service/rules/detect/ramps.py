@@ -1,4 +1,7 @@
-"""Joins a staircase of changes in one direction into a ramp."""
+"""Joins a staircase of changes in one direction into a ramp.
+
+Where its thresholds show: docs/explanation/detection.md, "The rules".
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,14 @@ from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
 from service.rules.detect.wander import Shape, margin
 
-LONG = 256  # runs of one level from which on it may climb too slowly for steps
-SLOW = 2.0  # sigma: the least that such a level climbs
-CLIMBS = 5.5  # by how much it must explain the runs better than wander: a random walk climbs as well
-ENDS = 32  # runs at each end of it that show how far
-MOST_STEPS = 64  # a longer succession of changes in one direction is a ramp in any case
-WITHIN = 1.0  # sigma: a smaller step against a climb may be due to how imprecisely a level is known
-AGAINST = 3  # one change in this many may go against a climb
-SMALLEST = 4.0  # sigma: the least that a ramp climbs
+MIN_CLIMB_RUNS = 256  # runs of one level from which on it may climb too slowly for steps
+MIN_CLIMB_SIGMA = 2.0  # sigma: the least that such a level climbs
+MIN_CLIMB_MARGIN = 5.5  # by how much it must explain the runs better than wander: a random walk climbs as well
+RUNS_PER_END = 32  # runs at each end of it that show how far
+MAX_STEPS = 64  # a longer succession of changes in one direction is a ramp in any case
+MAX_OPPOSED_STEP_SIGMA = 1.0  # sigma: a smaller step against a climb may be due to how imprecisely a level is known
+STEPS_PER_OPPOSED_STEP = 3  # one change in this many may go against a climb
+MIN_RAMP_SIGMA = 4.0  # sigma: the least that a ramp climbs
 
 
 class ChangeGroup(NamedTuple):
@@ -51,8 +54,8 @@ def _continues(group: ChangeGroup, change: MeasuredChange) -> bool:
 
 def joins_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> bool:
     """Return whether a change continues the group, or goes only a little against it where few changes do."""
-    small = abs(change.after - change.before) < WITHIN * sigma
-    return _continues(group, change) or (small and AGAINST * (group.against + 1) <= group.size + 1)
+    small = abs(change.after - change.before) < MAX_OPPOSED_STEP_SIGMA * sigma
+    return _continues(group, change) or (small and STEPS_PER_OPPOSED_STEP * (group.against + 1) <= group.size + 1)
 
 
 def extend_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> ChangeGroup:
@@ -61,7 +64,7 @@ def extend_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> Ch
     climb = (change.after - inner.before) / (4 * sigma)  # mean of the two steps around the segment, halved
     gain = inner.length * climb * (inner.trend - climb / 2)
     second = change if group.size == 1 else group.second
-    steps = (*group.steps, change) if group.size < MOST_STEPS else group.steps
+    steps = (*group.steps, change) if group.size < MAX_STEPS else group.steps
     against = group.against + (not _continues(group, change))
     return ChangeGroup(group.first, second, inner, change, group.size + 1, group.score + gain, against, steps)
 
@@ -69,7 +72,7 @@ def extend_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> Ch
 def is_ramp(group: ChangeGroup, sigma: float) -> bool:
     """Return whether the group is one steady climb."""
     climbed = abs(group.last.after - group.first.before)
-    return (group.score > 0 or group.size > MOST_STEPS) and group.size > 1 and climbed >= SMALLEST * sigma
+    return (group.score > 0 or group.size > MAX_STEPS) and group.size > 1 and climbed >= MIN_RAMP_SIGMA * sigma
 
 
 def describe_ramp(group: ChangeGroup) -> LevelChange:
@@ -116,12 +119,12 @@ def judge_climb(runs: Floats, begin: int, noise: Noise) -> LevelChange | None:
     noise : Noise
         That of the series.
     """
-    if len(runs) < LONG:
+    if len(runs) < MIN_CLIMB_RUNS:
         return None
-    before, after = float(np.median(runs[:ENDS])), float(np.median(runs[-ENDS:]))
-    if abs(after - before) < SLOW * noise.sigma:
+    before, after = float(np.median(runs[:RUNS_PER_END])), float(np.median(runs[-RUNS_PER_END:]))
+    if abs(after - before) < MIN_CLIMB_SIGMA * noise.sigma:
         return None
     first, last = begin + 1, begin + len(runs) - 1
-    if margin(runs / noise.sigma, begin, Shape(first, last), noise) < CLIMBS:
+    if margin(runs / noise.sigma, begin, Shape(first, last), noise) < MIN_CLIMB_MARGIN:
         return None
     return LevelChange(first, before, after, first, last, "ramp")

@@ -30,7 +30,7 @@ Baselines = Mapping[UUID, tuple[Number, Number] | None]
 """Runs at which a series is judged anew, because an expected level begins there, with the levels before and after the
 step to it; None where a ramp led there."""
 _NONE: Baselines = MappingProxyType({})
-_LAST = 5
+_LAST_POINTS = 5
 """How many points show at which level a stretch ends."""
 
 
@@ -159,7 +159,7 @@ def _level_before(stretch: Points, before: Number, after: Number) -> Number | No
 
     Runs that were added since may have moved the step, or split it in two.
     """
-    ends = [point.value for point in stretch[-_LAST:]]
+    ends = [point.value for point in stretch[-_LAST_POINTS:]]
     level = median(ends)
     assert level is not None
     if abs(level - before) < abs(level - after):

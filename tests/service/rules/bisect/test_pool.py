@@ -22,7 +22,7 @@ def ended(seconds: float, ago: float = 0) -> LastMeasurement:
 
 
 def test_a_reservation_blocks_nobody_for_ever() -> None:
-    longest = pool.LONGEST_RESERVATION.total_seconds()
+    longest = pool.MAX_RESERVATION.total_seconds()
     old, empty, young = reservation(longest), Reservation("lab-3", (), NOW), reservation(longest - 1)
     assert pool.valid([old, empty, young], NOW) == [young]
 
