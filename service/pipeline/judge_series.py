@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from service.pipeline.drift_facts import DriftFacts
 from service.rules.series.describe_drift import describe_drifts
-from service.rules.series.find_drifts import Baselines, detection_kind, find_drifts
+from service.rules.series.find_drifts import Baselines, find_drifts, is_exact_count
 from service.rules.series.floor import calibrated_floor
 from service.rules.series.sparkline import Sparkline
 from service.rules.series.tracks import Trend
@@ -84,7 +84,7 @@ def _judge(
     facts: DriftFacts, row: Series, trend: Trend, baselines: Baselines, former: Sequence[DriftRow]
 ) -> JudgedSeries:
     head, measured = series.head(row), trend.measured
-    changes = find_drifts(trend, detection_kind(head), baselines) if row.judged else []
+    changes = find_drifts(trend, is_exact=is_exact_count(head), baselines=baselines) if row.judged else []
     changes = [facts.blame_upgrades(change) for change in changes]
     contexts = [facts.context(row, change) for change in changes]
     described = describe_drifts(head, changes, contexts, calibrated_floor(measured))

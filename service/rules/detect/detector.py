@@ -8,14 +8,13 @@ from dataclasses import replace
 from operator import attrgetter
 
 from service.rules.detect.input_numbers import centred, checked, checked_samples, difference
-from service.rules.detect.level_change import Kind, LevelChange, Number, format_change
+from service.rules.detect.level_change import LevelChange, Number, format_change
 from service.rules.detect.noisy_series import NoisySeries
 from service.rules.detect.repeating_series import RepeatingSeries
 from service.text.numbers import number, sigmas
 
 MAX_POINTS_TO_NEWEST = 36
 """Points after a change within which the newest points may show the same one."""
-KINDS = ("count", "rate", "time", "ratio")
 MAX_POSITION_ERROR = 3
 """Points by which the position of the same change may differ between the two rules."""
 MIN_SIZE_RATIO = 4
@@ -32,10 +31,7 @@ class LevelChangeDetector:
     :func:`find_level_changes` of all points.
     """
 
-    def __init__(self, kind: Kind = "count") -> None:
-        if kind not in KINDS:
-            raise ValueError(f"kind is {kind!r}: one of {', '.join(KINDS)} is needed")
-        self._kind = kind
+    def __init__(self) -> None:
         self._values: list[Number] = []
         self._samples: list[Sequence[Number]] = []
         self._repeating = RepeatingSeries()
@@ -193,7 +189,6 @@ def find_level_changes(
     values: Sequence[Number],
     *,
     samples: Sequence[Sequence[Number]] | None = None,
-    kind: Kind = "count",
 ) -> list[LevelChange]:
     """Return where a series changes its level.
 
@@ -203,8 +198,6 @@ def find_level_changes(
         One number for each point, oldest first.
     samples : sequence of n sequences, optional
         The samples that each point summarises; they show whether a count repeats to the fault.
-    kind : {"count", "rate", "time", "ratio"}
-        Kind of the numbers. Only counts can be exact.
 
     Returns
     -------
@@ -216,6 +209,6 @@ def find_level_changes(
     ValueError
         If a number is NaN or infinite, or ``samples`` has another length than ``values``.
     """
-    detector = LevelChangeDetector(kind)
+    detector = LevelChangeDetector()
     detector.extend(values, samples)
     return detector.changes()

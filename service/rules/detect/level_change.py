@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal
 
 from service.text import numbers
 
 Number = int | float
-Kind = Literal["count", "rate", "time", "ratio"]
 _MIN_SHORTENED_INTEGER = 10**40  # integers from this size on are shortened
 
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.contract import Kind, metric
+from runner.contract import metric
 from service.rules.relative_change import percent_change
 from service.rules.series.describe_drift import drift_ids
-from service.rules.series.find_drifts import SeriesDrift, detection_kind, direction, find_drifts
+from service.rules.series.find_drifts import SeriesDrift, direction, find_drifts, is_exact_count
 from service.rules.series.tracks import PathPoint, arrange_trend
 from service.schemas.history import Cause, Direction, SeriesHead
 
@@ -37,7 +37,7 @@ def points(*described: str) -> list[PathPoint]:
 
 
 def drifts_of(*described: str) -> list[SeriesDrift]:
-    return find_drifts(arrange_trend(points(*described)), Kind.COUNT)
+    return find_drifts(arrange_trend(points(*described)), is_exact=True)
 
 
 def found_drifts(*described: str) -> list[tuple[str, str, Cause]]:
@@ -136,15 +136,9 @@ def test_a_configuration_change_alone_is_never_blamed_on_a_commit(length: int, a
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("minor-faults", Kind.COUNT),
-        ("context-switches", Kind.RATE),
-        ("user-time", Kind.TIME),
-        ("sys-percent", Kind.RATIO),
-    ],
+    ("name", "is_exact"), [("minor-faults", True), ("context-switches", False), ("user-time", False)]
 )
-def test_a_count_that_repeats_by_chance_only_is_judged_as_a_rate(name: str, kind: Kind) -> None:
+def test_a_count_that_repeats_by_chance_only_is_not_exact(name: str, is_exact: bool) -> None:
     entry = metric(name)
     head = SeriesHead(
         id=1,
@@ -161,4 +155,4 @@ def test_a_count_that_repeats_by_chance_only_is_judged_as_a_rate(name: str, kind
         better=entry.better,
         judged=True,
     )
-    assert detection_kind(head) is kind
+    assert is_exact_count(head) is is_exact
