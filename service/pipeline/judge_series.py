@@ -68,8 +68,9 @@ def judge(session: Session, series_ids: Collection[int]) -> tuple[list[JudgedSer
         if len(series_ids) == 1:
             log.exception("series %d could not be judged", *series_ids)
             return [], set(series_ids)
-    alone = [judge(session, [one]) for one in series_ids]
-    return [one for judged, _ in alone for one in judged], {one for _, failed in alone for one in failed}
+    alone = [judge(session, [series_id]) for series_id in series_ids]
+    judged = [result for results, _ in alone for result in results]
+    return judged, {series_id for _, failed in alone for series_id in failed}
 
 
 def _judge_together(session: Session, series_ids: Collection[int]) -> list[JudgedSeries]:
