@@ -234,7 +234,9 @@ def _shown_where_to_look(question: Question, seed: int) -> _Run:
         return value
 
     seen += [
-        Observation(commit=str(end), value=measure(end)) for end in (0, COMMITS) for _ in range(noisy_search.FIRST)
+        Observation(commit=str(end), value=measure(end))
+        for end in (0, COMMITS)
+        for _ in range(noisy_search.MIN_RUNS_PER_END)
     ]
     with suppress(StopIteration):
         jedynak(COMMITS, look, (0.0, 1.0), 1.0, 1 - 1e-12)

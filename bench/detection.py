@@ -45,10 +45,10 @@ class Report:
             self.misses.append(f"{name}: {value:.4g}, wanted {wanted}")
 
 
-def ours(values: list[float], kind: str = "") -> list[int]:
+def ours(values: list[float]) -> list[int]:
     """Detect as the service does."""
     whole = [int(v) for v in values] if all(float(v).is_integer() for v in values) else values
-    return [drift.index for drift in find_level_changes(whole, kind="rate" if kind == "autocorrelated" else "count")]
+    return [drift.index for drift in find_level_changes(whole)]
 
 
 def labelled(report: Report, seed: int, series: int, others: dict[str, Peer]) -> None:
@@ -58,7 +58,7 @@ def labelled(report: Report, seed: int, series: int, others: dict[str, Peer]) ->
     drawn = [draw(kind, rng, setting) for kind in KINDS for setting in SETTINGS for _ in range(series)]
     scores = {name: {kind: Score() for kind in KINDS} for name in ("faultwatch", *others)}
     for each in drawn:
-        scores["faultwatch"][each.kind].add(each.changes, ours(each.values, each.kind), 3)
+        scores["faultwatch"][each.kind].add(each.changes, ours(each.values), 3)
         for name, detect in others.items():
             scores[name][each.kind].add(each.changes, detect(each.values), 3)
     for kind in KINDS:
@@ -77,13 +77,11 @@ def ramps(report: Report, seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = 10_000
     climb = 100_000 * (1 + 0.02 * np.arange(n) / n)
-    told = [
-        [d.rule for d in find_level_changes((climb + rng.normal(0, 300, n)).tolist(), kind="time")] for _ in range(40)
-    ]
+    told = [[d.rule for d in find_level_changes((climb + rng.normal(0, 300, n)).tolist())] for _ in range(40)]
     report.figure("findings on a ramp of 0 → 2 % over 10,000 points", len(told[0]), most=1, least=None)
     report.figure("of them named a ramp", told[0].count("ramp"), least=1)
     report.figure("part of 40 such ramps told as one ramp", told.count(["ramp"]) / len(told))
-    short = [find_level_changes(ramp(rng, Setting(), 200)[0].tolist(), kind="time") for _ in range(100)]
+    short = [find_level_changes(ramp(rng, Setting(), 200)[0].tolist()) for _ in range(100)]
     report.figure(
         "part of short ramps told as one ramp", float(np.mean([[d.rule for d in s] == ["ramp"] for s in short]))
     )

@@ -42,7 +42,7 @@ def lead(commits: int, measure: Callable[[int, int], float]) -> Led:
     nodes = tuple(Node(commit=str(place), parents=(str(place - 1),)) for place in range(1, commits + 1))
     question = Question(good="0", bad=str(commits), commits=nodes, exact=False)
     seen: list[Observation] = []
-    while isinstance(answer := noisy_search.search(question, seen), Measure) and len(seen) <= noisy_search.MOST_RUNS:
+    while isinstance(answer := noisy_search.search(question, seen), Measure) and len(seen) <= noisy_search.MAX_RUNS:
         seen += [Observation(commit=commit, value=measure(int(commit), len(seen))) for commit in answer.commits]
     return Led(answer, len(seen))
 
@@ -72,7 +72,7 @@ def _drift(random_: random.Random) -> Callable[[int], float]:
         when, size = random_.randrange(5, 80), random_.choice([-2, -1, 1, 2])
         return lambda time: size * (time >= when)
     walk = [0.0]
-    while len(walk) < 2 * noisy_search.MOST_RUNS:
+    while len(walk) < 2 * noisy_search.MAX_RUNS:
         walk.append(walk[-1] + random_.gauss(0, 0.15))
     return walk.__getitem__
 

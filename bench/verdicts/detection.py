@@ -139,7 +139,7 @@ def _power(rng: Rng) -> dict[str, float]:
             for _ in range(SHIFTED):
                 values = rng.normal(100, 1, 2 * length)
                 values[length:] += size
-                near = _near(find_level_changes(values.tolist(), kind="time"), length)
+                near = _near(find_level_changes(values.tolist()), length)
                 seen += bool(near)
                 sure += any(not change.wants_rerun for change in near)
                 if otava:
@@ -157,7 +157,7 @@ def _delay(rng: Rng) -> float:
     for _ in range(100):
         values = rng.normal(100, 1, 130)
         values[100:] += 3
-        detector = LevelChangeDetector("time")
+        detector = LevelChangeDetector()
         detector.extend(values[:100].tolist())
         delays.append(
             next(
@@ -173,7 +173,7 @@ def _delay(rng: Rng) -> float:
 
 
 def _indices(values: np.ndarray) -> list[int]:
-    return [change.index for change in find_level_changes(values.tolist(), kind="time")]
+    return [change.index for change in find_level_changes(values.tolist())]
 
 
 def _invariance(rng: Rng) -> tuple[int, int]:
@@ -184,7 +184,7 @@ def _invariance(rng: Rng) -> tuple[int, int]:
         values += 64 * (rng.random(240) < rng.choice([0, 0.3]))
         indices = _indices(values)
         moved += any(_indices(other) != indices for other in (-values, values + 2**20, values * 1024))
-        detector = LevelChangeDetector("time")
+        detector = LevelChangeDetector()
         for value in values.tolist():
             changes = detector.append(value)
         appended += [change.index for change in changes] != indices

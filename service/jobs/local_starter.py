@@ -144,12 +144,5 @@ class LocalStarter:
         return {"FAULTWATCH_TOKEN": token.text}
 
 
-class _QuietConsumer(Consumer):  # type: ignore[misc]
-    """Installs no signal handlers: the server has its own."""
-
-    def _set_signal_handlers(self) -> None:
-        """Install none."""
-
-
 def _passed_on(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in variables.items() if _PASSED_ON.fullmatch(name)}

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from service.pipeline.name_commit import named_commit
-from service.rules.imported_runs import is_imported
+from service.rules.expected_runs import is_imported
 from service.rules.series import candidate_commits
 from service.schemas.history import Candidate
 from service.store import environments, refs, revisions

@@ -8,14 +8,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import inf
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from service.pipeline import update_events
 from service.pipeline.judge_series import JudgedSeries, judge
-from service.store import event_drifts, event_marks, series, sparklines
+from service.store import drifts, event_drifts, event_marks, series, sparklines
 from service.store.engine.database import Database
-from service.store.models import DriftRow, Series, Subject
+from service.store.models import Series, Subject
 from service.store.series import SeriesFilter, StaleSeries
 
 MOST_AT_ONCE = 64
@@ -145,10 +145,8 @@ def _store(session: Session, judged: Sequence[JudgedSeries]) -> None:
     current = {one.series_id: one for one in judged if versions.get(one.series_id) == (one.version, one.judged_version)}
     moved = [one for one in current.values() if one.differ]
     if moved:
-        ids = [one.series_id for one in moved]
-        session.execute(delete(DriftRow).where(DriftRow.series_id.in_(ids)))
-        session.add_all([drift for one in moved for drift in one.drifts])
-        subjects = select(Series.subject_id).where(Series.id.in_(ids))
+        drifts.replace(session, {one.series_id: one.drifts for one in moved})
+        subjects = select(Series.subject_id).where(Series.id.in_([one.series_id for one in moved]))
         increased = {"drifts_version": Subject.drifts_version + 1}
         session.execute(update(Subject).where(Subject.id.in_(subjects)).values(increased))
         for one in moved:

@@ -13,7 +13,7 @@ from runner.contract import CATALOGUE
 from runner.contract.report import hash_of
 from service.pipeline import update_events
 from service.rules import detect
-from service.rules.detect.pooled_shift import RECENT
+from service.rules.detect.pooled_shift import MAX_HISTORY_POINTS
 from service.rules.series import suite_shift
 from service.rules.series.candidate_commits import commits_between
 from service.rules.series.tracks import Points
@@ -25,7 +25,7 @@ from service.store.models import DriftRow, EnvironmentCount, Host, Revision, Run
 
 _JUDGED = [name for name, entry in CATALOGUE.items() if entry.judged]
 _SERIES_PER_QUERY = 50
-_REVISIONS = RECENT + 32
+_REVISIONS = MAX_HISTORY_POINTS + 32
 """Newest revisions of which points are read: some more than are judged, for not each case is measured at each."""
 
 

@@ -7,9 +7,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from service.rules import further_runs
-from service.rules.further_runs import CaseOnHost
-from service.rules.imported_runs import is_imported
+from service.rules.expected_runs import CaseOnHost, end_of_doubt, is_imported
 from service.schemas.history import Drift
 from service.store import environments, hosts
 
@@ -29,7 +27,7 @@ class FurtherRuns:
 
     def end_of_doubt(self, drift: Drift) -> str:
         """Return what ends the doubt about a drift that is not confirmed, or why nothing does; empty for others."""
-        return further_runs.end_of_doubt(self._case(drift), self.now) if drift.evidence.wants_rerun else ""
+        return end_of_doubt(self._case(drift), self.now) if drift.evidence.wants_rerun else ""
 
     def last_seen(self, host: str) -> datetime | None:
         """Return when a host ended its newest run; None where it has none."""

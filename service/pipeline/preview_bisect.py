@@ -13,7 +13,7 @@ from service.pipeline.check_bisect import CheckedBisect
 from service.rules.bisect import cost
 from service.rules.bisect.cost import BisectCost
 from service.rules.bisect.question import Observation
-from service.rules.bisect.variation import PATIENCE, half_range, varies
+from service.rules.bisect.variation import MAX_RUNS_PER_END, half_range, varies
 from service.schemas.history import Candidate, Number
 from service.store import range_runs, revisions
 from service.store.models import Subject
@@ -52,7 +52,7 @@ class BisectPreview:
     half_range: Number | None = None
     remedy: str = ""
 
-    patience: int = PATIENCE
+    patience: int = MAX_RUNS_PER_END
     """Runs of each end after which a search for a varying count gives up."""
 
     @property

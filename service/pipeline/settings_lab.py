@@ -12,7 +12,7 @@ from runner.contract.job import Job, RemedyQuestion, State
 from runner.contract.level import median
 from runner.contract.report import hash_of
 from service.pipeline.name_commit import named_commit
-from service.rules.imported_runs import is_imported
+from service.rules.expected_runs import is_imported
 from service.rules.jobs.job_variables import settable
 from service.rules.settings_lab import setting_names
 from service.rules.settings_lab.best import best_cell

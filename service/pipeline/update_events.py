@@ -130,19 +130,10 @@ def _rebuild(session: Session, subject: Subject, updated: event_drifts.DriftUpda
     """Rebuild the events; return whether there are series to judge again, and the drifts with another event."""
     now, subject_id = datetime.now(UTC), subject.id
     new = {row.drift_id: row for row in updated.new}
-    positions = event_drifts.positions(session, updated.new)
     stored = event_drifts.stored(session, subject_id)
-    fresh = [
-        event_drifts.locate(row, positions[row.first_revision_id], positions[row.last_revision_id])
-        for row in updated.new
-    ]
+    current = [*event_drifts.locate(session, updated.new), *(drift for drift in stored if drift.found)]
     events = {event.id: event for event in session.scalars(select(Event).where(Event.subject_id == subject_id))}
-    assembled = assemble(
-        drifts=[*fresh, *(entry.located for entry in stored if entry.found)],
-        known=_known(stored, events),
-        states={name: event.state for name, event in events.items()},
-        taken=events,
-    )
+    assembled = assemble(current, _known(stored, events))
     _add_new(session, subject_id, assembled, events, now)
     was_sure = {name for name, event in events.items() if event.found and event.confirmed and not event.merged_into}
     assigned = _assign(session, assembled, new, stored, events)
@@ -154,12 +145,13 @@ def _rebuild(session: Session, subject: Subject, updated: event_drifts.DriftUpda
     return again, assigned
 
 
-def _known(stored: Iterable[event_drifts.AssignedDrift], events: Mapping[str, Event]) -> dict[str, KnownEvent]:
-    by_event: dict[str, list[LocatedDrift]] = defaultdict(list)
-    for entry in stored:
-        by_event[entry.event].append(entry.located)
+def _known(stored: Iterable[LocatedDrift], events: Mapping[str, Event]) -> dict[str, KnownEvent]:
+    by_event: dict[str | None, list[LocatedDrift]] = defaultdict(list)
+    for drift in stored:
+        by_event[drift.event].append(drift)
     return {
-        name: KnownEvent(drifts, events[name].number, alive=events[name].found) for name, drifts in by_event.items()
+        name: KnownEvent(by_event[name], event.number, alive=event.found, state=event.state)
+        for name, event in events.items()
     }
 
 
@@ -192,14 +184,14 @@ def _assign(
     session: Session,
     assembled: AssembledEvents,
     new: Mapping[str, EventDriftRow],
-    stored: Iterable[event_drifts.AssignedDrift],
+    stored: Iterable[LocatedDrift],
     events: Mapping[str, Event],
 ) -> set[str]:
     """Assign each drift to its event, and move the drifts of merged events.
 
     Returns the drifts that have another event than before, or one for the first time.
     """
-    before = {entry.located.drift_id: (entry.event, entry.located.returned) for entry in stored}
+    before = {drift.drift_id: (drift.event, drift.returned) for drift in stored}
     changed: set[str] = set()
     for name, members in assembled.members.items():
         for member in members:
@@ -246,14 +238,14 @@ def _summarise(
     events: Mapping[str, Event],
     now: datetime,
     *,
-    stored: Iterable[event_drifts.AssignedDrift],
+    stored: Iterable[LocatedDrift],
     refreshed: Set[str],
     results: Mapping[str, BisectResult],
 ) -> None:
     """Update the summaries of the events of which a drift is new, changed or gone."""
-    before: dict[str, set[str]] = defaultdict(set)
-    for entry in stored:
-        before[entry.event].add(entry.located.drift_id)
+    before: dict[str | None, set[str]] = defaultdict(set)
+    for drift in stored:
+        before[drift.event].add(drift.drift_id)
     for name, event in events.items():
         members = assembled.members.get(name, [])
         ids = {member.drift_id for member in members}

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-MOST = 2
+MAX_NAMED = 2
 """Differences that are named; the rest is only counted."""
 _LONGEST = 40
 """Characters of a value."""
@@ -48,9 +48,9 @@ def column_words(columns: Sequence[Mapping[str, str]]) -> list[ColumnWords]:
 
 def _column(said: Sequence[str], names: tuple[str, ...]) -> ColumnWords:
     distinct = list(dict.fromkeys(said))
-    more = len(distinct) - MOST
+    more = len(distinct) - MAX_NAMED
     # Instead of "1 more", which takes as much room, the last one is said.
-    shown = distinct if more <= 1 else [*distinct[:MOST], f"{more} more"]
+    shown = distinct if more <= 1 else [*distinct[:MAX_NAMED], f"{more} more"]
     return ColumnWords(", ".join(shown), names)
 
 

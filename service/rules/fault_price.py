@@ -13,9 +13,9 @@ PRICED = frozenset({"minor-faults", "page-faults", "region:minor-faults", "regio
 """The counts whose faults the CPU handles; what a major fault costs depends on the storage."""
 _HUGE_PAGES = ("cgroup:thp_fault_alloc",)
 _HUGE_PAGE_KNOBS = ("process.huge_pages", "thp.enabled")
-_NOTICEABLE = 0.01
+_MIN_CPU_SHARE = 0.01
 """The share of the CPU time from which a change is worth anybody's time."""
-_COST_REPEATS = 0.25
+_COST_UNCERTAINTY = 0.25
 """How far the cost of a fault by two profiles of the same program differs, relatively: two standard deviations.
 
 Eight profiles of a program with 260 recorded stacks of CPU time deviated by 12 %, of one with 1,600 stacks by 4 %."""
@@ -70,7 +70,7 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
             mean = (costs.before + costs.after) / 2
             each = (mean, mean)
         else:
-            uncertainty = _COST_REPEATS * hypot(after.faults * costs.after, before.faults * costs.before)
+            uncertainty = _COST_UNCERTAINTY * hypot(after.faults * costs.after, before.faults * costs.before)
     else:
         one = costs.after or costs.before or costs.host
         if not one or _other_pages(before, after):
@@ -121,7 +121,7 @@ def _sentence(
         change += f" ± {quantity(uncertainty, 's')}, because {why},"
     if share is None:
         worth = f"{change} of CPU time"
-    elif abs(share) < _NOTICEABLE:
+    elif abs(share) < _MIN_CPU_SHARE:
         worth = f"hardly any CPU time: {change.rstrip(',')} ({percent(100 * share)})"
     else:
         worth = f"{change} of CPU time ({percent(100 * share)})"

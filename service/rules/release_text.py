@@ -8,7 +8,7 @@ from service.schemas.releases import ReleaseChange, ReleasePart, Releases
 from service.text.markdown import code, plain
 from service.text.numbers import difference, number, percent
 
-_MOST = 100
+_MAX_LISTED = 100
 _CERTAIN = {
     Certainty.PROVEN: "proven",
     Certainty.SINGLE: "only candidate",
@@ -22,7 +22,7 @@ def markdown(found: Releases) -> str:
     head = f"### {plain(found.subject)}: {plain(found.base.name)} to {plain(found.head.name)}"
     if not found.changes:
         return f"{head}\n\nNo judged series changed ({found.unchanged:,} compared).\n"
-    rows = [_row(change) for change in found.changes[:_MOST]]
+    rows = [_row(change) for change in found.changes[:_MAX_LISTED]]
     more = len(found.changes) - len(rows)
     lines = [
         head,

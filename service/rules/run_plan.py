@@ -9,13 +9,13 @@ from types import MappingProxyType
 
 from runner.contract import Case, Outcome, Plan, PlannedRun, PlanRequest, Reason
 
-RERUNS = 8
+MAX_RERUNS = 8
 """How often, at most, a revision is measured again while a drift is in doubt. After that, the runs of the next commits
 decide. A series without strays needs 3 to 8 runs at the new level, fewer the longer the old one is known.
 """
 
 
-ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 """How often a run that fails for a temporary reason is planned; after that, only if the request says so. A program that
 hangs, for example, must not cost its deadline in each plan."""
 
@@ -120,7 +120,7 @@ def settled(runs: Iterable[StoredRun], environment: str, *, again: bool = False)
     if again:
         return done
     attempts = Counter(run.revision for run in here if run.temporary)
-    given_up = {revision for revision, number in attempts.items() if number >= ATTEMPTS}
+    given_up = {revision for revision, number in attempts.items() if number >= MAX_ATTEMPTS}
     return done | given_up | {run.revision for run in here if not run.temporary}
 
 
@@ -195,7 +195,9 @@ def _rerun(
     newest = max(measured, key=lambda revision: positions[revision])
     later = any(positions[revision] > positions[newest] for revision in missing)
     attempts = Counter(run.revision for run in here)
-    wanted = [revision for revision in (order.shorter, newest) if revision in measured and attempts[revision] <= RERUNS]
+    wanted = [
+        revision for revision in (order.shorter, newest) if revision in measured and attempts[revision] <= MAX_RERUNS
+    ]
     return [] if later else [(revision, Reason.RERUN) for revision in wanted[:1]]
 
 

@@ -16,7 +16,7 @@ from service.rules.bisect import knob_mixture
 from service.rules.bisect.graph import Node
 from service.rules.bisect.knob_search import Mixture
 from service.rules.bisect.question import Observation, Question
-from service.rules.run_plan import ATTEMPTS
+from service.rules.run_plan import MAX_ATTEMPTS
 from service.store import shared_rows
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.points import decode_samples
@@ -86,7 +86,7 @@ def observations(session: Session, request: SearchRequest) -> list[Observation]:
     attempts = Counter(commit for _, _, _, commit, _, temporary in runs if temporary)
     seen = []
     for number, run_id, turns, commit, outcome, temporary in runs:
-        if temporary and attempts[commit] < ATTEMPTS:
+        if temporary and attempts[commit] < MAX_ATTEMPTS:
             continue
         value, n, samples = values.get(number, _NO_POINT) if outcome is Outcome.MEASURED else _NO_POINT
         seen.append(

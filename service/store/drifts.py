@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.orm import Session
 
 from service.schemas.history import Cause, DriftList, ListedDrift
@@ -51,6 +51,30 @@ class DriftFilter:
             )
             conditions.append(DriftRow.series_id.in_(joined.where(*of_series)))
         return conditions
+
+
+def make_row(drift: DriftView, position: int) -> DriftRow:
+    """Return a drift as it is stored, with the position of its revision in the history."""
+    return DriftRow(
+        id=drift.id,
+        series_id=drift.series_id,
+        cause=drift.cause,
+        committed_at=drift.committed_at,
+        position=position,
+        document=drift.model_dump(mode="json"),
+    )
+
+
+def differ(rows: Iterable[DriftRow], former: Iterable[DriftRow]) -> bool:
+    """Return whether rows say anything else than former ones."""
+    now, before = ({(row.id, row.position): row.document for row in side} for side in (rows, former))
+    return now != before
+
+
+def replace(session: Session, rows: Mapping[int, Sequence[DriftRow]]) -> None:
+    """Replace all drifts of some series, by the id of the series."""
+    session.execute(delete(DriftRow).where(DriftRow.series_id.in_(rows)))
+    session.add_all([row for of_one in rows.values() for row in of_one])
 
 
 def listed(session: Session, drift_filter: DriftFilter, limit: int, offset: int = 0) -> DriftList:

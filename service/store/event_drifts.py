@@ -25,15 +25,6 @@ _TOLERANCE = 0.01
 """Share of a step by which its levels may move before its event is rebuilt."""
 
 
-class AssignedDrift(NamedTuple):
-    """A stored drift of an event."""
-
-    located: LocatedDrift
-    event: str
-    found: bool
-    unsure: bool
-
-
 class DriftUpdate(NamedTuple):
     """What has changed about the stored drifts of a subject."""
 
@@ -90,8 +81,8 @@ def insert(session: Session, rows: Sequence[EventDriftRow]) -> None:
     bulk.insert(session, table, columns, ([getattr(row, name) for name in columns] for row in rows))
 
 
-def stored(session: Session, subject_id: int) -> list[AssignedDrift]:
-    """Return all stored drifts of a subject."""
+def stored(session: Session, subject_id: int) -> list[LocatedDrift]:
+    """Return all stored drifts of a subject, also those that are no longer found."""
     first, last = aliased(Revision), aliased(Revision)
     rows = session.execute(
         select(EventDriftRow, first.position, last.position)
@@ -99,10 +90,16 @@ def stored(session: Session, subject_id: int) -> list[AssignedDrift]:
         .join(last, EventDriftRow.last_revision_id == last.id)
         .where(EventDriftRow.subject_id == subject_id)
     )
-    return [AssignedDrift(locate(row, *positions), row.event_id, row.found, row.unsure) for row, *positions in rows]
+    return [_located(row, *positions) for row, *positions in rows]
 
 
-def locate(row: EventDriftRow, first: int, last: int) -> LocatedDrift:
+def locate(session: Session, rows: Sequence[EventDriftRow]) -> list[LocatedDrift]:
+    """Return what the rules read of rows that are not stored yet."""
+    positions = _positions(session, rows)
+    return [_located(row, positions[row.first_revision_id], positions[row.last_revision_id]) for row in rows]
+
+
+def _located(row: EventDriftRow, first: int, last: int) -> LocatedDrift:
     """Return the part of a row that the rules read. ``first`` and ``last`` are the positions of its revisions."""
     return LocatedDrift(
         drift_id=row.drift_id,
@@ -119,10 +116,12 @@ def locate(row: EventDriftRow, first: int, last: int) -> LocatedDrift:
         worse=row.worse,
         revision=row.revision,
         returned=row.returned,
+        event=row.event_id,
+        found=row.found,
     )
 
 
-def positions(session: Session, rows: Sequence[EventDriftRow]) -> dict[int, int]:
+def _positions(session: Session, rows: Sequence[EventDriftRow]) -> dict[int, int]:
     """Return the positions of the first and last revisions of rows, by the id of the revision."""
     ids = {revision_id for row in rows for revision_id in (row.first_revision_id, row.last_revision_id)}
     by_id: dict[int, int] = {}

@@ -51,7 +51,7 @@ def open_drifts(session: Session, limit: int) -> DriftList:
 _BEFORE, _AFTER = cast(EventDriftRow.before, Float), cast(EventDriftRow.after, Float)
 _SIZE = case(
     (EventDriftRow.series_id.is_(None), 0.0),
-    (_BEFORE == 0, float(headline.FROM_ZERO)),
+    (_BEFORE == 0, float(headline.PERCENT_FROM_ZERO)),
     else_=100 * func.abs((_AFTER - _BEFORE) / func.nullif(_BEFORE, 0)),
 )
 _PLACE = func.row_number().over(

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, Report
 from runner.contract.report import SEARCHED
-from service.rules.imported_runs import any_imported
+from service.rules.expected_runs import any_imported
 from service.schemas.history import Number
 from service.store.models import Case, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.runs import joined

@@ -22,7 +22,7 @@ from runner.reporting.client import Service
 from runner.reporting.embedded import connect
 from runner.reporting.spool import Spool
 from runner.settings import load_settings
-from service.rules.run_plan import RERUNS
+from service.rules.run_plan import MAX_RERUNS
 from service.store import deliveries
 from service.store.engine.database import Database
 
@@ -149,7 +149,7 @@ def test_one_fault_more_is_sure_after_reruns_of_its_commit_and_sent_once(
     assert (drift["change"], drift["title"], drift["evidence"]["wants_rerun"]) == (1, "The last change", False)
     assert followed.sent == ["new"]
     assert followed.confirmed[-1]
-    assert followed.reruns <= RERUNS
+    assert followed.reruns <= MAX_RERUNS
     runs = followed.get(f"/runs?outcome=measured&revision={drift['revision']}")["items"]
     points = followed.get(f"/series/{drift['series_id']}")["points"]
     assert len(runs) == 1 + followed.reruns == sum(point["revision"] == drift["revision"] for point in points)
@@ -160,7 +160,7 @@ def test_one_fault_more_is_sure_after_reruns_of_its_commit_and_sent_once(
 def test_a_stray_that_is_a_suspicion_leaves_no_event(history: Callable[..., Follower]) -> None:
     followed = history("50", stray=True)
     if not followed.confirmed[0]:
-        assert 1 <= followed.reruns <= RERUNS
+        assert 1 <= followed.reruns <= MAX_RERUNS
         assert followed.get("/events")["items"] == followed.get("/drifts")["items"] == []
         assert followed.sent == []
         assert followed.confirmed == [False] * (1 + followed.reruns)

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 
 WINDOW = timedelta(minutes=15)
 """For how long a failed sign-in counts."""
-MOST_OF_ADDRESS = 10
+MAX_FAILURES_PER_ADDRESS = 10
 """Failed sign-ins of one address within the window; after them none of its credentials is looked at."""
-MOST = 100
+MAX_FAILURES = 100
 """Failed sign-ins of all addresses within the window; after them wrong credentials are not even counted."""
 
 

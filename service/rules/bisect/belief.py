@@ -16,9 +16,9 @@ import numpy.typing as npt
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
-SPREAD = 2.0
+STEP_PRIOR_SIGMA = 2.0
 """Standard deviation of the prior for a step, in units of the noise."""
-NEGLIGIBLE = 1e-9
+MIN_PROBABILITY = 1e-9
 """Explanations that are less probable than this have no influence on where to measure."""
 
 
@@ -104,7 +104,8 @@ class Belief:
         known levels it is largest where both are equally probable: at the median of the suspicion. Where the levels are
         in doubt, it favours the side that is known less.
         """
-        live = np.flatnonzero(self.each > NEGLIGIBLE)
+        # Explanations that still have some probability.
+        live = np.flatnonzero(self.each > MIN_PROBABILITY)
         steps = effect[:, live].astype(np.float64)
         each, before, step, doubt = self.each[live], self.before[:, live], self.step[live], self.doubt[:, live]
         square_step = self.square[live]
@@ -114,6 +115,7 @@ class Belief:
         sums = steps @ np.stack(parts).T
         mean = (before @ each + self.none * self.level)[groups] + sums[:, 0]
         square = (before**2 @ each + self.none * self.level**2)[groups] + sums[:, 1]
+        # Variance of the expected levels among the explanations, and of a measurement around them.
         varied = np.clip(square + 2 * sums[np.arange(len(groups)), 3 + groups] - mean**2, 0, None)
         around = self.noise * (1 + sums[:, 2] + doubt[0] @ each) + 1e-300
         return int(np.argmax(chance * np.log1p(varied / around)))
@@ -151,18 +153,22 @@ def believe(
 
     Notes
     -----
-    With noise of variance σ², a step ~ N(0, (``SPREAD`` σ)²), flat priors for the levels and 1∕σ² for the variance, the
-    Bayes factor of an explanation against none is
+    With noise of variance σ², a step ~ N(0, (sσ)²), flat priors for the levels and 1∕σ² for the variance, the Bayes
+    factor of an explanation against none is
 
-        (1 + k)^(−1∕2) · (1 − k∕(1 + k) · Sxy² ∕ (Sxx Syy))^(−(n − g)∕2),  k = SPREAD² Sxx
+        (1 + k)^(−1∕2) · (1 − k∕(1 + k) · Sxy² ∕ (Sxx Syy))^(−(n − g)∕2),  k = s² Sxx,  s = STEP_PRIOR_SIGMA
 
     for the sums of squares and products within the g groups: the g-prior of regression (A. Zellner, 1986) for one
     regressor that is 0 before the step and 1 after it. It requires neither the levels nor the spread to be known.
     """
+    # Only measured tests say anything; each belongs to one group.
     measured = np.flatnonzero(data.n)
     groups = np.zeros(len(effect), dtype=np.intp) if groups is None else np.unique(groups, return_inverse=True)[1]
     member = (groups[measured, None] == np.arange(groups.max(initial=0) + 1)).astype(np.float64)
     steps = effect[measured].astype(np.float64)
+
+    # Sums of squares and products within the groups, by explanation: of the regressor (sxx), with the values (sxy), and
+    # of the values alone (syy).
     n, total = data.n[measured], data.total[measured]
     group_n, group_total = np.maximum(member.T @ n, 1), member.T @ total
     after_n = (member * n[:, None]).T @ steps
@@ -173,6 +179,8 @@ def believe(
     syy = float(data.squares[measured].sum() - (group_total**2 / group_n).sum())
     freedom = max(1.0, float(n.sum()) - len(group_n))
     scale = freedom / 2
+
+    # Take out the waves of a drift of the host: what both the regressor and the values share with them.
     if waves:
         drift = data.drift(groups, waves)
         by_test = np.stack([np.bincount(data.test_of, wave, len(effect)) for wave in drift.T])[:, measured]
@@ -181,7 +189,9 @@ def believe(
         sxy = sxy - shift @ shared
         syy = max(0.0, syy - float(shift @ shift))
         freedom = max(1.0, freedom - len(shift))
-    k = SPREAD**2 * sxx
+
+    # Logarithm of the Bayes factor of each explanation, with a normal prior for the step, or with its known size.
+    k = STEP_PRIOR_SIGMA**2 * sxx
     fit = np.divide(sxy**2, sxx * syy, out=np.zeros_like(sxx), where=(sxx > 1e-9) & (syy > 0)).clip(0, 1) * k / (1 + k)
     factor = -0.5 * np.log1p(k) - freedom / 2 * np.log1p(-fit)
     if size is not None:
@@ -189,12 +199,16 @@ def believe(
         pull = size * sxy / variance
         factor = np.logaddexp(pull, -pull) - np.log(2) - size**2 * sxx / (2 * variance)
     factor[list(cleared)] = -np.inf
+
+    # Posterior probabilities of no step and of each explanation, and the evidence of the whole model.
     weights = np.concatenate(([np.log(prior_none)], np.log((1 - prior_none) / effect.shape[1]) + factor))
     largest = float(weights.max())
     weights = np.exp(weights - largest)
     evidence = largest + float(np.log(weights.sum())) - scale * float(np.log(max(syy, 1e-300)))
     evidence -= waves / 2 * float(np.log(max(2.0, float(n.sum()))))
     weights /= weights.sum()
+
+    # Expected step and its square, levels of the groups, and measurements on both sides of the step.
     step = np.divide(sxy, sxx, out=np.zeros_like(sxx), where=sxx > 1e-9) * k / (1 + k)
     square = step**2
     if size is not None:
@@ -209,7 +223,7 @@ def believe(
         before=level[:, None] - share * step,
         step=step,
         square=square,
-        doubt=1 / (sides + 1 / SPREAD**2),
+        doubt=1 / (sides + 1 / STEP_PRIOR_SIGMA**2),
         noise=max(0.0, syy * (1 - float(weights[1:] @ fit)) / freedom),
         evidence=evidence,
     )

@@ -18,7 +18,7 @@ from math import log2
 
 from service.rules.bisect.graph import Graph
 
-_FORKS = 8
+_MAX_FORKS = 8
 """Commits that are tried as the start of a branch, the newest first."""
 
 
@@ -101,7 +101,7 @@ class BranchReferences:
 
         The good end serves as well where it is known how much each of these commits moved.
         """
-        for commit in islice(reversed(list(self._graph.members(base))), _FORKS):
+        for commit in islice(reversed(list(self._graph.members(base))), _MAX_FORKS):
             if not base & ~self._graph.ancestry(commit) & ~self._innocent:
                 return commit
         graph = self._graph

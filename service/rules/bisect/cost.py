@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, log2
 
-_ENDS = 2
+_RUNS_OF_ENDS = 2
 """Both ends of the range are measured first."""
-_PROOF = 2
+_RUNS_OF_PROOF = 2
 """A culprit and its parent are measured again, interleaved. Both are built by then."""
 
 
@@ -30,7 +30,7 @@ class BisectCost:
 
 def expected_runs(commits: int) -> int:
     """Return how many measurements one culprit among some commits takes where the metric repeats, without the proof."""
-    return _ENDS + ceil(log2(max(2, commits)))
+    return _RUNS_OF_ENDS + ceil(log2(max(2, commits)))
 
 
 def expected_cost(
@@ -50,4 +50,4 @@ def expected_cost(
     runs = expected_runs(commits)
     if measure_seconds is None:
         return BisectCost(runs, None)
-    return BisectCost(runs, runs * (build_seconds or 0.0) + (runs + _PROOF) * measure_seconds)
+    return BisectCost(runs, runs * (build_seconds or 0.0) + (runs + _RUNS_OF_PROOF) * measure_seconds)

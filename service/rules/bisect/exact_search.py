@@ -30,9 +30,9 @@ from service.rules.bisect.next_places import choose_places
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question, Refused
 from service.text.numbers import number
 
-MOST_PLACES = 16
+MAX_PLACES = 16
 """The most places at which a metric may move. A metric that moves at more of them does not move in steps."""
-LARGE = 8192
+MAX_SUSPECTS_OF_ALL_LINES = 8192
 """Suspects of a gap, above which only commits between its two ends on one line are considered for measuring."""
 
 
@@ -65,7 +65,7 @@ def search(question: Question, observations: Iterable[Observation], slots: int =
             return Refused(sentence=f"The ends do not differ: {both}{least}.")
         if state.explain(question.good, question.bad):
             return Found(culprits=tuple(_in_order(state.culprits.values(), graph)))
-        if len(state.gaps) + len(state.culprits) > MOST_PLACES:
+        if len(state.gaps) + len(state.culprits) > MAX_PLACES:
             return Refused(sentence=_no_steps_sentence(question, inside))
     commits = list(dict.fromkeys(state.required))[:slots]
     # Required commits come first; commits inside the gaps are only guesses that keep the builds busy.
@@ -92,7 +92,7 @@ def refuse_unfit_ends(question: Question, failed: Collection[str]) -> Refused | 
 def _no_steps_sentence(question: Question, values: Mapping[str, Number]) -> str:
     low, high = min(values.values()), max(values.values())
     return (
-        f"Not proven: the metric moves at more than {MOST_PLACES} places of the range: {len(values)} commits measured "
+        f"Not proven: the metric moves at more than {MAX_PLACES} places of the range: {len(values)} commits measured "
         f"between {question.quantity(low, high)} and {question.quantity(high, low)}. State the smallest difference "
         "that matters (--least), or search a shorter range."
     )
@@ -258,7 +258,7 @@ class _ExactSearch:
 
     def _explain_undivided(self, old: str, new: str, suspects: int) -> bool:
         """Explain a gap within which no commit that descends from ``old`` is measured."""
-        if suspects.bit_count() > LARGE and (tests := self._tests_on_line(old, new, suspects)):
+        if suspects.bit_count() > MAX_SUSPECTS_OF_ALL_LINES and (tests := self._tests_on_line(old, new, suspects)):
             return self._open_gap(suspects, tests)
         innocent = self._innocent
         references = BranchReferences(

@@ -12,16 +12,11 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict
+
+from runner.contract.base import Strict
 
 
-class Frozen(BaseModel):
-    """Base of the models of a search: immutable, and an unknown field is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Node(Frozen):
+class Node(Strict):
     """A commit and its parents; the first parent is the line that it continues."""
 
     commit: str

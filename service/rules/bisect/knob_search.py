@@ -24,37 +24,37 @@ from itertools import combinations
 import numpy as np
 from pydantic import Field
 
+from runner.contract.base import Strict
 from runner.contract.knob_search import FoundKnobs, KnobAnswer, MeasureKnobs
 from runner.contract.level import Number, median
 from service.rules.bisect.belief import Bools, Data, believe
-from service.rules.bisect.graph import Frozen
 from service.rules.bisect.question import Refused
 from service.text.numbers import number, quantity
 
-TOGETHER = 3
+MAX_NECESSARY_TOGETHER = 3
 """How many knobs can be necessary together, for a noisy metric."""
-FIRST = 2
+MIN_RUNS_PER_END = 2
 """Runs of each environment before any mixture, for a noisy metric."""
-DOUBT = 0.25
+MAX_NO_STEP_PROBABILITY = 0.25
 """While the probability that the environments do not differ exceeds this, both are measured again."""
-NONE_AT_ALL = 0.1
+NO_STEP_PRIOR = 0.1
 """Prior probability that the environments do not differ."""
-MOST_RUNS = 200
+MAX_RUNS = 200
 """Runs after which a noisy search gives up: its model, that a few knobs carry one step, does not hold."""
-ORDERS = 6
+MAX_ORDERS = 6
 """Orders of the knobs that are tried where a mixture cannot be measured."""
-MANY = 512
+MAX_MIXTURES = 512
 """Mixtures to choose from where there are too many to try all of them."""
 
 
-class Mixture(Frozen):
+class Mixture(Strict):
     """One run with these knobs at their "after" values; its value is None where it could not be measured."""
 
     changed: frozenset[str]
     value: Number | None
 
 
-class KnobQuestion(Frozen):
+class KnobQuestion(Strict):
     """A search for the knobs that carry a difference; see :class:`service.rules.bisect.question.Question`."""
 
     knobs: tuple[str, ...] = Field(min_length=1, max_length=64)
@@ -146,7 +146,7 @@ def _minimal_in_some_order(knobs: Sequence[str], carries: _Carries) -> frozenset
     """Return :func:`_minimal` for the first order of the knobs in which it needs no mixture that cannot be measured."""
     orders = [list(knobs), list(reversed(knobs))]
     random = np.random.default_rng(0)
-    orders += [[knobs[place] for place in random.permutation(len(knobs))] for _ in range(ORDERS - len(orders))]
+    orders += [[knobs[place] for place in random.permutation(len(knobs))] for _ in range(MAX_ORDERS - len(orders))]
     first: _UnmeasurableError | None = None
     for order in orders:
         try:
@@ -212,10 +212,10 @@ def _noisy(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
     lacking = next((which for which, end in (("before", before), ("after", after)) if end in failed), None)
     if lacking is not None:
         return Refused(sentence=f"The environment {lacking} could not be measured.")
-    few = next((end for end in (before, after) if data.n[end] < FIRST), None)
+    few = next((end for end in (before, after) if data.n[end] < MIN_RUNS_PER_END), None)
     if few is not None:
         return _measure(question, tests[few])
-    belief = believe(effect, data, NONE_AT_ALL)
+    belief = believe(effect, data, NO_STEP_PRIOR)
     best = int(belief.each.argmax())
     if float(belief.each[best]) >= question.confidence:
         side = effect[:, best]
@@ -227,7 +227,7 @@ def _noisy(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
             without={},
             probability=float(belief.each[best]),
         )
-    if belief.none > DOUBT:
+    if belief.none > MAX_NO_STEP_PROBABILITY:
         end = min((before, after), key=lambda test: data.n[test])
         doubt = (
             f"It is not certain that the environments differ after {question.patience} runs of each: "
@@ -235,30 +235,32 @@ def _noisy(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
         )
         return _measure(question, tests[end]) if data.n[end] < question.patience else Refused(sentence=doubt)
     chance = np.array([0.0 if number in failed else 1.0 for number in range(len(tests))])
-    if len(measured) < MOST_RUNS:
+    if len(measured) < MAX_RUNS:
         return _measure(question, tests[belief.choose(effect, chance)])
     return Refused(
-        sentence=f"Cannot tell, because {len(measured)} runs fit no set of up to {TOGETHER} knobs well enough: "
-        f"{', '.join(sorted(explanations[best]))} with a probability of {number(float(belief.each[best]))}."
+        sentence=f"Cannot tell, because {len(measured)} runs fit no set of up to {MAX_NECESSARY_TOGETHER} knobs well "
+        f"enough: {', '.join(sorted(explanations[best]))} with a probability of {number(float(belief.each[best]))}."
     )
 
 
 @lru_cache(maxsize=4)
 def _table(knobs: tuple[str, ...]) -> tuple[list[frozenset[str]], list[frozenset[str]], Bools]:
     """Return the explanations, the mixtures to choose from, and which mixture contains which explanation."""
-    explanations = [frozenset(chosen) for size in range(1, TOGETHER + 1) for chosen in combinations(knobs, size)]
+    explanations = [
+        frozenset(chosen) for size in range(1, MAX_NECESSARY_TOGETHER + 1) for chosen in combinations(knobs, size)
+    ]
     tests = _tests(knobs, explanations)
     return explanations, tests, np.array([[needed <= test for needed in explanations] for test in tests])
 
 
 def _tests(knobs: tuple[str, ...], explanations: Sequence[frozenset[str]]) -> list[frozenset[str]]:
     """Return the mixtures to choose from: all if they are few, else the explanations' complements and a spread."""
-    if 2 ** len(knobs) <= 2 * MANY:
+    if 2 ** len(knobs) <= 2 * MAX_MIXTURES:
         return [frozenset(chosen) for size in range(len(knobs) + 1) for chosen in combinations(knobs, size)]
     random = np.random.default_rng(0)
     halves = [
         frozenset(knob for knob, chosen in zip(knobs, row, strict=True) if chosen)
-        for row in random.random((MANY, len(knobs))) < random.uniform(0.2, 0.9, (MANY, 1))
+        for row in random.random((MAX_MIXTURES, len(knobs))) < random.uniform(0.2, 0.9, (MAX_MIXTURES, 1))
     ]
     complements = [frozenset(knobs) - needed for needed in explanations if len(needed) <= 2]
     return list(dict.fromkeys([frozenset(), frozenset(knobs), *complements, *halves]))

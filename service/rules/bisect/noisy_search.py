@@ -29,27 +29,27 @@ from service.rules.bisect.question import Answer, Culprit, Found, Measure, Obser
 from service.rules.bisect.variation import not_proven
 from service.text.numbers import number
 
-FIRST = 2
+MIN_RUNS_PER_END = 2
 """Runs of each end before anything else: one run of each says nothing about the noise."""
-DOUBT = 0.25
+MAX_NO_STEP_PROBABILITY = 0.25
 """While the probability that the ends do not differ exceeds this, they are measured again."""
-NONE_AT_ALL = 0.1
+NO_STEP_PRIOR = 0.1
 """Prior probability that the ends do not differ: the caller has seen a difference."""
-NO_FURTHER = 0.9
+NO_FURTHER_STEP_PRIOR = 0.9
 """Prior probability that there is no further culprit once one is found."""
-MOST = 8
+MAX_CULPRITS = 8
 """The most culprits that a search separates."""
-MOST_RUNS = 500
+MAX_RUNS = 500
 """Runs after which a search gives up."""
-NO_OTHER = 0.97
+MIN_NO_FURTHER_PROBABILITY = 0.97
 """Probability that there is no further step as large as the smallest one found, from which the search ends."""
-IN_TURNS = 3
+DRIFT_RUNS_FACTOR = 3
 """How many times as many runs of each end are taken where a drift of the host may have made their difference."""
-DRIFTS = 0.05
+DRIFT_PRIOR_ODDS = 0.05
 """Prior odds of each number of waves against no drift of the host."""
-WAVES_OF = 8
+RUNS_PER_WAVE = 8
 """A drift of the host is taken out by one wave for so many runs: one that is faster is noise."""
-TYPICAL = 0.16
+TYPICAL_BITS_PER_RUN = 0.16
 """Bits of information of a run if the step is as large as the noise; assumed until more is known."""
 
 
@@ -109,7 +109,7 @@ class _Measurements:
     @property
     def waves(self) -> int:
         """The most waves by which a drift of the host is described."""
-        return len(self.data.values) // WAVES_OF
+        return len(self.data.values) // RUNS_PER_WAVE
 
     def groups(self, culprits: Sequence[int]) -> npt.NDArray[np.intp]:
         """Return the group of each test: its side of each culprit, and the older commits that it contains."""
@@ -120,7 +120,7 @@ class _Measurements:
 
     def believe(self, culprits: Sequence[int], waves: int = 0) -> Belief:
         """Return the belief about one more culprit besides those already found."""
-        prior = NO_FURTHER if culprits else NONE_AT_ALL
+        prior = NO_FURTHER_STEP_PRIOR if culprits else NO_STEP_PRIOR
         return believe(self.effect, self.data, prior, groups=self.groups(culprits), cleared=self.cleared, waves=waves)
 
     def believe_drift(self, culprits: Sequence[int]) -> tuple[Belief, Floats, int]:
@@ -130,7 +130,9 @@ class _Measurements:
         """
         choices = [0, *(2**power for power in range(self.waves.bit_length())), self.waves]
         beliefs = {waves: self.believe(culprits, waves) for waves in choices}
-        evidence = {waves: belief.evidence + (log(DRIFTS) if waves else 0) for waves, belief in beliefs.items()}
+        evidence = {
+            waves: belief.evidence + (log(DRIFT_PRIOR_ODDS) if waves else 0) for waves, belief in beliefs.items()
+        }
         best = max(evidence, key=evidence.__getitem__)
         weights = {waves: exp(logarithm - evidence[best]) for waves, logarithm in evidence.items()}
         each = sum(weights[waves] * belief.each for waves, belief in beliefs.items()) / sum(weights.values())
@@ -173,20 +175,20 @@ def search(question: Question, observations: Iterable[Observation]) -> Answer:
     if refused is not None:
         return refused
     good, bad = 0, question.graph.place[question.bad]
-    missing = [end for end in (good, bad) for _ in range(FIRST - int(measurements.data.n[end]))]
+    missing = [end for end in (good, bad) for _ in range(MIN_RUNS_PER_END - int(measurements.data.n[end]))]
     if missing:
-        left = ceil(len(missing) + log2(len(measurements.names)) / TYPICAL)
+        left = ceil(len(missing) + log2(len(measurements.names)) / TYPICAL_BITS_PER_RUN)
         return Measure(commits=(measurements.names[missing[0]],), left=left)
 
     alike = measurements.alike()
     culprits, belief = _settle(measurements, alike, question.confidence)
     many = len(measurements.data.values)
-    if belief is None or (culprits and many >= MOST_RUNS):
+    if belief is None or (culprits and many >= MAX_RUNS):
         return Found(culprits=tuple(_culprit(measurements, alike, place, culprits) for place in sorted(culprits)))
     why = _why_endless(question, measurements, belief) if not culprits else ""
     if why:
         return not_proven(question, observations, why)
-    if not culprits and belief.none > DOUBT:
+    if not culprits and belief.none > MAX_NO_STEP_PROBABILITY:
         end = min((good, bad), key=lambda end: measurements.data.n[end])
         return Measure(commits=(measurements.names[end],), left=_left(belief, measurements) + 2)
     chances = measurable_chances(len(measurements.names), measurements.failed)
@@ -199,11 +201,11 @@ def _settle(
 ) -> tuple[list[int], Belief | None]:
     """Return the certain culprits, and the belief about the uncertain one; None where there is no further culprit."""
     culprits: list[int] = []
-    while len(culprits) < MOST:
+    while len(culprits) < MAX_CULPRITS:
         belief, each, waves = measurements.believe_drift(culprits)
         if culprits and belief.none > 0.5:
             other = measurements.believe_other(culprits, waves)
-            return culprits, None if other.none > NO_OTHER else other
+            return culprits, None if other.none > MIN_NO_FURTHER_PROBABILITY else other
         best = _certain(each, alike, confidence)
         if best is None:
             return culprits, belief
@@ -221,10 +223,10 @@ def _why_endless(question: Question, measurements: _Measurements, belief: Belief
     good, bad, many = 0, question.graph.place[question.bad], len(measurements.data.values)
     # Ends that were stored one after the other differ, or the host has drifted: measured interleaved, they show which.
     steady = measurements.believe([])
-    patience = question.patience * (1 if steady.none > DOUBT else IN_TURNS)
-    if belief.none > DOUBT and min(measurements.data.n[good], measurements.data.n[bad]) >= patience:
+    patience = question.patience * (1 if steady.none > MAX_NO_STEP_PROBABILITY else DRIFT_RUNS_FACTOR)
+    if belief.none > MAX_NO_STEP_PROBABILITY and min(measurements.data.n[good], measurements.data.n[bad]) >= patience:
         return _doubt(question, measurements, good, bad, belief.none)
-    if many < MOST_RUNS:
+    if many < MAX_RUNS:
         return ""
     likely = int(belief.each.argmax())
     return (
@@ -246,8 +248,8 @@ def _left(belief: Belief, measurements: _Measurements) -> int:
     side = belief.after(measurements.effect) > 0.5
     data = measurements.data
     ns = np.array([data.n[~side].sum(), data.n[side].sum()])
-    if ns.min() < FIRST:
-        return ceil(bits / TYPICAL)
+    if ns.min() < MIN_RUNS_PER_END:
+        return ceil(bits / TYPICAL_BITS_PER_RUN)
     means = np.array([data.total[~side].sum(), data.total[side].sum()]) / ns
     variance = max(1e-300, float(data.squares.sum() - (ns * means**2).sum()) / max(1.0, float(ns.sum()) - 2))
     # For two levels d apart, in units of the noise, a run gains d² ∕ 8 nats if d is small, and never more than one bit.

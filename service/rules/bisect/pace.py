@@ -10,14 +10,14 @@ from math import log2
 
 from runner.contract.search import Pace
 
-_ENDS = 2
+_MIN_COMMITS = 2
 """Before anything is known: both ends of the range have to be measured in any case."""
 
 
 def commits_at_once(pace: Pace) -> int:
     """Return the number of commits for which a bit takes the least time."""
     if pace.build_seconds is None or pace.measure_seconds is None:
-        return min(_ENDS, pace.build_jobs)
+        return min(_MIN_COMMITS, pace.build_jobs)
     return min(range(1, pace.build_jobs + 1), key=lambda many: _seconds_per_bit(pace, many))
 
 

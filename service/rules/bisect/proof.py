@@ -18,7 +18,7 @@ from service.rules.bisect.variation import not_proven
 from service.rules.relative_change import symmetric_percent_change
 from service.text.numbers import quantity
 
-DOUBTED = 3
+MAX_PROOFS_WITHOUT_RESULT = 3
 """The number of proofs without a result after which a metric is considered not to repeat although it should."""
 
 
@@ -138,7 +138,7 @@ def give_up(
     tried = [culprit.proof for culprit in culprits if culprit.proof is not None]
     standing = [culprit for culprit in culprits if culprit.proof and culprit.proof.state is ProofState.STANDS]
     failed = gone + len(tried) - len(standing)
-    if failed <= DOUBTED:
+    if failed <= MAX_PROOFS_WITHOUT_RESULT:
         return None
     if standing:
         return Found(culprits=tuple(standing))
@@ -148,8 +148,8 @@ def give_up(
 
 def _why_unproven(tried: Sequence[Culprit]) -> str:
     """Return what the proofs of suspects showed, of which none stands."""
-    commits = ", ".join(culprit.commit[:10] for culprit in tried[:DOUBTED])
-    more = f" and {len(tried) - DOUBTED} more" if len(tried) > DOUBTED else ""
+    commits = ", ".join(culprit.commit[:10] for culprit in tried[:MAX_PROOFS_WITHOUT_RESULT])
+    more = f" and {len(tried) - MAX_PROOFS_WITHOUT_RESULT} more" if len(tried) > MAX_PROOFS_WITHOUT_RESULT else ""
     sentence = tried[-1].proof.sentence if tried[-1].proof else ""
     why = f"{commits}{more} may move it, but no proof stands: {sentence}"
     return why.rstrip(".")

@@ -11,16 +11,17 @@ from uuid import UUID
 
 from pydantic import Field
 
+from runner.contract.base import Strict
 from runner.contract.level import Number
 from runner.contract.search import Answer, Culprit, Found, Measure, Prove
 from runner.contract.search import NothingToFind as Refused
-from service.rules.bisect.graph import Frozen, Graph, Node
+from service.rules.bisect.graph import Graph, Node
 from service.text import numbers
 
 __all__ = ["Answer", "Culprit", "Found", "Measure", "Observation", "Prove", "Question", "Refused"]
 
 
-class Observation(Frozen):
+class Observation(Strict):
     """One run of a commit: its level, or None where the commit could not be built or measured."""
 
     commit: str
@@ -32,7 +33,7 @@ class Observation(Frozen):
     """Its samples where they differ; empty where each of them equals the value."""
 
 
-class Question(Frozen):
+class Question(Strict):
     """A search for the commits after ``good``, up to and including ``bad``, that moved the metric.
 
     Attributes

@@ -15,11 +15,11 @@ from runner.contract.variation import USUAL
 from service.rules.bisect.question import Observation, Question, Refused
 from service.rules.comparison.decision import repeats
 
-VARYING = 0.25
+MIN_VARYING_SHARE = 0.25
 """Share of the runs of a range whose samples do not repeat, from which the count varies. Less are strays."""
-_LEAST_RUNS = 2
+_MIN_VARYING_RUNS = 2
 """Runs whose samples do not repeat, before the count varies: a single one may have been disturbed."""
-PATIENCE = 10
+MAX_RUNS_PER_END = 10
 """Runs of each end of the range after which a search for a varying count gives up. Each run has several samples."""
 _REMEDY = f"{USUAL} Make it repeat, or search between commits that differ by more."
 
@@ -30,13 +30,13 @@ def fitted(question: Question, observations: Iterable[Observation]) -> Question:
         return question
     if not varies([run for run in observations if run.commit in question.graph.place], question.least):
         return question
-    return question.model_copy(update={"exact": False, "patience": PATIENCE})
+    return question.model_copy(update={"exact": False, "patience": MAX_RUNS_PER_END})
 
 
 def varies(observations: Iterable[Observation], least: float) -> bool:
     """Return whether a count differs between executions of one commit, in more runs than strays would move."""
     runs = [run for run in observations if run.value is not None]
-    return sum(_varies(run, least) for run in runs) >= max(_LEAST_RUNS, VARYING * len(runs))
+    return sum(_varies(run, least) for run in runs) >= max(_MIN_VARYING_RUNS, MIN_VARYING_SHARE * len(runs))
 
 
 def _varies(run: Observation, least: float) -> bool:

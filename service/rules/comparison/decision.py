@@ -30,14 +30,14 @@ from service.text.numbers import number, percent
 
 COUNTS = ("exact", "counts")
 """The rules that compare counts one by one: of those that repeat, and of those that vary."""
-REPEATING = 0.9
+MIN_REPEATING_SHARE = 0.9
 """Share of a side's samples that must agree for a count to repeat."""
-LARGE = (16, 256, 4096)
+LARGE_DIFFERENCES = (16, 256, 4096)
 """Differences, in events, from which on the signs of pairs are judged by themselves. Without a change they are as fair
 as all signs."""
-LARGE_SHARE = 0.2
+LARGE_ERROR_SHARE = 0.2
 """The share of the error probability that these have, in equal parts."""
-MORE = 4
+MIN_FURTHER_PAIRS = 4
 """Pairs to measure before a metric is judged again; a quarter of those measured where that is more."""
 _MOST_LOOKED_AHEAD = 100
 
@@ -123,11 +123,11 @@ def _lean(pairs: Pairs, error: float) -> tuple[int, int]:
     Where small and large differences lean to different sides, the more is what counts: nobody buys a thousand faults in
     some executions with one less in each of the others. So nothing is better as long as large differences seem worse.
     """
-    signs = {least: signs_of(large_alone(pairs, least)) for least in (0, *LARGE)}
-    shares = {least: LARGE_SHARE / len(LARGE) if least else 1 - LARGE_SHARE for least in signs}
+    signs = {least: signs_of(large_alone(pairs, least)) for least in (0, *LARGE_DIFFERENCES)}
+    shares = {least: LARGE_ERROR_SHARE / len(LARGE_DIFFERENCES) if least else 1 - LARGE_ERROR_SHARE for least in signs}
     leans = {least: lean(signs[least], share * error) for least, share in shares.items()}
     side, least = next(((side, least) for side in (1, -1) for least in leans if leans[least] == side), (0, 0))
-    seems_worse = any(signs[other].above > signs[other].below for other in LARGE)
+    seems_worse = any(signs[other].above > signs[other].below for other in LARGE_DIFFERENCES)
     return (0, 0) if side < 0 and seems_worse else (side, least)
 
 
@@ -166,7 +166,7 @@ def decide_noisy(pairs: Pairs, precision: float, error: float) -> MetricDecision
     differences = [symmetric_percent_change(base, head) for base, head in pairs]
     interval = bounds(differences, error)
     middle = median(differences) or 0
-    more = max(MORE, len(pairs) // 4)
+    more = max(MIN_FURTHER_PAIRS, len(pairs) // 4)
     if interval is None:
         few = "1 pair is" if len(pairs) == 1 else f"{len(pairs)} pairs are"
         sentence = f"{few} too few for an error probability of {number(error)}."
@@ -185,7 +185,7 @@ def decide_noisy(pairs: Pairs, precision: float, error: float) -> MetricDecision
 
 def repeats(values: Sequence[Number]) -> bool:
     """Return whether at least nine in ten samples of a count agree."""
-    return bool(values) and _agreeing(values) >= REPEATING * len(values)
+    return bool(values) and _agreeing(values) >= MIN_REPEATING_SHARE * len(values)
 
 
 def _agreeing(values: Sequence[Number]) -> int:
@@ -203,6 +203,6 @@ def _pairs_to_settle(signs: Signs, error: float) -> int:
     if signs.n in {signs.above, signs.equal, signs.below}:
         for more in range(1, _MOST_LOOKED_AHEAD):
             grown = Signs(*(count + more if count else 0 for count in signs))
-            if lean(grown, (1 - LARGE_SHARE) * error) or are_balanced(grown):
+            if lean(grown, (1 - LARGE_ERROR_SHARE) * error) or are_balanced(grown):
                 return more
-    return max(MORE, signs.n // 4)
+    return max(MIN_FURTHER_PAIRS, signs.n // 4)

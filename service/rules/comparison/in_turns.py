@@ -1,7 +1,8 @@
 """Compares a base and a head that were measured interleaved: every metric, with its budget. Pure.
 
 :mod:`service.rules.comparison.decision` decides on each metric. Without a change, the probability that a gate calls any
-metric of any case changed is at most ``ERROR``, however often the caller looks: each case gets an equal share of it.
+metric of any case changed is at most ``FALSE_ALARM_PROBABILITY``, however often the caller looks: each case gets an
+equal share of it.
 
 A metric that decides but has no values on one side was not compared: it is never the same.
 
@@ -42,7 +43,7 @@ from service.rules.comparison.other_place import by_other_place, have_same_answe
 from service.rules.comparison.page_cache import by_page_cache
 from service.rules.relative_change import percent_change
 
-ERROR = 0.001
+FALSE_ALARM_PROBABILITY = 0.001
 """Probability that a gate without a change calls any metric changed; it is shared among all cases and metrics."""
 
 
@@ -78,7 +79,8 @@ def _errors(names: Sequence[str], judging: Judging, cases: int) -> dict[str, flo
     """Share the error of a case: half of it among the metrics that count, half among those that are only shown."""
     counting = [name for name in names if judging.in_comparison(name)]
     return {
-        name: ERROR / cases / 2 / (len(counting) if name in counting else len(names) - len(counting)) for name in names
+        name: FALSE_ALARM_PROBABILITY / cases / 2 / (len(counting) if name in counting else len(names) - len(counting))
+        for name in names
     }
 
 
@@ -173,7 +175,7 @@ def _with_budget(judged: _Judged, pairs: Pairs, decision: MetricDecision, judgin
     if not verdict.counts or verdict.direction != "regression":
         return judged._replace(verdict=verdict.model_copy(update={"budget": budget}))
     state = hold_to_budget(pairs, decision, budget, error)
-    more = max(rules.MORE, len(pairs) // 4) if state is BudgetState.OPEN else judged.more
+    more = max(rules.MIN_FURTHER_PAIRS, len(pairs) // 4) if state is BudgetState.OPEN else judged.more
     words = {
         BudgetState.WITHIN: f" Within its budget of {budget}.",
         BudgetState.OPEN: f" It may exceed its budget of {budget}: that needs more runs.",

@@ -18,7 +18,7 @@ from service.rules.comparison.decision import COUNTS, decide_count
 from service.rules.same_bytes import have_same_bytes, program_bytes
 from service.text.numbers import number
 
-ERROR = 0.001
+FALSE_ALARM_PROBABILITY = 0.001
 """Probability that two places which count the same are told apart."""
 
 
@@ -66,8 +66,8 @@ def _due_to(
     there: tuple[Number, ...], base: tuple[Number, ...], head: tuple[Number, ...]
 ) -> Literal["place", "content", "unknown"]:
     """Return what a difference is due to, by the counts of base in the place of head."""
-    like_head = decide_count(list(zip(there, head, strict=False)), ERROR) if there else None
-    like_base = decide_count(list(zip(there, base, strict=False)), ERROR) if there else None
+    like_head = decide_count(list(zip(there, head, strict=False)), FALSE_ALARM_PROBABILITY) if there else None
+    like_base = decide_count(list(zip(there, base, strict=False)), FALSE_ALARM_PROBABILITY) if there else None
     if like_head is None or like_base is None:
         return "unknown"
     if like_head.verdict is Verdict.SAME and like_base.verdict is Verdict.CHANGED:

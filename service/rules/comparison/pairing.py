@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-GROUP = 3
+MAX_POOLED_RUNS = 3
 """How many runs of one revision in one environment are pooled, the newest ones."""
 
 
@@ -95,7 +95,7 @@ def _newest(runs: Sequence[ComparableRun]) -> Runs:
     """Return the newest run and those that repeat it."""
     newest = max(runs, key=_history_order)
     repeats = [run for run in runs if _measured_thing(run) == _measured_thing(newest)]
-    return tuple(sorted(repeats, key=_history_order, reverse=True)[:GROUP])
+    return tuple(sorted(repeats, key=_history_order, reverse=True)[:MAX_POOLED_RUNS])
 
 
 def _measured_thing(run: ComparableRun) -> tuple[str, str, str]:

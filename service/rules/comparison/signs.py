@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from runner.contract.level import Number, most_on_one_side
 
-SHARE = 0.4
+MIN_CHANGED_SHARE = 0.4
 """A change in this share of all executions, or in more of them, is never called the same."""
-MISS = 1e-4
+MISS_PROBABILITY = 1e-4
 """Probability that such a change is called the same."""
 _STAKES = ((10 / 3, 0.5), (2.0, 0.125), (1.4, 0.125), (0.95, 0.25))
 """What is bet on head not being above base, and the share of the capital that is bet so.
@@ -72,19 +72,20 @@ def more_than_half(count: int, n: int, error: float) -> bool:
 
 
 def are_balanced(signs: Signs) -> bool:
-    """Return whether the pairs surely favour neither side: a change in :data:`SHARE` of the executions is excluded.
+    """Return whether the pairs surely favour neither side: a change in that share of the executions is excluded.
 
-    Each pair scores 1, ½ or 0 as head lies above base, equals it, or lies below. If head is worse in ``SHARE`` of the
-    executions and never better, the mean score is (1 + SHARE) ∕ 2. That hypothesis is tested by betting against it, and
-    so is its mirror image (I. Waudby-Smith and A. Ramdas, "Estimating means of bounded random variables by betting",
+    Each pair scores 1, ½ or 0 as head lies above base, equals it, or lies below. If head is worse in
+    ``MIN_CHANGED_SHARE`` of the executions and never better, the mean score is (1 + MIN_CHANGED_SHARE) ∕ 2. That
+    hypothesis is tested by betting against it, and so is its mirror image (I. Waudby-Smith and A. Ramdas, "Estimating
+    means of bounded random variables by betting",
     Journal of the Royal Statistical Society B 86(1), 2024).
     """
-    return all(_gain(side) >= 1 / MISS for side in (signs, signs.mirrored))
+    return all(_gain(side) >= 1 / MISS_PROBABILITY for side in (signs, signs.mirrored))
 
 
 def _gain(signs: Signs) -> float:
-    """Return the capital, from 1, of a bet that the mean score is below (1 + SHARE) ∕ 2."""
-    mean = (1 + SHARE) / 2
+    """Return the capital, from 1, of a bet that the mean score is below (1 + MIN_CHANGED_SHARE) ∕ 2."""
+    mean = (1 + MIN_CHANGED_SHARE) / 2
     logs = [
         log(share)
         + sum(

@@ -53,7 +53,7 @@ class SideReadings(NamedTuple):
 ByRun = Mapping[int, dict[str, SideReadings]]
 """The readings by the run's number and the metric."""
 _NOTHING = SideReadings()
-_FEWEST_RUNS = 2
+_MIN_RUNS_PER_SIDE = 2
 """Runs on each side without which differing counts are not told apart: a single run may be a stray."""
 _EQUAL = MetricDecision(Verdict.SAME, "trend", "The count is the same, and there is no drift between the two.")
 _NO_BASE, _NO_HEAD = (
@@ -146,7 +146,7 @@ def compare(
         Verdicts by metric, where both sides were measured interleaved; these take precedence.
     """
     times = Counter(chain.from_iterable(readings.values()))
-    error = in_turns.ERROR / (sum(count for name, count in times.items() if metric(name).exact) or 1)
+    error = in_turns.FALSE_ALARM_PROBABILITY / (sum(count for name, count in times.items() if metric(name).exact) or 1)
     cached_metric = cache(metric)  # A metric outside the catalogue gets a new entry at each call.
     compared = []
     for pair in pairs:
@@ -175,7 +175,7 @@ def _judge(entry: Metric, pair: Pair, base: SideReadings, head: SideReadings, er
         return _NOISY
     if base.level == head.level and repeats(base.samples) and repeats(head.samples):
         return _EQUAL
-    if min(len(pair.base), len(pair.head)) < _FEWEST_RUNS:
+    if min(len(pair.base), len(pair.head)) < _MIN_RUNS_PER_SIDE:
         return _DIFFERS
     few = min(base.n, head.n)
     decision = decide_count(list(zip(base.samples[:few], head.samples[:few], strict=True)), error)

@@ -1,11 +1,10 @@
 """Detects where a series of numbers changes its level. Pure."""
 
 from service.rules.detect.detector import LevelChangeDetector, find_level_changes
-from service.rules.detect.level_change import Kind, LevelChange, Number
+from service.rules.detect.level_change import LevelChange, Number
 from service.rules.detect.pooled_shift import PooledShift, find_pooled_shift
 
 __all__ = [
-    "Kind",
     "LevelChange",
     "LevelChangeDetector",
     "Number",

@@ -7,9 +7,9 @@ import numpy as np
 from service.rules.detect.median_of_nine import Floats
 
 WINDOWS = (5, 20, 48)  # points on each side
-THRESHOLD = 3.0  # standard deviations of the difference of two window means
-GRID = 64  # distance of positions that are always candidates, so that shifts too small for a window are found as well
-REACH = WINDOWS[-1] + 1
+MIN_DIFFERENCE = 3.0  # standard deviations of the difference of two window means
+GRID_POINTS = 64  # distance of positions that are always candidates: of shifts too small for a window
+POINTS_AROUND = WINDOWS[-1] + 1
 
 
 def find_candidates(sums: Floats, start: int, stop: int, threshold: float) -> list[int]:
@@ -25,7 +25,7 @@ def find_candidates(sums: Floats, start: int, stop: int, threshold: float) -> li
     threshold : float
         Smallest difference of means, in its standard deviations.
     """
-    grid = range(start + -start % GRID or GRID, stop, GRID)
+    grid = range(start + -start % GRID_POINTS or GRID_POINTS, stop, GRID_POINTS)
     positions = set(grid)
     for width in WINDOWS:
         low, high = max(start - 1, width), min(stop + 1, len(sums) - width)

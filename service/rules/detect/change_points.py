@@ -8,10 +8,10 @@ from service.rules.detect import candidates
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
 from service.rules.detect.partition import Partition
-from service.rules.detect.tamed_series import BLUR, TamedSeries
+from service.rules.detect.tamed_series import CLIP_LOOKAHEAD, TamedSeries
 
 PENALTY = 22.0  # squared sigma that a change must explain: about three times the logarithm of the number of runs
-LAG = BLUR + candidates.REACH + 1  # whether a position is a candidate is final once this many points follow
+LAG = CLIP_LOOKAHEAD + candidates.POINTS_AROUND + 1  # points after a position that can make it a candidate
 
 
 class ChangePoints:
@@ -20,7 +20,7 @@ class ChangePoints:
     def __init__(self, noise: Noise) -> None:
         self.positions: list[int] = []
         self._partition = Partition(PENALTY)
-        self._threshold = candidates.THRESHOLD
+        self._threshold = candidates.MIN_DIFFERENCE
         self._nodes: list[int] = []
         self._rank = [-1]
         self._screened = 1

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import attrgetter
 
 from service.rules.detect.input_numbers import centred, checked, checked_samples, difference
-from service.rules.detect.level_change import Kind, LevelChange, Number, format_change
-from service.rules.detect.newest_points import NewestChange
+from service.rules.detect.level_change import LevelChange, Number, format_change
 from service.rules.detect.noisy_series import NoisySeries
-from service.rules.detect.ramps import JudgedChange
 from service.rules.detect.repeating_series import RepeatingSeries
 from service.text.numbers import number, sigmas
 
-NEWEST = 36
+MAX_POINTS_TO_NEWEST = 36
 """Points after a change within which the newest points may show the same one."""
-KINDS = ("count", "rate", "time", "ratio")
-SAME = 3
+MAX_POSITION_ERROR = 3
 """Points by which the position of the same change may differ between the two rules."""
-LARGER = 4
+MIN_SIZE_RATIO = 4
 """How many times larger a change is than the known ones at its place, from which on it is another one."""
-LONG = 64
+MAX_USUAL_UNCERTAINTY = 64
 """Points that the position of few changes is uncertain by."""
 _index = attrgetter("index")
 
@@ -33,17 +31,14 @@ class LevelChangeDetector:
     :func:`find_level_changes` of all points.
     """
 
-    def __init__(self, kind: Kind = "count") -> None:
-        if kind not in KINDS:
-            raise ValueError(f"kind is {kind!r}: one of {', '.join(KINDS)} is needed")
-        self._kind = kind
+    def __init__(self) -> None:
         self._values: list[Number] = []
         self._samples: list[Sequence[Number]] = []
         self._repeating = RepeatingSeries()
         self._noisy = NoisySeries()
         self._changes: list[LevelChange] = []
         self._replaced: list[LevelChange] = []  # the change that the newest one replaces, if it is in doubt
-        self._newest: NewestChange | None = None  # the last of the changes, if it concerns the newest points
+        self._newest: LevelChange | None = None  # the last of the changes, if it concerns the newest points
         self._known: object = None  # what the merged changes depend on but for the noisy ones
         self._merged = MergedChanges([])
 
@@ -101,35 +96,37 @@ class LevelChangeDetector:
         if self._newest:
             newest = self._describe_newest(self._newest)
             last = self._changes[-1] if self._changes else None
-            if last and _is_same(last, newest, NEWEST if self._newest.length > 1 else SAME):
+            if last and _is_same(
+                last, newest, MAX_POINTS_TO_NEWEST if newest.index < len(self._values) - 1 else MAX_POSITION_ERROR
+            ):
                 self._replaced = [self._changes.pop()]
                 newest = newest if last.wants_rerun and not newest.wants_rerun else last
             self._changes.append(newest)
         return self._changes
 
-    def _describe(self, change: JudgedChange) -> LevelChange:
-        at, old_level, new_level, low, high, rule, in_doubt = change
-        before, after = self._level(old_level), self._level(new_level)
+    def _describe(self, change: LevelChange) -> LevelChange:
+        """Return a step or ramp of the noisy series in the unit of the series, with its evidence."""
+        before, after = self._level(change.before), self._level(change.after)
         sigma = self._noisy.noise.sigma
-        size = f"{format_change(before, after)}: %s of {sigmas(abs(new_level - old_level) / sigma)}"
-        if rule == "ramp":
-            evidence = f"{size % 'a steady climb'} over {low:,} … {high:,}"
+        size = f"{format_change(before, after)}: %s of {sigmas(abs(change.after - change.before) / sigma)}"
+        if change.rule == "ramp":
+            evidence = f"{size % 'a steady climb'} over {change.low:,} … {change.high:,}"
         else:
-            evidence = f"{size % 'a step'} (sigma {number(sigma)}), at {low:,} … {high:,}"
-        return LevelChange(at, before, after, low, high, rule, evidence, wants_rerun=in_doubt)
+            evidence = f"{size % 'a step'} (sigma {number(sigma)}), at {change.low:,} … {change.high:,}"
+        return replace(change, before=before, after=after, evidence=evidence)
 
-    def _describe_newest(self, change: NewestChange) -> LevelChange:
-        index = len(self._values) - change.length
+    def _describe_newest(self, change: LevelChange) -> LevelChange:
+        """Return the change that the newest points show in the unit of the series, with its evidence."""
         before, after = self._level(change.before), self._level(change.after)
         size = abs(change.after - change.before) / self._noisy.noise.sigma
-        runs = "the newest run lies" if change.length == 1 else f"the newest {change.length} runs lie"
+        length, between = len(self._values) - change.index, change.high - change.index
+        runs = "the newest run lies" if length == 1 else f"the newest {length} runs lie"
         evidence = f"{format_change(before, after)}: {runs} {sigmas(size)} off the previous level"
-        if change.between:
-            evidence += f"; the first {'lies' if change.between == 1 else number(change.between) + ' lie'} between both"
-        if change.unsure:
+        if between:
+            evidence += f"; the first {'lies' if between == 1 else number(between) + ' lie'} between both"
+        if change.wants_rerun:
             evidence += "; one more run can decide"
-        high = index + change.between
-        return LevelChange(index, before, after, index, high, "newest", evidence, wants_rerun=change.unsure)
+        return replace(change, before=before, after=after, evidence=evidence)
 
     def _level(self, centred: float) -> Number:
         """Return a level in the unit of the series; whole levels of an integer series as integers."""
@@ -147,7 +144,7 @@ class MergedChanges:
 
     def __init__(self, known: list[LevelChange]) -> None:
         self._known = sorted(known, key=_index)
-        self._long = [change for change in self._known if change.high - change.low > LONG]
+        self._long = [change for change in self._known if change.high - change.low > MAX_USUAL_UNCERTAINTY]
         self._noisy: list[LevelChange] = []
         self._merged = list(self._known)
 
@@ -167,10 +164,10 @@ class MergedChanges:
         return self._merged
 
     def _is_known(self, change: LevelChange) -> bool:
-        near = bisect_left(self._known, change.low - SAME - LONG, key=_index)
-        until = bisect_left(self._known, change.high + SAME + LONG + 1, key=_index)
+        near = bisect_left(self._known, change.low - MAX_POSITION_ERROR - MAX_USUAL_UNCERTAINTY, key=_index)
+        until = bisect_left(self._known, change.high + MAX_POSITION_ERROR + MAX_USUAL_UNCERTAINTY + 1, key=_index)
         same = [other for other in (*self._known[near:until], *self._long) if _overlap(change, other)]
-        explained = LARGER * sum(abs(other.after - other.before) for other in same)
+        explained = MIN_SIZE_RATIO * sum(abs(other.after - other.before) for other in same)
         return bool(same) and abs(change.after - change.before) <= explained
 
 
@@ -185,14 +182,13 @@ def _is_same(last: LevelChange, newest: LevelChange, reach: int) -> bool:
 
 
 def _overlap(one: LevelChange, other: LevelChange) -> bool:
-    return one.low <= other.high + SAME and one.high >= other.low - SAME
+    return one.low <= other.high + MAX_POSITION_ERROR and one.high >= other.low - MAX_POSITION_ERROR
 
 
 def find_level_changes(
     values: Sequence[Number],
     *,
     samples: Sequence[Sequence[Number]] | None = None,
-    kind: Kind = "count",
 ) -> list[LevelChange]:
     """Return where a series changes its level.
 
@@ -202,8 +198,6 @@ def find_level_changes(
         One number for each point, oldest first.
     samples : sequence of n sequences, optional
         The samples that each point summarises; they show whether a count repeats to the fault.
-    kind : {"count", "rate", "time", "ratio"}
-        Kind of the numbers. Only counts can be exact.
 
     Returns
     -------
@@ -215,6 +209,6 @@ def find_level_changes(
     ValueError
         If a number is NaN or infinite, or ``samples`` has another length than ``values``.
     """
-    detector = LevelChangeDetector(kind)
+    detector = LevelChangeDetector()
     detector.extend(values, samples)
     return detector.changes()

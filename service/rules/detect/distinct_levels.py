@@ -1,4 +1,7 @@
-"""Drops the proposed changes across which the levels are not distinct; the stretches beside them become one level."""
+"""Drops the proposed changes across which the levels are not distinct; the stretches beside them become one level.
+
+Where its bounds come from: docs/explanation/detection.md, "Exchangeability" and "Wander".
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,31 @@ from typing import NamedTuple
 import numpy as np
 
 from service.rules.detect import exchangeability
-from service.rules.detect.exchangeability import DOUBT, WINDOW, is_rare, needed_shift, normal_scores
+from service.rules.detect.exchangeability import (
+    MAX_LACK_IN_DOUBT,
+    MAX_POINTS_PER_SIDE,
+    is_rare,
+    needed_shift,
+    normal_scores,
+)
 from service.rules.detect.median_of_nine import Floats
-from service.rules.detect.noise import LARGE, Noise
+from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise
 
-AHEAD = 2
+MAX_SPURIOUS_PROPOSALS = 2
 """How many of the next proposals may be spurious, so that the level after a change extends beyond them."""
-REACH = 6
+MAX_PROPOSAL_ERROR = 6
 """Points by which a proposal may be off."""
-ELSEWHERE = 6.0
+MAX_SQUARED_SIGMA_ELSEWHERE = 6.0
 """Squared standard deviations by which values may differ more at another position: 95 % of all changes lie within."""
-MOST_INFLATION = 20.0
+MAX_INFLATION = 20.0
 """Bound of the inflation by autocorrelation: a change of level looks like autocorrelation, too."""
-SHORTEST = 3
+MIN_CHANGE_RUNS = 3
 """Measurements without which no change is certain."""
-SHORT = 30
+MIN_RUNS_TO_KNOW_NOISE = 30
 """Runs of a side that hardly show how its noise moves."""
-SQUARED = 100.0
-"""Squared sigma that so few runs must explain together; with more runs less, with ``WINDOW`` nothing."""
-NEARLY = 1.5
+MIN_SQUARED_SIGMA = 100.0
+"""Squared sigma that so few runs must explain together; with more runs less, with ``MAX_POINTS_PER_SIDE`` nothing."""
+MAX_LACK_TO_TEST = 1.5
 """If a shift lacks more than this, its values are not worth a further test."""
 
 
@@ -42,7 +51,7 @@ class DistinctLevels:
     """The distinct levels of a growing series with proposed changes, judged from left to right."""
 
     def __init__(self, noise: Noise) -> None:
-        self._widened = math.sqrt(min(noise.inflation, MOST_INFLATION))
+        self._widened = math.sqrt(min(noise.inflation, MAX_INFLATION))
         self.changes: list[Distinct] = []
         self._counts: list[int] = []  # how many of the changes lie at or before each proposal
 
@@ -53,7 +62,7 @@ class DistinctLevels:
         del self.changes[kept:]
         for i in range(same, len(proposals)):
             begin = self.changes[-1].at if self.changes else 0
-            ends = [*proposals[i + 1 : i + 1 + AHEAD], len(values)]
+            ends = [*proposals[i + 1 : i + 1 + MAX_SPURIOUS_PROPOSALS], len(values)]
             if are_distinct(values, begin, proposals[i], ends, self._widened):
                 self.changes.append(Distinct(proposals[i], in_doubt=False))
             self._counts.append(len(self.changes))
@@ -64,14 +73,14 @@ class DistinctLevels:
 
     def _suspicion(self, values: Floats) -> int | None:
         """Return where the newest runs may have left the newest level, while more of them can settle it."""
-        first = max(self.changes[-1].at if self.changes else 0, len(values) - 2 * WINDOW)
+        first = max(self.changes[-1].at if self.changes else 0, len(values) - 2 * MAX_POINTS_PER_SIDE)
         recent = values[first:]
-        if len(recent) < 2 * SHORTEST:
+        if len(recent) < 2 * MIN_CHANGE_RUNS:
             return None
         shifts = _shifts(recent) / self._widened
-        split = SHORTEST + int(shifts.argmax())
-        lacking = needed_shift(min(split, len(recent) - split)) - float(shifts[split - SHORTEST])
-        return first + split if lacking <= DOUBT and len(recent) - split < WINDOW else None
+        split = MIN_CHANGE_RUNS + int(shifts.argmax())
+        lacking = needed_shift(min(split, len(recent) - split)) - float(shifts[split - MIN_CHANGE_RUNS])
+        return first + split if lacking <= MAX_LACK_IN_DOUBT and len(recent) - split < MAX_POINTS_PER_SIDE else None
 
 
 def are_distinct(values: Floats, begin: int, at: int, ends: Sequence[int], widened: float = 1.0) -> bool:
@@ -81,37 +90,44 @@ def are_distinct(values: Floats, begin: int, at: int, ends: Sequence[int], widen
     known later, so the shift at a position near ``at`` counts as well, unless values differ so much more at one further
     away that the change must be there.
     """
-    first = max(begin, at - WINDOW)
-    for last in dict.fromkeys(min(end, at + WINDOW) for end in ends):
+    first = max(begin, at - MAX_POINTS_PER_SIDE)
+    for last in dict.fromkeys(min(end, at + MAX_POINTS_PER_SIDE) for end in ends):
         runs, split = values[first:last], at - first
-        if min(split, len(runs) - split) < SHORTEST:
+        if min(split, len(runs) - split) < MIN_CHANGE_RUNS:
             continue
+        # The largest shift near the proposal, unless a position further away explains much more.
         shifts = _shifts(runs) / widened
-        near = max(0, split - REACH - SHORTEST)
-        best = near + int(shifts[near : split + REACH + 1 - SHORTEST].argmax())
+        near = max(0, split - MAX_PROPOSAL_ERROR - MIN_CHANGE_RUNS)
+        best = near + int(shifts[near : split + MAX_PROPOSAL_ERROR + 1 - MIN_CHANGE_RUNS].argmax())
         shift, most = float(shifts[best]), float(shifts.max())
-        if most * most - shift * shift > ELSEWHERE:
+        if most * most - shift * shift > MAX_SQUARED_SIGMA_ELSEWHERE:
             continue
-        if _lacking(runs, SHORTEST + best, shift) <= 0 or _lacking(runs, split, float(shifts[split - SHORTEST])) <= 0:
+        # The shift there, or exactly at the proposal, is large enough.
+        if (
+            _lacking(runs, MIN_CHANGE_RUNS + best, shift) <= 0
+            or _lacking(runs, split, float(shifts[split - MIN_CHANGE_RUNS])) <= 0
+        ):
             return True
     return False
 
 
 def least_step(shorter: int) -> float:
     """Return the least step, in sigma, that is certain if its shorter side has so many runs."""
-    unknown = min(1.0, max(0.0, (WINDOW - shorter) / (WINDOW - SHORT)))
-    return min(LARGE, math.sqrt(unknown * SQUARED / max(1, shorter)))
+    unknown = min(1.0, max(0.0, (MAX_POINTS_PER_SIDE - shorter) / (MAX_POINTS_PER_SIDE - MIN_RUNS_TO_KNOW_NOISE)))
+    return min(LARGE_STEP_SIGMA, math.sqrt(unknown * MIN_SQUARED_SIGMA / max(1, shorter)))
 
 
 def _shifts(values: Floats) -> Floats:
     """Return by how many standard deviations values differ before and after each possible split."""
-    shifts: Floats = np.abs(exchangeability.shifts(normal_scores(values), SHORTEST, len(values) - SHORTEST))
+    shifts: Floats = np.abs(
+        exchangeability.shifts(normal_scores(values), MIN_CHANGE_RUNS, len(values) - MIN_CHANGE_RUNS)
+    )
     return shifts
 
 
 def lacking_shift(values: Floats, split: int, widened: float = 1.0) -> float:
     """Return by how many standard deviations the shift at ``split`` is too small to be certain; 0 if it is certain."""
-    if min(split, len(values) - split) < SHORTEST:
+    if min(split, len(values) - split) < MIN_CHANGE_RUNS:
         return math.inf
     shifts = exchangeability.shifts(normal_scores(values), split, split)
     return _lacking(values, split, abs(float(shifts[0])) / widened)
@@ -119,6 +135,6 @@ def lacking_shift(values: Floats, split: int, widened: float = 1.0) -> float:
 
 def _lacking(values: Floats, split: int, shift: float) -> float:
     lacking = needed_shift(min(split, len(values) - split)) - shift
-    if 0 < lacking <= NEARLY and is_rare(values[:split], values[split:]):
+    if 0 < lacking <= MAX_LACK_TO_TEST and is_rare(values[:split], values[split:]):
         return 0.0
     return max(0.0, lacking)

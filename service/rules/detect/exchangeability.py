@@ -15,15 +15,15 @@ import numpy as np
 
 from service.rules.detect.median_of_nine import Floats
 
-WINDOW = 64
+MAX_POINTS_PER_SIDE = 64
 """Most points on each side that are compared."""
-RARE = math.log(8e-6)
+LOG_MAX_CHANCE = math.log(8e-6)
 """Logarithm of the probability below which the newest points cannot be on the level before them by chance."""
-RARER = math.log(2e-6)
+LOG_MAX_CHANCE_OF_CHOICE = math.log(2e-6)
 """The same if some of them do not lie beyond: there are more ways to choose which."""
-_SHORT, _LONG = 20, 48
+_SHORT_SIDE, _LONG_SIDE = 20, 48
 _SHORT_SHIFT, _LONG_SHIFT = 4.3, 3.7
-DOUBT = 1.0
+MAX_LACK_IN_DOUBT = 1.0
 """A shift that is smaller than necessary by no more than this is in doubt while more runs can settle it."""
 
 _NORMAL = NormalDist()
@@ -35,7 +35,7 @@ def needed_shift(shorter: int) -> float:
     A short side can be any of the many short stretches of a series, so it needs more. Calibrated by simulation, for
     every position and length, asked after each run: see docs/explanation/detection.md.
     """
-    part = min(1.0, max(0.0, (shorter - _SHORT) / (_LONG - _SHORT)))
+    part = min(1.0, max(0.0, (shorter - _SHORT_SIDE) / (_LONG_SIDE - _SHORT_SIDE)))
     return _SHORT_SHIFT + part * (_LONG_SHIFT - _SHORT_SHIFT)
 
 
@@ -98,7 +98,7 @@ def is_rare(before: Floats, after: Floats) -> bool:
     if out_of_order >= len(_partitions()):
         return False
     chance = _partitions()[out_of_order] - log_choose(len(before) + len(after), len(after))
-    return chance <= (RARE if out_of_order == 0 else RARER)
+    return chance <= (LOG_MAX_CHANCE if out_of_order == 0 else LOG_MAX_CHANCE_OF_CHOICE)
 
 
 @cache

@@ -11,9 +11,9 @@ import numpy as np
 from service.rules.detect.level_change import Number
 from service.rules.detect.median_of_nine import Floats
 
-_SAFE = 2.0**53  # integers below this are floats without loss
-_FEW = 16  # fewer values are not worth an array
-_FAR = 1e100  # replaces a difference that is too large for a float
+_MAX_EXACT_INTEGER = 2.0**53  # integers below this are floats without loss
+_MIN_ARRAY_VALUES = 16  # fewer values are not worth an array
+_MAX_DIFFERENCE = 1e100  # replaces a difference that is too large for a float
 
 
 def checked(values: Sequence[Number], first: int, name: str) -> list[Number]:
@@ -39,13 +39,13 @@ def checked_samples(samples: Sequence[Sequence[Number]], first: int) -> list[Seq
 
 def centred(values: Sequence[Number], origin: Number) -> Floats:
     """Return the difference of each number from ``origin``, rounded once."""
-    if len(values) < _FEW:
+    if len(values) < _MIN_ARRAY_VALUES:
         return np.array([difference(value, origin) for value in values], dtype=np.float64)
     try:
         plain = np.array(values, dtype=np.float64)
     except OverflowError:
-        plain = np.full(1, _SAFE)
-    if abs(origin) < _SAFE and (not plain.size or max(plain.max(), -plain.min()) < _SAFE):
+        plain = np.full(1, _MAX_EXACT_INTEGER)
+    if abs(origin) < _MAX_EXACT_INTEGER and (not plain.size or max(plain.max(), -plain.min()) < _MAX_EXACT_INTEGER):
         differences: Floats = plain - float(origin)
         return differences
     return np.array([difference(value, origin) for value in values], dtype=np.float64)
@@ -68,5 +68,5 @@ def difference(value: Number, origin: Number) -> float:
     try:
         off = float(value - origin)
     except OverflowError:
-        return _FAR if value > origin else -_FAR
-    return _FAR if off > _FAR else off if off > -_FAR else -_FAR
+        return _MAX_DIFFERENCE if value > origin else -_MAX_DIFFERENCE
+    return _MAX_DIFFERENCE if off > _MAX_DIFFERENCE else off if off > -_MAX_DIFFERENCE else -_MAX_DIFFERENCE

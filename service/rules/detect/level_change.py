@@ -1,16 +1,14 @@
-"""Defines the result of a detector: one change of level, with its evidence."""
+"""Defines a change of level, from the rule that finds it to the detector that says in words why."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal
 
 from service.text import numbers
 
 Number = int | float
-Kind = Literal["count", "rate", "time", "ratio"]
-_LONG = 10**40  # integers from this size on are shortened
+_MIN_SHORTENED_INTEGER = 10**40  # integers from this size on are shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +20,14 @@ class LevelChange:
     index : int
         First index of the new level; ``values[index - 1]`` is the last value of the old one.
     before, after : int or float
-        The two levels, in the unit of the series (whole counts stay Python integers).
+        The two levels, in the unit of the series (whole counts stay Python integers). Within the rules for noisy series
+        they count from the first value of the series.
     low, high : int
         The change lies at one of the indices ``low … high`` (95 %); ``low <= index <= high``.
     rule : str
         Short name of the rule that fired; docs/explanation/detection.md lists them.
     evidence : str
-        The reason in one sentence, for people.
+        The reason in one sentence, for people; empty until the detector writes it.
     wants_rerun : bool
         True while one more run at ``index`` or later is needed before the change counts as a fact.
     """
@@ -39,19 +38,22 @@ class LevelChange:
     low: int
     high: int
     rule: str
-    evidence: str
+    evidence: str = ""
     wants_rerun: bool = False
 
 
 def format_level(value: Number) -> str:
     """Write a level for people: integers in full, other numbers with three significant digits."""
-    if isinstance(value, int) and not -_LONG < value < _LONG:
+    if isinstance(value, int) and not -_MIN_SHORTENED_INTEGER < value < _MIN_SHORTENED_INTEGER:
         return f"{Decimal(value):.6e}"
     return numbers.number(value)
 
 
 def format_change(before: Number, after: Number) -> str:
     """Write two levels for people, with enough digits to differ: ``53,338 → 4,186``."""
-    if any(isinstance(value, int) and not -_LONG < value < _LONG for value in (before, after)):
+    if any(
+        isinstance(value, int) and not -_MIN_SHORTENED_INTEGER < value < _MIN_SHORTENED_INTEGER
+        for value in (before, after)
+    ):
         return f"{format_level(before)} → {format_level(after)}"
     return numbers.levels(before, after)

@@ -8,19 +8,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from service.rules.detect.between_levels import runs_between
 from service.rules.detect.exchangeability import normal_scores, shifts
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
-from service.rules.detect.strays import HALF
+from service.rules.detect.strays import HALF_WINDOW
 
-NEAR = 32  # points on each side that a level is taken from
-FIRST = 6  # points on each side of a change of which some may lie between its levels
-REACH = 48  # points on each side among which its position lies
+LEVEL_POINTS = 32  # points on each side that a level is taken from
+MAX_POINTS_BETWEEN = 6  # points on each side of a change of which some may lie between its levels
+POSITION_POINTS = 48  # points on each side among which its position lies
+MIN_MISS_SIGMA = 4.0  # sigma by which a run between two levels misses the level that it would belong to
+MIN_RUNS_AT_LEVEL = 2  # runs that have to be at that level
 
 Ints = NDArray[np.int64]
-_WINDOW = np.arange(NEAR)
-_AROUND = np.arange(-REACH, REACH + 1)
+_WINDOW = np.arange(LEVEL_POINTS)
+_AROUND = np.arange(-POSITION_POINTS, POSITION_POINTS + 1)
 
 
 class MeasuredChange(NamedTuple):
@@ -42,8 +43,19 @@ class MeasuredChange(NamedTuple):
     in_doubt: bool
 
 
+def runs_between(runs: Sequence[float], level: float, other: float, sigma: float) -> int:
+    """Return how many of the first runs of a level miss it by far, towards the other level.
+
+    Two successive commits can each take a part of a step. The run between them is at neither level, so that it shows
+    where the change begins, and not where it ends.
+    """
+    direction = 1.0 if level > other else -1.0
+    reached = (place for place, value in enumerate(runs) if (level - value) * direction <= MIN_MISS_SIGMA * sigma)
+    return max(0, min(next(reached, 0), len(runs) - MIN_RUNS_AT_LEVEL))
+
+
 def _medians(x: Floats, start: Ints, stop: Ints) -> Floats:
-    """Return the median of each ``x[start:stop]``, of one to ``NEAR`` points."""
+    """Return the median of each ``x[start:stop]``, of one to ``LEVEL_POINTS`` points."""
     at = start[:, None] + _WINDOW
     values = np.where(at < stop[:, None], x[np.minimum(at, len(x) - 1)], np.inf)
     values.sort(axis=1)
@@ -59,7 +71,7 @@ def _split(x: Floats, at: int, low: int, high: int) -> int:
     It has the least sum of absolute residuals. Where a series begins, the running median that strays are clipped around
     takes the first points for strays of the level after them.
     """
-    nearer = np.abs(x - np.median(x[:at])) - np.abs(x - np.median(x[at : at + NEAR]))
+    nearer = np.abs(x - np.median(x[:at])) - np.abs(x - np.median(x[at : at + LEVEL_POINTS]))
     return low + int(nearer.cumsum()[low - 1 : high].argmin())
 
 
@@ -88,11 +100,13 @@ def measure_changes(
     if len(edges) < 3:
         return []
     left, at, right = edges[:-2], edges[1:-1], edges[2:]
-    # Residuals of two levels, each the mean of its side, as a function of the position between them.
-    begin_old, end_new = np.maximum(left, at - REACH), np.minimum(right, at + REACH)
+    # Range of the positions of each change: at most POSITION_POINTS on each side, and halfway to its neighbours.
+    begin_old, end_new = np.maximum(left, at - POSITION_POINTS), np.minimum(right, at + POSITION_POINTS)
     low = np.minimum(np.maximum(begin_old, (left + at) // 2) + 1, at)
     high = np.maximum(np.minimum(end_new - 1, (at + right) // 2), at)
     position = np.minimum(np.maximum(at[:, None] + _AROUND, low[:, None]), high[:, None])
+
+    # Logarithm of the likelihood of each position, from the residuals of two levels, each the mean of its side.
     total = sums[at]
     points = (end_new - begin_old)[:, None]
     done = position - begin_old[:, None]
@@ -102,6 +116,8 @@ def measure_changes(
         for i, (first_run, last_run) in enumerate(zip(begin_old.tolist(), end_new.tolist(), strict=True)):
             scores = normal_scores(x[first_run:last_run])
             gain[i] = shifts(scores, 1, len(scores) - 1)[done[i] - 1] ** 2 / (2 * noise.inflation)
+
+    # Interval that holds 95 % of the posterior, with a flat prior for the position.
     best = gain.argmax(axis=1)
     mass = np.exp(gain - gain[np.arange(len(at)), best][:, None])
     mass[:, 1:][position[:, 1:] == position[:, :-1]] = 0.0
@@ -110,25 +126,33 @@ def measure_changes(
     index = position[rows, best]
     first = position[rows, (mass >= 0.025 * mass[:, -1:]).argmax(axis=1)]
     last = position[rows, (mass >= 0.975 * mass[:, -1:]).argmax(axis=1)]
+
+    # Position: the proposed one where the interval holds it; near the start of a series, that of the least residuals.
     if not noise.has_modes:
         index = np.where((first <= at) & (at <= last), at, index)
-        if begin_old[0] == 0 and at[0] <= 2 * HALF:
+        if begin_old[0] == 0 and at[0] <= 2 * HALF_WINDOW:
             index[0] = _split(x[: end_new[0]], int(index[0]), int(low[0]), int(high[0]))
     exact = np.concatenate([[begin], index, edges[-1:]])
+
+    # Levels: medians of the nearest points on both sides.
     m = len(at)
-    starts = np.concatenate([np.maximum(exact[:-2], index - NEAR), index])
-    stops = np.concatenate([index, np.minimum(exact[2:], index + NEAR)])
+    starts = np.concatenate([np.maximum(exact[:-2], index - LEVEL_POINTS), index])
+    stops = np.concatenate([index, np.minimum(exact[2:], index + LEVEL_POINTS)])
     medians = _medians(x, starts, stops)
+
+    # Trend of the level after each change: mean of its second half minus mean of its first half.
     length = right - at
     half = length // 2
     part = np.maximum(half, 1)
     later = (sums[right] - sums[right - part]) / part
     earlier = (sums[at + half] - total) / part
     trend = np.where(half > 0, later - earlier, 0.0)
+
+    # The interval includes runs between both levels: it is not known to which they belong.
     low, high = np.minimum(first, index), np.maximum(last, index)
     if not noise.has_modes:
         for i in range(m):
-            old, new = x[starts[i] : index[i]][-FIRST:], x[index[i] : stops[m + i]][:FIRST]
+            old, new = x[starts[i] : index[i]][-MAX_POINTS_BETWEEN:], x[index[i] : stops[m + i]][:MAX_POINTS_BETWEEN]
             low[i] = min(low[i], index[i] - runs_between(old[::-1].tolist(), medians[i], medians[m + i], noise.sigma))
             high[i] = max(high[i], index[i] + runs_between(new.tolist(), medians[m + i], medians[i], noise.sigma))
     columns = (index, medians[:m], medians[m:], low, high, length, trend, exact[:-2], exact[2:])

@@ -1,45 +1,35 @@
-"""Decides whether the newest points, which have too few successors for the partition, left the previous level."""
+"""Decides whether the newest points, which have too few successors for the partition, left the previous level.
+
+``make bench-verdicts`` measures the false alarms and the power that its thresholds give.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from service.rules.detect.between_levels import runs_between
 from service.rules.detect.distinct_levels import lacking_shift
-from service.rules.detect.exchangeability import WINDOW, normal_scores
+from service.rules.detect.exchangeability import MAX_POINTS_PER_SIDE, normal_scores
+from service.rules.detect.level_change import LevelChange
+from service.rules.detect.measured_change import runs_between
 from service.rules.detect.median_of_nine import Floats
-from service.rules.detect.noise import INDEPENDENT, Noise
-from service.rules.detect.wander import CERTAIN, Shape, margin
+from service.rules.detect.noise import MAX_INDEPENDENT_RHO, Noise
+from service.rules.detect.wander import MIN_MARGIN, Shape, margin
 
-LONGEST = 36  # newest points that are judged here; the partition finds older changes
-REFERENCE = 32  # points before them from which the level is taken
-ALONE = 5.0  # sigma: a single point this far off is a change that needs a rerun
-TOGETHER = 5.0  # standard deviations of the mean of several points: a change that needs a rerun
-CAP = 5.0  # sigma: the most that one point contributes to that mean
-CAUTION = 8  # points from which the noise is known half as well as necessary
-NEAREST = (0.0, 5.0, 2.5, 1.4, 1.2)  # sigma: how far each of 1, 2, 3, 4 points must be off at least
-QUICK = 20  # runs in which no host wanders by two sigma unless they follow each other
-KNOWN = 64  # points that show whether they do
-HOPELESS = 0.5  # sigma: a smaller mean of three points or more is not followed further back
-FAR = 8.0  # sigma from which on a step is so large that a run at an eighth of it has not taken it
-SMALLEST = 2.2  # sigma: smallest mean of several points
-
-
-class NewestChange(NamedTuple):
-    """The newest ``length`` points left the level ``before``; ``unsure`` if a rerun is needed to confirm it.
-
-    The first ``between`` of them lie between both levels: whether the change begins or goes on there is not known.
-    """
-
-    length: int
-    before: float
-    after: float
-    unsure: bool
-    between: int = 0
+MAX_NEWEST_POINTS = 36  # newest points that are judged here; the partition finds older changes
+REFERENCE_POINTS = 32  # points before them from which the level is taken
+MIN_SINGLE_SIGMA = 5.0  # sigma: a single point this far off is a change that needs a rerun
+MIN_MEAN_DEVIATIONS = 5.0  # standard deviations of the mean of several points: a change that needs a rerun
+MAX_POINT_SIGMA = 5.0  # sigma: the most that one point contributes to that mean
+NOISE_CAUTION_POINTS = 8  # points from which the noise is known half as well as necessary
+MIN_EACH_SIGMA = (0.0, 5.0, 2.5, 1.4, 1.2)  # sigma: how far each of 1, 2, 3, 4 points must be off at least
+MAX_RUNS_WITHOUT_WANDER = 20  # runs in which no host wanders by two sigma unless they follow each other
+MIN_POINTS_TO_KNOW_WANDER = 64  # points that show whether they do
+MIN_FOLLOWED_SIGMA = 0.5  # sigma: a smaller mean of three points or more is not followed further back
+FAR_STEP_SIGMA = 8.0  # sigma from which on a step is so large that a run at an eighth of it has not taken it
+MIN_MEAN_SIGMA = 2.2  # sigma: smallest mean of several points
 
 
 def median_of(values: Sequence[float]) -> float:
@@ -51,7 +41,7 @@ def median_of(values: Sequence[float]) -> float:
 
 def judge_newest(
     recent: Sequence[float], noise: Noise, stray: Callable[[], float], reruns: Sequence[float] = ()
-) -> NewestChange | None:
+) -> LevelChange | None:
     """Judge the newest points against the level before them.
 
     The statistic is the sum of bounded deviations over the newest k points, for each k: the generalised likelihood
@@ -61,31 +51,41 @@ def judge_newest(
     Parameters
     ----------
     recent : sequence of floats
-        The points since the last change, of which at most ``LONGEST + REFERENCE`` are read.
+        The points since the last change, of which at most ``MAX_NEWEST_POINTS + REFERENCE_POINTS`` are read.
     stray : function
         Returns the distance from the level that strays of this series reach.
     reruns : sequence of floats
-        All measurements of the newest point, where it was measured reruns.
+        All measurements of the newest point, where it was measured again.
+
+    Returns
+    -------
+    LevelChange or None
+        Its indices count in ``recent``. The points ``index … high - 1`` lie between both levels: whether the change
+        begins or goes on there is not known.
     """
     n = len(recent)
-    longest = min(LONGEST, max(n // 2, n - REFERENCE))
+    longest = min(MAX_NEWEST_POINTS, max(n // 2, n - REFERENCE_POINTS))
     if longest < 1 or noise.sigma <= 0:
         return None
-    before = recent[max(0, n - longest - REFERENCE) : n - longest]
-    level, unit = median_of(before), noise.sigma * (1 + CAUTION / noise.points)
+
+    # Offsets of the newest point from the level before, in sigma, upwards in the direction that it left the level.
+    before = recent[max(0, n - longest - REFERENCE_POINTS) : n - longest]
+    level, unit = median_of(before), noise.sigma * (1 + NOISE_CAUTION_POINTS / noise.points)
     newest = [(value - level) / unit for value in (reruns or recent[-1:])]
     direction = 1.0 if median_of(newest) > 0 else -1.0
     offsets = sorted((off * direction for off in newest), reverse=True)
+
+    # Several points: how many left the level, and whether that is sure.
     earlier = recent[-2 : -longest - 1 : -1]
     length = _left(offsets, earlier, level=level, scale=direction / unit, noise=noise, reference=len(before))
     if length:
-        if length == longest < LONGEST:
+        if length == longest < MAX_NEWEST_POINTS:
             length = _with_older(recent, length, level)
-            before = recent[max(0, n - length - REFERENCE) : n - length]
+            before = recent[max(0, n - length - REFERENCE_POINTS) : n - length]
             level = median_of(before)
         length = _without_older(recent, length, level, unit)
         runs = [*recent[n - length : n - 1], *(reruns or recent[-1:])]
-        values = np.array([*recent[max(0, n - length - WINDOW) : n - length], *runs])
+        values = np.array([*recent[max(0, n - length - MAX_POINTS_PER_SIDE) : n - length], *runs])
         split = len(values) - len(runs)
         large = abs(median_of(runs) - level) >= noise.least
         off = [(value - level) / unit * direction for value in runs]
@@ -96,11 +96,17 @@ def judge_newest(
             and (_is_too_short_to_wander(values, split, noise) or _is_explained(values / unit, split, noise))
         )
         after = median_of(runs)
-        return NewestChange(length, level, after, not sure, runs_between(runs, after, level, unit))
+        return _change(n - length, level, after, not sure, runs_between(runs, after, level, unit))
+
+    # One point alone: a suspicion, if no outlier of this series lies as far.
     alone = newest[0] * direction
-    if len(newest) == 1 and alone >= ALONE and alone * unit >= 1.2 * stray():
-        return NewestChange(1, level, recent[-1], True)
+    if len(newest) == 1 and alone >= MIN_SINGLE_SIGMA and alone * unit >= 1.2 * stray():
+        return _change(n - 1, level, recent[-1], True)
     return None
+
+
+def _change(index: int, before: float, after: float, unsure: bool, between: int = 0) -> LevelChange:
+    return LevelChange(index, before, after, index, index + between, "newest", wants_rerun=unsure)
 
 
 def _left(
@@ -110,14 +116,14 @@ def _left(
 
     ``newest`` holds offsets in sigma, ``earlier`` the values before, newest first.
     """
-    total, nearest, best, length = 0.0, newest[-1], 0.0, 0
+    total, nearest, best, length, most = 0.0, newest[-1], 0.0, 0, MAX_POINT_SIGMA
     for off in newest:
-        total += max(-CAP, min(CAP, off))
+        total += max(-most, min(most, off))
     count, points = len(newest), 1
     for value in (*earlier, None):
-        if total <= (HOPELESS * count if count > 2 else 0.0):
+        if total <= (MIN_FOLLOWED_SIGMA * count if count > 2 else 0.0):
             break
-        if total >= SMALLEST * count and (count > 4 or (count > 1 and nearest >= NEAREST[count])):
+        if total >= MIN_MEAN_SIGMA * count and (count > 4 or (count > 1 and nearest >= MIN_EACH_SIGMA[count])):
             gain = total * total / (count + count * count / reference)
             if gain > best:
                 best, length = gain, points
@@ -126,10 +132,10 @@ def _left(
         following = (value - level) * scale
         if following < nearest:  # noqa: PLR1730 - a call costs more
             nearest = following
-        total += CAP if following > CAP else following if following > -CAP else -CAP
+        total += most if following > most else following if following > -most else -most
         count += 1
         points += 1
-    return length if best >= TOGETHER * TOGETHER * noise.inflation else 0
+    return length if best >= MIN_MEAN_DEVIATIONS * MIN_MEAN_DEVIATIONS * noise.inflation else 0
 
 
 def _with_older(recent: Sequence[float], length: int, level: float) -> int:
@@ -151,7 +157,11 @@ def _without_older(recent: Sequence[float], length: int, level: float, unit: flo
     A stray just before a large step would otherwise belong to it.
     """
     after = median_of(recent[-length:])
-    while length > 1 and abs(after - level) >= FAR * unit and FAR * abs(recent[-length] - level) < abs(after - level):
+    while (
+        length > 1
+        and abs(after - level) >= FAR_STEP_SIGMA * unit
+        and FAR_STEP_SIGMA * abs(recent[-length] - level) < abs(after - level)
+    ):
         length -= 1
     return length
 
@@ -161,19 +171,23 @@ def _agree(offsets: Sequence[float], inflation: float, reference: int) -> bool:
 
     Each counts for at most one and a half times the median.
     """
-    bound = min(CAP, 1.5 * median_of(offsets))
+    bound = min(MAX_POINT_SIGMA, 1.5 * median_of(offsets))
     deviation = math.sqrt(len(offsets) * inflation * (1 + len(offsets) / reference))
-    return sum(min(off, bound) for off in offsets) >= TOGETHER * deviation
+    return sum(min(off, bound) for off in offsets) >= MIN_MEAN_DEVIATIONS * deviation
 
 
 def _is_too_short_to_wander(values: Floats, split: int, noise: Noise) -> bool:
     """Return whether a host cannot wander so far in so few runs, because the runs before were independent."""
-    if len(values) - split > QUICK or noise.rho > INDEPENDENT or noise.points < KNOWN:
+    if (
+        len(values) - split > MAX_RUNS_WITHOUT_WANDER
+        or noise.rho > MAX_INDEPENDENT_RHO
+        or noise.points < MIN_POINTS_TO_KNOW_WANDER
+    ):
         return False
     scores = normal_scores(values[:split])
-    return float((scores[1:] * scores[:-1]).sum()) <= INDEPENDENT * float((scores * scores).sum())
+    return float((scores[1:] * scores[:-1]).sum()) <= MAX_INDEPENDENT_RHO * float((scores * scores).sum())
 
 
 def _is_explained(values: Floats, split: int, noise: Noise) -> bool:
     """Return whether a change explains values, in sigma, better than a host that wanders."""
-    return margin(values, 0, Shape(split, split), noise) >= CERTAIN
+    return margin(values, 0, Shape(split, split), noise) >= MIN_MARGIN

@@ -15,12 +15,12 @@ _TRIM_60 = 0.3966 * 2**0.5
 _TRIM_35 = 0.2231 * 2**0.5
 _TRIM_90 = 0.6573 * 2**0.5
 _TRIM_95 = 0.7169 * 2**0.5
-SMALLEST = 1e-9  # sigma of a noisy series is at least this part of its span; less is rounding
-FOLLOWING = 5.0  # sigma that a series carries as its autocorrelation approaches 1
-LARGE = 4.0  # sigma from which on a change is judged by itself
-INDEPENDENT = 0.2  # autocorrelation up to which a large change cannot be wander
-MODES = 0.5  # part of sigma below which the spread around the nearest of several modes shows that there are several
-SHRINK = 1.5  # standard errors by which the autocorrelation is shrunk towards 0
+MIN_SIGMA_SHARE = 1e-9  # sigma of a noisy series is at least this part of its span; less is rounding
+MAX_CARRIED_SIGMA = 5.0  # sigma that a series carries as its autocorrelation approaches 1
+LARGE_STEP_SIGMA = 4.0  # sigma from which on a change is judged by itself
+MAX_INDEPENDENT_RHO = 0.2  # autocorrelation up to which a large change cannot be wander
+MAX_MODE_SPREAD = 0.5  # part of sigma: a smaller spread around the nearest of several modes shows them
+RHO_SHRINKAGE = 1.5  # standard errors by which the autocorrelation is shrunk towards 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Noise:
     @property
     def has_modes(self) -> bool:
         """Whether runs are much nearer to one of several modes than to the level, so that only their order is exact."""
-        return self.narrow < MODES * self.sigma
+        return self.narrow < MAX_MODE_SPREAD * self.sigma
 
     @property
     def least(self) -> float:
@@ -60,11 +60,11 @@ class Noise:
 
         Nothing where successive runs are independent, five sigma where they nearly follow each other.
         """
-        return FOLLOWING * self.rho**2 * self.sigma
+        return MAX_CARRIED_SIGMA * self.rho**2 * self.sigma
 
     def jumps(self, size: float) -> bool:
         """Return whether a change is too large for a host that wanders, as successive runs are independent."""
-        return self.rho <= INDEPENDENT and size >= LARGE * self.sigma
+        return self.rho <= MAX_INDEPENDENT_RHO and size >= LARGE_STEP_SIGMA * self.sigma
 
 
 def epoch(n: int) -> int:
@@ -99,7 +99,7 @@ def autocorrelation(x: Floats, bound: float) -> float:
     one, two, three = (_mean_square(x[lag:] - x[:-lag], bound) for lag in (1, 2, 3))
     excess = (two + three) / (2 * one) - 1 if one > 0 else 0.0
     rho = math.sqrt(1 + 2 * max(0.0, excess)) - 1
-    return min(0.9, max(0.0, rho - SHRINK / math.sqrt(len(x))))
+    return min(0.9, max(0.0, rho - RHO_SHRINKAGE / math.sqrt(len(x))))
 
 
 def _mean_square(differences: Floats, bound: float) -> float:
@@ -126,11 +126,13 @@ def estimate(x: Floats, sizes: Floats | None = None) -> Noise:
         sizes = sorted_sizes(d)
     if np.count_nonzero(sizes) <= max(1.0, 0.2 * len(d)):
         return Noise(0.0, 0.0, n)
+    # Scale of one point around its level: at least what rounding gives.
     sigma = max(trimmed_scale(sizes), 0.9 * trimmed_scale(sizes, 0.9, _TRIM_90))
     if sigma == 0.0:  # 60 … 80 % of the points repeat
         sigma = trimmed_scale(sizes, 0.95, _TRIM_95)
     span = max(float(x.max()), -float(x.min()))
-    sigma = max(sigma, SMALLEST * span, 1e-150)
+    sigma = max(sigma, MIN_SIGMA_SHARE * span, 1e-150)
+    # Autocorrelation hides a part of it: differences of neighbours are smaller by sqrt(1 - rho).
     rho = autocorrelation(x, 3 * 2**0.5 * sigma) if n >= 32 else 0.0
     return Noise(sigma / (1 - rho) ** 0.5, rho, n, min(sigma, trimmed_scale(sizes, 0.35, _TRIM_35)) / (1 - rho) ** 0.5)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
@@ -14,21 +15,28 @@ import numpy as np
 from service.rules.detect import ramps, wander
 from service.rules.detect.change_points import ChangePoints
 from service.rules.detect.distinct_levels import DistinctLevels, least_step
-from service.rules.detect.exchangeability import WINDOW
-from service.rules.detect.measured_change import REACH, MeasuredChange, measure_changes
+from service.rules.detect.exchangeability import MAX_POINTS_PER_SIDE
+from service.rules.detect.level_change import LevelChange
+from service.rules.detect.measured_change import POSITION_POINTS, MeasuredChange, measure_changes
 from service.rules.detect.median_of_nine import Floats
-from service.rules.detect.newest_points import LONGEST, NewestChange, judge_newest
-from service.rules.detect.noise import LARGE, Noise, epoch, estimate, sorted_sizes, stray_distance
-from service.rules.detect.ramps import JudgedChange
-from service.rules.detect.tamed_series import BLUR, TamedSeries
-from service.rules.detect.wander import AHEAD, AROUND, CERTAIN, UNSURE, WANDER, Shape
+from service.rules.detect.newest_points import MAX_NEWEST_POINTS, judge_newest
+from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise, epoch, estimate, sorted_sizes, stray_distance
+from service.rules.detect.tamed_series import CLIP_LOOKAHEAD, TamedSeries
+from service.rules.detect.wander import (
+    MAX_WANDER_SIGMA,
+    MIN_MARGIN,
+    MIN_MARGIN_IN_DOUBT,
+    POINTS_AFTER,
+    POINTS_BEFORE,
+    Shape,
+)
 
-BLOCK = 32  # points after which the partition is updated
-EARLY = 8  # the same while a series is shorter than LONG
-LONG = 256
-MARGINS = 256  # margins of recent changes that are stored
-FIRST = 16  # points that the first partition needs
-SETTLED = BLUR + 2 * AHEAD + REACH + 16  # a change is final once this many points follow
+UPDATE_POINTS = 32  # points after which the partition is updated
+EARLY_UPDATE_POINTS = 8  # the same while a series is shorter than MAX_EARLY_POINTS
+MAX_EARLY_POINTS = 256
+MAX_STORED_MARGINS = 256  # margins of recent changes that are stored
+MIN_POINTS = 16  # points that the first partition needs
+SETTLED_POINTS = CLIP_LOOKAHEAD + 2 * POINTS_AFTER + POSITION_POINTS + 16  # a change is final after as many points
 
 
 _position = attrgetter("at")
@@ -63,9 +71,9 @@ class NoisySeries:
         self._small = [(0, 0.0)]  # count and sum of squares of the small ones of the first rows
         self._states: list[_GroupingState] = []
         self._margins: dict[tuple[object, ...], float] = {}  # by the change, the last run that it explains, the others
-        self._closed: list[JudgedChange] = []
-        self._open: list[JudgedChange] = []
-        self.climbs: dict[int, JudgedChange] = {}  # by the start of the level that climbs
+        self._closed: list[LevelChange] = []
+        self._open: list[LevelChange] = []
+        self.climbs: dict[int, LevelChange] = {}  # by the start of the level that climbs
         self._unchanged = 0  # how many of the first changes are as updates() returned them last
 
     def extend(self, new: Floats) -> None:
@@ -79,8 +87,8 @@ class NoisySeries:
         self.n = n
         if epoch(n) != self.noise.points:
             self._learn(self._values[: epoch(n)])
-        until = n - n % (EARLY if n < LONG else BLOCK)
-        if until >= FIRST and until > self._done and self.noise.sigma > 0:
+        until = n - n % (EARLY_UPDATE_POINTS if n < MAX_EARLY_POINTS else UPDATE_POINTS)
+        if until >= MIN_POINTS and until > self._done and self.noise.sigma > 0:
             self._look(until)
 
     def _learn(self, head: Floats) -> None:
@@ -89,18 +97,23 @@ class NoisySeries:
         self._restart()
 
     def _look(self, until: int) -> None:
+        # Propose positions, and find how many of them are as before.
         values = self._values[:until]
         self._tamed.update(values, self.noise)
         same = self._path.update(self._tamed, until)
         proposals = self._path.positions
-        settled, self._done = self._done - SETTLED, until
+        settled, self._done = self._done - SETTLED_POINTS, until
         while same and (proposals[same] if same < len(proposals) else until) > settled:
             same -= 1
+
+        # Drop those across which the levels are not distinct.
         same = self._distinct.update(values, proposals, max(0, same - 1))
         changes = self._distinct.changes
         if same == len(changes) == len(self._rows):
             self._judge_climbs(len(self._rows))
             return
+
+        # Measure the changes that differ from those before, with their neighbours, and judge them.
         same = min(max(0, same - 2), len(self._rows))
         edges = [changes[same - 1].at if same else 0, *(change.at for change in changes[same:]), until]
         self._rows[same:] = measure_changes(
@@ -138,7 +151,7 @@ class NoisySeries:
         return not (row.in_doubt or self._is_large(row))
 
     def _is_large(self, row: MeasuredChange) -> bool:
-        return abs(row.after - row.before) >= LARGE * self.noise.sigma
+        return abs(row.after - row.before) >= LARGE_STEP_SIGMA * self.noise.sigma
 
     def _judge(self, same: int) -> None:
         """Group and judge the measured changes from index ``same`` on."""
@@ -155,20 +168,23 @@ class NoisySeries:
             self._states.append(_GroupingState(len(self._closed), group))
         self._open = ramps.judge_group(group, self.noise.sigma, self._explained)
 
-    def _explained(self, change: JudgedChange, begin: int, end: int) -> JudgedChange | None:
+    def _explained(self, change: LevelChange, begin: int, end: int) -> LevelChange | None:
         """Return a change if it explains the runs around it better than a host that wanders."""
-        change = change._replace(high=min(change.high, self._done - 1))
+        # Size: above what the noise carries, and what this host is seen to wander; a large jump needs no more.
+        change = replace(change, high=min(change.high, self._done - 1))
         if self._rows[-1].in_doubt and end == self._rows[-1].at:
             end = self._done  # a suspicion does not end a level
-        low, high = (change.low, change.high) if change.rule == "ramp" else (change.at, change.at)
+        low, high = (change.low, change.high) if change.rule == "ramp" else (change.index, change.index)
         size = abs(change.after - change.before)
         if size < self.noise.least:
             return None
-        if change.rule == "step" and size < self._seen_wander(change.at):
+        if change.rule == "step" and size < self._seen_wander(change.index):
             return None
         if self.noise.jumps(size):
             return change
-        first, last = max(0, low - AROUND), min(self._done, high + AHEAD)
+
+        # Margin over the best wander in the runs around it, together with the other changes there.
+        first, last = max(0, low - POINTS_BEFORE), min(self._done, high + POINTS_AFTER)
         near = self._rows[bisect_right(self._rows, first, key=_position) : bisect_left(self._rows, last, key=_position)]
         apart = [row for row in near if row.at <= begin or row.at >= end or (row.in_doubt and row.at != low)]
         others = [Shape(row.at, row.at) for row in apart]
@@ -178,39 +194,40 @@ class NoisySeries:
         if margin is None:
             runs = self._values[first:last] / self.noise.sigma
             margin = wander.margin(runs, first, shape, self.noise, others)
-            if len(self._margins) >= MARGINS:
+            if len(self._margins) >= MAX_STORED_MARGINS:
                 self._margins.clear()
             self._margins[key] = margin
-        certain = margin >= CERTAIN
+        certain = margin >= MIN_MARGIN
         if change.rule == "step":
-            certain &= size >= least_step(min(change.at - begin, end - change.at)) * self.noise.sigma
-        if certain and not change.in_doubt:
+            certain &= size >= least_step(min(change.index - begin, end - change.index)) * self.noise.sigma
+        if certain and not change.wants_rerun:
             return change
-        newest = end == self._done < high + AHEAD
-        return change._replace(in_doubt=True) if newest and margin >= UNSURE else None
+        newest = end == self._done < high + POINTS_AFTER
+        return replace(change, wants_rerun=True) if newest and margin >= MIN_MARGIN_IN_DOUBT else None
 
     def _seen_wander(self, at: int) -> float:
         """Return the size below which a step is what this host is seen to wander.
 
-        That is twice what its other small steps measure, but no more than ``WANDER`` sigma.
+        That is twice what its other small steps measure, but no more than ``MAX_WANDER_SIGMA`` sigma.
         """
-        count, squares = self._small[bisect_left(self._rows, at + AHEAD, key=_position)]
+        count, squares = self._small[bisect_left(self._rows, at + POINTS_AFTER, key=_position)]
         own = bisect_left(self._rows, at, key=_position)
         if own < len(self._rows) and self._rows[own].at == at and self._is_small(self._rows[own]):
             count, squares = count - 1, squares - (self._rows[own].after - self._rows[own].before) ** 2
         seen = 2 * math.sqrt(max(0.0, squares) / count) if count else 0.0
-        return min(WANDER * self.noise.narrow, seen)
+        return min(MAX_WANDER_SIGMA * self.noise.narrow, seen)
 
-    def updates(self) -> tuple[int, list[JudgedChange]]:
+    def updates(self) -> tuple[int, list[LevelChange]]:
         """Return how many of the first changes are the same as at the previous call, and all changes after those."""
         unchanged, self._unchanged = self._unchanged, len(self._closed) + len(self._open)
         return unchanged, self._closed[unchanged:] + self._open[max(0, unchanged - len(self._closed)) :]
 
-    def newest_change(self, reruns: Sequence[float] = ()) -> NewestChange | None:
+    def newest_change(self, reruns: Sequence[float] = ()) -> LevelChange | None:
         """Judge the points after the last change; ``reruns`` are all measurements of the newest point."""
         certain = next((change.at for change in reversed(self._distinct.changes) if not change.in_doubt), 0)
-        begin = max(certain, self.n - LONGEST - WINDOW)
-        return judge_newest(self._values[begin : self.n].tolist(), self.noise, self._stray_distance, reruns)
+        begin = max(certain, self.n - MAX_NEWEST_POINTS - MAX_POINTS_PER_SIDE)
+        change = judge_newest(self._values[begin : self.n].tolist(), self.noise, self._stray_distance, reruns)
+        return change and replace(change, index=begin + change.index, low=begin + change.low, high=begin + change.high)
 
     def _stray_distance(self) -> float:
         """Return the distance that strays of this series reach, computed at the first call."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-CAPACITY = 64  # most open candidates; beyond that the oldest are dropped, except the best
-FEW = 6  # up to this many are not worth pruning
-SHORTEST = 4  # points of a segment; the running median lets no shorter ones through
+MAX_OPEN_CANDIDATES = 64  # most open candidates; beyond that the oldest are dropped, except the best
+MAX_UNPRUNED = 6  # up to this many are not worth pruning
+MIN_SEGMENT_POINTS = 4  # points of a segment; the running median lets no shorter ones through
 
 _Open = tuple[float, float, float, int, int]  # cost so far, sum, sum of squares, position, node
 
@@ -33,7 +33,7 @@ class Partition:
         """
         return [
             cost + (squares - q) - (rise := total - s) * rise / length
-            if (length := position - start) >= SHORTEST
+            if (length := position - start) >= MIN_SEGMENT_POINTS
             else math.inf
             for cost, s, q, start, _ in self._open
         ]
@@ -46,8 +46,8 @@ class Partition:
         value = least + self.penalty
         self.previous.append(self._open[best][4])
         self.position.append(position)
-        if len(costs) > FEW:
-            oldest = CAPACITY // 4 if len(costs) >= CAPACITY else 0
+        if len(costs) > MAX_UNPRUNED:
+            oldest = MAX_OPEN_CANDIDATES // 4 if len(costs) >= MAX_OPEN_CANDIDATES else 0
             self._open = [
                 each
                 for i, (each, cost) in enumerate(zip(self._open, costs, strict=True))

@@ -14,11 +14,11 @@ from service.rules.detect.level_change import Number
 from service.rules.detect.median_of_nine import Floats
 from service.text.numbers import number
 
-FEWEST = 8  # benchmarks that a pooled verdict needs
-HISTORY = 8  # points that a benchmark needs to take part
-RECENT = 64  # newest points of its history that are read
-CUT = 0.1  # share of the benchmarks that is trimmed at each end
-ALARM = 5e-4  # probability of reporting a shift where there is none
+MIN_BENCHMARKS = 8  # benchmarks that a pooled verdict needs
+MIN_HISTORY_POINTS = 8  # points that a benchmark needs to take part
+MAX_HISTORY_POINTS = 64  # newest points of its history that are read
+TRIMMED_SHARE = 0.1  # share of the benchmarks that is trimmed at each end
+FALSE_ALARM_PROBABILITY = 5e-4  # probability of reporting a shift where there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class PooledShift:
 
 
 def find_pooled_shift(
-    histories: Sequence[Sequence[Number]], newest: Sequence[Number], *, alarm: float = ALARM
+    histories: Sequence[Sequence[Number]], newest: Sequence[Number], *, alarm: float = FALSE_ALARM_PROBABILITY
 ) -> PooledShift | None:
     """Decide whether a suite's newest run shifted as a whole.
 
@@ -81,14 +81,17 @@ def find_pooled_shift(
     """
     if len(histories) != len(newest):
         raise ValueError(f"histories has {len(histories)} benchmarks, newest has {len(newest)}")
+    # Each benchmark's offset from its own history, and the normal score of that.
     newest = checked(newest, 0, "newest")
     judged = [
-        _offset(checked(history, 0, f"histories[{i}]")[-RECENT:], value)
+        _offset(checked(history, 0, f"histories[{i}]")[-MAX_HISTORY_POINTS:], value)
         for i, (history, value) in enumerate(zip(histories, newest, strict=True))
-        if len(history) >= HISTORY
+        if len(history) >= MIN_HISTORY_POINTS
     ]
-    if len(judged) < FEWEST:
+    if len(judged) < MIN_BENCHMARKS:
         return None
+
+    # Trimmed mean of the offsets; where they are all equal, it is exact. Otherwise Yuen's test of the scores decides.
     offsets, scores = np.array(judged).T
     shift, error, freedom = _trimmed(offsets)
     if error == 0.0:
@@ -107,11 +110,11 @@ def _offset(history: list[Number], value: Number) -> tuple[float, float]:
 def _trimmed(values: Floats) -> tuple[float, float, int]:
     """Return the trimmed mean, its standard error from the winsorised variance, and the degrees of freedom."""
     n = len(values)
-    cut = int(CUT * n)
+    cut = int(TRIMMED_SHARE * n)
     ordered = np.sort(values)
     mean = float(ordered[cut : n - cut].mean())
     bounded = ordered.clip(ordered[cut], ordered[n - cut - 1])
-    error = math.sqrt(float(bounded.var(ddof=1)) / n) / (1 - 2 * CUT)
+    error = math.sqrt(float(bounded.var(ddof=1)) / n) / (1 - 2 * TRIMMED_SHARE)
     return mean, error, n - 2 * cut - 1
 
 

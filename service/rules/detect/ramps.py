@@ -1,4 +1,7 @@
-"""Joins a staircase of changes in one direction into a ramp."""
+"""Joins a staircase of changes in one direction into a ramp.
+
+Where its thresholds show: docs/explanation/detection.md, "The rules".
+"""
 
 from __future__ import annotations
 
@@ -7,31 +10,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from service.rules.detect.level_change import LevelChange
 from service.rules.detect.measured_change import MeasuredChange
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
 from service.rules.detect.wander import Shape, margin
 
-LONG = 256  # runs of one level from which on it may climb too slowly for steps
-SLOW = 2.0  # sigma: the least that such a level climbs
-CLIMBS = 5.5  # by how much it must explain the runs better than wander: a random walk climbs as well
-ENDS = 32  # runs at each end of it that show how far
-MOST_STEPS = 64  # a longer succession of changes in one direction is a ramp in any case
-WITHIN = 1.0  # sigma: a smaller step against a climb may be due to how imprecisely a level is known
-AGAINST = 3  # one change in this many may go against a climb
-SMALLEST = 4.0  # sigma: the least that a ramp climbs
-
-
-class JudgedChange(NamedTuple):
-    """A step or a ramp; levels in the unit of the (centred) series. ``in_doubt`` if more runs must settle it."""
-
-    at: int
-    before: float
-    after: float
-    low: int
-    high: int
-    rule: str
-    in_doubt: bool = False
+MIN_CLIMB_RUNS = 256  # runs of one level from which on it may climb too slowly for steps
+MIN_CLIMB_SIGMA = 2.0  # sigma: the least that such a level climbs
+MIN_CLIMB_MARGIN = 5.5  # by how much it must explain the runs better than wander: a random walk climbs as well
+RUNS_PER_END = 32  # runs at each end of it that show how far
+MAX_STEPS = 64  # a longer succession of changes in one direction is a ramp in any case
+MAX_OPPOSED_STEP_SIGMA = 1.0  # sigma: a smaller step against a climb may be due to how imprecisely a level is known
+STEPS_PER_OPPOSED_STEP = 3  # one change in this many may go against a climb
+MIN_RAMP_SIGMA = 4.0  # sigma: the least that a ramp climbs
 
 
 class ChangeGroup(NamedTuple):
@@ -62,8 +54,8 @@ def _continues(group: ChangeGroup, change: MeasuredChange) -> bool:
 
 def joins_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> bool:
     """Return whether a change continues the group, or goes only a little against it where few changes do."""
-    small = abs(change.after - change.before) < WITHIN * sigma
-    return _continues(group, change) or (small and AGAINST * (group.against + 1) <= group.size + 1)
+    small = abs(change.after - change.before) < MAX_OPPOSED_STEP_SIGMA * sigma
+    return _continues(group, change) or (small and STEPS_PER_OPPOSED_STEP * (group.against + 1) <= group.size + 1)
 
 
 def extend_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> ChangeGroup:
@@ -72,7 +64,7 @@ def extend_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> Ch
     climb = (change.after - inner.before) / (4 * sigma)  # mean of the two steps around the segment, halved
     gain = inner.length * climb * (inner.trend - climb / 2)
     second = change if group.size == 1 else group.second
-    steps = (*group.steps, change) if group.size < MOST_STEPS else group.steps
+    steps = (*group.steps, change) if group.size < MAX_STEPS else group.steps
     against = group.against + (not _continues(group, change))
     return ChangeGroup(group.first, second, inner, change, group.size + 1, group.score + gain, against, steps)
 
@@ -80,20 +72,20 @@ def extend_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> Ch
 def is_ramp(group: ChangeGroup, sigma: float) -> bool:
     """Return whether the group is one steady climb."""
     climbed = abs(group.last.after - group.first.before)
-    return (group.score > 0 or group.size > MOST_STEPS) and group.size > 1 and climbed >= SMALLEST * sigma
+    return (group.score > 0 or group.size > MAX_STEPS) and group.size > 1 and climbed >= MIN_RAMP_SIGMA * sigma
 
 
-def describe_ramp(group: ChangeGroup) -> JudgedChange:
+def describe_ramp(group: ChangeGroup) -> LevelChange:
     """Return the group as one ramp, from half a stair before its first change to half a stair after its last."""
     first, last = group.first, group.last
     begin = first.at - (group.second.at - first.at) // 2
     end = last.at + (last.at - group.before_last.at) // 2
-    return JudgedChange(max(begin, 1), first.before, last.after, max(begin, 1), end, "ramp")
+    return LevelChange(max(begin, 1), first.before, last.after, max(begin, 1), end, "ramp")
 
 
 def judge_group(
-    group: ChangeGroup | None, sigma: float, explained: Callable[[JudgedChange, int, int], JudgedChange | None]
-) -> list[JudgedChange]:
+    group: ChangeGroup | None, sigma: float, explained: Callable[[LevelChange, int, int], LevelChange | None]
+) -> list[LevelChange]:
     """Judge a group: it is one ramp, or those of its steps that explain the runs around them.
 
     ``explained`` returns a change that does, given the start of the level before it and the end of the level after it.
@@ -106,14 +98,16 @@ def judge_group(
             return [ramp]
     judged = (
         explained(
-            JudgedChange(row.at, row.before, row.after, row.low, row.high, "step", row.in_doubt), row.begin, row.end
+            LevelChange(row.at, row.before, row.after, row.low, row.high, "step", wants_rerun=row.in_doubt),
+            row.begin,
+            row.end,
         )
         for row in group.steps
     )
     return [change for change in judged if change]
 
 
-def judge_climb(runs: Floats, begin: int, noise: Noise) -> JudgedChange | None:
+def judge_climb(runs: Floats, begin: int, noise: Noise) -> LevelChange | None:
     """Return the ramp of a level that climbs too slowly for steps; None if it stays.
 
     Parameters
@@ -125,12 +119,12 @@ def judge_climb(runs: Floats, begin: int, noise: Noise) -> JudgedChange | None:
     noise : Noise
         That of the series.
     """
-    if len(runs) < LONG:
+    if len(runs) < MIN_CLIMB_RUNS:
         return None
-    before, after = float(np.median(runs[:ENDS])), float(np.median(runs[-ENDS:]))
-    if abs(after - before) < SLOW * noise.sigma:
+    before, after = float(np.median(runs[:RUNS_PER_END])), float(np.median(runs[-RUNS_PER_END:]))
+    if abs(after - before) < MIN_CLIMB_SIGMA * noise.sigma:
         return None
     first, last = begin + 1, begin + len(runs) - 1
-    if margin(runs / noise.sigma, begin, Shape(first, last), noise) < CLIMBS:
+    if margin(runs / noise.sigma, begin, Shape(first, last), noise) < MIN_CLIMB_MARGIN:
         return None
-    return JudgedChange(first, before, after, first, last, "ramp")
+    return LevelChange(first, before, after, first, last, "ramp")

@@ -1,4 +1,7 @@
-"""Detects level changes of series that repeat to the last digit, exactly or but for strays."""
+"""Detects level changes of series that repeat to the last digit, exactly or but for strays.
+
+Where its bounds come from: docs/explanation/detection.md, "The rules" and "Exchangeability".
+"""
 
 from __future__ import annotations
 
@@ -8,32 +11,32 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from service.rules.detect.exchangeability import RARE, log_choose
+from service.rules.detect.exchangeability import LOG_MAX_CHANCE, log_choose
 from service.rules.detect.level_change import LevelChange, Number, format_change
 
-TWO_QUESTIONS = math.log(2)
+LOG_TWO_TESTS = math.log(2)
 """What asking a second question about the same runs costs: of two, either can be answered by chance."""
-PROVEN = math.log(400)
+LOG_MIN_ORDERS = math.log(400)
 """Logarithm of the number of orders, of which one is seen, that proves a first change of a series without strays.
 
 Nothing else is known about such a series: if it alternated between two exact values at random, all the earlier runs
 would be equal by chance. With 400, at most 0.5 % of such series ever show a change (docs/explanation/detection.md).
 """
-SUSPECT = math.log(0.1)
+LOG_RERUN_PROBABILITY = math.log(0.1)
 """Logarithm of the probability of straying below which a run off the level is worth a rerun."""
-SHORTEST = 3
+MIN_CHANGE_RUNS = 3
 """Measurements without which no change is certain."""
-OFTEN = 0.2
+MAX_OUTLIER_SHARE = 0.2
 """Share of strays beyond which a level does not repeat, so that only a value that is new to it shows a change."""
-SELDOM = 0.05
+MAX_EXACT_OUTLIER_SHARE = 0.05
 """Largest share of strays of a series that counts as exact."""
-MANY = 256
+MAX_OUTLIER_VALUES = 256
 """A level from which more different values strayed does not repeat."""
-FEW = 4
+MIN_RUNS_TO_SHOW_NOISE = 4
 """Fewer runs off the level may all differ without showing that the series is noisy."""
-LONG = 32
+MAX_PENDING_RUNS = 32
 """Values off the level that are no change after so many runs show that the series does not repeat."""
-FIRST_ALONE = 8
+MIN_REPEATS_OF_LEVEL = 8
 """Equal values that show that the first point of a series was off the level, if nothing repeats it."""
 
 
@@ -90,9 +93,9 @@ class RepeatingSeries:
         if self._early is None or self._begin != begin:
             return
         level, times = Counter(value for value, _ in self._early).most_common(1)[0]
-        if self._at_level >= FIRST_ALONE or len(self._early) > LONG:
+        if self._at_level >= MIN_REPEATS_OF_LEVEL or len(self._early) > MAX_PENDING_RUNS:
             self._early = None
-        elif times >= FIRST_ALONE and 4 * self._at_level <= times and self._are_mixed(level):
+        elif times >= MIN_REPEATS_OF_LEVEL and 4 * self._at_level <= times and self._are_mixed(level):
             self._start_anew(level)
 
     def _are_mixed(self, other: Number) -> bool:
@@ -115,17 +118,26 @@ class RepeatingSeries:
         self.points = end
 
     def _judge(self, value: Number, point: Sequence[Number]) -> None:
+        # A run on the level, or with a sample on it: what was pending are outliers.
         undecided = value != self._level and self._level in point
         if value == self._level or undecided:
             self._stray([*self._pending, value] if undecided else self._pending)
             self._pending = []
             self._at_level += not undecided
-            if len(point) > 1 and not undecided and len(self._shown) < MANY and (others := set(point) - {value}):
+            if (
+                len(point) > 1
+                and not undecided
+                and len(self._shown) < MAX_OUTLIER_VALUES
+                and (others := set(point) - {value})
+            ):
                 self._shown.update(others)
             return
+
+        # A run off the level: is it improbable that all pending runs are outliers? Where the level hardly repeats, only
+        # a new value, or runs farther off than any before, can show a change.
         self._pending.append(value)
         size, strayed = self._comparable(), self._strays()
-        if strayed > OFTEN * size:
+        if strayed > MAX_OUTLIER_SHARE * size:
             plateau, farther = self._new_plateau(), self._farther()
             if _is_change(plateau, self._level, size, 0, exact=False):
                 self._confirm_newest(len(plateau))
@@ -137,17 +149,19 @@ class RepeatingSeries:
             self._confirm()
         elif strayed and _is_change(farther := self._farther(), self._level, size, strayed, exact=False, far=0):
             self._confirm_newest(len(farther))
+
+        # No change: the first run of the level may have been an outlier, or nothing repeats here.
         alone = self._at_level == 1 and len(self._pending) == self.points - self._begin - 1
-        if alone and self._pending[-FIRST_ALONE:] == [value] * FIRST_ALONE:
+        if alone and self._pending[-MIN_REPEATS_OF_LEVEL:] == [value] * MIN_REPEATS_OF_LEVEL:
             self._start_at(0)  # the first point was a stray, or a level that nothing repeats
-        elif len(self._pending) > LONG:
+        elif len(self._pending) > MAX_PENDING_RUNS:
             self._stray(self._pending)
             self._pending = []
 
     @property
     def holds(self) -> bool:
         """Whether the series repeats so far, so that each value off its level is a change or a stray."""
-        alike = len(self._pending) < FEW or _transitions(self._pending) <= len(self._pending) // 2
+        alike = len(self._pending) < MIN_RUNS_TO_SHOW_NOISE or _transitions(self._pending) <= len(self._pending) // 2
         return self._is_exact() and alike
 
     def _comparable(self) -> int:
@@ -157,12 +171,12 @@ class RepeatingSeries:
         may be one of two modes, so nothing vouches for it.
         """
         returned = not self._former.isdisjoint(self._pending) or self._strays() > self._strayed
-        alone = returned or self._at_level < SHORTEST
+        alone = returned or self._at_level < MIN_CHANGE_RUNS
         return self.points - (self._begin if alone else min(self._clean, self._begin))
 
     def _is_exact(self) -> bool:
         """Return whether so few runs of the whole series strayed that the first change of a level needs no history."""
-        return self._all_strayed <= SELDOM * self.points
+        return self._all_strayed <= MAX_EXACT_OUTLIER_SHARE * self.points
 
     def _goes_beyond(self, runs: Sequence[Number]) -> bool:
         """Return whether the series is exact, and runs lie farther off the level than the samples of two runs on it.
@@ -170,7 +184,7 @@ class RepeatingSeries:
         A count of which samples differ by two can differ by one for a while: few orders of the runs prove no change.
         """
         nearest = min((abs(value - self._level) for value in runs), default=0)
-        spans = self._spans[self._begin : self.points - len(runs)][-MANY:]
+        spans = self._spans[self._begin : self.points - len(runs)][-MAX_OUTLIER_VALUES:]
         reaches = (
             max(largest - self._level, self._level - least)
             for least, largest in spans
@@ -185,7 +199,7 @@ class RepeatingSeries:
         self._strayed += len(values)
         self._all_strayed += len(values)
         self._clean = self.points
-        if len(self._seen) < MANY:
+        if len(self._seen) < MAX_OUTLIER_VALUES:
             self._seen.update(values)
         for value in values:
             insort(self._distances, abs(value - self._level))
@@ -207,7 +221,7 @@ class RepeatingSeries:
             size += 1
         earlier = self._pending[:-size]
         known = value in self._seen or value in self._shown or value in earlier
-        return [] if known or len(self._seen) >= MANY else self._pending[-size:]
+        return [] if known or len(self._seen) >= MAX_OUTLIER_VALUES else self._pending[-size:]
 
     def _farther(self) -> list[Number]:
         """Return the newest pending runs that lie farther off the level, on one side, than any run before them."""
@@ -305,7 +319,7 @@ class RepeatingSeries:
             if self._level not in again and _is_change(measured, self._level, points, strayed, exact=exact, far=far):
                 why = f"{len(measured)} measurements agree off a level that repeats"
                 return [*self.confirmed, self._change(runs, self._rule(runs), why)]
-            if runs and (not strayed or _chance(len(measured), points, strayed, far) <= SUSPECT):
+            if runs and (not strayed or _chance(len(measured), points, strayed, far) <= LOG_RERUN_PROBABILITY):
                 suspected = suspected or self._suspicions(runs)
         return [*self.confirmed, *suspected]
 
@@ -340,7 +354,7 @@ def _chance(size: int, points: int, strayed: int, far: int | None) -> float:
     orders = log_choose(points, size)
     chance = log_choose(strayed + size, size) - orders
     if far is not None and far < strayed:
-        chance = min(chance, TWO_QUESTIONS + log_choose(far + size, size) - orders)
+        chance = min(chance, LOG_TWO_TESTS + log_choose(far + size, size) - orders)
     return chance
 
 
@@ -357,9 +371,9 @@ def _is_change(
         Those of them that went as far as the pending ones; None if all did.
     """
     size = len(pending)
-    if size < SHORTEST:
+    if size < MIN_CHANGE_RUNS:
         return False
     chance = _chance(size, points, strayed, far)
     if _transitions(pending) <= size // 3:
-        return chance <= (-PROVEN if exact and strayed == 0 else RARE)
-    return chance <= RARE and (min(pending) > level or max(pending) < level)
+        return chance <= (-LOG_MIN_ORDERS if exact and strayed == 0 else LOG_MAX_CHANCE)
+    return chance <= LOG_MAX_CHANCE and (min(pending) > level or max(pending) < level)

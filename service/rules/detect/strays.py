@@ -6,28 +6,28 @@ import numpy as np
 
 from service.rules.detect.median_of_nine import Floats, median_of_nine
 
-HALF = 4  # half the width of the running median: excursions of up to four points vanish, five remain
-CLIP = 3.0  # largest counted distance of a point from the running median, in sigma
-JUMP = 20.0  # largest counted jump of the running median, in sigma
+HALF_WINDOW = 4  # half the width of the running median: excursions of up to four points vanish, five remain
+CLIP_SIGMA = 3.0  # largest counted distance of a point from the running median, in sigma
+MAX_JUMP_SIGMA = 20.0  # largest counted jump of the running median, in sigma
 
 
 def running_median(x: Floats, start: int, stop: int) -> Floats:
     """Return the running medians of nine at ``start … stop - 1``; at the ends, those of the nearest whole window."""
-    last = len(x) - 2 * HALF - 1
-    first = min(max(start - HALF, 0), last)
-    until = min(max(stop - 1 - HALF, 0), last)
-    whole = median_of_nine(x[first : until + 2 * HALF + 1])
-    if start >= HALF and stop <= len(x) - HALF:
+    last = len(x) - 2 * HALF_WINDOW - 1
+    first = min(max(start - HALF_WINDOW, 0), last)
+    until = min(max(stop - 1 - HALF_WINDOW, 0), last)
+    whole = median_of_nine(x[first : until + 2 * HALF_WINDOW + 1])
+    if start >= HALF_WINDOW and stop <= len(x) - HALF_WINDOW:
         return whole
-    at = np.minimum(np.maximum(np.arange(start - HALF, stop - HALF), 0), last) - first
+    at = np.minimum(np.maximum(np.arange(start - HALF_WINDOW, stop - HALF_WINDOW), 0), last) - first
     result: Floats = whole[at]
     return result
 
 
 def clipped_strays(x: Floats) -> Floats:
     """Return values, in sigma, clipped around their running median; fewer than nine around their median."""
-    middle = running_median(x, 0, len(x)) if len(x) > 2 * HALF else np.median(x)
-    return np.asarray(middle + _clipped(x - middle, CLIP))
+    middle = running_median(x, 0, len(x)) if len(x) > 2 * HALF_WINDOW else np.median(x)
+    return np.asarray(middle + _clipped(x - middle, CLIP_SIGMA))
 
 
 def tame(x: Floats, middle: Floats, sigma: float) -> tuple[Floats, Floats]:
@@ -42,8 +42,8 @@ def tame(x: Floats, middle: Floats, sigma: float) -> tuple[Floats, Floats]:
     middle : array of n + 1 floats
         Running medians, beginning with the one before ``x[0]``.
     """
-    rest = _clipped((x - middle[1:]) / sigma, CLIP)
-    rise = _clipped((middle[1:] - middle[:-1]) / sigma, JUMP)
+    rest = _clipped((x - middle[1:]) / sigma, CLIP_SIGMA)
+    rise = _clipped((middle[1:] - middle[:-1]) / sigma, MAX_JUMP_SIGMA)
     return rest, rise
 
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
-from service.rules.detect.strays import HALF, running_median, tame
+from service.rules.detect.strays import HALF_WINDOW, running_median, tame
 
-BLUR = HALF  # the tamed value of a point depends on this many points after it
+CLIP_LOOKAHEAD = HALF_WINDOW  # the tamed value of a point depends on this many points after it
 
 
 class TamedSeries:
@@ -27,7 +27,7 @@ class TamedSeries:
         self._final = 0
 
     def update(self, x: Floats, noise: Noise) -> None:
-        """Extend the sums to the end of ``x``; the last ``BLUR`` points are provisional until more follow."""
+        """Extend the sums to the end of ``x``; the last ``CLIP_LOOKAHEAD`` points are provisional until more follow."""
         start, n = self._final, len(x)
         self._reserve(n)
         middle = running_median(x[:n], max(0, start - 1), n)
@@ -38,7 +38,7 @@ class TamedSeries:
         tamed = rest + self._height[start + 1 : n + 1]
         _continue(self.sums, start, tamed)
         _continue(self.squares, start, tamed * tamed)
-        self._final = max(0, n - BLUR)
+        self._final = max(0, n - CLIP_LOOKAHEAD)
 
     def values(self, first: int, last: int) -> Floats:
         """Return the tamed values at ``first … last - 1``, in sigma."""

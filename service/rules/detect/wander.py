@@ -1,7 +1,8 @@
 """Decides whether a change of level explains a stretch of runs better than a host that wanders. Pure.
 
 Autocorrelated noise and a host that drifts move the level without any change. Both are noise with more power in its
-slow part, so a change has to explain the runs better than any such noise does.
+slow part, so a change has to explain the runs better than any such noise does. The bounds are those of
+docs/explanation/detection.md, "Wander".
 """
 
 from __future__ import annotations
@@ -17,27 +18,27 @@ from numpy.typing import NDArray
 
 from service.rules.detect.exchangeability import normal_scores
 from service.rules.detect.median_of_nine import Floats
-from service.rules.detect.noise import LARGE, Noise
-from service.rules.detect.strays import CLIP
+from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise
+from service.rules.detect.strays import CLIP_SIGMA
 
-CERTAIN = 5.0
+MIN_MARGIN = 5.0
 """By how much the log-likelihood of a change must exceed that of the best wander to be certain.
 
 Each further small change nearby must add as much.
 """
-UNSURE = 2.0
+MIN_MARGIN_IN_DOUBT = 2.0
 """The same for a change that more runs can settle."""
-AROUND, AHEAD = 192, 128
+POINTS_BEFORE, POINTS_AFTER = 192, 128
 """Points before and after a change that show how much the host wanders."""
-MOST = 512
+MAX_POINTS = 512
 """A longer stretch is judged by the means of successive runs."""
-EIGHTS = 64
+MAX_UNCUT_POINTS = 64
 """Longer stretches are cut to a multiple of eight, so that few spectra need to be stored."""
-LENGTHS = 128
+MAX_STORED_SPECTRA = 128
 """Lengths whose spectra are stored: at most 0.5 MB each."""
-WANDERING = 6.0
+EXTRA_MARGIN = 6.0
 """How much more the margin must be if the noise around the change wanders, too."""
-WANDER = 2.3
+MAX_WANDER_SIGMA = 2.3
 """Sigma that a host wanders at most: a larger step counts, however many there are."""
 _CORNERS = (0.0, 0.05, 0.2, 0.5, 1.3)
 _POWERS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
@@ -55,7 +56,7 @@ class Shape(NamedTuple):
         return np.minimum(np.maximum(rise, 0.0), 1.0)
 
 
-@lru_cache(maxsize=LENGTHS)
+@lru_cache(maxsize=MAX_STORED_SPECTRA)
 def _turns(n: int) -> NDArray[np.complex128]:
     turns: NDArray[np.complex128] = np.exp(-0.5j * math.pi * np.arange(1, n) / n) / math.sqrt(2 * n)
     return turns
@@ -73,7 +74,7 @@ def cosine_transform(values: Floats) -> Floats:
     return transform
 
 
-@lru_cache(maxsize=LENGTHS)
+@lru_cache(maxsize=MAX_STORED_SPECTRA)
 def _wanders(n: int) -> tuple[Floats, Floats]:
     """Return the inverse spectra of the considered noises, one a row, and half the logarithm of their determinants.
 
@@ -122,7 +123,7 @@ class Explanations:
     def _advantages(self, explained: Floats) -> Floats:
         """Return the advantages of columns of how much is explained; noise that wanders as well costs more."""
         likelihoods = self._likelihoods(explained)
-        advantages: Floats = np.maximum(likelihoods[0], likelihoods.max(axis=0) - WANDERING) - self._without
+        advantages: Floats = np.maximum(likelihoods[0], likelihoods.max(axis=0) - EXTRA_MARGIN) - self._without
         return advantages
 
     def margin(self, own: int) -> float:
@@ -138,6 +139,7 @@ class Explanations:
         others = list(range(count))
         margin, before, advantage = math.inf, 0.0, 0.0
         while others:
+            # What each of the remaining changes would add: the strongest is selected.
             added = explained + right[:, others] ** 2 / np.maximum(normal[:, others, others], least)
             advantages = self._advantages(added)
             strongest = int(advantages.argmax())
@@ -146,12 +148,13 @@ class Explanations:
                 margin = min(margin, advantage - before)
             before, explained = advantage, added[:, strongest : strongest + 1]
             each = others.pop(strongest)
-            if each == own and margin >= CERTAIN:
+            if each == own and margin >= MIN_MARGIN:
                 return margin
+            # Project the selected change out of the others.
             part = normal[:, each] / np.maximum(normal[:, each, each, None], least)
             right -= part * right[:, each, None]
             normal -= part[:, :, None] * normal[:, each, None, :]
-        return max(margin, advantage - CERTAIN * (count - 1))
+        return max(margin, advantage - MIN_MARGIN * (count - 1))
 
 
 def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequence[Shape] = ()) -> float:
@@ -163,7 +166,7 @@ def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequ
     Parameters
     ----------
     around : array of n floats
-        The runs within ``AROUND`` of the change, in sigma.
+        The runs within ``POINTS_BEFORE`` of the change, in sigma.
     first : int
         The position of ``around[0]`` in the series.
     change : Shape
@@ -175,22 +178,29 @@ def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequ
         is smaller than their distance shows in the order of the runs.
     """
     last = first + len(around)
+    # Levels between the changes, and their sizes.
     changes = sorted([change, *others])
     edges = [(first, first), *((each.low, each.high) for each in changes), (last, last)]
     stretches = [(min(begin, last - 1), max(end, begin + 1)) for (_, begin), (end, _) in pairwise(edges)]
     levels = [_median(around[begin - first : end - first]) for begin, end in stretches]
     sizes = [after - before for before, after in pairwise(levels)]
     parts = [each.levels(first, last) for each in changes]
+
+    # Residuals around these levels, clipped: an outlier is no wander.
     rest = around - levels[0]
     for size, part in zip(sizes, parts, strict=True):
         rest -= size * part
-    far = CLIP * math.sqrt(noise.inflation)
+    far = CLIP_SIGMA * math.sqrt(noise.inflation)
     runs = np.minimum(np.maximum(rest, -far), far)
+
+    # Put back the changes that are judged together: this one, and all small ones unless it is large.
     own = changes.index(change)
-    large = abs(sizes[own]) >= LARGE
-    together = [i for i, size in enumerate(sizes) if i == own or not (large or abs(size) >= LARGE)]
+    large = abs(sizes[own]) >= LARGE_STEP_SIGMA
+    together = [i for i, size in enumerate(sizes) if i == own or not (large or abs(size) >= LARGE_STEP_SIGMA)]
     for i in together:
         runs += sizes[i] * parts[i]
+
+    # Compare them with the noises that wander.
     runs, shapes = _thinned(runs), np.array([_thinned(parts[i]) for i in together])
     own = together.index(own)
     return Explanations(normal_scores(runs) if noise.has_modes and not large else runs, shapes).margin(own)
@@ -203,7 +213,7 @@ def _median(values: Floats) -> float:
 
 
 def _thinned(runs: Floats) -> Floats:
-    """Return the means of successive runs, of which there are at most ``MOST``; without the first few."""
-    each = -(-len(runs) // MOST)
+    """Return the means of successive runs, of which there are at most ``MAX_POINTS``; without the first few."""
+    each = -(-len(runs) // MAX_POINTS)
     means: Floats = runs if each == 1 else runs[: len(runs) - len(runs) % each].reshape(-1, each).mean(axis=1)
-    return means[len(means) % 8 :] if len(means) > EIGHTS else means
+    return means[len(means) % 8 :] if len(means) > MAX_UNCUT_POINTS else means

@@ -10,7 +10,7 @@ _HUGE = "cgroup:thp_fault_alloc"
 _KNOBS = ("process.huge_pages", "thp.enabled")
 _POLICIES = ("never", "madvise", "always")
 """From the fewest huge pages to the most."""
-_MANY = 4
+_MIN_FAULTS_FACTOR = 4
 """The factor in faults from which a change of huge pages matters; a huge page replaces 512 pages."""
 
 
@@ -28,12 +28,20 @@ def _change_of_huge_pages(before: Facts, after: Facts) -> int:
 
 def _lost(facts: Facts) -> bool:
     before = facts.before
-    return before is not None and 0 < _MANY * before.faults <= facts.faults and _change_of_huge_pages(before, facts) < 0
+    return (
+        before is not None
+        and 0 < _MIN_FAULTS_FACTOR * before.faults <= facts.faults
+        and _change_of_huge_pages(before, facts) < 0
+    )
 
 
 def _gained(facts: Facts) -> bool:
     before = facts.before
-    return before is not None and before.faults >= _MANY * facts.faults > 0 and _change_of_huge_pages(before, facts) > 0
+    return (
+        before is not None
+        and before.faults >= _MIN_FAULTS_FACTOR * facts.faults > 0
+        and _change_of_huge_pages(before, facts) > 0
+    )
 
 
 def _slower(facts: Facts) -> float | None:

@@ -10,23 +10,23 @@ from service.rules.diagnose.profile_numbers import OWN, Facts
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import amount, quantity
 
-LEAST_CALLS = 100
+MIN_CALLS = 100
 """With fewer calls that change mappings the lock is not contended: its holder was merely preempted."""
-MOSTLY = 0.5
+MIN_STORM_SHARE = 0.5
 """The share of the CPU time, and of the faults, that several processes spend on new memory in a storm."""
-SCALING = 0.95
+MIN_SCALING_EFFICIENCY = 0.95
 """The weak-scaling efficiency below which processes get in each other's way."""
-SAME = 0.01
+MAX_SAME_DIFFERENCE = 0.01
 """The relative difference up to which two fault counts are the same."""
-LARGE = 16 << 20
+MIN_LARGE_REGION_BYTES = 16 << 20
 """The size in bytes from which a region is large."""
-NEARLY_ALL = 0.9
+MIN_FIRST_TOUCH_SHARE = 0.9
 """The share of first touches from which a region is used for the first time."""
 _CHANGING = ("mmap", "munmap", "madvise", "mremap", "brk")
 
 
 def _locked(facts: Facts) -> bool:
-    return facts.lock_wait > 0 and facts.cpu_seconds > 0 and facts.calls(*_CHANGING) >= LEAST_CALLS
+    return facts.lock_wait > 0 and facts.cpu_seconds > 0 and facts.calls(*_CHANGING) >= MIN_CALLS
 
 
 def _price_of_lock(facts: Facts) -> float:
@@ -66,13 +66,21 @@ def _storms(facts: Facts) -> bool:
     """Return whether processes have as many faults each as one has alone, which was measured, but take longer."""
     profile = facts.profile
     alone = profile.references.get("alone")
-    if profile.processes < 2 or alone is None or facts.fault_cost < MOSTLY or facts.of_program < MOSTLY:
+    if (
+        profile.processes < 2
+        or alone is None
+        or facts.fault_cost < MIN_STORM_SHARE
+        or facts.of_program < MIN_STORM_SHARE
+    ):
         return False
     together, constant = _first(profile.readings, *_FAULTS), _first(alone, *_FAULTS)
     efficiency = _efficiency(facts)
     if not together or not constant or efficiency is None:
         return False
-    return abs(together / profile.processes - constant) <= SAME * constant and efficiency < SCALING
+    return (
+        abs(together / profile.processes - constant) <= MAX_SAME_DIFFERENCE * constant
+        and efficiency < MIN_SCALING_EFFICIENCY
+    )
 
 
 def _evidence_of_storm(facts: Facts) -> tuple[str, ...]:
@@ -109,10 +117,10 @@ def _used_first(facts: Facts) -> bool:
         facts.profile.scope == "region"
         and area is not None
         and area.threads >= 2
-        and area.size >= LARGE
+        and area.size >= MIN_LARGE_REGION_BYTES
         and area.memory in OWN
         and 2 * area.faults >= facts.faults
-        and facts.first_touches >= NEARLY_ALL
+        and facts.first_touches >= MIN_FIRST_TOUCH_SHARE
     )
 
 

@@ -23,7 +23,7 @@ _MEMORY_CALLS = re.compile(
 _STORAGE = re.compile(r"io_schedule(?:_timeout)?|folio_wait_bit.*|wait_on_page_bit.*|__(?:folio|page)_lock.*")
 OWN = frozenset({Memory.HEAP, Memory.ANONYMOUS, Memory.SHARED})
 """Memory that the program itself requested."""
-_LEAST_STACKS = 30
+_MIN_STACKS = 30
 """The number of recorded stacks from which their shares are a measurement."""
 _PAGE_SIZE, _DIGITS = 4096, 12
 """Bytes of a page where the environment does not state it, and the digits of the largest number that may."""
@@ -72,7 +72,7 @@ class Facts:
     def of(cls, profile: Profile, before: Profile | None = None) -> Facts:
         """Extract the facts of a profile, and of the one before it if there is one."""
         anatomy = profile.anatomy or Anatomy(counted=0, recorded=0, pages=0, by_memory={}, by_touch={}, by_access={})
-        timed = profile.on_cpu is not None and profile.on_cpu.samples >= _LEAST_STACKS and profile.on_cpu.total > 0
+        timed = profile.on_cpu is not None and profile.on_cpu.samples >= _MIN_STACKS and profile.on_cpu.total > 0
         fault_cost, call_costs = _costs(profile, profile.on_cpu) if timed and profile.on_cpu else (0.0, {})
         locking, calling = _frames_of(profile, _LOCKING), _frames_of(profile, _MEMORY_CALLS)
         storage, faulting = _frames_of(profile, _STORAGE), _frames_of(profile, _FAULTING)

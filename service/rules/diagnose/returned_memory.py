@@ -8,9 +8,9 @@ from service.rules.diagnose.profile_numbers import OWN, Facts
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import amount, number
 
-MANY = 1.5
+MAX_CALLS_FOR_RESULT = 1.5
 """An operation that takes memory more often than this has temporary buffers besides its result."""
-COSTLY = 0.5
+MIN_COSTLY_SHARE = 0.5
 """The share of the CPU time from which even a single buffer costs more than the work that is done with it."""
 _TAKEN = ("mmap", "munmap", "brk", "mremap")
 
@@ -76,13 +76,13 @@ def _temporary(facts: Facts) -> bool:
     if not _mapped_again(facts) or not facts.calls("munmap", "brk", "mremap"):
         return False
     takes = facts.takes_per_operation
-    return (takes is not None and takes >= MANY) or _cost_of_buffers(facts) > COSTLY
+    return (takes is not None and takes >= MAX_CALLS_FOR_RESULT) or _cost_of_buffers(facts) > MIN_COSTLY_SHARE
 
 
 def _price_of_buffers(facts: Facts) -> float:
     """Return what keeping the buffers wins: all but the one that can be the result, where there are several."""
     takes = facts.takes_per_operation
-    kept = 1 - 1 / takes if takes is not None and takes >= MANY else 1.0
+    kept = 1 - 1 / takes if takes is not None and takes >= MAX_CALLS_FOR_RESULT else 1.0
     return kept * _cost_of_buffers(facts)
 
 

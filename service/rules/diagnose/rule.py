@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from runner.contract.diagnosis import Finding, Remedy
 from service.rules.diagnose.profile_numbers import Facts
 
-LEAST_PRICE = 0.01
+MIN_PRICE = 0.01
 """The share of the time below which no remedy is worth a finding."""
 
 
@@ -45,7 +45,7 @@ class Rule:
         if not self.condition(facts):
             return None
         price = self.price(facts)
-        if price is None or not price >= LEAST_PRICE:
+        if price is None or not price >= MIN_PRICE:
             return None
         return Finding(
             rule=self.name,

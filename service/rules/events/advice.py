@@ -5,7 +5,7 @@ from __future__ import annotations
 from service.schemas.history import Cause, Certainty, Direction
 from service.schemas.triage import EventSummary, State
 
-_NAMED = 2
+_MAX_NAMED_AUTHORS = 2
 """Most authors that are named; more are counted."""
 
 
@@ -21,7 +21,7 @@ def who_looks(event: EventSummary) -> str:
     if event.cause in {Cause.COMMIT, Cause.BOTH} and event.certainty is not Certainty.PROVISIONAL:
         if event.certainty is Certainty.SINGLE and event.author:
             return event.author
-        if event.n_candidates and len(event.authors) <= _NAMED:
+        if event.n_candidates and len(event.authors) <= _MAX_NAMED_AUTHORS:
             return _names(event.authors)
     return ""
 
@@ -49,4 +49,4 @@ def what_to_do(event: EventSummary, *, can_be_confirmed: bool = True) -> str:
 
 
 def _names(authors: list[str]) -> str:
-    return " or ".join(authors) if len(authors) <= _NAMED else f"{len(authors)} authors"
+    return " or ".join(authors) if len(authors) <= _MAX_NAMED_AUTHORS else f"{len(authors)} authors"

@@ -47,12 +47,7 @@ class AssembledEvents:
     seen_in: dict[int | str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
 
 
-def assemble(
-    drifts: Collection[LocatedDrift],
-    known: Mapping[str, KnownEvent],
-    states: Mapping[str, State],
-    taken: Collection[str] = (),
-) -> AssembledEvents:
+def assemble(drifts: Collection[LocatedDrift], known: Mapping[str, KnownEvent]) -> AssembledEvents:
     """Assemble events from drifts.
 
     Parameters
@@ -60,11 +55,7 @@ def assemble(
     drifts
         All current drifts of one subject.
     known
-        The stored events, without those that were merged into another.
-    states
-        The state of each stored event.
-    taken
-        Names that a new event cannot have.
+        The stored events by their names, which a new event cannot have.
     """
     by_series: dict[int | str, list[LocatedDrift]] = defaultdict(list)
     for drift in drifts:
@@ -88,11 +79,11 @@ def assemble(
     for index, group in enumerate(first):
         if carried.events[index] is not None:
             continue
-        event = _returning_event(group, assembled, resolutions, states)
+        event = _returning_event(group, assembled, resolutions, known)
         if event is not None:
             _add(assembled, event, group, returned=True)
             continue
-        event = _new_name(group, {*taken, *known, *assembled.new})
+        event = _new_name(group, {*known, *assembled.new})
         assembled.new.append(event)
         assembled.origins[event] = carried.origins.get(index, [])
         _add(assembled, event, group)
@@ -115,11 +106,12 @@ def _returning_event(
     group: DriftGroup,
     assembled: AssembledEvents,
     resolutions: Resolutions,
-    states: Mapping[str, State],
+    known: Mapping[str, KnownEvent],
 ) -> str | None:
     """Return the event that comes back with a group of drifts; None where none does."""
     for event in assembled.seen_in[group[0].series]:
-        if states.get(event) not in _SETTLED and returns(group, assembled.members[event], resolutions):
+        is_settled = event in known and known[event].state in _SETTLED
+        if not is_settled and returns(group, assembled.members[event], resolutions):
             return event
     return None
 

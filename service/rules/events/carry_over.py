@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from service.rules.events.grouping import DriftGroup, LocatedDrift, may_be_same, overlaps
+from service.schemas.triage import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +21,19 @@ class KnownEvent:
     Attributes
     ----------
     drifts
-        All drifts that it has ever had, as they were detected last.
+        All drifts that it has ever had, as they were detected last; empty once it is merged into another event.
     age
         Smaller for events that were stored earlier.
     alive
         Whether the previous detection found any of its drifts.
+    state
+        The state that the decisions about it lead to.
     """
 
     drifts: Sequence[LocatedDrift]
     age: int
     alive: bool = True
+    state: State = State.NEW
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from service.schemas.history import Cause, Number
 
 @dataclass(frozen=True, slots=True)
 class LocatedDrift:
-    """A drift with its location, and what the lifecycle of its event depends on.
+    """A drift of an event with its location, and what the lifecycle of the event depends on.
 
     Attributes
     ----------
@@ -40,6 +40,10 @@ class LocatedDrift:
         The first commit on the new level.
     returned
         Whether it is stored as the return of an event that was resolved.
+    event
+        The event that it is stored with; None for a new drift.
+    found
+        Whether it is still detected.
     """
 
     drift_id: str
@@ -56,6 +60,8 @@ class LocatedDrift:
     worse: bool
     revision: str
     returned: bool = False
+    event: str | None = None
+    found: bool = True
 
     @property
     def key(self) -> tuple[str, str]:

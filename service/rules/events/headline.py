@@ -15,7 +15,7 @@ from service.schemas.history import Direction, Drift
 from service.schemas.triage import EventDrift
 from service.text.numbers import difference, percent
 
-FROM_ZERO = 10**9
+PERCENT_FROM_ZERO = 10**9
 """The size of a change from a zero baseline, in percent: nothing is larger."""
 
 
@@ -110,7 +110,7 @@ def _is_better(drift: Drift | EventDrift) -> bool:
 
 
 def _share(drift: Drift | EventDrift) -> float:
-    return FROM_ZERO if drift.percent is None else abs(drift.percent)
+    return PERCENT_FROM_ZERO if drift.percent is None else abs(drift.percent)
 
 
 def _largest(drifts: Sequence[Drift], name: str) -> Drift:

@@ -16,7 +16,7 @@ from runner.contract import Kind, metric
 from service.rules.events.headline import leading_drift
 from service.schemas.history import Certainty, Drift, certainty
 
-LARGEST = 10_000.0
+MAX_SIZE_PERCENT = 10_000.0
 """The size of a change in percent from which on no change is larger; that of a change from zero."""
 FAULT_SECONDS = 0.5e-6
 """CPU time of a minor fault where nobody measured it: about what the canary measures on current hosts."""
@@ -39,7 +39,7 @@ class EventTerms:
     Attributes
     ----------
     size
-        Its largest change in percent of the level before, at most :data:`LARGEST`.
+        Its largest change in percent of the level before, at most :data:`MAX_SIZE_PERCENT`.
     price
         What its dearest change is worth, in seconds of CPU time of one execution; estimated where nobody measured it.
     n_series
@@ -56,7 +56,7 @@ class EventTerms:
 
 def importance(terms: EventTerms) -> float:
     """Return the importance of an event: zero or more, without an upper bound."""
-    size = log2(1 + min(terms.size, LARGEST))
+    size = log2(1 + min(terms.size, MAX_SIZE_PERCENT))
     price = log2(1 + terms.price / 1e-6)
     return size * price * log2(1 + max(terms.n_series, 1)) * _WEIGHTS[terms.certainty]
 
@@ -99,7 +99,7 @@ def is_below_floor(drifts: Sequence[Drift], sure: Certainty) -> bool:
 
 
 def _size(drift: Drift) -> float:
-    return LARGEST if drift.percent is None else min(abs(drift.percent), LARGEST)
+    return MAX_SIZE_PERCENT if drift.percent is None else min(abs(drift.percent), MAX_SIZE_PERCENT)
 
 
 def _price(drift: Drift) -> float:

@@ -9,9 +9,9 @@ from service.rules.events.grouping import DriftGroup, LocatedDrift
 from service.schemas.history import Number
 from service.schemas.triage import Action
 
-NEAR = 0.05
+MAX_RETURN_ERROR = 0.05
 """How far from a former level a drift may end and still return to it, as a share of the step away from it."""
-NEAR_IN_NOISE = 0.25
+MAX_RETURN_ERROR_IN_NOISE = 0.25
 """The same share within the noise: levels of noisy series are known to a fraction of the smallest detected step."""
 
 
@@ -123,7 +123,7 @@ def _remaining(standing: Sequence[LocatedDrift], better: LocatedDrift) -> list[L
 def _near(level: Number, other: Number, step: LocatedDrift) -> bool:
     """Return whether two levels, or two sizes, are equal on the scale of a step."""
     size = abs(step.after - step.before)
-    return abs(level - other) <= max(NEAR * size, min(NEAR_IN_NOISE * size, step.spread))
+    return abs(level - other) <= max(MAX_RETURN_ERROR * size, min(MAX_RETURN_ERROR_IN_NOISE * size, step.spread))
 
 
 def _first_in_each_series(members: Iterable[LocatedDrift]) -> dict[int | str, LocatedDrift]:

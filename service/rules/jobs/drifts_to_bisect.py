@@ -21,7 +21,7 @@ MOST_RUNS = 200
 """How many runs may be measured for one of them: a noisy metric can take that many."""
 LEAST_RUNS = 10
 """A bisect is ordered only if so many runs are left of the day: most bisects of a count take no more."""
-FRUITLESS = 3
+MAX_FRUITLESS_BISECTS = 3
 """After so many bisects in a row that failed without a run, the service orders none until the next day."""
 MOST_ATTEMPTS = 3
 """How often the service orders a bisect of one event, if each fails. What was measured before is not repeated."""
@@ -83,7 +83,9 @@ def runs_allowed(policy: BisectPolicy, ordered: Iterable[OrderedBisect], now: da
         (bisect for bisect in ordered if bisect.state.open or bisect.created_at > now - DAY),
         key=lambda bisect: bisect.created_at,
     )
-    is_stuck = len(recent) >= FRUITLESS and all(bisect.fruitless for bisect in recent[-FRUITLESS:])
+    is_stuck = len(recent) >= MAX_FRUITLESS_BISECTS and all(
+        bisect.fruitless for bisect in recent[-MAX_FRUITLESS_BISECTS:]
+    )
     too_many = sum(bisect.state.open for bisect in recent) >= MOST_OPEN or len(recent) >= MOST_A_DAY
     if policy is not BisectPolicy.DO or too_many or is_stuck:
         return 0

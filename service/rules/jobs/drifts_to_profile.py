@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from runner.contract.job import ProfileQuestion
 from service.schemas.history import Cause, Drift
 
-MOST = 10
+MAX_DRIFTS = 10
 """How many drifts of a subject are profiled, the newest ones: a freshly measured history has many old ones."""
 
 
@@ -31,7 +31,7 @@ def questions_to_order(
     for drift in drifts:
         order = question(drift) if can_be_profiled(drift) and is_confirmed_fault_drift(drift) else None
         orders = by_subject.setdefault(drift.subject, [])
-        if order is not None and order not in orders and len(orders) < MOST:
+        if order is not None and order not in orders and len(orders) < MAX_DRIFTS:
             orders.append(order)
     return [order for orders in by_subject.values() for order in orders if not is_answered(order)]
 

@@ -1,4 +1,4 @@
-"""Describes a drift in words and numbers: what moved, where, the evidence, and what it cost. Pure."""
+"""Describes the drifts of a series in words and numbers: what moved, where, the evidence, and what it cost."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from service.rules import fault_price
 from service.rules.fault_price import FaultCosts
 from service.rules.relative_change import percent_change
 from service.rules.series.blame import knob_changes
+from service.rules.series.drift_budgets import within_budget
 from service.rules.series.find_drifts import SeriesDrift, direction
 from service.schemas.history import Candidate, Companion, Drift, Evidence, Number, SeriesHead
 
@@ -37,12 +38,8 @@ class DriftContext:
         The knobs of the two environments.
     levels_before, levels_after
         All metrics of the case over the runs nearest to the change, on both sides.
-    within_budget
-        Whether it is for the worse, but within the budget.
     costs
         What one fault costs.
-    floor
-        By how much runs of the same bytes differ; None where that was not measured.
     """
 
     title: str
@@ -54,9 +51,7 @@ class DriftContext:
     knobs_after: Mapping[str, str]
     levels_before: Levels
     levels_after: Levels
-    within_budget: bool = False
     costs: FaultCosts = field(default_factory=FaultCosts)
-    floor: Number | None = None
 
 
 _REPEATING = frozenset({"exact", "repeat"})
@@ -74,8 +69,28 @@ def drift_ids(series_id: int, drifts: Sequence[SeriesDrift]) -> list[str]:
     return ids
 
 
-def describe_drift(identity: str, head: SeriesHead, drift: SeriesDrift, context: DriftContext) -> Drift:
-    """Return a drift as the API describes it."""
+def describe_drifts(
+    head: SeriesHead, drifts: Sequence[SeriesDrift], contexts: Sequence[DriftContext], floor: Number | None
+) -> list[Drift]:
+    """Return the drifts of a series as the API describes them.
+
+    Parameters
+    ----------
+    contexts
+        The context of each drift.
+    floor
+        By how much runs of the same bytes differ; None where that was not measured.
+    """
+    ids, within = drift_ids(head.id, drifts), within_budget(drifts, head.budget, head.better)
+    return [
+        _describe(identity, head, drift, context, is_within=is_within, floor=floor)
+        for identity, drift, context, is_within in zip(ids, drifts, contexts, within, strict=True)
+    ]
+
+
+def _describe(
+    identity: str, head: SeriesHead, drift: SeriesDrift, context: DriftContext, *, is_within: bool, floor: Number | None
+) -> Drift:
     before, after = drift.change.before, drift.change.after
     return Drift(
         id=identity,
@@ -116,7 +131,7 @@ def describe_drift(identity: str, head: SeriesHead, drift: SeriesDrift, context:
         environment_before=drift.before.environment,
         environment_after=drift.after.environment,
         companions=companions(head.metric, context.levels_before, context.levels_after),
-        within_budget=context.within_budget,
+        within_budget=is_within,
         price=fault_price.price_change(
             head.metric,
             fault_price.Side(before, _medians(context.levels_before), context.knobs_before),
@@ -124,7 +139,7 @@ def describe_drift(identity: str, head: SeriesHead, drift: SeriesDrift, context:
             context.costs,
             0 if drift.change.rule in _REPEATING else drift.spread,
         ),
-        floor=context.floor,
+        floor=floor,
     )
 
 

@@ -9,28 +9,19 @@ from types import MappingProxyType
 from typing import Literal
 from uuid import UUID
 
-from runner.contract import Kind
+from runner.contract import Kind, metric
 from runner.contract.level import median
 from service.rules import detect
 from service.rules.same_bytes import is_uncertain
 from service.rules.series.blame import blame
 from service.rules.series.tracks import PathPoint, Points, Trend
-from service.schemas.history import Cause, Direction, Number
-
-_DETECTOR_KINDS: dict[Kind, Literal["count", "rate", "time", "ratio"]] = {
-    Kind.COUNT: "count",
-    Kind.SIZE: "count",
-    Kind.RATE: "rate",
-    Kind.TIME: "time",
-    Kind.RATIO: "ratio",
-}
-
+from service.schemas.history import Cause, Direction, Number, SeriesHead
 
 Baselines = Mapping[UUID, tuple[Number, Number] | None]
 """Runs at which a series is judged anew, because an expected level begins there, with the levels before and after the
 step to it; None where a ramp led there."""
 _NONE: Baselines = MappingProxyType({})
-_LAST = 5
+_LAST_POINTS = 5
 """How many points show at which level a stretch ends."""
 
 
@@ -87,11 +78,26 @@ class SeriesDrift:
         return (self.before.environment, self.after.environment) == (other.before.environment, other.after.environment)
 
 
-def find_drifts(trend: Trend, kind: Kind, baselines: Baselines = _NONE) -> list[SeriesDrift]:
-    """Judge the path, then the sequences beside it. A drift that shows in several sequences is returned once."""
-    drifts = list(_drifts_of(trend.path, kind, baselines))
+def is_exact_count(head: SeriesHead) -> bool:
+    """Return whether a series counts what only the program moves.
+
+    A count that other things on the host move too, such as context switches, repeats by chance only.
+    """
+    return head.kind is Kind.COUNT and metric(head.metric).exact
+
+
+def find_drifts(trend: Trend, *, is_exact: bool, baselines: Baselines = _NONE) -> list[SeriesDrift]:
+    """Judge the path, then the sequences beside it. A drift that shows in several sequences is returned once.
+
+    Parameters
+    ----------
+    is_exact
+        Whether the series is an exact count: then samples show how it repeats, and faults in unprepared files explain
+        small changes.
+    """
+    drifts = list(_drifts_of(trend.path, is_exact, baselines))
     for sequence in trend.beside:
-        beside = _drifts_of(sequence, kind, baselines)
+        beside = _drifts_of(sequence, is_exact, baselines)
         drifts += [drift for drift in beside if not any(drift.is_same_as(other) for other in drifts)]
     return drifts
 
@@ -101,16 +107,16 @@ def direction(drift: SeriesDrift, better: Literal["lower", "higher"]) -> Directi
     return Direction.IMPROVEMENT if drift.goes_up == (better == "higher") else Direction.REGRESSION
 
 
-def _drifts_of(path: Points, kind: Kind, baselines: Baselines) -> Iterator[SeriesDrift]:
+def _drifts_of(path: Points, is_exact: bool, baselines: Baselines) -> Iterator[SeriesDrift]:
     # What was not measured is no evidence: neither for a level nor for how exactly it repeats.
     sequence = tuple(point for point in path if not point.is_taken_over)
-    changes = list(_level_changes(sequence, kind, baselines))
+    changes = list(_level_changes(sequence, is_exact, baselines))
     edges = [0, *(change.index for change in changes), len(sequence)]
     for change, (start, _), (_, end) in zip(changes, pairwise(edges[:-1]), pairwise(edges[1:]), strict=True):
         # Where the position of the change is uncertain, everything that differs across that stretch is to blame.
         outer_before, outer_after = sequence[max(change.low - 1, 0)], sequence[change.high]
         last, first = sequence[change.index - 1], sequence[change.index]
-        if kind is Kind.COUNT and is_uncertain(change.after - change.before, last.program_bytes, first.program_bytes):
+        if is_exact and is_uncertain(change.after - change.before, last.program_bytes, first.program_bytes):
             continue
         yield SeriesDrift(
             old_points=sequence[start : change.index],
@@ -123,15 +129,14 @@ def _drifts_of(path: Points, kind: Kind, baselines: Baselines) -> Iterator[Serie
         )
 
 
-def _level_changes(sequence: Points, kind: Kind, baselines: Baselines) -> Iterator[detect.LevelChange]:
+def _level_changes(sequence: Points, is_exact: bool, baselines: Baselines) -> Iterator[detect.LevelChange]:
     """Judge each stretch between baselines by itself; the expected step to a baseline is yielded as it was."""
     cuts = [index for index, point in enumerate(sequence) if index and point.run_id in baselines]
     for start, end in pairwise([0, *cuts, len(sequence)]):
         changes = detect.find_level_changes(
             [point.value for point in sequence[start:end]],
             # Samples of a noisy metric belong together: that they are equal says nothing about the next run.
-            samples=[point.samples for point in sequence[start:end]] if kind is Kind.COUNT else None,
-            kind=_DETECTOR_KINDS[kind],
+            samples=[point.samples for point in sequence[start:end]] if is_exact else None,
         )
         yield from (_moved(change, start) for change in changes)
         step = baselines[sequence[end].run_id] if end < len(sequence) else None
@@ -150,7 +155,7 @@ def _level_before(stretch: Points, before: Number, after: Number) -> Number | No
 
     Runs that were added since may have moved the step, or split it in two.
     """
-    ends = [point.value for point in stretch[-_LAST:]]
+    ends = [point.value for point in stretch[-_LAST_POINTS:]]
     level = median(ends)
     assert level is not None
     if abs(level - before) < abs(level - after):

@@ -8,19 +8,19 @@ from collections.abc import Iterable
 from service.rules.series.tracks import PathPoint
 from service.schemas.history import Number
 
-MOST = 16
+MAX_FLOOR_FAULTS = 16
 """The largest floor: the pages that one fault on a file maps. Runs of the same bytes that differ by more saw another
 host, which is a change and no floor."""
 
 
 def calibrated_floor(points: Iterable[PathPoint]) -> Number | None:
-    """Return the largest difference between measured runs of the same bytes in one environment, at most :data:`MOST`.
+    """Return the largest difference between measured runs of the same bytes in one environment.
 
-    None where no two such runs were measured.
+    At most :data:`MAX_FLOOR_FAULTS`; None where no two such runs were measured.
     """
     levels: dict[tuple[str, str], list[Number]] = defaultdict(list)
     for point in points:
         if point.program_bytes.key and not point.is_taken_over:
             levels[point.environment, point.program_bytes.key].append(point.value)
     spans = [max(values) - min(values) for values in levels.values() if len(values) > 1]
-    return min(max(spans), MOST) if spans else None
+    return min(max(spans), MAX_FLOOR_FAULTS) if spans else None

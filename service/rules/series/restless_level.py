@@ -8,9 +8,9 @@ from itertools import pairwise
 
 from runner.contract.level import Number
 
-YOUNG = 12
+MIN_LEVEL_RUNS = 12
 """Runs of a level from which a step of it is certain two runs later: see docs/explanation/detection.md."""
-_FEW = 3
+_MAX_NAMED_VALUES = 3
 """Values of which each is named."""
 
 
@@ -29,7 +29,7 @@ def describe_restless_level(values: Sequence[Number]) -> str:
         return ""
     times = Counter(values)
     low, high = min(values), max(values)
-    if len(times) <= _FEW:
+    if len(times) <= _MAX_NAMED_VALUES:
         often = {value: "once" if times[value] == 1 else f"{times[value]:,} times" for value in sorted(times)}
         found = " or ".join(f"{value:,} ({said})" for value, said in often.items())
     else:
@@ -39,9 +39,10 @@ def describe_restless_level(values: Sequence[Number]) -> str:
         "drift is a step that stays. What returns is from the program, its host or single builds; `faultwatch compare` "
         "measures two commits in turns and tells whether they differ."
     )
-    if len(values) < YOUNG:
+    if len(values) < MIN_LEVEL_RUNS:
         sentence += (
-            f" The level is young: until it has {YOUNG} runs, a step has to stay for longer before it is certain."
+            f" The level is young: until it has {MIN_LEVEL_RUNS} runs, "
+            "a step has to stay for longer before it is certain."
         )
     return sentence
 

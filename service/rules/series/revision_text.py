@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 
 _STEPS = re.compile(r"(?:~[0-9]{0,6}|\^[0-9]{0,2})*$")
 _STEP = re.compile(r"([~^])([0-9]*)")
-MOST_STEPS = 100_000
+MAX_STEPS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ def read(text: str) -> RevisionText:
     for sign, digits in _STEP.findall(tail):
         number = int(digits) if digits else 1
         if sign == "~":
-            steps += [1] * min(number, MOST_STEPS)
+            steps += [1] * min(number, MAX_STEPS)
         elif number:
             steps.append(number)
-    return RevisionText(text[: len(text) - len(tail)], tuple(steps[:MOST_STEPS]))
+    return RevisionText(text[: len(text) - len(tail)], tuple(steps[:MAX_STEPS]))
 
 
 def walk(parents: Mapping[str, Sequence[str]], commit: str, steps: Sequence[int]) -> str | None:

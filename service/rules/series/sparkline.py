@@ -13,7 +13,7 @@ from service.schemas.history import Number, View
 WIDTH, HEIGHT = 160, 36
 COLUMNS = 74
 """How many columns of points there are."""
-MARKS = 32
+MAX_MARKS = 32
 """How many marks of one direction have room, each half covered by the next."""
 _PAD_X, _PAD_Y = 6.0, 7.0
 
@@ -64,5 +64,5 @@ def draw_sparkline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]]
 
 def _apart(flagged: Sequence[tuple[int, bool]], count: int) -> list[tuple[int, bool]]:
     """Return the flags that can be told apart: of those of one direction that cover each other, the newest."""
-    slots = {(index * MARKS // count, worse): index for index, worse in flagged if 0 <= index < count}
+    slots = {(index * MAX_MARKS // count, worse): index for index, worse in flagged if 0 <= index < count}
     return sorted((index, worse) for (_, worse), index in slots.items())

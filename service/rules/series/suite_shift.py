@@ -9,7 +9,7 @@ from datetime import datetime
 
 from runner.contract import metric
 from service.rules.detect import PooledShift
-from service.rules.detect.pooled_shift import RECENT
+from service.rules.detect.pooled_shift import MAX_HISTORY_POINTS
 from service.rules.series.blame import blame, knob_changes
 from service.rules.series.tracks import PathPoint, Points, Trend
 from service.schemas.history import Candidate, Direction, Drift, Evidence
@@ -58,7 +58,7 @@ def shows_enough(recent: Trend, start: int, last_change: int) -> bool:
     points = recent.path
     if recent.beside or len({point.environment for point in points}) > 1:
         return False
-    return last_change >= start or len(points) > RECENT
+    return last_change >= start or len(points) > MAX_HISTORY_POINTS
 
 
 def describe_suite_shift(

@@ -50,6 +50,12 @@ class Trend:
     path: Points
     beside: tuple[Points, ...]
 
+    @property
+    def measured(self) -> Points:
+        """The points of all sequences that were measured, each once: the others are no evidence."""
+        on_trend = (point for sequence in (self.path, *self.beside) for point in sequence)
+        return tuple({point.run_id: point for point in on_trend if not point.is_taken_over}.values())
+
 
 def arrange_trend(points: Iterable[PathPoint]) -> Trend:
     """Arrange the points of one series. The result does not depend on the order in which they arrived."""

@@ -11,9 +11,9 @@ from service.rules.same_bytes import is_uncertain
 from service.rules.series.tracks import PathPoint
 from service.schemas.history import Drift, Number
 
-_NEAREST = 20
+_RUNS_PER_SIDE = 20
 """How many runs on each side of a former drift show what the series looks like now."""
-_SAME_SIZE = 0.5
+_MAX_SIZE_DIFFERENCE = 0.5
 """By how much two changes may differ, as a share of the former one, and still be the same change at another commit."""
 
 
@@ -81,10 +81,10 @@ def _why_gone(drift: Drift, new: Iterable[Drift], points: Sequence[PathPoint]) -
     after = [point for point in points if point.environment == drift.environment_after]
     last_old = next(index for index, point in enumerate(before) if point.run_id == drift.run_before)
     first_new = next(index for index, point in enumerate(after) if point.run_id == drift.run_after)
-    old, new_level = before[: last_old + 1][-_NEAREST:], after[first_new:][:_NEAREST]
+    old, new_level = before[: last_old + 1][-_RUNS_PER_SIDE:], after[first_new:][:_RUNS_PER_SIDE]
     if drift.kind is Kind.COUNT and _is_explained(drift, old, new_level):
         return "Faults in unprepared files, which the bytes of the program do not determine, can explain the change."
-    later = after[first_new + drift.evidence.n_after :][:_NEAREST]
+    later = after[first_new + drift.evidence.n_after :][:_RUNS_PER_SIDE]
     if later and _is_back(drift, later):
         return (
             f"Contradicted by {_runs(later)} after it, at {_level(later)}: the level before it was "
@@ -107,7 +107,7 @@ def _moved_to(drift: Drift, new: Iterable[Drift]) -> Drift | None:
             for other in new
             if other.direction is drift.direction
             and not other.evidence.wants_rerun
-            and abs(other.change - drift.change) <= _SAME_SIZE * abs(drift.change)
+            and abs(other.change - drift.change) <= _MAX_SIZE_DIFFERENCE * abs(drift.change)
         ),
         None,
     )

@@ -105,8 +105,8 @@ def _is_below(first: LabCell, other: LabCell) -> bool:
     """Return whether the faults of a cell are surely fewer than those of another, measured in another session."""
     mine, theirs = _of(first, FAULTS), _of(other, FAULTS)
     if mine.repeats and theirs.repeats:
-        return (theirs.level or 0) - (mine.level or 0) > floor.MOST
-    return (theirs.low or 0) - (mine.high or 0) > floor.MOST
+        return (theirs.level or 0) - (mine.level or 0) > floor.MAX_FLOOR_FAULTS
+    return (theirs.low or 0) - (mine.high or 0) > floor.MAX_FLOOR_FAULTS
 
 
 def _faults(cell: LabCell) -> LabMetric | None:

@@ -14,7 +14,7 @@ from runner.contract import Verdict, metric
 from runner.contract.judging import PRECISION
 from runner.contract.level import Number, median
 from service.rules.comparison.decision import decide_count, decide_noisy, repeats
-from service.rules.comparison.in_turns import ERROR
+from service.rules.comparison.in_turns import FALSE_ALARM_PROBABILITY
 from service.rules.relative_change import percent_change
 from service.rules.series import floor
 from service.schemas.settings_lab import Effect, LabCertainty, LabMetric
@@ -72,7 +72,7 @@ def judge(
     found = found.model_copy(update={"change": change, "percent": percent_change(change, level)})
     if comparable:
         return found.model_copy(update={"sentence": comparable})
-    error = ERROR / (cells * len(METRICS))
+    error = FALSE_ALARM_PROBABILITY / (cells * len(METRICS))
     return _interleaved(found, default, cell, error) if interleaved else _apart(found, default, cell)
 
 
@@ -102,8 +102,10 @@ def _apart(found: LabMetric, default: Readings, cell: Readings) -> LabMetric:
     if not all(len(side.known) >= _LEAST_SAMPLES and repeats(side.known) for side in (default, cell)):
         sentence = "The count does not repeat on both sides: only an interleaved measurement compares it."
         return found.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
-    if 0 < abs(change) <= floor.MOST:
-        sentence = f"Measured in another session than the default, in which a count can differ by {floor.MOST}."
+    if 0 < abs(change) <= floor.MAX_FLOOR_FAULTS:
+        sentence = (
+            f"Measured in another session than the default, in which a count can differ by {floor.MAX_FLOOR_FAULTS}."
+        )
         return found.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     effect = _effect(found.metric, change) if change else Effect.SAME
     sentence = "Each side repeats its count, in sessions of their own."

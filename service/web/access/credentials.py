@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from http import HTTPStatus
 
-from service.rules.access.throttle import MOST, MOST_OF_ADDRESS, seconds_to_wait
+from service.rules.access.throttle import MAX_FAILURES, MAX_FAILURES_PER_ADDRESS, seconds_to_wait
 from service.rules.access.token import parse_token, proves
 from service.schemas.audit import AuditAction
 from service.store import tokens
@@ -36,7 +36,7 @@ def verify(text: str, how: str) -> Token | None:
     """
     presented, now = parse_token(text), datetime.now(UTC)
     with database().reading() as session:
-        _refuse(seconds_to_wait(tokens.failed_sign_ins(session, now, caller_address()), MOST_OF_ADDRESS, now))
+        _refuse(seconds_to_wait(tokens.failed_sign_ins(session, now, caller_address()), MAX_FAILURES_PER_ADDRESS, now))
         stored = tokens.find(session, presented.id) if presented else None
     if not proves(presented, stored.digest if stored else None):
         count_failure(how, "no such token")
@@ -55,7 +55,7 @@ def require_patience() -> None:
     """
     now = datetime.now(UTC)
     with database().reading() as session:
-        _refuse(seconds_to_wait(tokens.failed_sign_ins(session, now, caller_address()), MOST_OF_ADDRESS, now))
+        _refuse(seconds_to_wait(tokens.failed_sign_ins(session, now, caller_address()), MAX_FAILURES_PER_ADDRESS, now))
 
 
 def count_failure(how: str, why: str) -> None:
@@ -68,7 +68,7 @@ def count_failure(how: str, why: str) -> None:
     """
     now = datetime.now(UTC)
     with database().reading() as session:
-        _refuse(seconds_to_wait(tokens.failed_sign_ins(session, now), MOST, now))
+        _refuse(seconds_to_wait(tokens.failed_sign_ins(session, now), MAX_FAILURES, now))
     with database().writing() as session:
         tokens.record_failed_sign_in(session, caller_address(), now)
         audit_log.record(session, AuditAction.SIGN_IN_FAILED, how, {"why": why[:300]})

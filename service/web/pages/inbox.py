@@ -91,8 +91,8 @@ class InboxQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class EventRow:
-    """An event with its leading drift; none, where no drift of it is found any more."""
+class ListedEvent:
+    """An event as the list shows it, with its leading drift; None where no drift of it is found any more."""
 
     event: EventSummary
     drift: Drift | None
@@ -129,8 +129,8 @@ class Inbox:
     older: int
     nothing_new: bool
     events: EventList
-    rows: list[EventRow]
-    folded_rows: list[EventRow]
+    rows: list[ListedEvent]
+    folded_rows: list[ListedEvent]
     choices: Mapping[str, Sequence[tuple[str, str]]]
 
 
@@ -234,7 +234,7 @@ def _start(chosen: str, visit: Visit | None, now: datetime) -> datetime | None:
         raise unprocessable("since", str(error)) from error
 
 
-def _rows(store: Session, items: Sequence[EventSummary]) -> list[EventRow]:
+def _rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEvent]:
     leading = overview.leading_drifts(store, [event.id for event in items], 1)
     drawn = sparklines.read(store, [of_event[0].series_id for of_event in leading.values() if of_event])
     rows = []
@@ -242,7 +242,7 @@ def _rows(store: Session, items: Sequence[EventSummary]) -> list[EventRow]:
     for event in items:
         drift = next(iter(leading[event.id]), None)
         rows.append(
-            EventRow(
+            ListedEvent(
                 event,
                 drift,
                 drawn.get(drift.series_id) if drift else None,

@@ -13,7 +13,7 @@ from service.web.pages import (
     drift,
     environments,
     error_pages,
-    events,
+    event,
     evidence,
     hosts,
     job,
@@ -38,7 +38,7 @@ from service.web.pages import (
 from service.web.rendering import templates
 
 _PAGES = (
-    *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, bisect.bp, events.bp, silences.bp, run.bp, profile.bp),
+    *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, bisect.bp, event.bp, silences.bp, run.bp, profile.bp),
     *(evidence.bp, sharing.bp),
     *(workloads.bp, hosts.bp, environments.bp, search.bp, live.bp, job.bp, settings.bp, tokens.bp, audit.bp),
     *(subjects.bp, judged_series.bp, releases.bp, lab.bp, unmeasured.bp),

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from runner.contract import Metric, Outcome, Reading, Report, Status, metric
 from service.pipeline import find_measured
 from service.rules.access.scope import Scope
-from service.rules.imported_runs import any_imported
+from service.rules.expected_runs import any_imported
 from service.rules.series.run_level import RunLevel, run_level
 from service.store import refs, runs, series
 from service.store.runs import RunFilter

@@ -57,7 +57,7 @@ def test_both_sides_of_confirmed_drifts_are_ordered_once(app: APIFlask) -> None:
     looking.order_profiles()
     found = ordered(app)
     assert (history.commit(history.REGRESSION - 1), history.commit(history.REGRESSION)) in found
-    assert len(found) == len(set(found)) <= drifts_to_profile.MOST
+    assert len(found) == len(set(found)) <= drifts_to_profile.MAX_DRIFTS
     assert all(before != after for before, after in found)
     DriftProfiler(scheduler(app)).order_profiles()
     assert ordered(app) == found
@@ -96,8 +96,10 @@ def test_what_is_no_fact_or_no_commit_is_not_profiled() -> None:
     assert (
         asked([unsure, one.model_copy(update={"cause": "config"}), one.model_copy(update={"metric": "elapsed"})]) == []
     )
-    many = [one.model_copy(update={"revision": f"{number:040x}"}) for number in range(drifts_to_profile.MOST + 3)]
-    assert [entry.revision for entry in asked(many)] == [entry.revision for entry in many[: drifts_to_profile.MOST]]
+    many = [one.model_copy(update={"revision": f"{number:040x}"}) for number in range(drifts_to_profile.MAX_DRIFTS + 3)]
+    assert [entry.revision for entry in asked(many)] == [
+        entry.revision for entry in many[: drifts_to_profile.MAX_DRIFTS]
+    ]
 
 
 def test_the_page_of_a_drift_leads_from_the_button_to_the_diagnosis(app: APIFlask) -> None:

@@ -29,10 +29,10 @@ def _nothing_is_judged_in_the_background(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_long_series_that_cannot_be_judged_keeps_no_other_waiting(
     api: Api, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def find_in_short_ones(trend: Any, *more: Any) -> Any:
+    def find_in_short_ones(trend: Any, **more: Any) -> Any:
         if len(trend.path) > 5:
             raise ValueError("a detector's mistake")
-        return find_drifts(trend, *more)
+        return find_drifts(trend, **more)
 
     monkeypatch.setattr(judge_series, "find_drifts", find_in_short_ones)
     api.send(*(reports.report(number, 100, 100, case=CASE) for number in range(1, 7)))

@@ -11,7 +11,7 @@ from sqlalchemy import delete, select, update
 
 from runner.contract.judging import Judging
 from service.pipeline import detect_drifts
-from service.rules.run_plan import RERUNS
+from service.rules.run_plan import MAX_RERUNS
 from service.store import deliveries
 from service.store.deliveries import Occasion
 from service.store.engine.database import Database
@@ -85,7 +85,7 @@ def test_a_suspicion_that_ends_as_nothing_leaves_no_event_and_is_never_sent(api:
     assert (event["state"], event["confirmed"]) == ("new", False)
     assert send_all(database) == []
     rerun = plan_request(31)
-    for at in range(100, 100 + RERUNS):
+    for at in range(100, 100 + MAX_RERUNS):
         if not api.plan(rerun).runs:
             break
         again = reports.report(31, 100, 100, others={"throughput": 1000 + chance.gauss(0, 2)}, at=at, judging=ASKED)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import Environment, Outcome, Reason
-from service.rules.run_plan import ATTEMPTS, RERUNS, DriftEnd, Orders, StoredRun, make_plan, series_in_doubt
+from service.rules.run_plan import MAX_ATTEMPTS, MAX_RERUNS, DriftEnd, Orders, StoredRun, make_plan, series_in_doubt
 from tests.service.reports import CASE, GLIBC, JEMALLOC, OTHER_CASE, commit, plan_request
 
 POSITIONS = {commit(number): number for number in range(1, 31)}
@@ -41,8 +41,8 @@ def test_a_failure_whose_reason_may_have_passed_is_planned_again_a_few_times() -
         return {0: [replace(run, temporary=temporary) for run in stored(*[2] * number, outcome=Outcome.FAILED)]}
 
     assert planned(plan_request(2), attempts(1)) == [(2, "missing")]
-    assert planned(plan_request(2), attempts(ATTEMPTS - 1)) == [(2, "missing")]
-    assert planned(plan_request(2), attempts(ATTEMPTS)) == []
+    assert planned(plan_request(2), attempts(MAX_ATTEMPTS - 1)) == [(2, "missing")]
+    assert planned(plan_request(2), attempts(MAX_ATTEMPTS)) == []
     assert planned(plan_request(2), attempts(1, temporary=False)) == []
     assert planned(plan_request(2), {0: attempts(1)[0] + stored(2)}) == []
 
@@ -189,7 +189,7 @@ def test_orders_come_to_an_end_and_no_revision_is_ordered_twice(
     shorter = commit(min(here)) if here else None
     orders = Orders(frozenset(map(commit, crosswise)), unsure, shorter, frozenset(map(commit, elsewhere)))
     runs = stored(*here)
-    for _ in range(2 * RERUNS + 2):
+    for _ in range(2 * MAX_RERUNS + 2):
         planned = ordered(orders, runs, *requested)
         assert len({number for number, _ in planned}) == len(planned)
         runs += stored(*(number for number, _ in planned))

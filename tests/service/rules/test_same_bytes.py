@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.contract import ComparisonRequest, Kind, Report, Verdict
+from runner.contract import ComparisonRequest, Report, Verdict
 from runner.contract.files import CacheState, MappedFile, ProgramFiles, UncertainFaults
 from service.rules.comparison.in_turns import decide
 from service.rules.same_bytes import ProgramBytes, is_uncertain, program_bytes, system_file_knobs
@@ -44,7 +44,7 @@ def causes(*counts: tuple[int, ProgramBytes], environments: str = "") -> list[Ca
         )
         for place, (value, of) in enumerate(counts)
     ]
-    return [shift.cause for shift in find_drifts(arrange_trend(points), Kind.COUNT)]
+    return [shift.cause for shift in find_drifts(arrange_trend(points), is_exact=True)]
 
 
 @pytest.mark.parametrize(

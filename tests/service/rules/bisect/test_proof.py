@@ -7,7 +7,7 @@ import pytest
 from runner.contract import ComparisonRequest, Reading, Sample
 from runner.contract.search import Proof, ProofState
 from service.rules.bisect import exact_search
-from service.rules.bisect.proof import DOUBTED, judge, next_proof, precision, with_levels
+from service.rules.bisect.proof import MAX_PROOFS_WITHOUT_RESULT, judge, next_proof, precision, with_levels
 from service.rules.bisect.question import Culprit, Found, Observation, Prove, Question, Refused
 from service.rules.comparison.in_turns import decide
 from tests.service import reports
@@ -66,7 +66,7 @@ def test_a_proven_culprit_shows_what_its_proof_measured():
 def test_a_metric_whose_proofs_keep_failing_is_said_not_to_repeat():
     question = Question(good="c0", bad="c9", commits=histories.line(9))
     seen = [Observation(commit=f"c{place}", value=100 + place % 2) for place in range(10)]
-    for place in range(DOUBTED + 1):
+    for place in range(MAX_PROOFS_WITHOUT_RESULT + 1):
         session = uuid.uuid4()
         seen += [Observation(commit=f"c{one}", value=100, session=session) for one in (2 * place, 2 * place + 1)]
     answer = next_proof(question, exact_search.search(question, seen), seen)
@@ -106,7 +106,7 @@ def test_a_search_of_which_no_proof_stands_names_no_culprit(state):
 
 
 def test_after_too_many_proofs_without_a_result_only_what_is_proven_is_named():
-    doubtful = [proven(f"c{place}", ProofState.OPEN) for place in range(1, DOUBTED + 2)]
+    doubtful = [proven(f"c{place}", ProofState.OPEN) for place in range(1, MAX_PROOFS_WITHOUT_RESULT + 2)]
     stands, untried = proven("c8", ProofState.STANDS), CULPRIT.model_copy(update={"commit": "c9", "parent": "c8"})
     seen = measured([*doubtful, stands])
     assert next_proof(QUESTION, Found(culprits=(*doubtful, stands, untried)), seen) == Found(culprits=(stands,))

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.comparison.signs import MISS, SHARE, Signs, are_balanced, lean, signs_of
+from service.rules.comparison.signs import MIN_CHANGED_SHARE, MISS_PROBABILITY, Signs, are_balanced, lean, signs_of
 
 COUNTS = st.builds(Signs, *[st.integers(0, 200)] * 3)
 
@@ -13,7 +13,7 @@ def test_each_pair_has_one_sign() -> None:
 
 
 def test_twenty_equal_pairs_exclude_a_change_in_two_executions_of_five() -> None:
-    assert (1 - SHARE) ** 20 < MISS
+    assert (1 - MIN_CHANGED_SHARE) ** 20 < MISS_PROBABILITY
     assert next(n for n in range(30) if are_balanced(Signs(0, n, 0))) == 20
 
 
@@ -30,7 +30,7 @@ def test_the_sides_are_treated_alike(signs: Signs) -> None:
 
 @given(st.integers(0, 200), st.integers(1, 200))
 def test_what_shows_in_many_executions_is_never_balanced(equal: int, above: int) -> None:
-    if above >= SHARE * (above + equal):
+    if above >= MIN_CHANGED_SHARE * (above + equal):
         assert not are_balanced(Signs(above, equal, 0))
 
 

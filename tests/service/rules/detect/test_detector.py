@@ -83,7 +83,7 @@ def test_any_whole_numbers_are_judged_without_error(values):
 @settings(max_examples=100)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=60))
 def test_any_finite_numbers_are_judged_without_error(values):
-    for drift in find_level_changes(values, kind="rate"):
+    for drift in find_level_changes(values):
         assert np.isfinite([drift.before, drift.after]).all()
 
 

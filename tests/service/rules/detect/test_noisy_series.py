@@ -10,8 +10,8 @@ def noise(seed, n, sigma=2.1):
     return np.random.default_rng(seed).normal(0, sigma, n).round()
 
 
-def indices(values, kind="count"):
-    return [d.index for d in find_level_changes(values, kind=kind)]
+def indices(values):
+    return [d.index for d in find_level_changes(values)]
 
 
 @pytest.mark.parametrize("level", [229, 1_800_000])
@@ -49,10 +49,7 @@ def test_two_loader_layouts_are_no_drift_but_a_step_of_both_is():
 def test_a_slow_climb_is_told_although_its_levels_are_hardly_known():
     climb = 100_000 * (1 + 0.02 * np.arange(10_000) / 10_000)
     rules = [
-        [
-            drift.rule
-            for drift in find_level_changes(climb + np.random.default_rng(seed).normal(0, 300, 10_000), kind="time")
-        ]
+        [drift.rule for drift in find_level_changes(climb + np.random.default_rng(seed).normal(0, 300, 10_000))]
         for seed in range(20)
     ]
     assert rules.count(["ramp"]) >= 19
@@ -61,7 +58,7 @@ def test_a_slow_climb_is_told_although_its_levels_are_hardly_known():
 
 def test_a_gradual_drift_is_one_ramp():
     values = 100_000 * (1 + 0.02 * np.arange(3000) / 3000) + noise(5, 3000, 150)
-    (drift,) = find_level_changes(values.tolist(), kind="time")
+    (drift,) = find_level_changes(values.tolist())
     assert drift.rule == "ramp"
     assert drift.after - drift.before == pytest.approx(2000, rel=0.2)
 
@@ -71,7 +68,7 @@ def test_autocorrelated_rates_are_not_cut_to_pieces():
     values = [0.0]
     for shock in rng.normal(0, 1, 999):
         values.append(0.7 * values[-1] + shock)
-    assert len([d for d in find_level_changes([100 + v for v in values], kind="rate") if not d.wants_rerun]) <= 1
+    assert len([d for d in find_level_changes([100 + v for v in values]) if not d.wants_rerun]) <= 1
 
 
 def test_the_newest_point_alone_asks_for_a_rerun_which_confirms_or_clears_it():
@@ -115,7 +112,7 @@ def test_small_steps_count_if_enough_runs_follow():
 def shifted(seed, runs, size):
     values = np.random.default_rng(seed).normal(100, 1, 2 * runs)
     values[runs:] += size
-    return find_level_changes(values.tolist(), kind="time")
+    return find_level_changes(values.tolist())
 
 
 def test_a_shift_of_one_sigma_is_a_suspicion_first_and_certain_later():
@@ -137,7 +134,7 @@ def test_what_the_newest_runs_may_show_does_not_hide_the_change_before_them():
         values = np.random.default_rng(seed).normal(100, 1, 108)
         values[60:] += 3
         values[90:] += 1.2
-        reported += any(abs(drift.index - 60) <= 8 for drift in find_level_changes(values.tolist(), kind="time"))
+        reported += any(abs(drift.index - 60) <= 8 for drift in find_level_changes(values.tolist()))
     assert reported >= 38
 
 
@@ -170,8 +167,6 @@ def test_what_is_no_number_is_refused(values, match):
         find_level_changes(values)
 
 
-def test_an_unknown_kind_and_samples_of_another_length_are_refused():
-    with pytest.raises(ValueError, match="kind"):
-        find_level_changes([1], kind="cycles")
+def test_samples_of_another_length_are_refused():
     with pytest.raises(ValueError, match="samples has 1 points"):
         find_level_changes([1, 2], samples=[[1]])

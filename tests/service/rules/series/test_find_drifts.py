@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.contract import Kind
+from runner.contract import metric
 from service.rules.relative_change import percent_change
 from service.rules.series.describe_drift import drift_ids
-from service.rules.series.find_drifts import SeriesDrift, direction, find_drifts
+from service.rules.series.find_drifts import SeriesDrift, direction, find_drifts, is_exact_count
 from service.rules.series.tracks import PathPoint, arrange_trend
-from service.schemas.history import Cause, Direction
+from service.schemas.history import Cause, Direction, SeriesHead
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -37,7 +37,7 @@ def points(*described: str) -> list[PathPoint]:
 
 
 def drifts_of(*described: str) -> list[SeriesDrift]:
-    return find_drifts(arrange_trend(points(*described)), Kind.COUNT)
+    return find_drifts(arrange_trend(points(*described)), is_exact=True)
 
 
 def found_drifts(*described: str) -> list[tuple[str, str, Cause]]:
@@ -133,3 +133,26 @@ def test_a_configuration_change_alone_is_never_blamed_on_a_commit(length: int, a
     old = [f"A{position}=100" for position in range(1, anchor + 1)]
     new = [f"B{position}={100 + step}" for position in range(anchor, length + 1)]
     assert [cause for _, _, cause in found_drifts(*old, *new)] == [Cause.CONFIG]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_exact"), [("minor-faults", True), ("context-switches", False), ("user-time", False)]
+)
+def test_a_count_that_repeats_by_chance_only_is_not_exact(name: str, is_exact: bool) -> None:
+    entry = metric(name)
+    head = SeriesHead(
+        id=1,
+        subject="demo",
+        host="ada",
+        case="copy",
+        workload="copy",
+        definition="d",
+        parameters={},
+        metric=name,
+        title=entry.title,
+        unit=entry.unit,
+        kind=entry.kind,
+        better=entry.better,
+        judged=True,
+    )
+    assert is_exact_count(head) is is_exact

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from service.rules.same_bytes import ProgramBytes
-from service.rules.series.floor import MOST, calibrated_floor
+from service.rules.series.floor import MAX_FLOOR_FAULTS, calibrated_floor
 from service.rules.series.tracks import PathPoint
 
 SAME, OTHER = ProgramBytes("a", "s"), ProgramBytes("b", "s")
@@ -38,4 +38,4 @@ def test_without_two_such_runs_there_is_no_floor() -> None:
 def test_another_environment_or_another_host_is_no_floor() -> None:
     apart = [point(0, 5, SAME), replace(point(1, 500, SAME), environment="other")]
     assert calibrated_floor(apart) is None
-    assert calibrated_floor([point(0, 5, SAME), point(1, 50_000, SAME)]) == MOST
+    assert calibrated_floor([point(0, 5, SAME), point(1, 50_000, SAME)]) == MAX_FLOOR_FAULTS

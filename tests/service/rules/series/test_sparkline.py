@@ -1,6 +1,6 @@
 import re
 
-from service.rules.series.sparkline import HEIGHT, MARKS, WIDTH, draw_sparkline
+from service.rules.series.sparkline import HEIGHT, MAX_MARKS, WIDTH, draw_sparkline
 
 
 def points(path: str) -> list[tuple[float, float]]:
@@ -54,5 +54,5 @@ def test_of_marks_that_cover_each_other_the_newest_of_each_direction_is_kept() -
     assert line.worse == alone.worse
     crowded = draw_sparkline(list(range(1000)), [(index, index % 2 == 0) for index in range(1000)])
     assert crowded is not None
-    assert (len(tips(crowded.worse)), len(tips(crowded.better)), crowded.flagged) == (MARKS, MARKS, 1000)
+    assert (len(tips(crowded.worse)), len(tips(crowded.better)), crowded.flagged) == (MAX_MARKS, MAX_MARKS, 1000)
     assert tips(crowded.better)[-1] == crowded.last[0]

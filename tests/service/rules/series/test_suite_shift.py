@@ -43,7 +43,7 @@ def series(draw: st.DrawFn) -> list[PathPoint]:
 def test_what_shows_enough_decides_as_the_whole_series(
     monkeypatch: pytest.MonkeyPatch, points: list[PathPoint], start: int, last_change: int
 ) -> None:
-    monkeypatch.setattr(suite_shift, "RECENT", FEW)
+    monkeypatch.setattr(suite_shift, "MAX_HISTORY_POINTS", FEW)
     recent, whole = arrange_trend(one for one in points if one.position >= start), arrange_trend(points)
     if not suite_shift.shows_enough(recent, start, last_change):
         return
@@ -54,7 +54,7 @@ def test_what_shows_enough_decides_as_the_whole_series(
 
 
 def test_a_long_stretch_in_one_environment_shows_enough() -> None:
-    stretch = [point(number, number, number, "a") for number in range(10, 10 + suite_shift.RECENT + 1)]
+    stretch = [point(number, number, number, "a") for number in range(10, 10 + suite_shift.MAX_HISTORY_POINTS + 1)]
     assert suite_shift.shows_enough(arrange_trend(stretch), 10, -1)
     assert not suite_shift.shows_enough(arrange_trend(stretch[1:]), 11, -1)
     assert suite_shift.shows_enough(arrange_trend(stretch[1:]), 11, 11)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -40,6 +41,13 @@ def as_text(sequence: Points) -> str:
 
 def path(*visits: str) -> str:
     return as_text(arrange_trend(measured(*visits)).path)
+
+
+def test_the_measured_points_of_all_sequences_count_once() -> None:
+    points = measured("A1-8", "B3-8", "C5-6")
+    points[2] = replace(points[2], is_taken_over=True)
+    counted = arrange_trend(points).measured
+    assert sorted(point.run_id for point in counted) == sorted({point.run_id for point in points} - {points[2].run_id})
 
 
 def test_no_points() -> None:

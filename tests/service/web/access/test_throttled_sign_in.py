@@ -9,7 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from service.rules.access.scope import Scope
-from service.rules.access.throttle import MOST, MOST_OF_ADDRESS, WINDOW
+from service.rules.access.throttle import MAX_FAILURES, MAX_FAILURES_PER_ADDRESS, WINDOW
 from service.store import tokens
 from service.store.engine.database import Database
 from service.store.tokens import mint
@@ -36,7 +36,7 @@ def test_an_address_that_guesses_is_refused_by_every_process_until_it_has_waited
     start: Start, token: str, database: Database
 ) -> None:
     one, two = start(), start()
-    for number in range(MOST_OF_ADDRESS):
+    for number in range(MAX_FAILURES_PER_ADDRESS):
         assert ask((one, two)[number % 2], mint().text) == (401, 0)
     for client in (one, two):
         status, wait = ask(client, token)
@@ -46,7 +46,7 @@ def test_an_address_that_guesses_is_refused_by_every_process_until_it_has_waited
         assert (form.status_code, "Retry-After" in form.headers) == (429, True)
         assert ask(client, token, "192.0.2.2")[0] == 200, "others are not affected"
     with database.reading() as session:
-        assert len(tokens.failed_sign_ins(session, datetime.now(UTC))) == MOST_OF_ADDRESS, (
+        assert len(tokens.failed_sign_ins(session, datetime.now(UTC))) == MAX_FAILURES_PER_ADDRESS, (
             "who is refused is not counted"
         )
         assert not tokens.failed_sign_ins(session, datetime.now(UTC) + WINDOW + timedelta(seconds=1))
@@ -54,7 +54,7 @@ def test_an_address_that_guesses_is_refused_by_every_process_until_it_has_waited
 
 def test_guesses_from_many_addresses_are_refused_and_right_tokens_accepted(start: Start, token: str) -> None:
     client = start()
-    for number in range(MOST):
+    for number in range(MAX_FAILURES):
         assert ask(client, mint().text, f"10.0.{number}.1")[0] == 401
     assert ask(client, mint().text, "10.1.0.1")[0] == 429
     assert ask(client, token, "10.1.0.2")[0] == 200
@@ -64,12 +64,12 @@ def test_a_token_that_has_expired_or_was_revoked_is_no_guess(start: Start, token
     client = start()
     with database.writing() as session:
         tokens.revoke(session, token.split("_")[1], datetime.now(UTC))
-    assert {ask(client, token) for _ in range(MOST_OF_ADDRESS + 2)} == {(401, 0)}
+    assert {ask(client, token) for _ in range(MAX_FAILURES_PER_ADDRESS + 2)} == {(401, 0)}
 
 
 def test_only_a_proxy_is_believed_for_whom_it_asks(start: Start, token: str) -> None:
     client = start()
-    for number in range(MOST_OF_ADDRESS):
+    for number in range(MAX_FAILURES_PER_ADDRESS):
         headers = {"Authorization": f"Bearer {mint().text}", "X-Forwarded-For": f"10.0.0.{number}"}
         client.get("/api/v1/runs", headers=headers, environ_base={"REMOTE_ADDR": "198.51.100.7"})
     right = {"Authorization": f"Bearer {token}"}

@@ -1,12 +1,26 @@
-"""Decides whether further runs of a case can be expected from a host, and says so about a drift in doubt. Pure."""
+"""Decides whether further runs of a case can be expected from a host, and says so about a drift in doubt."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from runner.contract import Report
+from runner.contract.report import IMPORT_FORMAT
+
 LONGEST_SILENCE = timedelta(days=14)
 """A host that has not reported for so long cannot be expected to measure anything."""
+
+
+def is_imported(knobs: Mapping[str, str]) -> bool:
+    """Return whether an environment is that of imported runs: no host can measure them again."""
+    return IMPORT_FORMAT in knobs
+
+
+def any_imported(*reports: Report | None) -> bool:
+    """Return whether any of some stored runs was imported."""
+    return any(is_imported(report.environment.knobs) for report in reports if report is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from service.pipeline.further_runs import FurtherRuns
 from service.pipeline.name_commit import named_commit
 from service.rules.access.scope import Scope
 from service.rules.events.headline import leading_of_event
-from service.rules.imported_runs import any_imported
+from service.rules.expected_runs import any_imported
 from service.schemas.audit import AuditAction
 from service.schemas.history import Drift
 from service.schemas.triage import (

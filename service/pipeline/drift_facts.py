@@ -1,0 +1,97 @@
+"""Reads what a drift is blamed on and described with: files, knobs, commits, other metrics, and what a fault costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from service.rules.fault_price import PRICED, FaultCosts
+from service.rules.same_bytes import system_file_knobs, upgraded_files
+from service.rules.series.candidate_commits import are_all_known, commits_between
+from service.rules.series.describe_drift import DriftContext
+from service.rules.series.find_drifts import SeriesDrift
+from service.rules.series.tracks import PathPoint
+from service.schemas.history import Cause
+from service.store import points, profiles, revisions, runs
+from service.store.models import Revision, Series
+
+_NEAREST_RUNS = 5
+"""Runs on each side of a drift whose other metrics are shown with it: one run says little about a noisy metric."""
+
+
+class DriftFacts:
+    """Reads what drifts are described with, each once: a change shows in many metrics of the same runs."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._parents = cache(partial(revisions.parents, session))
+        self._knobs = cache(partial(points.knobs, session))
+        self._levels = cache(partial(points.levels, session))
+        self._report = cache(partial(runs.report, session))
+
+    def blame_upgrades(self, drift: SeriesDrift) -> SeriesDrift:
+        """Blame a drift on the configuration too, if a file of the host that both sides mapped was upgraded between.
+
+        That the programs map different files is no upgrade: a commit can link another library.
+        """
+        systems = {drift.before.program_bytes.system, drift.after.program_bytes.system}
+        if drift.cause is not Cause.COMMIT or "" in systems or len(systems) == 1:
+            return drift
+        before, after = (self._system_files(point) for point in (drift.before, drift.after))
+        return replace(drift, cause=Cause.BOTH) if upgraded_files(before, after) else drift
+
+    def context(self, row: Series, drift: SeriesDrift) -> DriftContext:
+        """Return what the description of a drift in a series needs."""
+        parents = self._parents(row.subject_id)
+        of_subject = select(Revision).where(Revision.subject_id == row.subject_id)
+        blamed = self._session.scalars(of_subject.where(Revision.commit == drift.after.revision)).one()
+        between = commits_between(parents, *drift.suspects)
+        knobs_before, knobs_after = self._knobs_of_sides(drift)
+        return DriftContext(
+            title=blamed.title,
+            author=blamed.author,
+            committed_at=blamed.committed_at,
+            candidates=revisions.candidates(self._session, row.subject_id, between),
+            candidates_known=are_all_known(parents, *drift.suspects),
+            knobs_before=knobs_before,
+            knobs_after=knobs_after,
+            levels_before=self._levels(tuple(point.run_id for point in drift.old_points[-_NEAREST_RUNS:])),
+            levels_after=self._levels(tuple(point.run_id for point in drift.new_points[:_NEAREST_RUNS])),
+            costs=self._costs(row, drift),
+        )
+
+    def _system_files(self, point: PathPoint) -> dict[str, str]:
+        """Return the files of the host that the program of a run mapped."""
+        report = self._report(point.run_id)
+        return system_file_knobs(report) if report else {}
+
+    def _knobs_of_sides(self, drift: SeriesDrift) -> Sequence[Mapping[str, str]]:
+        """Return the knobs before and after a drift, and upgraded files of the host as knobs if only those differ."""
+        sides = (drift.before, drift.after)
+        held = [self._knobs(point.environment) for point in sides]
+        if drift.cause not in {Cause.CONFIG, Cause.BOTH} or drift.before.environment != drift.after.environment:
+            return held
+        files = [self._system_files(point) for point in sides]
+        upgraded = upgraded_files(*files)
+        shown = [{name: side[name] for name in upgraded} for side in files] if drift.cause is Cause.BOTH else files
+        return [{**knobs, **side} for knobs, side in zip(held, shown, strict=True)]
+
+    def _costs(self, row: Series, drift: SeriesDrift) -> FaultCosts:
+        """Return what a fault costs on both sides, as far as profiles and the host's canary show it."""
+        if row.metric not in PRICED:
+            return FaultCosts()
+        before, after = (
+            profiles.seconds_per_fault(
+                self._session,
+                profiles.ProfileFilter(row.subject.name, row.case.name, point.revision, row.host.name),
+                point.environment,
+            )
+            for point in (drift.before, drift.after)
+        )
+        report = self._report(drift.after.run_id)
+        canary = report.canary if report else None
+        return FaultCosts(before, after, canary.seconds_per_fault if canary and canary.holds else None)
