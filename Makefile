@@ -127,7 +127,7 @@ test-aarch64: system-aarch64 .venv/.dev ## Measure on emulated aarch64 with page
 	@FAULTWATCH_TEST_AARCH64=1 $(PYTHON) -m pytest --timeout 0 tests/aarch64
 
 .PHONY: test-matrix
-test-matrix: system-tests system-hosts system-aarch64 .venv/.dev .venv-hosts/.installed node_modules/.installed ## Run nights on five emulated hosts: three kernels, two page sizes (as root; half an hour, longer the first time)
+test-matrix: system-tests system-hosts system-aarch64 .venv/.dev .venv-hosts/.installed node_modules/.installed ## Do nightly runs on five emulated hosts: three kernels, two page sizes (as root; half an hour, longer the first time)
 	@FAULTWATCH_TEST_MATRIX=1 $(PYTHON) -m pytest --timeout 0 --capture no tests/matrix
 
 .PHONY: fuzz-doors

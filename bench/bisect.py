@@ -4,7 +4,7 @@
 - a noisy metric whose step is as large as its noise: the published rules of :mod:`bench.bisect_peers` beside it, and
   what not knowing the levels costs alone: the same belief, looking where the best of those rules looks
 - three in ten commits that do not build
-- ten knobs of which one is guilty, or two together
+- ten settings of which one is guilty, or two together
 
 ``git bisect run`` is the real one, on a real repository of the same shape, and asks the same oracle.
 """
@@ -23,8 +23,8 @@ from pathlib import Path
 
 from bench.bisect_peers import bayesect, horstein, jedynak
 from bench.report import finish, steps
-from runner.contract.knob_search import FoundKnobs, MeasureKnobs
-from service.rules.bisect import exact_search, knob_search, noisy_search, proof
+from runner.contract.setting_search import FoundSettings, MeasureSettings
+from service.rules.bisect import exact_search, noisy_search, proof, setting_search
 from service.rules.bisect.graph import Node
 from service.rules.bisect.question import Answer, Found, Measure, Observation, Prove, Question, Refused
 
@@ -46,7 +46,7 @@ def main(searches: int = NOISY_SEARCHES) -> None:
         git = _Git(Path(folder))
         exact_commits(git, misses, figures)
         noisy_commits(git, searches, misses, figures)
-    guilty_knobs(misses, figures)
+    guilty_settings(misses, figures)
     finish("bisect", misses, figures)
 
 
@@ -113,7 +113,7 @@ class _Run:
         self.right = right
         alone = [one for one in seen if one.session is None]
         self.twice = len(alone) - len({one.commit for one in alone})
-        # What is measured in turns as a proof was measured before: it adds commits only where that is not so.
+        # What is measured interleaved as a proof was measured before: it adds commits only where that is not so.
         extra = {one.commit for one in seen} - {one.commit for one in alone}
         self.count = len(alone) + len(extra) - stored
         self.good = sum(one.value is not None for one in alone) + len(extra) - stored
@@ -125,10 +125,10 @@ def _lead_exact(question: Question, culprit: int, failing: frozenset[int]) -> _R
     while not isinstance(
         answer := proof.next_proof(question, exact_search.search(question, seen), seen), Found | Refused
     ):
-        in_turns = uuid.uuid4() if isinstance(answer, Prove) else None
+        interleaved = uuid.uuid4() if isinstance(answer, Prove) else None
         for commit in (answer.parent, answer.commit) if isinstance(answer, Prove) else answer.commits:
             value = None if int(commit) in failing else int(int(commit) >= culprit)
-            seen.append(Observation(commit=commit, value=value, session=in_turns))
+            seen.append(Observation(commit=commit, value=value, session=interleaved))
     found = isinstance(answer, Found) and [str(culprit) in one.candidates for one in answer.culprits] == [True]
     return _Run(seen, found)
 
@@ -244,9 +244,9 @@ def _shown_where_to_look(question: Question, seed: int) -> _Run:
     return _Run(seen, found)
 
 
-def guilty_knobs(misses: list[str], figures: dict[str, object]) -> None:
-    """Search ten knobs for one that is guilty, and for two that are guilty together."""
-    names = tuple(f"knob{number}" for number in range(10))
+def guilty_settings(misses: list[str], figures: dict[str, object]) -> None:
+    """Search ten settings for one that is guilty, and for two that are guilty together."""
+    names = tuple(f"setting{number}" for number in range(10))
     random_ = random.Random(2)
     pairs = [frozenset(pair) for pair in combinations(names, 2)]
     rows = {
@@ -254,23 +254,23 @@ def guilty_knobs(misses: list[str], figures: dict[str, object]) -> None:
         "a pair": [random_.choice(pairs) for _ in range(100)],
     }
     limits = {"one": 2 * log2(2**10), "a pair": 40}
-    print(f"\n{'ten knobs, both environments included':<44}{'mean':>7}{'most':>6}  right")
+    print(f"\n{'ten settings, both environments included':<44}{'mean':>7}{'most':>6}  right")
     for name, chosen in rows.items():
-        taken = [_lead_knobs(names, guilty) for guilty in chosen]
+        taken = [_lead_settings(names, guilty) for guilty in chosen]
         _row(f"guilty: {name}", [count for count, _ in taken], [right for _, right in taken])
         most, right = max(count for count, _ in taken), sum(right for _, right in taken)
-        figures[f"knobs_{name.split()[-1]}"] = {"most": most, "right": right, "of": len(taken)}
+        figures[f"settings_{name.split()[-1]}"] = {"most": most, "right": right, "of": len(taken)}
         if most > limits[name] or right < len(taken):
-            misses.append(f"knobs, guilty {name}: {most} measurements at most, right in {right} of {len(taken)}")
+            misses.append(f"settings, guilty {name}: {most} measurements at most, right in {right} of {len(taken)}")
 
 
-def _lead_knobs(names: tuple[str, ...], guilty: frozenset[str]) -> tuple[int, bool]:
-    seen: list[knob_search.Mixture] = []
-    question = knob_search.KnobQuestion(knobs=names)
-    while isinstance(answer := knob_search.search(question, seen), MeasureKnobs):
+def _lead_settings(names: tuple[str, ...], guilty: frozenset[str]) -> tuple[int, bool]:
+    seen: list[setting_search.Mixture] = []
+    question = setting_search.SettingQuestion(settings=names)
+    while isinstance(answer := setting_search.search(question, seen), MeasureSettings):
         changed = frozenset(answer.changed)
-        seen.append(knob_search.Mixture(changed=changed, value=100 + 7 * (guilty <= changed)))
-    return len(seen), isinstance(answer, FoundKnobs) and set(answer.knobs) == guilty
+        seen.append(setting_search.Mixture(changed=changed, value=100 + 7 * (guilty <= changed)))
+    return len(seen), isinstance(answer, FoundSettings) and set(answer.settings) == guilty
 
 
 def _line(length: int) -> tuple[Node, ...]:

@@ -1,7 +1,7 @@
 """A fault regression in the history of a real C project, found from the dashboard. ``make bench-bisect-history``.
 
 ``REPO=path`` names a clone of zlib (https://github.com/madler/zlib), which is only read. A patch that touches a buffer
-nobody needs is planted in the middle of its last 600 commits, and all commits after it are made anew with it. Then a
+nobody needs is planted in the middle of its last 600 commits, and all commits after it are made again with it. Then a
 person in a real Chromium opens the drift between both ends and presses the button, and the job is carried out on this
 host: real checkouts, real builds, real ``perf stat``.
 """

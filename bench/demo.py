@@ -31,7 +31,7 @@ def main(runs: int = RUNS) -> None:
     misses: list[str] = []
     first: list[float] = []
     second: list[float] = []
-    stray = 0
+    outlier = 0
     print(f"{'run':>4} {'measured in':>12} {'again in':>9}  drifts")
     for number in steps(range(1, runs + 1), "runs of the demo"):
         with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as home:
@@ -39,7 +39,7 @@ def main(runs: int = RUNS) -> None:
             again, same = _demo(home)
             first.append(seconds)
             second.append(again)
-            stray += _samples_off_their_level(home)
+            outlier += _samples_off_their_level(home)
             trouble = differences(expected, found["drifts"])
             if same["measured"]:
                 trouble.append(f"{same['measured']} runs were measured a second time")
@@ -54,7 +54,7 @@ def main(runs: int = RUNS) -> None:
         "as_planted": runs - len({miss.split(":")[0] for miss in misses if miss.startswith("run ")}),
         "first_seconds_median": round(statistics.median(first), 1),
         "again_seconds_median": round(statistics.median(second), 1),
-        "samples_off_their_level": stray,
+        "samples_off_their_level": outlier,
     }
     finish("demo", misses, figures)
 
@@ -76,8 +76,8 @@ def differences(expected: list[dict[str, Any]], drifts: list[dict[str, Any]]) ->
             trouble.append(f"{plant['title']}: {change:+} instead of {plant['exactly']:+}")
         if "at_least" in plant and change < plant["at_least"]:
             trouble.append(f"{plant['title']}: {change:+}, less than {plant['at_least']:+}")
-        if sorted(knob["name"] for knob in drift["knobs"]) != sorted(plant.get("knobs", [])):
-            trouble.append(f"{plant['title']}: knobs {[knob['name'] for knob in drift['knobs']]}")
+        if sorted(setting["name"] for setting in drift["settings"]) != sorted(plant.get("settings", [])):
+            trouble.append(f"{plant['title']}: settings {[setting['name'] for setting in drift['settings']]}")
     trouble += [f"flagged, but not planted: {title} ({drift['metric']})" for title, drift in by_title.items()]
     if len(drifts) != len({drift["id"] for drift in drifts}) or len(drifts) > len(expected):
         trouble.append(f"{len(drifts)} drifts instead of {len(expected)}")

@@ -114,7 +114,7 @@ def online(report: Report, seed: int, runs: int) -> None:
     rng = np.random.default_rng(seed)
     for name, noise in (
         ("jitter", detection_online.jitter),
-        ("jitter and strays", detection_online.stray),
+        ("jitter and outliers", detection_online.outlier),
         ("host", detection_online.host),
     ):
         alarms = detection_online.false_alarms(rng, noise, runs)

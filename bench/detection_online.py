@@ -10,7 +10,7 @@ from service.rules.detect import LevelChangeDetector, find_level_changes, find_p
 
 Rng = np.random.Generator
 LEVEL = 66_052
-STRAYS = (128, -128, 512, -512, 37, -260)
+OUTLIERS = (128, -128, 512, -512, 37, -260)
 
 
 def jitter(rng: Rng, n: int) -> np.ndarray:
@@ -18,14 +18,14 @@ def jitter(rng: Rng, n: int) -> np.ndarray:
     return rng.integers(-2, 3, n)
 
 
-def stray(rng: Rng, n: int) -> np.ndarray:
+def outlier(rng: Rng, n: int) -> np.ndarray:
     """Jitter, and 0.9 % of runs far off."""
-    return jitter(rng, n) + (rng.random(n) < 0.009) * rng.choice(STRAYS, n)
+    return jitter(rng, n) + (rng.random(n) < 0.009) * rng.choice(OUTLIERS, n)
 
 
 def host(rng: Rng, n: int) -> np.ndarray:
     """The noise of the real history: sigma 2.1 faults, and 0.9 % of runs far off."""
-    return np.round(rng.normal(0, 2.1, n)).astype(int) + (rng.random(n) < 0.009) * rng.choice(STRAYS, n)
+    return np.round(rng.normal(0, 2.1, n)).astype(int) + (rng.random(n) < 0.009) * rng.choice(OUTLIERS, n)
 
 
 def _confirm(values: list[int], at: int, rerun: Callable[[], int]) -> bool:

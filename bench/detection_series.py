@@ -76,8 +76,8 @@ def outliers(rng: Rng, s: Setting, n: int) -> tuple[np.ndarray, list[int]]:
     at, base = _positions(rng, s, n), _base(rng, s)
     sigma = base * 0.005
     x = base + _levels(rng, s, n, sigma, at) + sigma * rng.standard_t(rng.uniform(2, 3), n)
-    stray = rng.random(n) < rng.uniform(0.005, 0.04)
-    return x + stray * rng.choice([-1, 1], n) * base * rng.uniform(0.05, 0.6, n), at
+    outlier = rng.random(n) < rng.uniform(0.005, 0.04)
+    return x + outlier * rng.choice([-1, 1], n) * base * rng.uniform(0.05, 0.6, n), at
 
 
 def bimodal(rng: Rng, s: Setting, n: int) -> tuple[np.ndarray, list[int]]:

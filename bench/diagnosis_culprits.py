@@ -1,7 +1,7 @@
 """Regressions whose place is known, and whether the differential table begins with it.
 
 The demo's first one comes along. Two more are planted in zlib, where the path of its sources is told
-(``FAULTWATCH_BENCH_ZLIB``): a buffer that is mapped anew for each piece that deflate reads, and a large table that is
+(``FAULTWATCH_BENCH_ZLIB``): a buffer that is mapped again for each piece that deflate reads, and a large table that is
 cleared for each piece that inflate keeps.
 """
 

@@ -189,7 +189,7 @@ def _quoted(word: str) -> str:
 
 
 def won(yard: Yard, workload: Workload, folder: Path, finding: Finding) -> float | None:
-    """Return the largest share of the time that a remedy of a finding wins, measured in turns; None if none can be set.
+    """Return the largest share of the time that a remedy of a finding wins, interleaved; None if none can be set.
 
     Of CPU time and of elapsed time, the one that wins more counts: the median over the pairs.
     """

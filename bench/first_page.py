@@ -187,7 +187,7 @@ def _fill(service: Service, levels: dict[tuple[str, int], list[int]]) -> None:
 def _report(random: Random, subject: str, case: int, revision: Revision, level: int) -> Report:
     varies = subject == IMPORTED or (subject == "solver" and case in NOISY)
     counts = [level + round(random.gauss(0, 2)) if varies else level for _ in range(1 if subject == IMPORTED else 3)]
-    knobs = {"kernel.release": "6.12.9"} | ({"import.format": "csv"} if subject == IMPORTED else {})
+    settings = {"kernel.release": "6.12.9"} | ({"import.format": "csv"} if subject == IMPORTED else {})
     at = revision.committed_at + timedelta(days=3, minutes=case)
     return Report(
         run_id=uuid.UUID(int=random.getrandbits(128), version=4),
@@ -195,7 +195,7 @@ def _report(random: Random, subject: str, case: int, revision: Revision, level: 
         revision=revision,
         case=Case(workload=f"{subject}_bench", definition="0123456789abcdef", parameters={"scene": case + 1}),
         host=Host(name="lab-1"),
-        environment=Environment(knobs=knobs),
+        environment=Environment(settings=settings),
         runner_version="imported" if subject == IMPORTED else "1",
         started_at=at,
         finished_at=at + timedelta(seconds=20),

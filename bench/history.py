@@ -64,14 +64,14 @@ class Version:
         return seconds, done.stdout + done.stderr
 
     def history(self, repository: Path, workload: Path, span: str, *options: str) -> tuple[float, Counts, int]:
-        """Return the seconds of a history, its counts by commit and case, and how many of them were taken over."""
+        """Return the seconds of a history, its counts by commit and case, and how many of them were reused."""
         words = ("history", str(workload), span, "--repo", str(repository), *options)
         seconds, output = self.run(*words)
         counts: dict[tuple[str, str], int] = {}
         for commit, case, count in _RUN.findall(output):
             # A rerun, which ends a doubt, is printed in another form or after the first count.
             counts.setdefault((commit, case), int(count.replace(",", "")))
-        return seconds, counts, output.count("  taken over from ")
+        return seconds, counts, output.count("  reused from ")
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Bench:
 
     def _histories(self, span: str, commits: Sequence[str], misses: list[str]) -> dict[str, object]:
         before, old, _ = self.old.history(self.repository, self.workload, span)
-        after, new, taken_over = self.new.history(self.repository, self.workload, span)
+        after, new, reused = self.new.history(self.repository, self.workload, span)
         _, alone, _ = self.new.history(self.repository, self.workload, span, "--build-jobs", "1", "--measure-all")
         if not new or {commit for commit, _ in new} != {commit[:10] for commit in commits}:
             misses.append(f"{len(new)} runs of {len(commits)} commits were counted")
@@ -107,7 +107,7 @@ class Bench:
             misses.append(f"the changes differ from those of {self.old.name}")
         return {
             "runs": len(new),
-            "taken over": taken_over,
+            "reused": reused,
             "seconds before": round(before, 1),
             "seconds": round(after, 1),
             "ratio": round(after / before, 3),

@@ -276,7 +276,7 @@ def _count_all(
 ) -> None:
     unprepared: Counter[int] = Counter()
     prepared: Counter[tuple[str, int]] = Counter()
-    strays = 0
+    outliers = 0
     ways: dict[tuple[str, int], str] = {}
     for way, tree in trees:
         if confined is None:
@@ -292,7 +292,7 @@ def _count_all(
         key = (f"{content} {report.files.system_bytes}", int(level))
         prepared[key] += 1
         ways.setdefault(key, way)
-        strays += sum(value != level for value in report.values("minor-faults"))
+        outliers += sum(value != level for value in report.values("minor-faults"))
         if any(file.cache is CacheState.UNPREPARED for file in report.files.mapped):
             misses.append(f"{label}, {way}: {'; '.join(report.remarks)}")
     different = len({files for files, _ in prepared})
@@ -303,7 +303,7 @@ def _count_all(
         "different_bytes": different,
         "unprepared": dict(sorted(unprepared.items())),
         "prepared": levels_found,
-        "stray_samples": strays,
+        "outlying_samples": outliers,
     }
     for files in {files for files, _ in prepared}:
         counts = [level for other, level in prepared if other == files]
@@ -338,7 +338,12 @@ def _measured(program: Program, tree: Path, confined: Sandbox | None) -> Report:
     )
     bench = BENCHES.setdefault(
         (confined is not None, program.cpus),
-        Bench(Host(name="bench"), lambda state: Environment(knobs=state.knobs()), cpus=program.cpus, sandbox=confined),
+        Bench(
+            Host(name="bench"),
+            lambda state: Environment(settings=state.settings()),
+            cpus=program.cpus,
+            sandbox=confined,
+        ),
     )
     case = Case(workload="same", definition="0" * 16, parameters={"program": program.command[-1], "by": program.needs})
     revision = Revision(commit="0" * 40, committed_at=datetime(2025, 1, 1, tzinfo=UTC))

@@ -75,7 +75,7 @@ class Yard:
             "compare": ["compare", "HEAD~1..HEAD", "--repo", "repo"],
             "gate": ["gate", *named, "HEAD~1..HEAD", "--no-sandbox"],
             "sandboxed": ["gate", *named, "HEAD~1..HEAD", "--sandbox"],
-            "nightly": ["nightly", "--matrix", "matrix.toml", "--night", f"night-{len(self.commits)}"],
+            "nightly": ["nightly", "--matrix", "matrix.toml", "--name", f"night-{len(self.commits)}"],
             "profile": ["profile", "repo", "--no-upload"],
             "bisect": ["bisect", "HEAD~2..HEAD", "--repo", "repo"],
         }

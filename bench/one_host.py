@@ -59,7 +59,7 @@ def kinds(commits: list[str]) -> dict[str, Kind]:
         "measure": Kind(("measure", "repo", "--json"), lambda text, _: [_faults(one) for one in json.loads(text)]),
         "compare": Kind(("compare", "HEAD~2..HEAD", "--repo", "repo", "--json"), _compared, 1),
         "gate": Kind(("gate", workload, "HEAD~2..HEAD", "--repo", "repo", "--no-sandbox"), _verdict, 1),
-        "nightly": Kind(("nightly", "--matrix", "matrix.toml", "--night", "tonight"), _stored),
+        "nightly": Kind(("nightly", "--matrix", "matrix.toml", "--name", "tonight"), _stored),
         "profile": Kind(("profile", "repo", "--json", "--no-upload"), _profiled),
         "bisect": Kind(("bisect", f"{commits[0]}..{commits[-1]}", "--repo", "repo", "--json"), _culprits),
         "job": Kind(("job", "run", "JOB", workload, "--repo", "repo"), _stored, job=True),

@@ -1,8 +1,8 @@
 """What the measuring engine promises, on this machine as it is: exact counts, little overhead, no false alarm, no miss.
 
 ``python -m bench.overhead [--quick] [PART …]``, run as ``make bench-overhead``; the parts stand at the end. Everything
-is executed for real, base and head in turns as ``faultwatch compare`` does it, and the service's own function decides.
-In full it takes two hours and a half, with ``--quick`` a tenth of everything.
+is executed for real, base and head interleaved as ``faultwatch compare`` does it, and the service's own function
+decides. In full it takes two hours and a half, with ``--quick`` a tenth of everything.
 """
 
 import os
@@ -31,7 +31,7 @@ from runner.perf.command import perf_stat
 from runner.perf.session import count
 from runner.process_state.process_state import ProcessState
 from runner.workload import Workload
-from service.rules.comparison import in_turns
+from service.rules.comparison import interleaved
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = 100
@@ -128,13 +128,13 @@ def counts(ledger: Ledger, folder: Path, tenth: bool) -> None:
                 pairs.append((one, other))
         level, _ = majority([one for pair in pairs for one in pair]) or (None, 0)
         same = sum(one == other for one, other in pairs)
-        strays = {
+        outliers = {
             "perf stat": [one for one, _ in pairs if one != level],
             "Faultwatch": [one for _, one in pairs if one != level],
         }
         text = f"{name}: runs of {runs} in which both count the same"
         ledger.claim(text, same == runs, same)
-        ledger.note(f"{name}: level, and counts off it", [level, strays])
+        ledger.note(f"{name}: level, and counts off it", [level, outliers])
         ledger.note(f"{name}: pairs repeated because the host had paged out a file", tried - len(pairs))
 
 
@@ -305,9 +305,9 @@ def versus(folder: Path, base: Sequence[str], head: Sequence[str], *, precise: b
                 "metrics": {"precision": {"throughput": 3.0} if precise else {}},
             }
         )
-        bench = Bench(Host(name="bench"), lambda _: Environment(knobs={}))
+        bench = Bench(Host(name="bench"), lambda _: Environment(settings={}))
         trials.append(Trial(workload, Subject("steady", REVISION, CASE), bench, folder))
-    return compare(*trials, in_turns.decide, pairs=Pairs.of(trials[0].workload))
+    return compare(*trials, interleaved.decide, pairs=Pairs.of(trials[0].workload))
 
 
 CASE = Case(workload="steady", definition="0" * 16)

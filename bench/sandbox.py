@@ -1,4 +1,4 @@
-"""The sandbox does not move a count: the canary and the workloads, in turns with and without it.
+"""The sandbox does not move a count: the canary and the workloads, interleaved with and without it.
 
 ``python -m bench.sandbox [--quick] [WORKLOAD …]``, run as ``make bench-sandbox``. Each program is built once and
 prepared as ``faultwatch compare`` does it; ``--quick`` executes it ten times instead of a hundred on each side.
@@ -65,7 +65,7 @@ def trials(folder: Path, name: str, box: Sandbox) -> tuple[Trial, Trial]:
 
 
 def _trial(workload: Workload, case: Case, tree: Path, box: Sandbox | None) -> Trial:
-    bench = Bench(Host(name="bench"), lambda _: Environment(knobs={}), sandbox=box)
+    bench = Bench(Host(name="bench"), lambda _: Environment(settings={}), sandbox=box)
     return Trial(workload, Subject("bench", REVISION, case), bench, tree)
 
 

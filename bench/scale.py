@@ -11,9 +11,9 @@
   acknowledged is there once, and each event is sent once: an attempt that was cut off is repeated with the same key.
 - ``store``: a hundred million samples are loaded into PostgreSQL within twenty minutes and take 60 bytes each. 95 of
   100 times, questions are answered within 50 ms and pages within 100 ms, and in 1.3 times what they take of a million.
-- ``load``: two hundred hosts send runs, as many as make a night of 100,000 cells in an hour, while a hundred pages are
-  open and a forge delivers 500 webhooks in ten seconds. Nothing is lost, and nobody is refused but for a moment; 95 of
-  100 pages open within a second, and each webhook is answered before a forge gives up.
+- ``load``: two hundred hosts send runs, as many as make a nightly run of 100,000 cells in an hour, while a hundred
+  pages are open and a forge delivers 500 webhooks in ten seconds. Nothing is lost, and nobody is refused but for a
+  moment; 95 of 100 pages open within a second, and each webhook is answered before a forge gives up.
 - ``retention``: nine tenths of a hundred million samples are reduced while runs arrive and pages are opened. No
   request takes a second, the disk has the space back, and no drift is gone.
 """
@@ -139,7 +139,7 @@ def _judging(database: str, cases: int, misses: list[str]) -> dict[str, object]:
     if drifts != expected:
         misses.append(f"{database}: {drifts} drifts instead of {expected}")
     if left > data.series * _KILLED_AT:
-        misses.append(f"{database}: after the kill {left:,} series were judged anew")
+        misses.append(f"{database}: after the kill {left:,} series were judged again")
     return figures
 
 

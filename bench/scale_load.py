@@ -1,4 +1,4 @@
-"""A busy hour: hosts send the runs of a night, pages are open everywhere, and a forge tells of many pushes."""
+"""A busy hour: hosts send the runs of a nightly run, pages are open everywhere, and a forge tells of many pushes."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from tests.service import postgres
 
 CASES = 100
 _BATCH, _PAUSE = 25, 0.9
-"""Runs that arrive at once, and the seconds between: a night of 100,000 in an hour."""
+"""Runs that arrive at once, and the seconds between: a nightly run of 100,000 in an hour."""
 _PAGES = ("/", "/matrix", "/runs", f"/api/v1/drifts?subject={SUBJECT}&limit=50", "/api/v1/series?limit=50", "/series/1")
 
 

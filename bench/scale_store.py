@@ -33,7 +33,7 @@ from tests.service import postgres
 
 LONG, WIDE = Size(10, 1000), Size(1000, 16)
 """A million samples or little more, with as many commits as the large store, or with as many cases: the matrix reads 16
-nights of each."""
+nightly runs of each."""
 _OF_CASES = frozenset(
     {
         *("compare two revisions", "all of two revisions", "the next page of all"),

@@ -17,7 +17,7 @@ SUBJECT = "bench"
 SAMPLES = 5
 METRICS = ("minor-faults", "major-faults", "sys-time", "elapsed", *(f"event-{number}" for number in range(16)))
 START = datetime(2025, 1, 1, tzinfo=UTC)
-_KNOBS = {f"knob.{number}": f"value {number}" for number in range(24)}
+_SETTINGS = {f"setting.{number}": f"value {number}" for number in range(24)}
 _SAMPLE = '{"readings":{%s}}' % ",".join(f'"{name}":{{"value":%r}}' for name in METRICS)  # noqa: UP031
 
 
@@ -128,7 +128,7 @@ def report_head(subject: str = SUBJECT, more: Mapping[str, object] | None = None
         revision=revision(0),
         case=Case(workload="w", definition="0" * 16),
         host=Host(name="host"),
-        environment=Environment(knobs=_KNOBS),
+        environment=Environment(settings=_SETTINGS),
         runner_version="1",
         started_at=START,
         finished_at=START,

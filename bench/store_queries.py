@@ -21,7 +21,7 @@ PAIRS = 12
 
 
 def queries(service: Service, first_commit: int = 0) -> dict[str, list[str]]:
-    """Return what is asked for in turns, by name: the same of a large and of a small store, which have some commits."""
+    """Return what is asked of a large and of a small store that have some commits, by name."""
     case = quote("made-up[number=0]")
     with closing(service.connect()) as connection:
         listed = json.loads(get(connection, f"/api/v1/series?case={case}"))["items"]
@@ -65,7 +65,7 @@ def compared(first_commit: int) -> list[str]:
 def p95(
     small: Service, large: Service, questions: Callable[[Service], dict[str, list[str]]] = queries
 ) -> dict[str, tuple[float, float]]:
-    """Return the milliseconds within which 95 % of the answers of both are there, by query: asked in turns."""
+    """Return the milliseconds within which 95 % of the answers of both are there, by query: asked interleaved."""
     asked = questions(small), questions(large)
     with closing(small.connect()) as one, closing(large.connect()) as other:
         found = {}

@@ -1,7 +1,7 @@
 """``make findings PROJECT=name``: repeat a project's history on this machine, and compare with the stored drifts.
 
 The history goes through the command line of Faultwatch. What is measured stays in ``build/findings/PROJECT``, so that
-an interrupted repetition continues; remove that folder to begin anew. ``--store`` writes the drifts instead: each one
+an interrupted repetition continues; remove that folder to begin again. ``--store`` writes the drifts instead: each one
 of 1 % or more is proven by a bisect, and counted by hand before and after.
 """
 
@@ -77,12 +77,12 @@ def _machine(product: Product) -> Machine:
     """Describe the tools that the workload needs, the C library and the kernel."""
     build = tomllib.loads((product.workload / "workload.toml").read_text())["build"]
     path = build.get("environment", {}).get("PATH", "/usr/local/bin:/usr/bin:/bin").replace("{home}", str(Path.home()))
-    knobs = product.knobs()
+    settings = product.settings()
     return Machine(
         compiler="; ".join(_version(tool, path) for tool in build["needs"]),
-        libc=knobs["libc.version"].partition(",")[0].removesuffix(")").replace(" (libc.so.6", ""),
-        kernel=knobs["kernel.release"].partition("-")[0],
-        path_length=int(knobs["process.path_length"]),
+        libc=settings["libc.version"].partition(",")[0].removesuffix(")").replace(" (libc.so.6", ""),
+        kernel=settings["kernel.release"].partition("-")[0],
+        path_length=int(settings["process.path_length"]),
     )
 
 

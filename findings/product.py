@@ -49,10 +49,10 @@ class Product(Struct, frozen=True):
         exported = self._run("faultwatch-service", ("export", "--quiet"), may_fail=False)
         return counts_of(csv.DictReader(exported.splitlines()), revisions)
 
-    def knobs(self) -> dict[str, str]:
+    def settings(self) -> dict[str, str]:
         """Return the settings of this host."""
         document: dict[str, dict[str, str]] = json.loads(self._run("faultwatch", ("env", "--json"), may_fail=False))
-        return document["knobs"]
+        return document["settings"]
 
     def _run(self, program: str, words: Sequence[str], *, may_fail: bool) -> str:
         """Run a command, whose progress is shown, and return its output."""
@@ -71,15 +71,15 @@ class Product(Struct, frozen=True):
 def counts_of(rows: Iterable[Mapping[str, str]], revisions: Collection[str]) -> Counts:
     """Return how many of some revisions have runs among the exported samples; those of bisects are in there, too."""
     first: dict[tuple[str, str], datetime] = {}
-    taken_over, judged = set(), set()
+    reused, judged = set(), set()
     for row in rows:
         if row["metric"] != METRIC or row["revision"] not in revisions:
             continue
         run = row["revision"], row["case"]
         started = datetime.fromisoformat(row["started_at"])
         first[run] = min(started, first.get(run, started))
-        if row["taken_over"] == "true":
-            taken_over.add(run)
+        if row["reused"] == "true":
+            reused.add(run)
         elif row["quarantined"] == "false":
             judged.add(run)
     measured = {revision for revision, _ in first}
@@ -88,9 +88,9 @@ def counts_of(rows: Iterable[Mapping[str, str]], revisions: Collection[str]) -> 
     return Counts(
         revisions=len(revisions),
         measured=len(measured),
-        same_bytes=len(taken_over),
+        same_bytes=len(reused),
         failed=len(revisions) - len(measured),
-        not_judged=len(first.keys() - taken_over - judged),
+        not_judged=len(first.keys() - reused - judged),
         runs=len(first),
         seconds=round(took.total_seconds()),
     )

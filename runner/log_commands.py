@@ -1,4 +1,4 @@
-"""Makes text harmless to the systems that obey what they find in the log or in the test results of a job. Pure.
+"""Makes text harmless to the systems that obey what they find in the log or in the test results of a job.
 
 GitHub's and Azure's agents look for their prefixes with the rules of a language, in which characters that nothing shows
 do not count: a joiner within a prefix hides it from people alone. A space counts everywhere.

@@ -67,9 +67,9 @@ TABLE = (
         "`nobody`",
     ),
     Variable(
-        "FAULTWATCH_DECLARED_KNOBS",
-        "The file with the declared knobs of this host.",
-        "`/etc/faultwatch/knobs.json`",
+        "FAULTWATCH_DECLARED_SETTINGS",
+        "The file with the declared settings of this host.",
+        "`/etc/faultwatch/settings.json`",
         "path",
     ),
 )

@@ -97,7 +97,7 @@ def _processes() -> Iterator[Path]:
 
 
 def lost_or_twice(runs: Iterable[Mapping[str, object]], commits: Sequence[str]) -> Iterator[str]:
-    """Yield the commits that do not have exactly one run, measured or with counts taken over.
+    """Yield the commits that do not have exactly one run, measured or with counts reused.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def lost_or_twice(runs: Iterable[Mapping[str, object]], commits: Sequence[str]) 
     commits
         The commits that were to be measured.
     """
-    times = Counter(run["revision"] for run in runs if run["taken_over"] or not run["quarantine"])
+    times = Counter(run["revision"] for run in runs if run["reused"] or not run["quarantine"])
     wrong = [(place, times[commit]) for place, commit in enumerate(commits) if times[commit] != 1]
     if wrong:
         yield f"{len(wrong)} commits do not have one run, such as {wrong[-1][0]}: {wrong[-1][1]} times"

@@ -53,7 +53,7 @@ class Disk:
 
     def _mount(self) -> None:
         subprocess.run(["mount", "-o", "loop", self.file, self.folder], check=True)
-        # Loop devices differ in it by what they were used for before. This is one disk, so its knobs stay.
+        # Loop devices differ in it by what they were used for before. This is one disk, so its settings stay.
         device = self.folder.stat().st_dev
         number = f"{os.major(device)}:{os.minor(device)}"
         Path(f"/sys/class/bdi/{number}/read_ahead_kb").write_text("128\n", encoding="ascii")

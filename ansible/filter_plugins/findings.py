@@ -26,13 +26,13 @@ def runner_findings(  # noqa: PLR0917 - a filter gets its arguments by place
     doctor, held, spool
         Results of the commands ``faultwatch doctor``, ``env`` and ``spool``, with ``--json``.
     declared
-        The file of declared knobs, as the module ``slurp`` reads it.
+        The file of declared settings, as the module ``slurp`` reads it.
     admitted
         Result of a command that prints the HTTP status with which the service answers the host.
     """
     found = [check for check in json.loads(doctor["stdout"])["checks"] if check["status"] in {"problem", "warning"}]
-    found += knob_mismatches(
-        json.loads(base64.b64decode(declared["content"]))["knobs"], json.loads(held["stdout"])["knobs"]
+    found += setting_mismatches(
+        json.loads(base64.b64decode(declared["content"]))["settings"], json.loads(held["stdout"])["settings"]
     )
     kept = json.loads(spool["stdout"])
     if kept["waiting"] or kept["refused"]:
@@ -45,12 +45,12 @@ def runner_findings(  # noqa: PLR0917 - a filter gets its arguments by place
     return [{"host": host, **finding} for finding in found]
 
 
-def knob_mismatches(declared: Mapping[str, str], held: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield a row for each declared knob that has another value, by name."""
+def setting_mismatches(declared: Mapping[str, str], held: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield a row for each declared setting that has another value, by name."""
     for name, value in sorted(declared.items()):
         if held.get(name) != value:
             yield {
-                "name": f"knob {name}",
+                "name": f"setting {name}",
                 "status": "mismatch",
                 "finding": f"declared {value!r}, held {held.get(name, 'nothing')!r}",
                 "remedy": "ansible-playbook tune.yml sets it again",

@@ -4,7 +4,7 @@
 - 120 searches with heavy tails
 - 120 searches for two equal culprits
 - 400 searches in which no step explains the levels: they have to end
-- 200 searches for knobs in which three in ten mixtures cannot be measured, and noisy ones whose model is wrong
+- 200 searches for settings in which three in ten mixtures cannot be measured, and noisy ones whose model is wrong
 """
 
 import math
@@ -13,15 +13,15 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from runner.contract.knob_search import FoundKnobs, MeasureKnobs
-from service.rules.bisect import knob_search, noisy_search
+from runner.contract.setting_search import FoundSettings, MeasureSettings
+from service.rules.bisect import noisy_search, setting_search
 from service.rules.bisect.graph import Node
-from service.rules.bisect.knob_search import KnobQuestion, Mixture
 from service.rules.bisect.question import Answer, Found, Measure, Observation, Question
+from service.rules.bisect.setting_search import Mixture, SettingQuestion
 
-DRIFTING, TAILS, EQUAL, MODEL_WRONG, KNOBS = 200, 120, 120, 400, 200
+DRIFTING, TAILS, EQUAL, MODEL_WRONG, SETTINGS = 200, 120, 120, 400, 200
 COMMITS = 60
-NAMES = tuple(f"knob{number}" for number in range(10))
+NAMES = tuple(f"setting{number}" for number in range(10))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def run(seed: int) -> tuple[dict[str, object], list[str]]:
     _tails(random.Random(seed + 1), figures, misses)
     _equal(random.Random(seed + 2), figures, misses)
     _model_wrong(random.Random(seed + 3), figures, misses)
-    _knobs(random.Random(seed + 4), figures, misses)
+    _settings(random.Random(seed + 4), figures, misses)
     return figures, misses
 
 
@@ -143,29 +143,29 @@ def _model_wrong(random_: random.Random, figures: dict[str, object], misses: lis
         misses.append(f"{endless} of {MODEL_WRONG} searches whose model was wrong did not end")
 
 
-def _knobs(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
+def _settings(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
     innocent = undecided = endless = 0
-    for _ in range(KNOBS):
+    for _ in range(SETTINGS):
         guilty = frozenset(random_.sample(NAMES, random_.randint(1, 3)))
         together = random_.random() < 0.5
         broken = {frozenset(): False, frozenset(NAMES): False}
         seen: list[Mixture] = []
-        while isinstance(answer := knob_search.search(KnobQuestion(knobs=NAMES), seen), MeasureKnobs):
+        while isinstance(answer := setting_search.search(SettingQuestion(settings=NAMES), seen), MeasureSettings):
             changed = frozenset(answer.changed)
             effect = 5 * (guilty <= changed) if together else 5 * len(guilty & changed)
             fails = broken.setdefault(changed, random_.random() < 0.3)
             seen.append(Mixture(changed=changed, value=None if fails else 100 + effect))
-        innocent += isinstance(answer, FoundKnobs) and not set(answer.knobs) <= guilty
-        undecided += not isinstance(answer, FoundKnobs)
+        innocent += isinstance(answer, FoundSettings) and not set(answer.settings) <= guilty
+        undecided += not isinstance(answer, FoundSettings)
     for number in range(80):
         seen = []
         effects = [random_.uniform(0, 2) for _ in NAMES]
-        question = KnobQuestion(knobs=NAMES[: 3 + number % 8], exact=False)
-        while isinstance(answer := knob_search.search(question, seen), MeasureKnobs) and len(seen) <= 400:
+        question = SettingQuestion(settings=NAMES[: 3 + number % 8], exact=False)
+        while isinstance(answer := setting_search.search(question, seen), MeasureSettings) and len(seen) <= 400:
             value = sum(effects[NAMES.index(name)] for name in answer.changed) + random_.gauss(0, 1)
             seen.append(Mixture(changed=frozenset(answer.changed), value=value))
-        endless += isinstance(answer, MeasureKnobs)
-    figures |= {"knob_searches": KNOBS, "knobs_innocent_named": innocent, "knobs_cannot_tell": undecided}
-    figures["knobs_noisy_without_end"] = endless
+        endless += isinstance(answer, MeasureSettings)
+    figures |= {"setting_searches": SETTINGS, "settings_innocent_named": innocent, "settings_cannot_tell": undecided}
+    figures["settings_noisy_without_end"] = endless
     if innocent or endless:
-        misses.append(f"{innocent} searches named an innocent knob, {endless} did not end")
+        misses.append(f"{innocent} searches named an innocent setting, {endless} did not end")

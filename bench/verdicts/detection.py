@@ -31,7 +31,7 @@ def _modes(share: float) -> Law:
     return lambda rng, n: LEVEL + 64 * (rng.random(n) < share)
 
 
-def _strays(share: float) -> Law:
+def _count_outliers(share: float) -> Law:
     return lambda rng, n: LEVEL + (rng.random(n) < share) * rng.integers(-500, 500, n)
 
 
@@ -43,8 +43,8 @@ LAWS: dict[str, Law] = {
     "Student's t, 3": lambda rng, n: LEVEL + rng.standard_t(3, n),
     "autoregression, .5": _autoregression,
     "log-normal": lambda rng, n: LEVEL * np.exp(rng.normal(0, 0.5, n)),
-    "strays, 1 %": _strays(0.01),
-    "strays, 5 %": _strays(0.05),
+    "outliers, 1 %": _count_outliers(0.01),
+    "outliers, 5 %": _count_outliers(0.05),
     "modes, 30/70": _modes(0.3),
     "modes, 50/50": _modes(0.5),
     "modes, 80/20": _modes(0.8),

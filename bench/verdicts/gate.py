@@ -1,6 +1,7 @@
 """The gate on pull requests whose numbers are drawn at random: who is flagged, and what the headline says.
 
-Everything but the executions is real: the sampling in turns, the decision after each batch, the verdict and its words.
+Everything but the executions is real: the sampling interleaved, the decision after each batch, the verdict and its
+words.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from runner.contract import Case, Environment, Host, MetricVerdict, Outcome, Rea
 from runner.contract.gate import GateCase, GateReport, GateVerdict
 from runner.contract.judging import Judging
 from runner.contract.level import median
-from runner.measuring.comparison import MOST, Pairs, sample_in_turns
+from runner.measuring.comparison import MOST, Pairs, sample_interleaved
 from service.forges import wording
-from service.rules.comparison import in_turns, stored
+from service.rules.comparison import interleaved, stored
 from service.rules.comparison.pairing import ComparableRun, Pair
 from service.rules.gate.verdict import GateOutcome, judge_gate
 
@@ -41,7 +42,7 @@ NOISES: dict[str, Draw] = {
     "jitter": lambda chance: 0.02 * chance.choice((-1, 0, 1)),
     "Gaussian": lambda chance: chance.gauss(0, 0.05),
     "heavy tails": lambda chance: 0.03 * _student(chance),
-    "strays, 5 %": lambda chance: chance.gauss(0, 0.01) + (chance.random() < 0.05),
+    "outliers, 5 %": lambda chance: chance.gauss(0, 0.01) + (chance.random() < 0.05),
 }
 """What is added to a level of 1."""
 COUNTS: dict[str, Draw] = {
@@ -52,7 +53,7 @@ COUNTS: dict[str, Draw] = {
     "jitter of 1": lambda chance: FAULTS + chance.choice((-1, 0, 1)),
     "Gaussian": lambda chance: FAULTS + round(chance.gauss(0, 50)),
     "heavy tails": lambda chance: FAULTS + round(20 * _student(chance)),
-    "strays, 5 %": lambda chance: FAULTS + (chance.random() < 0.05) * chance.randrange(1, 60),
+    "outliers, 5 %": lambda chance: FAULTS + (chance.random() < 0.05) * chance.randrange(1, 60),
 }
 
 
@@ -87,7 +88,7 @@ class DrawnTrial:
             revision=Revision(commit=self.commit, committed_at=AT),
             case=self.case,
             host=Host(name="bench"),
-            environment=Environment(knobs={}),
+            environment=Environment(settings={}),
             runner_version="bench",
             started_at=AT,
             finished_at=AT,
@@ -104,9 +105,9 @@ def gate(base: Draws, head: Draws, judging: Judging, chance: random.Random, case
     for number in range(cases):
         case = Case(workload="bench", definition="0" * 16, parameters={"n": number})
         trials = [DrawnTrial(commit, case, draws, chance) for commit, draws in zip(commits, (base, head), strict=True)]
-        result = sample_in_turns(
+        result = sample_interleaved(
             *cast(Any, trials),
-            in_turns.decide,
+            interleaved.decide,
             pairs=Pairs(16 if judging.requested else 2, MOST),
             cases=cases,
             judging=judging,
@@ -175,7 +176,7 @@ def _many_cases(chance: random.Random, tally: Tally) -> None:
     program = {
         "minor-faults": COUNTS["two modes, 30 %"],
         "major-faults": lambda _: 0,
-        "elapsed": elapsed(NOISES["strays, 5 %"]),
+        "elapsed": elapsed(NOISES["outliers, 5 %"]),
     }
     outcomes = [gate(program, program, Judging(judge=("elapsed",)), chance, cases=10) for _ in range(UNCHANGED // 4)]
     flagged = sum(any(outcome.changed_metrics()) for outcome in outcomes)

@@ -52,7 +52,7 @@ class History:
 
 
 def grow(random_: random.Random, commits: int) -> History:
-    """Return a history with short and long branches, merges of up to three, and crosswise merges."""
+    """Return a history with short and long branches, merges of up to three, and criss-cross merges."""
     history = History({"c0": ()})
     heads = ["c0"]
     merging = random_.choice([0.05, 0.15, 0.3])

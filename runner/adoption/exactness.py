@@ -1,4 +1,4 @@
-"""Describes how exact the first counts of a program are. Pure."""
+"""Describes how exact the first counts of a program are."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -45,7 +45,7 @@ def exactness(counts: Sequence[float], settings: Mapping[str, str | None] = Mapp
         return Exactness(
             True,
             f"{int(agreed[0]):,} minor faults in {agreed[1]} of {len(counts)} executions, {low:,} to {high:,} in all: "
-            "too few to say whether others are strays, or whether the count varies by itself: "
+            "too few to say whether others are outliers, or whether the count varies by itself: "
             f"`faultwatch measure --samples 10` shows it, and with `--env` what moves it. {remedy(settings)}",
         )
     return Exactness(

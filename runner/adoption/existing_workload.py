@@ -1,4 +1,4 @@
-"""Finds the workload file that a repository has, so that it is kept and not proposed anew."""
+"""Finds the workload file that a repository has, so that it is kept and not proposed again."""
 
 from pathlib import Path
 

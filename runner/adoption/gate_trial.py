@@ -56,7 +56,7 @@ def try_gate(
         folders = tuple(dict.fromkeys(str(need.folder) for need in unseen))
         shown = replace(builder.sandbox, readable=(*builder.sandbox.readable, *folders))
         readable = tuple(_portable(Path(folder)) for folder in shown.readable)
-        _, build = replace(builder, sandbox=shown, tells_host=True).build(repository, revision.commit, workload)
+        _, build = replace(builder, sandbox=shown, reveals_host=True).build(repository, revision.commit, workload)
     except BuildFailure as failure:
         # What the message says to fill is shown as soon as it is there.
         unfilled = [need.folder for need in needs((), environment) if not need.folder.exists()]

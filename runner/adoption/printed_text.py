@@ -1,4 +1,4 @@
-"""Judges by what a program prints whether it has done any work. Pure."""
+"""Judges by what a program prints whether it has done any work."""
 
 import re
 

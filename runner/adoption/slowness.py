@@ -1,4 +1,4 @@
-"""Says how long a session and a gate take with a program that runs for long. Pure."""
+"""Says how long a session and a gate take with a program that runs for long."""
 
 from runner.contract.level import Number
 

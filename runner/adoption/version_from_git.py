@@ -1,4 +1,4 @@
-"""Finds builds that read a version from the history, and fixes it where their tool has a variable for that. Pure.
+"""Finds builds that read a version from the history, and fixes it where their tool has a variable for that.
 
 A version that changes with each commit is in the bytes of the program, so that a commit that changes no code can move
 the count. A fixed one costs nothing: the count does not depend on which version it is.

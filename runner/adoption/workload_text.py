@@ -1,4 +1,4 @@
-"""Writes the workload file of a proposal. Pure."""
+"""Writes the workload file of a proposal."""
 
 import json
 

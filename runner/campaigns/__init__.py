@@ -1,1 +1,1 @@
-"""Many measurements for one question: measure a history, search for commits, search for knobs."""
+"""Many measurements for one question: measure a history, search for commits, search for settings."""

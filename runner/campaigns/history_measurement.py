@@ -26,7 +26,7 @@ from runner.workload import Workload
 FOLLOW_UPS = 20
 """Further plans to ask for after the first one, at most. The service ends them earlier: it orders one rerun of a case
 at a time, and only while that can end a doubt."""
-IN_DOUBT = frozenset({Reason.CROSSWISE, Reason.RERUN})
+IN_DOUBT = frozenset({Reason.CROSS_MEASUREMENT, Reason.RERUN})
 
 
 class HistoryObserver(Protocol):
@@ -54,7 +54,7 @@ class HistorySummary(Struct):
     revisions: int = 0
     stored: int = 0
     measured: int = 0
-    taken_over: int = 0
+    reused: int = 0
     """Revisions that were not measured, because their program has the bytes of one that was."""
     failed: list[Report] = field(default_factory=list)
     contradicted: list[Report] = field(default_factory=list)
@@ -75,7 +75,7 @@ class HistorySummary(Struct):
             self.revisions + other.revisions,
             self.stored + other.stored,
             self.measured + other.measured,
-            self.taken_over + other.taken_over,
+            self.reused + other.reused,
             self.failed + other.failed,
             self.contradicted + other.contradicted,
             self.waiting + other.waiting,
@@ -130,8 +130,8 @@ class HistoryMeasurement(Struct, frozen=True):
                 watcher.reported(report, each - executions)
                 tried.add((report.revision.commit, report.case.name))
                 if report.outcome is Outcome.MEASURED:
-                    summary.taken_over += report.taken_over is not None
-                    summary.measured += report.taken_over is None
+                    summary.reused += report.reused is not None
+                    summary.measured += report.reused is None
                     summary.contradicted += [report] if is_contradicted(report) else []
                     latest[report.case.name] = levels(report.samples)
                 else:
@@ -142,7 +142,7 @@ class HistoryMeasurement(Struct, frozen=True):
             # What was refused stays missing, so the service would order it again for ever.
             if not planned or outbox.waiting or outbox.refused:
                 break
-            # The new runs may leave the service in doubt: a stray run, or two causes at once.
+            # The new runs may leave the service in doubt: an outlier, or two causes at once.
             done = len(tried)
             tried.clear()
             planned = [run for run in self._plan(revisions)[0] if run.reason in IN_DOUBT] if done else []
@@ -183,7 +183,7 @@ class HistoryMeasurement(Struct, frozen=True):
         commits = [run.revision for run in planned]
         newest = revisions[-1].commit if revisions else ""
         inferred: dict[str, tuple[Revision, PlannedRun, Report]] = {}
-        """By case: the run before the current one, if its counts were taken over."""
+        """By case: the run before the current one, if its counts were reused."""
         with BuildAhead(
             self.builder, self.repository, self.workload, commits, self.build_jobs, build_all=self.measure_all
         ) as builds:
@@ -195,12 +195,12 @@ class HistoryMeasurement(Struct, frozen=True):
                 runs = [run.model_copy(update={"expected": latest.get(run.case.name) or run.expected}) for run in group]
                 doubted = []
                 measuring = self._measure_revision(
-                    revision, builds, runs, watcher, same_bytes, may_take_over=commit != newest
+                    revision, builds, runs, watcher, same_bytes, may_reuse=commit != newest
                 )
                 for run, report, executions in measuring:
                     yield report, executions
                     before = inferred.pop(run.case.name, None)
-                    if report.taken_over:
+                    if report.reused:
                         inferred[run.case.name] = revision, run, report
                     elif before and _differs(report, before[2]):
                         doubted.append(before)
@@ -246,7 +246,7 @@ class HistoryMeasurement(Struct, frozen=True):
         watcher: HistoryObserver,
         same_bytes: SameBytes | None,
         *,
-        may_take_over: bool = True,
+        may_reuse: bool = True,
     ) -> Iterator[tuple[PlannedRun, Report, int]]:
         """Yield each planned run of a revision, its report, and the number of its executions."""
         subject = self.repository.name
@@ -268,9 +268,9 @@ class HistoryMeasurement(Struct, frozen=True):
             watcher.started(revision, run.case)
             # Every other reason for a run is the doubt about a count.
             source = same_bytes.source_of(run.case, tree) if same_bytes and run.reason is Reason.MISSING else None
-            if same_bytes and source and may_take_over:
+            if same_bytes and source and may_reuse:
                 with builds.paused():
-                    taken = same_bytes.take_over(source, revision, build, tree)
+                    taken = same_bytes.reuse_counts(source, revision, build, tree)
                 if taken:
                     yield run, taken, 0
                     continue
@@ -302,7 +302,7 @@ def is_contradicted(report: Report) -> bool:
 
 
 def _differs(report: Report, inferred: Report) -> bool:
-    """Return whether a measured run has other counts than those that were taken over for another."""
+    """Return whether a measured run has other counts than those that were reused for another."""
     counted = levels(report.samples)
     return report.outcome is Outcome.MEASURED and any(
         name in counted and counted[name] != count for name, count in levels(inferred.samples).items()

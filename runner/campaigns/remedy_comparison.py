@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from runner.campaigns.knob_search import PARAMETER, PER_RUN, VARIABLE, KnobSetting, like
+from runner.campaigns.setting_search import PARAMETER, PER_RUN, VARIABLE, ConfiguredCase, like
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.measuring.trial import Bench, Subject, Trial
@@ -37,7 +37,7 @@ def remedy_trials(
     FaultwatchError
         The revision does not build, there is no such remedy, or one of the two cannot be measured on this host.
     """
-    present = KnobSetting(workload, case, bench)
+    present = ConfiguredCase(workload, case, bench)
     remedied = _with_settings(present, settings)
     commit = repository.revision(revision)
     try:
@@ -63,16 +63,16 @@ def case_with(case: Case, settings: Mapping[str, str | None]) -> Case:
     return case.model_copy(update={"parameters": parameters})
 
 
-def _with_settings(present: KnobSetting, settings: Mapping[str, str | None]) -> KnobSetting:
+def _with_settings(present: ConfiguredCase, settings: Mapping[str, str | None]) -> ConfiguredCase:
     """Return a case with other settings. It keeps its name, because only runs of one case are compared."""
-    knobs: dict[str, str | None] = {}
+    run: dict[str, str | None] = {}
     remedies: dict[str, str] = {}
     for name, value in settings.items():
         if name in PER_RUN or name.startswith(VARIABLE):
-            knobs[name] = value
+            run[name] = value
         elif value is not None:
             remedies[name.removeprefix(PARAMETER)] = value
         else:
             raise FaultwatchError(f"{name} cannot be taken away", f"only {VARIABLE}NAME can")
     workload = with_remedy(present.workload, remedies)
-    return KnobSetting(workload, present.case, present.bench).with_knobs(knobs)
+    return ConfiguredCase(workload, present.case, present.bench).with_settings(run)

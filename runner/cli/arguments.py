@@ -52,7 +52,7 @@ class Target(Struct, frozen=True):
 
 
 def tell_apart(words: Sequence[str], *, single: bool = False) -> Target:
-    """Tell a WORKLOAD from a RANGE, both of which may be left out. Pure.
+    """Tell a WORKLOAD from a RANGE, both of which may be left out.
 
     Parameters
     ----------

@@ -22,9 +22,9 @@ from runner.cli.result import give_result
 from runner.cli.suggestion import TypedTarget
 from runner.cli.terminal import say, warn
 from runner.cli.workbench import find_target, host_turn, parse_variables, prepare_workbench
-from runner.contract.knob_search import FoundKnobs, KnobSearch
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.contract.search import Found, Measure, NothingToFind, ProofState, Prove, Search
+from runner.contract.setting_search import FoundSettings, SettingSearch
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.reporting.spool import Spool
@@ -46,7 +46,7 @@ _LISTED = 20
 @options(
     workload_and_range(),
     repo_option,
-    revision_option("With --knobs or --change: the commit to search them at."),
+    revision_option("With --settings or --change: the commit to search them at."),
     choice_options,
     env_option,
     samples_option,
@@ -64,7 +64,8 @@ _LISTED = 20
         help="Measure each culprit again, interleaved with its parent. Default: --proof.",
     ),
     click.option(
-        "--knobs",
+        "--settings",
+        "compared",
         metavar="BEFORE..AFTER",
         help="Search the differences between two environments, at one revision: files of `env --json`, saved reports, "
         "or run ids.",
@@ -77,7 +78,7 @@ _LISTED = 20
         help="Search this setting too: variable.NAME, parameter.NAME, build.NAME, process.huge_pages or "
         "process.memory_limit. Repeatable.",
     ),
-    click.option("--without", multiple=True, metavar="KNOB", help="Do not search this knob. Repeatable."),
+    click.option("--without", multiple=True, metavar="SETTING", help="Do not search this setting. Repeatable."),
     result_options,
 )
 def command(
@@ -93,7 +94,7 @@ def command(
     name: str,
     least: float,
     prove: bool,
-    knobs: str | None,
+    compared: str | None,
     changes: tuple[str, ...],
     without: tuple[str, ...],
     as_json: bool,
@@ -101,15 +102,15 @@ def command(
 ) -> None:
     """Find the commits of a RANGE, GOOD..BAD, that moved a metric, with as few runs as possible.
 
-    With --knobs or --change, find the settings instead, at --revision.
+    With --settings or --change, find the settings instead, at --revision.
 
     Stored runs are not measured again, so an interrupted search continues where it was. Exit code 1 if the ends do
     not differ or a culprit could not be proven.
     """
-    for_knobs = knobs is not None or bool(changes)
-    if for_knobs and span is not None:
+    for_settings = compared is not None or bool(changes)
+    if for_settings and span is not None:
         raise click.UsageError(f"The settings are searched at one commit, with --revision, not in the range {span}.")
-    if not for_knobs and span is None:
+    if not for_settings and span is None:
         raise click.UsageError("Missing argument 'RANGE': write GOOD..BAD, as in v1.0..HEAD.")
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
@@ -129,10 +130,10 @@ def command(
         output_file=output_file,
         target=TypedTarget(workload.name, workload_name, repo, variables),
     )
-    if not for_knobs:
+    if not for_settings:
         settled = _search_commits(request, span or "", prove=prove)
     else:
-        settled = _search_knobs(request, revision, knobs, changes, without)
+        settled = _search_settings(request, revision, compared, changes, without)
     if not settled:
         raise click.exceptions.Exit(1)
 
@@ -216,44 +217,50 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
     return _is_settled(searches[0])
 
 
-def _search_knobs(
-    request: _SearchRequest, revision: str, knobs: str | None, changes: Sequence[str], without: Sequence[str]
+def _search_settings(
+    request: _SearchRequest, revision: str, compared: str | None, changes: Sequence[str], without: Sequence[str]
 ) -> bool:
     """Search the differences between two environments, print the culprits, and return whether there are any."""
-    from runner.campaigns.knob_search import KnobSearcher, KnobSetting
-    from runner.cli import knob_difference
+    from runner.campaigns.setting_search import ConfiguredCase, SettingSearcher
+    from runner.cli import setting_difference
     from runner.cli.env import load
     from runner.cli.untrusted_text import harmless
     from runner.reporting.embedded import connect
 
     tip = present(request.repository, request.workload, revision)
     sides = (
-        [knob_difference.knobs_of(*load(side)) for side in knob_difference.split_sides(knobs)] if knobs else [{}, {}]
+        [setting_difference.settings_of(*load(side)) for side in setting_difference.split_sides(compared)]
+        if compared
+        else [{}, {}]
     )
-    own = knob_difference.parameters(request.case.parameters)
+    own = setting_difference.parameters(request.case.parameters)
     for side in sides:
         for name in own.keys() - side.keys():
             side[name] = own[name]
-    for change in map(knob_difference.parse_change, changes):
+    for change in map(setting_difference.parse_change, changes):
         for side, value in zip(sides, (change.before, change.after), strict=True):
             side.pop(change.name, None)
             side.update({change.name: value} if value is not None else {})
-    difference = knob_difference.difference(sides[0], sides[1], request.workload, without)
-    foreign = [knob.name for knob in difference.knobs if knob.name.startswith("parameter.") and knob.name not in own]
+    difference = setting_difference.difference(sides[0], sides[1], request.workload, without)
+    foreign = [
+        setting.name
+        for setting in difference.settings
+        if setting.name.startswith("parameter.") and setting.name not in own
+    ]
     if foreign:
         raise FaultwatchError(
             f"{request.workload.name} has no {foreign[0]}", f"its parameters: {', '.join(own) or 'none'}"
         )
     if difference.left_out:
         warn(difference.left_out)
-    if not difference.knobs:
+    if not difference.settings:
         raise FaultwatchError(
             "no setting that can be changed for a single run differs", "name one with --change NAME=BEFORE..AFTER"
         )
 
-    def show_run(state: KnobSearch, report: Report) -> None:
+    def show_run(state: SettingSearch, report: Report) -> None:
         shown.advance()
-        say(knob_difference.describe_run(state, report, request.metric))
+        say(setting_difference.describe_run(state, report, request.metric))
 
     with (
         connect(request.settings) as service,
@@ -262,25 +269,25 @@ def _search_knobs(
     ):
         service.check()
         workbench = prepare_workbench(request.settings, request.variables, turn=turn, confined=request.confined)
-        searcher = KnobSearcher(
+        searcher = SettingSearcher(
             repository=request.repository,
             revision=tip,
-            before=KnobSetting(request.workload, request.case, workbench.bench).with_knobs(difference.common),
+            before=ConfiguredCase(request.workload, request.case, workbench.bench).with_settings(difference.common),
             builder=workbench.builder,
             service=service.patient(say),
             spool=Spool(request.settings.spool),
             samples=request.samples,
         )
-        search = searcher.search(difference.knobs, request.metric, show_run, request.least)
+        search = searcher.search(difference.settings, request.metric, show_run, request.least)
     give_result(
-        knob_difference.document(search, difference),
+        setting_difference.document(search, difference),
         as_json=request.as_json,
         output_file=request.output_file,
         show=lambda: click.echo(
-            harmless("\n".join(knob_difference.describe_result(search, difference, request.metric)))
+            harmless("\n".join(setting_difference.describe_result(search, difference, request.metric)))
         ),
     )
-    return isinstance(search.answer, FoundKnobs)
+    return isinstance(search.answer, FoundSettings)
 
 
 class _ProgressLines:

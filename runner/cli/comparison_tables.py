@@ -45,8 +45,10 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
     because = ": same bytes" if alike else ""
     pairs = count_of(len(result.head.samples), "pair" if not result.base_stored else "sample")
     console.print(f"{_LABELS[comparison.verdict]} after {pairs}{because}", highlight=False)
-    if comparison.knobs:
-        console.print(f"[yellow]the environments differ in {escape(', '.join(comparison.knobs))}[/]", highlight=False)
+    if comparison.settings:
+        console.print(
+            f"[yellow]the environments differ in {escape(', '.join(comparison.settings))}[/]", highlight=False
+        )
     shown = [
         metric_verdict for metric_verdict in comparison.metrics if metric_verdict.counts or not _is_zero(metric_verdict)
     ]

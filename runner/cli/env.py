@@ -37,9 +37,9 @@ def command(variables: tuple[str, ...], diff: tuple[str, str] | None, as_json: b
         return
     environment = _here(variables)
     if as_json:
-        print_json({"hash": environment.hash, "knobs": environment.knobs})
+        print_json({"hash": environment.hash, "settings": environment.settings})
         return
-    _table(("Knob", "Value"), list(environment.knobs.items()))
+    _table(("Setting", "Value"), list(environment.settings.items()))
     click.echo(f"\nEnvironment {environment.hash}")
 
 
@@ -56,14 +56,14 @@ def _here(assignments: tuple[str, ...]) -> "Environment":
 def _compare(before: str, after: str, *, as_json: bool) -> None:
     from runner.environment.capture import difference
 
-    knobs = difference(load(before)[0], load(after)[0])
+    settings = difference(load(before)[0], load(after)[0])
     if as_json:
-        print_json([dict(zip(("knob", "before", "after"), knob, strict=True)) for knob in knobs])
-    elif knobs:
-        _table(("Knob", before, after), [(name, old or "–", new or "–") for name, old, new in knobs])
+        print_json([dict(zip(("setting", "before", "after"), setting, strict=True)) for setting in settings])
+    elif settings:
+        _table(("Setting", before, after), [(name, old or "–", new or "–") for name, old, new in settings])
     else:
         click.echo("No difference.")
-    sys.exit(1 if knobs else 0)
+    sys.exit(1 if settings else 0)
 
 
 def load(name: str) -> "tuple[Environment, Case | None]":
@@ -89,7 +89,7 @@ def load(name: str) -> "tuple[Environment, Case | None]":
     try:
         document = json.loads(Path(name).read_text(encoding="utf-8"))
         case = Case.model_validate(document["case"]) if "case" in document else None
-        return Environment(knobs=document.get("environment", document)["knobs"]), case
+        return Environment(settings=document.get("environment", document)["settings"]), case
     except OSError as error:
         raise FaultwatchError(
             f"{name}: {error.strerror}", "name files that `faultwatch env --json` wrote, or run ids"

@@ -95,7 +95,7 @@ def command(
     its log, and the command continues. It also continues if the service fails; unsent reports wait on disk (see
     `faultwatch spool`). What failed because of the host, such as a full disk or a time-out, is measured again up to
     three times. A revision whose program would be answered the same of all that it asks about its files as in the one
-    measured before is not measured: its counts are taken over. The last revision, and the last one before a count that
+    measured before is not measured: its counts are reused. The last revision, and the last one before a count that
     differs, always are. One that changes only files which the last build did not ask about uses that build. Exit code
     1 if something failed and nothing was measured, if reports wait, or if the service refused one.
     """
@@ -304,7 +304,7 @@ def document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dict[str,
         "left_out": summary.left_out,
         "stored": summary.stored,
         "measured": summary.measured,
-        "taken_over": summary.taken_over,
+        "reused": summary.reused,
         "failed": failed,
         "contradicted": [
             {

@@ -30,7 +30,7 @@ def show_history(
         Whether a service answers at these addresses.
     """
     console = Console()
-    same = f"{summary.taken_over} taken over from a run of the same bytes, " if summary.taken_over else ""
+    same = f"{summary.reused} reused from a run of the same bytes, " if summary.reused else ""
     console.print(
         f"{count_of(summary.revisions, 'revision')}: {summary.measured} measured, {same}{summary.stored} stored "
         f"before, {len(summary.failed)} failed.",
@@ -101,9 +101,9 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: Type
         )
         for line in _blamed(drift, target):
             console.print(escape_text(line), highlight=False, soft_wrap=True)
-        for knob in drift["knobs"]:
-            change = f"{knob['before'] or 'not set'} → {knob['after'] or 'not set'}"
-            console.print(f"    {escape_text(knob['name'])}: {escape_text(change)}", highlight=False, soft_wrap=True)
+        for setting in drift["settings"]:
+            change = f"{setting['before'] or 'not set'} → {setting['after'] or 'not set'}"
+            console.print(f"    {escape_text(setting['name'])}: {escape_text(change)}", highlight=False, soft_wrap=True)
     if folded := len(drifts) - len(above):
         console.print(f"{folded} below the floor: runs of the same bytes can differ by as much.", style="dim")
 

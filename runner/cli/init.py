@@ -424,7 +424,7 @@ def _exactness(report: "Report", before: tuple[int, ...]) -> "Exactness | None":
     from runner.adoption.first_measurement import FAULTS
 
     counts = report.values(FAULTS)
-    return exactness((*before, *counts), report.environment.knobs) if counts else None
+    return exactness((*before, *counts), report.environment.settings) if counts else None
 
 
 def _document(

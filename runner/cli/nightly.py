@@ -11,7 +11,7 @@ from runner.cli.result import give_result
 from runner.cli.terminal import say, terminal, warn
 from runner.cli.untrusted_text import harmless
 from runner.cli.workbench import host_turn, prepare_workbench
-from runner.contract.night import NightCell, NightDigest, NightPart
+from runner.contract.nightly import NightlyCell, NightlyDigest, NightlyPart
 from runner.errors import FaultwatchError, ServiceUnavailable
 from runner.host.lock import HostTurn
 from runner.log_commands import json_without_commands
@@ -35,7 +35,7 @@ from runner.workload.lookup import find_workload
         metavar="FILE",
         help="Hosts, configurations and workloads.",
     ),
-    click.option("--night", metavar="NAME", help="Name of the nightly run. Default: the date."),
+    click.option("--name", "chosen_name", metavar="NAME", help="Name of the nightly run. Default: the date."),
     click.option(
         "--list",
         "listing",
@@ -49,7 +49,7 @@ from runner.workload.lookup import find_workload
 )
 def command(
     file: Path,
-    night: str | None,
+    chosen_name: str | None,
     listing: str | None,
     plan: bool,
     only_digest: bool,
@@ -73,9 +73,9 @@ def command(
         for cell in cells:
             click.echo(harmless(f"{cell.host}  {cell.configuration}  {cell.workload}"))
         return
-    name = night or datetime.now(UTC).date().isoformat()
+    name = chosen_name or datetime.now(UTC).date().isoformat()
     with connect(settings) as service:
-        service.update_night(name, NightPart(cells=cells))
+        service.update_nightly_run(name, NightlyPart(cells=cells))
         if plan:
             return
         patient = service.patient(say)
@@ -89,13 +89,13 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def last_digest(name: str, patient: Service, service: Service) -> NightDigest:
+def last_digest(name: str, patient: Service, service: Service) -> NightlyDigest:
     """Return the digest once all runs are judged; as it is where the patience for that ends."""
     try:
-        return patient.night(name)
+        return patient.find_nightly_run(name)
     except ServiceUnavailable as error:
-        warn(f"{error.what}; the digest may lack drifts: `faultwatch nightly --night {name} --digest` shows it later")
-        return service.night(name, judged=False)
+        warn(f"{error.what}; the digest may lack drifts: `faultwatch nightly --name {name} --digest` shows it later")
+        return service.find_nightly_run(name, judged=False)
 
 
 def _run(
@@ -109,7 +109,7 @@ def _run(
         raise FaultwatchError(f"{matrix.path}: no cell is planned for this host, {settings.host}")
     for cell, entry in planned:
 
-        def prepare(cell: NightCell = cell, entry: WorkloadEntry = entry) -> PreparedCell:
+        def prepare(cell: NightlyCell = cell, entry: WorkloadEntry = entry) -> PreparedCell:
             return _prepare(matrix, cell, entry, settings, service, turn, confined, benches)
 
         with ProgressBar(terminal(), f"{cell.configuration}  {cell.workload}") as watcher:
@@ -118,7 +118,7 @@ def _run(
 
 def _prepare(
     matrix: Matrix,
-    cell: NightCell,
+    cell: NightlyCell,
     entry: WorkloadEntry,
     settings: Settings,
     service: Service,
@@ -161,7 +161,7 @@ def _location(matrix: Matrix, entry: WorkloadEntry) -> str | None:
     return str(folder) if folder.exists() else entry.repository
 
 
-def _give(digest: NightDigest, *, as_json: bool, output_file: Path | None) -> None:
+def _give(digest: NightlyDigest, *, as_json: bool, output_file: Path | None) -> None:
     from runner.cli.github_actions import add_summary, set_outputs
     from runner.cli.nightly_markdown import markdown
     from runner.cli.nightly_tables import show_digest

@@ -1,15 +1,15 @@
-"""The digest of a nightly run as Markdown, for the summary of a CI job. Pure."""
+"""The digest of a nightly run as Markdown, for the summary of a CI job."""
 
 from runner.cli.formatting import format_value
-from runner.contract.night import NightDigest
+from runner.contract.nightly import NightlyDigest
 from runner.nightly.digest import gaps
 
 _MOST = 500
 
 
-def markdown(digest: NightDigest) -> str:
+def markdown(digest: NightlyDigest) -> str:
     """Return the nightly run in a sentence, then its drifts, then what did not run and why."""
-    lines = [f"## Night {text(digest.night)}: {text(digest.sentence)}", ""]
+    lines = [f"## Nightly run {text(digest.name)}: {text(digest.sentence)}", ""]
     if digest.drifts:
         lines += ["| host | case | metric | before | after | cause | revision |", "|---|---|---|--:|--:|---|---|"]
         for drift in digest.drifts[:_MOST]:

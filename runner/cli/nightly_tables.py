@@ -4,14 +4,14 @@ from rich.console import Console
 from rich.table import Table
 
 from runner.cli.formatting import escape_text, format_value
-from runner.contract.night import CaseState, NightDigest
+from runner.contract.nightly import CaseState, NightlyDigest
 from runner.nightly.digest import gaps
 
 
-def show_digest(digest: NightDigest) -> None:
+def show_digest(digest: NightlyDigest) -> None:
     """Print each cell with the share of its cases that is measured, then what did not run, then the drifts."""
     console = Console()
-    console.print(f"[bold]{escape_text(digest.night)}[/]  {escape_text(digest.sentence)}", highlight=False)
+    console.print(f"[bold]{escape_text(digest.name)}[/]  {escape_text(digest.sentence)}", highlight=False)
     table = Table()
     for heading in ("host", "configuration", "workload", "measured", "attempts"):
         table.add_column(heading, overflow="fold")

@@ -20,7 +20,7 @@ from runner.contract.report import Case, Outcome, Report, Revision
 
 _WHY = {
     Reason.ANCHOR: "measured again because the environment changed",
-    Reason.CROSSWISE: "cross-measured to separate the effect of the commit from that of the environment",
+    Reason.CROSS_MEASUREMENT: "cross-measured to separate the effect of the commit from that of the environment",
     Reason.RERUN: "measured again to be sure of a change of level",
 }
 _ONE_LINE: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
@@ -130,7 +130,7 @@ class ProgressBar:
             if self._rerunning:
                 self._reruns.setdefault(label, []).append(count)
                 return
-            origin = f"taken over from {report.taken_over.commit[:10]}  " if report.taken_over else ""
+            origin = f"reused from {report.reused.commit[:10]}  " if report.reused else ""
             text = f"  {label} {count}  [dim]{origin}{escape_text(report.revision.title)}[/]"
             # A terminal shows one line for each run, however narrow it is; a log has room for the full title.
             self._console.print(text, highlight=False, **_ONE_LINE if self._console.is_terminal else _WHOLE)

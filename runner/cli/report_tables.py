@@ -12,7 +12,7 @@ from runner.contract.metrics import CATALOGUE, Kind, metric
 from runner.contract.report import Outcome, Report, Status
 
 THEORY = ("expected-faults", "unexplained-faults")
-_UNTOLD = {
+_UNREPORTED = {
     Status.NOT_COUNTED: "perf found no counter free while the program ran",
     Status.NOT_SUPPORTED: "this host has no such counter",
 }
@@ -74,7 +74,7 @@ def _reasons(reports: Sequence[Report]) -> list[str]:
                 status = readings[0].status
                 said = readings[0].reason or ""
                 # perf says of each event by its name that there is none.
-                why = said if said and name not in said else _UNTOLD.get(status, "no reason given")
+                why = said if said and name not in said else _UNREPORTED.get(status, "no reason given")
                 lacking.setdefault(f"{status.replace('_', ' ')}: {why}", {})[name] = None
     return [f"{', '.join(names)}: {why}" for why, names in lacking.items()]
 

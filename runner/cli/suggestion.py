@@ -1,4 +1,4 @@
-"""Writes the next command that a result suggests, as it works where this one was typed. Pure."""
+"""Writes the next command that a result suggests, as it works where this one was typed."""
 
 import shlex
 from collections.abc import Sequence

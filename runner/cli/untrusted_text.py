@@ -1,4 +1,4 @@
-"""Makes text that came with untrusted code harmless to whatever reads our output: terminals and CI systems. Pure."""
+"""Makes text that came with untrusted code harmless to whatever reads our output: terminals and CI systems."""
 
 import re
 

@@ -1,6 +1,6 @@
-"""Decides whether code is trusted: the only place that does. Pure.
+"""Decides whether code is trusted: the only place that does.
 
-The answer travels as ``--sandbox`` with a job that the service starts, and as the knob ``process.sandbox`` with each
+The answer travels as ``--sandbox`` with a job that the service starts, and as the setting ``process.sandbox`` with each
 report.
 """
 

@@ -127,13 +127,13 @@ class Comparison(Strict):
     wants_renewal: bool = False
     """Whether a metric that counts is decided, and wants all pairs again with the page cache renewed."""
     metrics: tuple[MetricVerdict, ...]
-    knobs: tuple[str, ...]
-    """Names of the knobs that differ between the environments of base and head. There should be none."""
+    settings: tuple[str, ...]
+    """Names of the settings that differ between the environments of base and head. There should be none."""
     same_bytes: bool = False
     """Whether the programs of both sides asked the same about their builds, and were answered the same."""
 
 
 def differing(base: Environment, head: Environment) -> tuple[str, ...]:
-    """Return the names of the knobs that differ between two environments."""
-    names = sorted({*base.knobs, *head.knobs})
-    return tuple(name for name in names if base.knobs.get(name) != head.knobs.get(name))
+    """Return the names of the settings that differ between two environments."""
+    names = sorted({*base.settings, *head.settings})
+    return tuple(name for name in names if base.settings.get(name) != head.settings.get(name))

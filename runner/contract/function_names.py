@@ -1,4 +1,4 @@
-"""Shortens the names of functions, so that what tells them apart stays: the method, not its types. Pure."""
+"""Shortens the names of functions, so that what tells them apart stays: the method, not its types."""
 
 import re
 

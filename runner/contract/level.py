@@ -12,7 +12,7 @@ Number = int | float
 def median(values: Sequence[Number]) -> Number | None:
     """Return the median, as an integer if possible; None if there are no values.
 
-    If more than half of the values agree, it is that value: a stray sample does not move it.
+    If more than half of the values agree, it is that value: an outlier does not move it.
     """
     if not values:
         return None

@@ -25,7 +25,7 @@ class MetricView(Flag):
     DRIFT = auto()
     """The page of a drift: what moved with it, first."""
     MATRIX = auto()
-    """The metrics that the matrix of a night offers."""
+    """The metrics that the matrix of a nightly run offers."""
     REMEDY = auto()
     """The result of a remedy: what it gains, and what it costs."""
     REMEDY_TABLE = auto()

@@ -1,4 +1,4 @@
-"""Writes numbers for people, alike on pages, in messages, in comments and on terminals. Pure.
+"""Writes numbers for people, alike on pages, in messages, in comments and on terminals.
 
 A count is exact and written in full. Everything else is measured or computed: it has three significant digits, no
 exponent, and the unit in which it is short: MiB instead of bytes, ms instead of seconds.

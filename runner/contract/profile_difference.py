@@ -1,4 +1,4 @@
-"""Compares two profiles: which functions, lines and stacks fault more or less than before. Pure."""
+"""Compares two profiles: which functions, lines and stacks fault more or less than before."""
 
 import re
 from collections import Counter, defaultdict

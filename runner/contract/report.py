@@ -14,15 +14,15 @@ from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Te
 from runner.contract.files import ProgramFiles
 from runner.contract.judging import Judging
 from runner.contract.other_builds import OtherBuild, OtherPlace
-from runner.contract.taken_over import TAKEN_OVER, SameBytesCheck, TakenOver
+from runner.contract.reused_counts import REUSED, ReusedCounts, SameBytesCheck
 from runner.contract.trust import Canary, Mismatch
 
 SCHEMA_VERSION: Literal[1] = 1
-ASIDE = "measured aside, with knobs that a search tries"
-"""Why a run of a knob search is not judged."""
+ASIDE = "measured aside, with settings that a search tries"
+"""Why a run of a setting search is not judged."""
 
 IMPORT_FORMAT = "import.format"
-"""A knob that only the environments of imported runs have: the format of the file. No host can measure in one."""
+"""A setting that only the environments of imported runs have: the format of the file. No host can measure in one."""
 
 
 class Purpose(StrEnum):
@@ -38,7 +38,7 @@ SEARCHED = {Purpose.BISECT: "measured for a bisect", Purpose.PROOF: "measured fo
 """Why runs of a bisect are not judged with the history: a search reads them."""
 OUTSIDE = (ASIDE, *SEARCHED.values())
 """Why runs are outside of the history, although their host counts right."""
-NO_FAULT_OF_HOST = (*OUTSIDE, TAKEN_OVER)
+NO_FAULT_OF_HOST = (*OUTSIDE, REUSED)
 """Why runs are no evidence, although their host counts right."""
 
 
@@ -147,14 +147,16 @@ class Host(Strict):
 
 
 class Environment(Strict):
-    """Every knob that can change a fault count, by name. Values are text, exactly as the system shows them."""
+    """Every setting that can change a fault count, by name. Values are text, exactly as the system shows them."""
 
-    knobs: dict[Annotated[str, StringConstraints(max_length=200)], Annotated[str, StringConstraints(max_length=4000)]]
+    settings: dict[
+        Annotated[str, StringConstraints(max_length=200)], Annotated[str, StringConstraints(max_length=4000)]
+    ]
 
     @property
     def hash(self) -> str:
-        """First 16 hex digits of the SHA-256 of the knobs as canonical JSON."""
-        return hash_of(self.knobs)
+        """First 16 hex digits of the SHA-256 of the settings as canonical JSON."""
+        return hash_of(self.settings)
 
 
 class Stage(StrEnum):
@@ -241,16 +243,16 @@ class Report(Strict):
     canary: Canary | None = None
     """The canary counts before the session; None if there are none. A wrong count quarantines the run."""
     mismatches: tuple[Mismatch, ...] = Field(default=(), max_length=10_000)
-    """Knobs whose values differ from those declared for the host."""
+    """Settings whose values differ from those declared for the host."""
     remarks: tuple[Annotated[str, StringConstraints(max_length=1000)], ...] = Field(default=(), max_length=100)
     """What the host did not allow the runner to do or read, for people to read."""
     files: ProgramFiles | None = None
     """The files that the program mapped and read; None if they are unknown."""
     aside: bool = False
-    """Measured with knobs that a search tries. The run is stored, but is not a point of any series."""
+    """Measured with settings that a search tries. The run is stored, but is not a point of any series."""
     purpose: Purpose | None = None
     """What it was measured for; None for the history. Other runs are stored, but are not points of any series."""
-    taken_over: TakenOver | None = None
+    reused: ReusedCounts | None = None
     """Whose counts these are, if the run was not measured because its program has the bytes of a run that was."""
     same_bytes_check: SameBytesCheck | None = None
     """What a run of the same bytes counted before, if this one was measured to check that."""
@@ -269,8 +271,8 @@ class Report(Strict):
             raise ValueError("a measured run needs samples and cannot have a failure")
         if self.outcome is not Outcome.MEASURED and (self.samples or not self.failure):
             raise ValueError(f"a run that is {self.outcome} needs a failure and cannot have samples")
-        if self.taken_over and (self.outcome is not Outcome.MEASURED or self.same_bytes_check):
-            raise ValueError("counts that are taken over need samples, and check nothing")
+        if self.reused and (self.outcome is not Outcome.MEASURED or self.same_bytes_check):
+            raise ValueError("counts that are reused need samples, and check nothing")
         return self
 
     @property
@@ -280,8 +282,8 @@ class Report(Strict):
             return f"this host counted wrong before the session: {self.canary.finding}"
         if self.purpose is not None:
             return SEARCHED[self.purpose]
-        if self.taken_over is not None:
-            return TAKEN_OVER
+        if self.reused is not None:
+            return REUSED
         return ASIDE if self.aside else ""
 
     @property

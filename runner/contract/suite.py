@@ -52,8 +52,8 @@ def to_suite(report: Report) -> pyperf.BenchmarkSuite | None:
             "faultwatch_environment": report.environment.hash,
             "faultwatch_unit": unit,
         }
-        if report.taken_over:
-            metadata["faultwatch_taken_over_from"] = str(report.taken_over.run_id)
+        if report.reused:
+            metadata["faultwatch_reused_from"] = str(report.reused.run_id)
         benchmarks.append(
             pyperf.Benchmark(
                 [pyperf.Run([reading.value], metadata=metadata, collect_metadata=False) for reading in readings]

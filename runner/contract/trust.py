@@ -1,4 +1,4 @@
-"""Evidence for or against a host: the canary, whose count is known in advance, and declared knobs."""
+"""Evidence for or against a host: the canary, whose count is known in advance, and declared settings."""
 
 from typing import Annotated
 
@@ -51,9 +51,9 @@ class Canary(Strict):
 
 
 class Mismatch(Strict):
-    """A declared knob that does not hold."""
+    """A declared setting that does not hold."""
 
     name: Annotated[str, StringConstraints(max_length=200)]
     declared: Annotated[str, StringConstraints(max_length=4000)]
     held: Annotated[str, StringConstraints(max_length=4000)] | None
-    """The value during the run; None if this machine has no such knob."""
+    """The value during the run; None if this machine has no such setting."""

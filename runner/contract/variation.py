@@ -1,4 +1,4 @@
-"""What usually makes a count vary from execution to execution, and what makes it repeat. Pure."""
+"""What usually makes a count vary from execution to execution, and what makes it repeat."""
 
 import re
 from collections.abc import Mapping

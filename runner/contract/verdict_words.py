@@ -1,4 +1,4 @@
-"""Says the verdict on one metric in words: the terminal, the comment and the pages use the same. Pure."""
+"""Says the verdict on one metric in words: the terminal, the comment and the pages use the same."""
 
 from runner.contract.comparison import MetricVerdict, Verdict
 from runner.contract.metrics import metric

@@ -1,4 +1,4 @@
-"""What a command asked the kernel about files. Pure."""
+"""What a command asked the kernel about files."""
 
 from typing import Literal, Self
 

@@ -20,7 +20,7 @@
  *
  *     c  content: the file was opened or executed      s  state: its size, mode, times; links are followed
  *     l  state of the name itself, also a link's       d  the names in a folder
- *     x  extended attributes                           n  made anew: it did not exist before
+ *     x  extended attributes                           n  made again: it did not exist before
  *     m  changed, although it existed before
  *
  * Calls that make something are always looked at before: afterwards nobody knows whether it was there.

@@ -71,7 +71,7 @@ def idle_memory(host: HostProbe) -> CheckResult:
 def _damon_actions(tree: Tree) -> str | None:
     """Return what DAMON does to idle memory, such as ``pageout``; None if it cannot be read.
 
-    Only root can read it, so it is not a knob of the environment, which must be the same for every user.
+    Only root can read it, so it is not a setting of the environment, which must be the same for every user.
     """
     found = []
     for module, action in (("damon_reclaim", "pageout"), ("damon_lru_sort", "lru_sort")):
@@ -120,10 +120,10 @@ def _pressure(host: HostProbe) -> float:
 
 def limits(host: HostProbe) -> CheckResult:
     """Check that no control group limits memory or processors."""
-    knobs = cgroup.knobs(host.tree)
+    settings = cgroup.settings(host.tree)
     set_here = [
         f"{name.removeprefix('cgroup.')} {value}"
-        for name, value in knobs.items()
+        for name, value in settings.items()
         if name.endswith((".max", ".high")) and value != "max"
     ]
     if not set_here:

@@ -1,1 +1,1 @@
-"""The environment: every knob that can change a fault count, read from /proc, /sys and the tools below a root."""
+"""The environment: every setting that can change a fault count, read from /proc, /sys and the tools below a root."""

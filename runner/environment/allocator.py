@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from runner.environment import libraries
-from runner.system.tree import Knobs, Tree
+from runner.system.tree import SettingValues, Tree
 
 ALLOCATORS = ("jemalloc", "tcmalloc", "mimalloc", "snmalloc", "hoard", "scudo", "rpmalloc")
 NOT_THERE = "is not there"
@@ -14,7 +14,7 @@ _LIBC = re.compile(r"(/\S+/(?:libc\.so\.6|libc-[\d.]+\.so|ld-musl-[^/\s]+))$", r
 _GLIBC_RELEASE = re.compile(rb"GNU C Library [^\n]*? release version (\d[\d.]*\d)")
 
 
-def knobs(tree: Tree, variables: Mapping[str, str]) -> Knobs:
+def settings(tree: Tree, variables: Mapping[str, str]) -> SettingValues:
     """Return the C library of this machine and the allocator of a process with these variables."""
     library = _mapped_libc(tree)
     libc = _libc_name(library) if library else None

@@ -1,9 +1,9 @@
-"""Captures the environment: every knob that can change a fault count, as a flat, canonical, small document.
+"""Captures the environment: every setting that can change a fault count, as a flat, canonical, small document.
 
 These rules give an unchanged machine always the same hash:
 
-- A value that changes by itself (free memory, frequencies, process ids, group names) is not a knob.
-- A knob that this machine does not have or does not show is left out, never guessed and never a placeholder.
+- A value that changes by itself (free memory, frequencies, process ids, group names) is not a setting.
+- A setting that this machine does not have or does not show is left out, never guessed and never a placeholder.
 - Everything except the versions of compilers is read below a root, so that a test can supply a simulated machine.
 """
 
@@ -15,7 +15,7 @@ from runner.contract.report import Environment
 from runner.environment import allocator, cgroup, compilers, cpu, filesystem, kernel, memory
 from runner.environment.secrets import without_secret
 from runner.execution.start_block import PROCESS_VARIABLES
-from runner.system.tree import Knobs, Tree
+from runner.system.tree import SettingValues, Tree
 
 _LONGEST_NAME = 100
 _LONGEST = 4000
@@ -36,39 +36,39 @@ def capture(
     ----------
     variables
         The environment variables of the measured process. Each that is not one of the runner's own fixed ones becomes
-        a knob ``variable.NAME``, and they decide which allocator it runs with. Paths that change with the revision (a
-        worktree, a build directory) do not belong in them: each revision would have an environment of its own.
+        a setting ``variable.NAME``, and they decide which allocator it runs with. Paths that change with the revision
+        (a worktree, a build directory) do not belong in them: each revision would have an environment of its own.
     build_tools
         The tools that build it: role → command; by default the usual compilers.
     root
         The root of the machine's file system.
     work_directory
-        The folder of the built program and its data; its file system becomes a knob.
+        The folder of the built program and its data; its file system becomes a setting.
     extra
-        Knobs that the caller itself sets, such as the state in which it starts processes.
+        Settings that the caller itself sets, such as the state in which it starts processes.
     """
     tree = Tree(root)
-    knobs: Knobs = {
-        **kernel.knobs(tree),
-        **cpu.knobs(tree),
-        **memory.knobs(tree),
-        **cgroup.knobs(tree),
-        **(filesystem.knobs(tree, work_directory.resolve()) if work_directory else {}),
-        **allocator.knobs(tree, variables),
-        **compilers.knobs(build_tools),
+    settings: SettingValues = {
+        **kernel.settings(tree),
+        **cpu.settings(tree),
+        **memory.settings(tree),
+        **cgroup.settings(tree),
+        **(filesystem.settings(tree, work_directory.resolve()) if work_directory else {}),
+        **allocator.settings(tree, variables),
+        **compilers.settings(build_tools),
         **_variables(variables),
         **(extra or {}),
     }
-    return Environment(knobs={name: _short(value) for name, value in sorted(knobs.items()) if value is not None})
+    return Environment(settings={name: _short(value) for name, value in sorted(settings.items()) if value is not None})
 
 
 def difference(before: Environment, after: Environment) -> list[tuple[str, str | None, str | None]]:
-    """Return the knobs that differ, by name, with the value on either side; ``None`` if one side lacks the knob."""
-    old, new = before.knobs, after.knobs
+    """Return the settings that differ, by name, with both values; ``None`` where a side lacks the setting."""
+    old, new = before.settings, after.settings
     return [(name, old.get(name), new.get(name)) for name in sorted(old | new) if old.get(name) != new.get(name)]
 
 
-def _variables(variables: Mapping[str, str]) -> Knobs:
+def _variables(variables: Mapping[str, str]) -> SettingValues:
     return {
         f"variable.{name[:_LONGEST_NAME]}": without_secret(name, value)
         for name, value in variables.items()

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from runner.system.tree import Knobs, Tree
+from runner.system.tree import SettingValues, Tree
 
 _MOUNT = "sys/fs/cgroup"
 _NO_LIMIT = 1 << 62
 """Version 1 shows «no limit» as the largest number of whole pages."""
 
 
-def knobs(tree: Tree) -> Knobs:
+def settings(tree: Tree) -> SettingValues:
     """Return the effective limits: the tightest of this group and its parents.
 
     The group's name is left out, because each login and each container start creates a new one.
@@ -26,9 +26,9 @@ def knobs(tree: Tree) -> Knobs:
     return {}
 
 
-def _version_2(tree: Tree, path: str) -> Knobs:
+def _version_2(tree: Tree, path: str) -> SettingValues:
     levels = list(_levels(tree, _MOUNT, path))
-    found: Knobs = {"cgroup.version": "2"}
+    found: SettingValues = {"cgroup.version": "2"}
     if levels:
         for name in ("memory.max", "memory.high", "memory.swap.max"):
             found[f"cgroup.{name}"] = _tightest(tree.text(f"{level}/{name}") for level in levels)
@@ -36,8 +36,8 @@ def _version_2(tree: Tree, path: str) -> Knobs:
     return found
 
 
-def _version_1(tree: Tree, groups: dict[str, str]) -> Knobs:
-    found: Knobs = {"cgroup.version": "1"}
+def _version_1(tree: Tree, groups: dict[str, str]) -> SettingValues:
+    found: SettingValues = {"cgroup.version": "1"}
     memory = list(_levels(tree, f"{_MOUNT}/memory", groups["memory"]))
     if memory:
         found["cgroup.memory.max"] = _tightest(tree.text(f"{level}/memory.limit_in_bytes") for level in memory)

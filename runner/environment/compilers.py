@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from runner.execution.start_block import BASE_VARIABLES
-from runner.system.tree import Knobs
+from runner.system.tree import SettingValues
 
 TOOLS: Mapping[str, str] = {"cc": "cc", "c++": "c++", "fortran": "gfortran", "linker": "ld"}
 """The default tools of a build: role → command."""
 
 
-def knobs(tools: Mapping[str, str] | None = None) -> Knobs:
+def settings(tools: Mapping[str, str] | None = None) -> SettingValues:
     """Return the first line of each tool's ``--version``; a missing tool is left out."""
     programs = {role: _program(command) for role, command in (TOOLS if tools is None else tools).items()}
     for program in programs.values():

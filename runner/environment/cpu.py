@@ -3,7 +3,7 @@
 import hashlib
 import re
 
-from runner.system.tree import Knobs, Tree
+from runner.system.tree import SettingValues, Tree
 
 _CPU = "sys/devices/system/cpu"
 _NODE = "sys/devices/system/node"
@@ -11,8 +11,8 @@ _FIRST_CPUS = 16_384
 """Bytes of /proc/cpuinfo that include the first processor. Reading all of it takes long on a large machine."""
 
 
-def knobs(tree: Tree) -> Knobs:
-    """Return the knobs of the processors and of the memory nodes."""
+def settings(tree: Tree) -> SettingValues:
+    """Return the settings of the processors and of the memory nodes."""
     return {
         **_model(tree),
         "cpu.online": online(tree),
@@ -50,7 +50,7 @@ def governors(tree: Tree) -> str | None:
     return " ".join(sorted(name for name in governors if name)) or None
 
 
-def _model(tree: Tree) -> Knobs:
+def _model(tree: Tree) -> SettingValues:
     fields: dict[str, str] = {}
     for line in tree.lines("proc/cpuinfo", _FIRST_CPUS):
         name, _, value = line.partition(":")

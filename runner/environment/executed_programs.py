@@ -1,4 +1,4 @@
-"""Finds the programs that a build command executes. Pure.
+"""Finds the programs that a build command executes.
 
 ``make install`` executes make, though there is a program ``install``: of the words of a command, only those where a
 shell expects a program count, and those that name a tool for the build (``CC=gcc-14``).

@@ -4,12 +4,12 @@ import os
 import re
 from pathlib import Path
 
-from runner.system.tree import Knobs, Tree
+from runner.system.tree import SettingValues, Tree
 
 
-def knobs(tree: Tree, directory: Path) -> Knobs:
+def settings(tree: Tree, directory: Path) -> SettingValues:
     """Return the type of the file system of a directory, and its readahead size."""
-    best: tuple[int, Knobs] = (-1, {})
+    best: tuple[int, SettingValues] = (-1, {})
     for line in tree.lines("proc/self/mountinfo"):
         mount, _, source = line.partition(" - ")
         fields, kind = mount.split(" "), source.split(" ")

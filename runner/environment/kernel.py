@@ -4,7 +4,7 @@ import os
 import re
 
 from runner.environment.secrets import without_secret
-from runner.system.tree import Knobs, Tree
+from runner.system.tree import SettingValues, Tree
 
 _IRRELEVANT = re.compile(
     r"""(?x) (?:
@@ -16,8 +16,8 @@ _IRRELEVANT = re.compile(
 """Parameters for the location of the system, its name and its console; some change with every boot."""
 
 
-def knobs(tree: Tree) -> Knobs:
-    """Return the knobs of the kernel."""
+def settings(tree: Tree) -> SettingValues:
+    """Return the settings of the kernel."""
     return {
         "kernel.release": tree.text("proc/sys/kernel/osrelease"),
         "kernel.version": tree.text("proc/sys/kernel/version"),

@@ -4,7 +4,7 @@ import os
 import re
 from collections import defaultdict
 
-from runner.system.tree import Knobs, Tree
+from runner.system.tree import SettingValues, Tree
 
 _THP = "sys/kernel/mm/transparent_hugepage"
 _HUGETLB = "sys/kernel/mm/hugepages"
@@ -15,8 +15,8 @@ _SYSCTLS = (
 _FAULT_AROUND_DEFAULT = "65536"
 
 
-def knobs(tree: Tree) -> Knobs:
-    """Return the knobs of memory management."""
+def settings(tree: Tree) -> SettingValues:
+    """Return the settings of memory management."""
     return {
         "memory.page_size": str(os.sysconf("SC_PAGE_SIZE")),
         "memory.total": _total(tree),
@@ -55,8 +55,10 @@ def _swap(tree: Tree) -> str | None:
     return " ".join(sorted(kinds)) or "none"
 
 
-def _transparent_huge_pages(tree: Tree) -> Knobs:
-    found: Knobs = {f"thp.{name}": tree.chosen(f"{_THP}/{name}") for name in ("enabled", "defrag", "shmem_enabled")}
+def _transparent_huge_pages(tree: Tree) -> SettingValues:
+    found: SettingValues = {
+        f"thp.{name}": tree.chosen(f"{_THP}/{name}") for name in ("enabled", "defrag", "shmem_enabled")
+    }
     for name in ("use_zero_page", "khugepaged/defrag", "khugepaged/max_ptes_none", "khugepaged/scan_sleep_millisecs"):
         found[f"thp.{name.replace('/', '.')}"] = tree.text(f"{_THP}/{name}")
     shared = defaultdict(list)
@@ -65,14 +67,14 @@ def _transparent_huge_pages(tree: Tree) -> Knobs:
         found[f"mthp.{size}"] = tree.chosen(f"{_THP}/{folder}/enabled")
         if setting := tree.chosen(f"{_THP}/{folder}/shmem_enabled"):
             shared[setting].append(size)
-    if shared:  # one knob for all sizes: few use it, and eight lines more would hide the others
+    if shared:  # one setting for all sizes: few use it, and eight lines more would hide the others
         found["mthp.shmem_enabled"] = " ".join(f"{setting}={','.join(shared[setting])}" for setting in sorted(shared))
     return found
 
 
-def _huge_page_pools(tree: Tree) -> Knobs:
+def _huge_page_pools(tree: Tree) -> SettingValues:
     """Return how many huge pages are reserved, by size, without the surplus, which changes with demand."""
-    found: Knobs = {}
+    found: SettingValues = {}
     for folder in tree.names(_HUGETLB, "hugepages-*kB"):
         pages = tree.integer(f"{_HUGETLB}/{folder}/nr_hugepages")
         surplus = tree.integer(f"{_HUGETLB}/{folder}/surplus_hugepages") or 0

@@ -1,6 +1,6 @@
 """The files of this host that decide what a build makes and what a program does: tools, interpreters, libraries.
 
-They are knobs of a case. They follow from the workload and from the host, never from a revision: each revision would
+They are settings of a case. They follow from the workload and from the host, never from a revision: each revision would
 otherwise have an environment of its own. What a program maps besides is part of its report.
 """
 
@@ -17,7 +17,7 @@ from runner.environment import compilers, libraries, loaded_libraries
 from runner.environment.executed_programs import executed_programs
 from runner.execution.start_block import BASE_VARIABLES
 from runner.system.regular_file import read_regular
-from runner.system.tree import Knobs, Tree
+from runner.system.tree import SettingValues, Tree
 
 TOOLS = (
     *("ar", "as", "cargo", "clang", "clang++", "cmake", "flang", "g++", "gcc", "go", "ld.gold", "ld.lld", "ld.mold"),
@@ -30,9 +30,9 @@ _MOST_SETTINGS = 1 << 16
 _PRELOAD = "etc/ld.so.preload"
 
 
-def build_knobs(
+def build_settings(
     command: Sequence[str], needs: Iterable[str], path: str, environment: Mapping[str, str] = MappingProxyType({})
-) -> Knobs:
+) -> SettingValues:
     """Return the tools that a build finds on its ``PATH``: versions of compilers, and what identifies the others.
 
     Nothing that only this ``PATH`` leads to is executed: it may be a stranger's.
@@ -54,7 +54,7 @@ def build_knobs(
     }
 
 
-def run_knobs(tree: Tree, program: str, path: str) -> Knobs:
+def run_settings(tree: Tree, program: str, path: str) -> SettingValues:
     """Return the program of a command, if this host provides it, and the libraries that programs load.
 
     Parameters
@@ -66,10 +66,10 @@ def run_knobs(tree: Tree, program: str, path: str) -> Knobs:
     """
     file = _found(program, path)
     needed = loaded_libraries.needed(file) if file else ()
-    return {"program": _identity(file) if file else None, **library_knobs(tree, needed)}
+    return {"program": _identity(file) if file else None, **library_settings(tree, needed)}
 
 
-def library_knobs(tree: Tree, needed: Iterable[str] = ()) -> Knobs:
+def library_settings(tree: Tree, needed: Iterable[str] = ()) -> SettingValues:
     """Return the libraries that compilers add to programs, those needed besides, and those preloaded for all."""
     loaded = loaded_libraries.closure(tree, (*RUNTIMES, *needed))
     return {

@@ -1,4 +1,4 @@
-"""What a workload file can ask for in a sandbox: less than the sandbox's own limits, never more. Pure."""
+"""What a workload file can ask for in a sandbox: less than the sandbox's own limits, never more."""
 
 MOST_PROCESSES = 64
 """Processes of a confined case that start together. Each has a sandbox of its own, and perf is attached to each."""

@@ -106,7 +106,7 @@ class Room(Struct, frozen=True):
 
 
 def shortage(before: Room, now: Room) -> str:
-    """Return what the host lacks now that it had before, as the second half of a sentence. Pure."""
+    """Return what the host lacks now that it had before, as the second half of a sentence."""
     if now.bytes < min(LEAST_BYTES, before.bytes // 2):
         return "left too little free space on the disk"
     if now.memory < min(LEAST_MEMORY, before.memory // 4):

@@ -14,7 +14,7 @@
  * taken: asking, being answered, executing. The first ends in a path that cannot be executed. So when the counters
  * are opened before the second answer, each page that the second round needs has been touched, and it adds no fault.
  *
- * CHANNEL is a socket. PERSONALITY is set anew: where a sandbox's own program gains capabilities, as root's does, the
+ * CHANNEL is a socket. PERSONALITY is set again: where a sandbox's own program gains capabilities, as root's does, the
  * kernel takes the switch for the address layout away. LIMITS are triples of a resource, its soft and its hard limit,
  * separated by commas. PROCESSES is 0 where the program is not to be confined; USER is -1 where it stays the same.
  * The second form lets nobody in the user namespace of a process make another.

@@ -24,7 +24,7 @@ def limits_of_programs() -> dict[str, tuple[int, int, int]]:
 
 
 def show_limits() -> str:
-    """Return the limits as the value of a knob."""
+    """Return the limits as the value of a setting."""
     return " ".join(f"{name}={_show(soft)}:{_show(hard)}" for name, (_, soft, hard) in limits_of_programs().items())
 
 

@@ -1,4 +1,4 @@
-"""Decides whether a failed program could succeed another time, because the state of the host was the reason. Pure."""
+"""Decides whether a failed program could succeed another time, because the state of the host was the reason."""
 
 import re
 import signal

@@ -1,4 +1,4 @@
-"""The findings of a gate as GitLab's code-quality report. Pure.
+"""The findings of a gate as GitLab's code-quality report.
 
 GitLab shows each finding in the merge request, at its line of the workload file. The format is a part of that of
 CodeClimate: the document "Code Quality" of GitLab lists the fields, and requires all that are written here.

@@ -1,4 +1,4 @@
-"""The verdict of a gate as JUnit XML: a test for each case. Pure.
+"""The verdict of a gate as JUnit XML: a test for each case.
 
 Jenkins, GitLab, Forgejo and most other CI systems read it. The format has no standard of its own; this follows the
 schema of Jenkins' xUnit plugin (``junit-10.xsd``), and the document "Unit test reports" of GitLab.

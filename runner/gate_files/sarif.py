@@ -1,4 +1,4 @@
-"""The findings of a gate as SARIF 2.1.0 (Static Analysis Results Interchange Format, a standard of OASIS). Pure.
+"""The findings of a gate as SARIF 2.1.0 (Static Analysis Results Interchange Format, a standard of OASIS).
 
 GitHub's code scanning, Azure DevOps and many editors read it.
 """

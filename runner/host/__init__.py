@@ -1,1 +1,1 @@
-"""The host as a whole: its lock, its declared knobs, and whether its counts can be trusted."""
+"""The host as a whole: its lock, its declared settings, and whether its counts can be trusted."""

@@ -8,11 +8,11 @@ from msgspec import Struct, field
 from runner.canary.count import count_canary
 from runner.contract.report import Environment
 from runner.contract.trust import Canary
-from runner.host.declared_knobs import Declaration, declaration
+from runner.host.declared_settings import Declaration, declaration
 
 
 class HostTrust(Struct, frozen=True):
-    """Whether the host counts correctly, which knobs were declared, and what could not be found out."""
+    """Whether the host counts correctly, which settings were declared, and what could not be found out."""
 
     canary: Canary | None = None
     declared: Declaration = field(default_factory=Declaration)
@@ -22,13 +22,13 @@ class HostTrust(Struct, frozen=True):
         """Yield one line for each problem of this host, for the person who starts a session."""
         if self.canary is not None and not self.canary.holds:
             yield f"this host counts wrong, so nothing will be judged: {self.canary.finding} (run `faultwatch doctor`)"
-        for knob in self.declared.mismatches(held):
-            yield f"{knob.name} is declared as {knob.declared!r} but is {knob.held or 'not set'!r}"
+        for setting in self.declared.mismatches(held):
+            yield f"{setting.name} is declared as {setting.declared!r} but is {setting.held or 'not set'!r}"
         yield from self.remarks
 
 
 def assess_host(programs: Path) -> HostTrust:
-    """Count the canary and read the declared knobs.
+    """Count the canary and read the declared settings.
 
     Parameters
     ----------

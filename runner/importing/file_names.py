@@ -1,4 +1,4 @@
-"""What the name of a file says about its results: the revision, and the time. Pure."""
+"""What the name of a file says about its results: the revision, and the time."""
 
 import re
 from datetime import UTC, datetime

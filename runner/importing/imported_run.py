@@ -1,7 +1,8 @@
 """A run that another tool measured, and the report that it becomes.
 
 An imported report cannot be mistaken for a measured one. Its ``runner_version`` is ``imported``. Its environment names
-the format and holds only the knobs that the source states, so that it never equals the environment of a measured run.
+the format and holds only the settings that the source states, so that it never equals the environment of a measured
+run.
 """
 
 import hashlib
@@ -86,7 +87,7 @@ class ImportedRun(Struct, frozen=True):
     case: str | Case
     started_at: datetime
     samples: tuple[Sample, ...]
-    knobs: Mapping[str, str]
+    settings: Mapping[str, str]
     subject: str = ""
     host: str = ""
     run_id: uuid.UUID | None = None
@@ -192,7 +193,7 @@ def _report(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -
     subject = _subject(record, defaults)
     host = safe_name(require(defaults.host or record.host or defaults.this_host, "host", record.place))
     case = record.case if isinstance(record.case, Case) else _case(require(record.case, "case", record.place))
-    environment = Environment(knobs=dict(sorted(record.knobs.items())))
+    environment = Environment(settings=dict(sorted(record.settings.items())))
     content = [
         *(subject, record.revision, case.model_dump(mode="json"), host, environment.hash),
         *(record.started_at.isoformat(), [sample.model_dump(mode="json") for sample in record.samples]),

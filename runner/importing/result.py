@@ -34,7 +34,7 @@ class Result(Struct, frozen=True):
         In the order in which they were measured.
     revision, time, host, subject
         What the file says; empty or None if it says nothing.
-    knobs
+    settings
         What the file says about the environment and stays the same between runs.
     in_catalogue
         Whether the metric is that of the catalogue, with its unit.
@@ -49,7 +49,7 @@ class Result(Struct, frozen=True):
     time: datetime | None = None
     host: str = ""
     subject: str = ""
-    knobs: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
     in_catalogue: bool = False
 
 
@@ -73,8 +73,8 @@ def to_runs(results: Iterable[Result], form: str, source: Source, defaults: Impo
     """Group results into runs: those of one case, revision, time and host share one, with a sample for each value."""
     groups: dict[object, list[Result]] = {}
     for result in results:
-        knobs = tuple(sorted(result.knobs.items()))
-        key = (result.case.name, result.case.definition, result.revision, result.time, result.host, knobs)
+        settings = tuple(sorted(result.settings.items()))
+        key = (result.case.name, result.case.definition, result.revision, result.time, result.host, settings)
         groups.setdefault(key, []).append(result)
     return [_run(group, form, source, defaults) for group in groups.values()]
 
@@ -102,7 +102,7 @@ def _run(group: Sequence[Result], form: str, source: Source, defaults: ImportDef
         case=first.case,
         started_at=placed.time,
         samples=samples,
-        knobs={IMPORT_FORMAT: form} | {key: " ".join(value.split())[:1000] for key, value in first.knobs.items()},
+        settings={IMPORT_FORMAT: form} | {key: " ".join(value.split())[:1000] for key, value in first.settings.items()},
         subject=first.subject,
         host=first.host,
         judging=Judging(judge=tuple(judged[:_MOST_METRICS])),

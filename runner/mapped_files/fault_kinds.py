@@ -1,4 +1,4 @@
-"""Counts faults by what they hit: files, other memory, and memory that the kernel copies for the program. Pure."""
+"""Counts faults by what they hit: files, other memory, and memory that the kernel copies for the program."""
 
 from collections.abc import Sequence
 

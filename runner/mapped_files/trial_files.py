@@ -53,8 +53,8 @@ class KnownFiles(Struct):
     shared: dict[str, tuple[tuple[int, ...], Path]] = field(default_factory=dict)
 
 
-def page_cache_knob(sandbox: Sandbox | None) -> str:
-    """Return how mapped files are prepared on this host, as a knob of the environment."""
+def page_cache_setting(sandbox: Sandbox | None) -> str:
+    """Return how mapped files are prepared on this host, as a setting of the environment."""
     return WITH_COPIES if can_mount_copies(sandbox) else WITHOUT_COPIES
 
 

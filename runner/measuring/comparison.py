@@ -127,7 +127,7 @@ def compare(
         except (ExecutionFailure, SpoiledSession) as error:
             return undecided(base, head, {trial: _without_samples(trial, error)})
         judging = judging or base.workload.metrics.judging
-        compared = sample_in_turns(base, head, decide, pairs=pairs, cases=cases, judging=judging, progress=progress)
+        compared = sample_interleaved(base, head, decide, pairs=pairs, cases=cases, judging=judging, progress=progress)
         if compared.comparison and compared.comparison.wants_renewal:
             try:
                 for trial in (base, head):
@@ -135,7 +135,9 @@ def compare(
                     progress()
             except ExecutionFailure as error:
                 return undecided(base, head, {trial: _without_samples(trial, error)})
-            compared = sample_in_turns(base, head, decide, pairs=pairs, cases=cases, judging=judging, progress=progress)
+            compared = sample_interleaved(
+                base, head, decide, pairs=pairs, cases=cases, judging=judging, progress=progress
+            )
     if other_place:
         places = base.answered.place, head.answered.place
         compared = _with_other_place(
@@ -144,7 +146,7 @@ def compare(
     return with_other_builds(compared, other_builds, decide, cases=cases, judging=judging, progress=progress)
 
 
-def sample_in_turns(
+def sample_interleaved(
     base: Trial,
     head: Trial,
     decide: Decide,

@@ -10,12 +10,12 @@ from runner.contract.code_trust import CodeOrigin, build_store, needs_sandbox
 from runner.contract.report import Environment, Host
 from runner.environment import compilers
 from runner.environment.capture import capture
-from runner.environment.program_files import library_knobs
+from runner.environment.program_files import library_settings
 from runner.errors import FaultwatchError
 from runner.execution.in_background import in_background
 from runner.execution.sandbox import sandbox
 from runner.host.trust import HostTrust, assess_host
-from runner.mapped_files.trial_files import page_cache_knob
+from runner.mapped_files.trial_files import page_cache_setting
 from runner.measuring.trial import Bench
 from runner.process_state.process_state import ProcessState
 from runner.settings import Settings
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from runner.doctor.counting import Scope
 
 MACHINE = ("kernel.architecture", "cpu.model", "cpu.features", "libc.version")
-"""Knobs that decide what a compiler makes: a home folder can be shared, and ``-march=native`` follows the processor."""
+"""Settings that decide what a compiler makes: homes can be shared, and ``-march=native`` follows the processor."""
 USER_ONLY = (
     "faults inside the kernel, as in read() into fresh memory, are not counted for this user: "
     "`faultwatch doctor` shows what allows it"
@@ -69,7 +69,7 @@ def prepare(
     variables
         Variables to add to the environment of the measured process.
     examined
-        Count the canary and read the declared knobs; needed before a session, but not for showing the environment.
+        Count the canary and read the declared settings; needed before a session, but not for showing the environment.
     confined
         Build and run in a sandbox.
     origin
@@ -86,9 +86,9 @@ def prepare(
 
     def find_scope() -> "Scope":
         scope = counting_scope()
-        compilers.knobs()
-        library_knobs(Tree())  # Remembers the digests of the libraries.
-        page_cache_knob(None)  # Remembers whether copies can be mounted.
+        compilers.settings()
+        library_settings(Tree())  # Remembers the digests of the libraries.
+        page_cache_setting(None)  # Remembers whether copies can be mounted.
         return scope
 
     if examined and forbids_programs(settings.builds):
@@ -107,7 +107,7 @@ def prepare(
     store = build_store(origin, confined=confined)
     most_bytes = None if settings.builds_gib is None else int(settings.builds_gib * (1 << 30))
     cache = BuildCache(settings.builds, store, most_bytes, settings.builds_days)
-    session_knobs = {
+    session_settings = {
         "counting.scope": scope,
         "process.path_length": str(path_length(settings.builds)),
         "process.sandbox": "bubblewrap" if box else "none",
@@ -115,13 +115,15 @@ def prepare(
 
     def environment(state: ProcessState) -> Environment:
         captured = capture(variables=state.environment, work_directory=settings.builds)
-        return Environment(knobs={**captured.knobs, **state.knobs(), **session_knobs})
+        return Environment(settings={**captured.settings, **state.settings(), **session_settings})
 
     state = ProcessState(variables=variables, cpus=settings.cpus)
     held = environment(state)
-    machine = {name: value for name, value in held.knobs.items() if name in MACHINE}
+    machine = {name: value for name, value in held.settings.items() if name in MACHINE}
     if scope == "user":
         trust = replace(trust, remarks=(*trust.remarks, USER_ONLY))
     bench = Bench(Host(name=settings.host), environment, variables, trust, settings.cpus, box)
     warnings = (*trust.warnings(held), *state.remarks()) if examined else ()
-    return Workbench(bench, Builder(cache, machine, box, say, tells_host=origin is CodeOrigin.OWN), variables, warnings)
+    return Workbench(
+        bench, Builder(cache, machine, box, say, reveals_host=origin is CodeOrigin.OWN), variables, warnings
+    )

@@ -16,7 +16,7 @@ from runner.contract.files import CacheState
 from runner.contract.level import Number
 from runner.contract.metrics import metric
 from runner.contract.report import Build, Case, Outcome, Report, Revision, Status, hash_of
-from runner.contract.taken_over import SameBytesCheck
+from runner.contract.reused_counts import SameBytesCheck
 from runner.dependencies.answers import Answered
 from runner.errors import FaultwatchError
 from runner.measuring.sampling import levels
@@ -26,9 +26,9 @@ from runner.subject.built_tree import begin_session, making_began
 from runner.workload import Workload
 
 CHECKED = 20
-"""One in so many is measured although its counts could be taken over."""
+"""One in so many is measured although its counts could be reused."""
 ENOUGH = 12
-"""Measured runs in a row that must agree before counts are taken over. Counts that are taken over are no evidence for a
+"""Measured runs in a row that must agree before counts are reused. Counts that are reused are no evidence for a
 level. The detector is sure of a new level after three runs if at least 12 measured ones lie before it: then one order
 of the runs in C(15, 3) = 455 puts the three last, and it asks for 400."""
 _EVERY = "for the rest of this command every revision is measured"
@@ -74,7 +74,7 @@ class SameBytes:
         alike = newest.answered.is_answered_alike(tree.resolve(), making_began(tree))
         return newest.report if alike else None
 
-    def take_over(self, source: Report, revision: Revision, build: Build, tree: Path) -> Report | None:
+    def reuse_counts(self, source: Report, revision: Revision, build: Build, tree: Path) -> Report | None:
         """Return the report of a revision with the counts of a run; None if it has to be measured.
 
         That is in another environment, until enough runs have shown the level, and to check the host: one revision in
@@ -97,10 +97,10 @@ class SameBytes:
             return None
         if any(name not in counted or counted[name].value != count for name, count in expected.items()):
             return None
-        return trial.taken_over(source, expected)
+        return trial.reused(source, expected)
 
     def checked(self, report: Report, source: Report) -> Report:
-        """Return the report of a revision that was measured although its counts could be taken over."""
+        """Return the report of a revision that was measured although its counts could be reused."""
         if report.outcome is not Outcome.MEASURED:
             return report
         if not _have_same_bytes(report, source):
@@ -134,7 +134,7 @@ class SameBytes:
 
 
 def is_checked(commit: str, case: Case) -> bool:
-    """Return whether a run is measured although its counts could be taken over: the same ones always, one in twenty."""
+    """Return whether a run is measured although its counts could be reused: the same ones always, one in twenty."""
     return int(hash_of([commit, case.name, case.definition]), 16) % CHECKED == 0
 
 

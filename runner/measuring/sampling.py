@@ -1,4 +1,4 @@
-"""Decides when enough samples are taken, so that more of them cannot change the verdict. Pure."""
+"""Decides when enough samples are taken, so that more of them cannot change the verdict."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self

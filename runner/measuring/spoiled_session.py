@@ -5,7 +5,7 @@ from runner.environment.capture import difference
 from runner.errors import FaultwatchError
 
 _SHOWN = 5
-"""Most knobs that a message names."""
+"""Most settings that a message names."""
 
 
 class SpoiledSession(FaultwatchError):
@@ -18,7 +18,7 @@ def require_unchanged(before: Environment, after: Environment) -> None:
     Raises
     ------
     SpoiledSession
-        It changed; the message names the knobs.
+        It changed; the message names the settings.
     """
     changes = difference(before, after)
     if changes:

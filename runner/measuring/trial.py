@@ -24,12 +24,12 @@ from runner.contract.report import (
     Sample,
     Stage,
 )
+from runner.contract.reused_counts import ReusedCounts
 from runner.contract.run_id import new_run_id
-from runner.contract.taken_over import TakenOver
 from runner.dependencies.answers import Answered
 from runner.dependencies.asked import Asked, unfollowed
 from runner.dependencies.watch import QuestionWatch
-from runner.environment.program_files import build_knobs, run_knobs
+from runner.environment.program_files import build_settings, run_settings
 from runner.environment.secrets import without_secrets
 from runner.errors import FaultwatchError
 from runner.execution.ceilings import memory_ceiling, objection_to_processes
@@ -38,7 +38,7 @@ from runner.execution.launch import resolve
 from runner.execution.sandbox import Sandbox
 from runner.host.trust import HostTrust
 from runner.mapped_files.fault_kinds import with_fault_kinds
-from runner.mapped_files.trial_files import KnownFiles, TrialFiles, page_cache_knob
+from runner.mapped_files.trial_files import KnownFiles, TrialFiles, page_cache_setting
 from runner.measuring.cold_files import OutsideError, make_cold
 from runner.measuring.derived_metrics import result_file, sample_of
 from runner.measuring.process_totals import combine_processes
@@ -53,7 +53,7 @@ from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
 from runner.subject.built_tree import making_began
-from runner.system.tree import Knobs, Tree
+from runner.system.tree import SettingValues, Tree
 from runner.version import version
 from runner.workload import Workload
 from runner.workload.allocators import missing_library
@@ -98,12 +98,12 @@ class Bench(Struct, frozen=True):
         paths = build_path(workload), state.environment["PATH"]
         # A stranger's PATH must not tell which programs the host has elsewhere.
         build, run = (self.sandbox.shown_part(path) for path in paths) if self.sandbox else paths
-        files: Knobs = {
-            **build_knobs(workload.build.command or (), workload.build.needs, build, workload.build.environment),
-            **run_knobs(Tree(), bound.command[0], run),
+        files: SettingValues = {
+            **build_settings(workload.build.command or (), workload.build.needs, build, workload.build.environment),
+            **run_settings(Tree(), bound.command[0], run),
         }
-        knobs = {**self.capture(state).knobs, **files}
-        return Environment(knobs={name: value for name, value in sorted(knobs.items()) if value is not None})
+        settings = {**self.capture(state).settings, **files}
+        return Environment(settings={name: value for name, value in sorted(settings.items()) if value is not None})
 
     def state(self, case: BoundCase) -> ProcessState:
         """Return the state in which a case's process starts."""
@@ -113,7 +113,7 @@ class Bench(Struct, frozen=True):
             huge_pages=case.huge_pages,
             cpus=self.cpus,
             memory_limit=limit,
-            page_cache=page_cache_knob(self.sandbox),
+            page_cache=page_cache_setting(self.sandbox),
         )
 
 
@@ -158,9 +158,9 @@ class Trial:
     @property
     def obstacle(self) -> str:
         """Why the case cannot be measured on this host, as far as is known without executing it; empty if it can."""
-        if self._case.memory_limit is not None and self._environment.knobs.get(MemoryGroup.knob) == "none":
+        if self._case.memory_limit is not None and self._environment.settings.get(MemoryGroup.setting) == "none":
             return f"the memory limit cannot be set: {MemoryGroup.remedy}"
-        actual = self._environment.knobs.get(HugePages.knob)
+        actual = self._environment.settings.get(HugePages.setting)
         match self._case.huge_pages:
             case "madvise" | "always" as policy if actual != policy:
                 return f"huge pages are {actual} here, not {policy}: {HugePages(policy).remedy}"
@@ -367,7 +367,7 @@ class Trial:
         samples = with_fault_kinds(samples, self._files.faults, self._case.processes)
         return self._report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)
 
-    def taken_over(self, source: Report, counts: Mapping[str, Number]) -> Report | None:
+    def reused(self, source: Report, counts: Mapping[str, Number]) -> Report | None:
         """Return the report of this revision with counts of a run of the same bytes, which is not executed again.
 
         None if the environment has changed since that run, or if it has the state of a file among its conditions.
@@ -376,8 +376,8 @@ class Trial:
             return None
         sample = Sample(readings={name: Reading(value=value) for name, value in counts.items()})
         report = self._report(Outcome.MEASURED, samples=(sample,))
-        origin = TakenOver(run_id=source.run_id, commit=source.revision.commit)
-        return report.model_copy(update={"files": source.files, "remarks": source.remarks, "taken_over": origin})
+        origin = ReusedCounts(run_id=source.run_id, commit=source.revision.commit)
+        return report.model_copy(update={"files": source.files, "remarks": source.remarks, "reused": origin})
 
     def skipped(self, reason: str, *, temporary: bool = False) -> Report:
         """Return the report that the case cannot be measured on this host."""

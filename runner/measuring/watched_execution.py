@@ -1,4 +1,4 @@
-"""Decides whether executions like a watched one can be samples: perf sees all programs, all is preloaded. Pure."""
+"""Decides whether executions like a watched one can be samples: perf sees all programs, all is preloaded."""
 
 import re
 from collections.abc import Mapping

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from runner.campaigns.history_measurement import HistoryMeasurement, HistoryObserver, HistorySummary
-from runner.contract.night import CaseState, CellDigest, NightCell, NightDigest, NightPart
+from runner.contract.nightly import CaseState, CellDigest, NightlyCell, NightlyDigest, NightlyPart
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
 from runner.reporting.client import Service
@@ -26,7 +26,7 @@ Prepare = Callable[[], PreparedCell]
 
 
 def run_cell(
-    night: str, cell: NightCell, prepare: Prepare, *, service: Service, watcher: HistoryObserver, retries: int
+    nightly_run: str, cell: NightlyCell, prepare: Prepare, *, service: Service, watcher: HistoryObserver, retries: int
 ) -> None:
     """Measure the missing cases of a cell, retry failed ones, and report the cell, even if it cannot be measured.
 
@@ -36,7 +36,7 @@ def run_cell(
         prepared = prepare()
         summary = prepared.measurement.measure((prepared.revision,), watcher)
     except FaultwatchError as error:
-        _report_cell(service, night, cell.model_copy(update={"problem": str(error)[:1000]}))
+        _report_cell(service, nightly_run, cell.model_copy(update={"problem": str(error)[:1000]}))
         return
     done = cell.model_copy(
         update={
@@ -46,7 +46,7 @@ def run_cell(
             "problem": _problem(summary),
         }
     )
-    digest = _report_cell(service, night, done)
+    digest = _report_cell(service, nightly_run, done)
     for attempt in range(2, retries + 2):
         failed = _failed_cases(digest, done)
         if not failed:
@@ -55,7 +55,7 @@ def run_cell(
             problem = _problem(prepared.measurement.measure_again(prepared.revision, failed, watcher))
         except FaultwatchError as error:
             problem = str(error)[:1000]
-        digest = _report_cell(service, night, done.model_copy(update={"problem": problem, "attempts": attempt}))
+        digest = _report_cell(service, nightly_run, done.model_copy(update={"problem": problem, "attempts": attempt}))
         if problem:
             break
 
@@ -67,16 +67,16 @@ def _problem(summary: HistorySummary) -> str:
     return ""
 
 
-def _report_cell(service: Service, night: str, cell: NightCell) -> NightDigest:
-    return service.update_night(night, NightPart(cells=(cell.model_copy(update={"carried_out": True}),)))
+def _report_cell(service: Service, nightly_run: str, cell: NightlyCell) -> NightlyDigest:
+    return service.update_nightly_run(nightly_run, NightlyPart(cells=(cell.model_copy(update={"carried_out": True}),)))
 
 
-def _failed_cases(digest: NightDigest, cell: NightCell) -> tuple[Case, ...]:
+def _failed_cases(digest: NightlyDigest, cell: NightlyCell) -> tuple[Case, ...]:
     states = {case.name: case.state for case in _cell_digest(digest, cell).cases}
     return tuple(case for case in cell.cases if states.get(case.name) in RETRIED)
 
 
-def _cell_digest(digest: NightDigest, cell: NightCell) -> CellDigest:
+def _cell_digest(digest: NightlyDigest, cell: NightlyCell) -> CellDigest:
     return next(
         candidate
         for candidate in digest.cells

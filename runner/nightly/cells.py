@@ -1,10 +1,10 @@
-"""The cells of a matrix, and workloads with the settings of a configuration. Pure."""
+"""The cells of a matrix, and workloads with the settings of a configuration."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from runner.contract.base import Parameter
-from runner.contract.night import NightCell
+from runner.contract.nightly import NightlyCell
 from runner.errors import FaultwatchError
 from runner.nightly.matrix_file import HERE, Configuration, Matrix, WorkloadEntry
 from runner.workload import Workload
@@ -12,7 +12,7 @@ from runner.workload import Workload
 _THREADS = "OMP_NUM_THREADS"
 
 
-def planned_cells(matrix: Matrix, here: str) -> tuple[NightCell, ...]:
+def planned_cells(matrix: Matrix, here: str) -> tuple[NightlyCell, ...]:
     """Return the planned cells of all hosts.
 
     Parameters
@@ -21,12 +21,12 @@ def planned_cells(matrix: Matrix, here: str) -> tuple[NightCell, ...]:
         Name of this host, which is the only one if the matrix names none.
     """
     return tuple(
-        NightCell(host=here if host == HERE else host, configuration=configuration, workload=entry.path)
+        NightlyCell(host=here if host == HERE else host, configuration=configuration, workload=entry.path)
         for host, configuration, entry in _places(matrix)
     )
 
 
-def cells_of_host(matrix: Matrix, here: str) -> tuple[tuple[NightCell, WorkloadEntry], ...]:
+def cells_of_host(matrix: Matrix, here: str) -> tuple[tuple[NightlyCell, WorkloadEntry], ...]:
     """Return the cells of a host, each with its entry in the matrix.
 
     Raises

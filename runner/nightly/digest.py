@@ -1,8 +1,8 @@
-"""Reads the digest of a nightly run: which cells are complete, and what did not run. Pure."""
+"""Reads the digest of a nightly run: which cells are complete, and what did not run."""
 
 from collections.abc import Iterator
 
-from runner.contract.night import CaseState, CellDigest, NightDigest
+from runner.contract.nightly import CaseState, CellDigest, NightlyDigest
 
 
 def is_complete(cell: CellDigest) -> bool:
@@ -10,7 +10,7 @@ def is_complete(cell: CellDigest) -> bool:
     return cell.carried_out and not cell.problem and all(case.state is CaseState.MEASURED for case in cell.cases)
 
 
-def gaps(digest: NightDigest) -> Iterator[tuple[CellDigest, str]]:
+def gaps(digest: NightlyDigest) -> Iterator[tuple[CellDigest, str]]:
     """Yield each cell of which something is missing, with the reason."""
     for cell in digest.cells:
         if not cell.carried_out:

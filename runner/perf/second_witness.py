@@ -1,4 +1,4 @@
-"""Says if perf counted an execution whole: what perf counted has a witness in the kernel's own records. Pure.
+"""Says if perf counted an execution whole: what perf counted has a witness in the kernel's own records.
 
 Two accounts of the kernel have the faults of an execution besides perf: the one of each process, which the launcher
 takes of all that it waits for, and the one of the control group. Each is an exact sum, and they differ from perf by

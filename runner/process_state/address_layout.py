@@ -11,7 +11,7 @@ class Layout:
     layout.
     """
 
-    knob = "process.aslr"
+    setting = "process.aslr"
     wanted = "off"
     remedy = (
         "in a container: docker run --security-opt seccomp=unconfined; or on the host: "

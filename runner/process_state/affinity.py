@@ -10,7 +10,7 @@ from runner.system.tree import Tree
 class Affinity:
     """A set of processors, for example those that the host keeps free of other work."""
 
-    knob = "process.cpus"
+    setting = "process.cpus"
     remedy = "name processors that this process may use; `taskset -cp $$` lists them"
 
     def __init__(self, cpus: frozenset[int], tree: Tree | None = None) -> None:

@@ -7,8 +7,8 @@ class Attribute(Protocol):
     """An attribute of this process that child processes inherit."""
 
     @property
-    def knob(self) -> str:
-        """The name of its knob in the environment."""
+    def setting(self) -> str:
+        """The name of its setting in the environment."""
 
     @property
     def wanted(self) -> str:

@@ -21,7 +21,7 @@ class HugePages:
     the runner changes it for a while if it may.
     """
 
-    knob = "process.huge_pages"
+    setting = "process.huge_pages"
 
     def __init__(self, policy: HugePagePolicy, tree: Tree | None = None) -> None:
         self._policy = policy

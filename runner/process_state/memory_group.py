@@ -32,7 +32,7 @@ class MemoryGroup:
         The folder of the group while it is applied, with files such as ``memory.stat``.
     """
 
-    knob = "process.memory_limit"
+    setting = "process.memory_limit"
     remedy = "limits need root, or a control group that was delegated to this user with its memory controller"
 
     def __init__(self, limit: int | None, tree: Tree | None = None) -> None:

@@ -9,7 +9,7 @@ _NAMES = ("default", "preferred", "bind", "interleave", "local", "preferred-many
 class MemoryPolicy:
     """The default policy: memory comes from the node on which the program runs."""
 
-    knob = "process.numa_policy"
+    setting = "process.numa_policy"
     wanted = "default"
     remedy = "start the runner without numactl"
 

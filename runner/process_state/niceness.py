@@ -9,7 +9,7 @@ from runner.system.tree import Tree
 class Niceness:
     """The nice value: a runner started at 19 would otherwise measure at 19, after everything else."""
 
-    knob = "process.nice"
+    setting = "process.nice"
     remedy = "start the runner without nice, as root, or with a limit that allows it (LimitNICE= of the service)"
 
     def __init__(self, value: int = 0, tree: Tree | None = None) -> None:

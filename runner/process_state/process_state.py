@@ -44,24 +44,24 @@ class ProcessState(Struct, frozen=True):
         """The environment variables of the process."""
         return {**PROCESS_VARIABLES, **self.variables}
 
-    def knobs(self) -> dict[str, str]:
-        """Return this state as knobs of the run's environment: the actual values while it is applied."""
+    def settings(self) -> dict[str, str]:
+        """Return this state as settings of the run's environment: the actual values while it is applied."""
         with self._applied_attributes() as attributes:
-            actual = {attribute.knob: attribute.show() for attribute in attributes}
+            actual = {attribute.setting: attribute.show() for attribute in attributes}
         fixed = {
             "process.start_size": str(START_SIZE),
             "process.limits": show_limits(),
             "process.page_cache": self.page_cache,
             "process.variables": " ".join(f"{name}={value}" for name, value in sorted(PROCESS_VARIABLES.items())),
         }
-        return {HugePages.knob: "host", **fixed, **actual}
+        return {HugePages.setting: "host", **fixed, **actual}
 
     def remarks(self) -> tuple[str, ...]:
         """Return the attributes that this host does not allow, with the remedies."""
         with self._applied_attributes() as attributes:
             shown = [(attribute, attribute.show()) for attribute in attributes]
         return tuple(
-            f"{attribute.knob} is {value}, not {attribute.wanted}: {attribute.remedy}"
+            f"{attribute.setting} is {value}, not {attribute.wanted}: {attribute.remedy}"
             for attribute, value in shown
             if value != attribute.wanted
         )

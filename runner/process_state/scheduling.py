@@ -10,7 +10,7 @@ class RoundRobin:
     Round-robin, so that a program that spins on every processor still leaves the runner time to kill it.
     """
 
-    knob = "process.scheduling"
+    setting = "process.scheduling"
     wanted = "round-robin"
     remedy = "use the capability CAP_SYS_NICE, or a limit on real-time priorities (ulimit -r)"
 

@@ -11,7 +11,7 @@ STACK_LIMIT = 8 * 1024 * 1024
 class StackLimit:
     """The soft limit: the kernel reserves that much space below the stack, and places everything else after it."""
 
-    knob = "process.stack_limit"
+    setting = "process.stack_limit"
     remedy = "raise the hard limit: ulimit -H -s unlimited, or LimitSTACK= of the service"
 
     def __init__(self, size: int = STACK_LIMIT, tree: Tree | None = None) -> None:

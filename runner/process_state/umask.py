@@ -9,7 +9,7 @@ from runner.system.tree import Tree
 class FileMask:
     """The umask: a program that cannot read its own files would do different work."""
 
-    knob = "process.umask"
+    setting = "process.umask"
     wanted = "0022"
     remedy = ""  # nothing forbids it
 

@@ -1,4 +1,4 @@
-"""Classifies each recorded fault by memory, touch, access and place, and counts system calls. Pure."""
+"""Classifies each recorded fault by memory, touch, access and place, and counts system calls."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Tracks the pages of a process that faulted, and how it gave pages back. Pure."""
+"""Tracks the pages of a process that faulted, and how it gave pages back."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Plans what perf records, so that profiles stay small: events, periods, call graphs. Pure."""
+"""Plans what perf records, so that profiles stay small: events, periods, call graphs."""
 
 import math
 from typing import Literal

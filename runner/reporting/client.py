@@ -19,12 +19,12 @@ from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.gate import BaseAnswer, BaseQuery, GateAnswer, GateReport
 from runner.contract.job import Claim, Finish, Job, JobDecision, JobList, JobOrder, Lease, Orders, Progress
-from runner.contract.knob_search import KnobSearch, KnobSearchRequest
-from runner.contract.night import NightDigest, NightPart
+from runner.contract.nightly import NightlyDigest, NightlyPart
 from runner.contract.plan import Plan, PlanRequest
 from runner.contract.profile import Profile
 from runner.contract.report import Receipts, Ref, Report, ReportList, Revision, RevisionList
 from runner.contract.search import Search, SearchRequest
+from runner.contract.setting_search import SettingSearch, SettingSearchRequest
 from runner.contract.sign_in import Admission, Identity
 from runner.environment.secrets import without_password
 from runner.errors import AlreadyEnded, FaultwatchError, RequestRefused, ServerError, ServiceUnavailable
@@ -173,9 +173,9 @@ class Service:
         """Ask which commits to measure next, or which commits moved a metric."""
         return self._ask(Search, "POST", "/searches", request)
 
-    def search_knobs(self, request: KnobSearchRequest) -> KnobSearch:
-        """Ask with which knobs changed to measure next, or which knobs moved a metric."""
-        return self._ask(KnobSearch, "POST", "/knob-searches", request)
+    def search_settings(self, request: SettingSearchRequest) -> SettingSearch:
+        """Ask with which settings changed to measure next, or which settings moved a metric."""
+        return self._ask(SettingSearch, "POST", "/setting-searches", request)
 
     def diagnose(self, request: DiagnosisRequest) -> Diagnosis:
         """Ask for the diagnosis of a profile."""
@@ -193,13 +193,13 @@ class Service:
         """Send the measurements of a pull request; return the verdict."""
         return self._ask(GateAnswer, "POST", "/gates", report)
 
-    def update_night(self, name: str, part: NightPart) -> NightDigest:
+    def update_nightly_run(self, name: str, part: NightlyPart) -> NightlyDigest:
         """Send planned or measured cells of a nightly run; return its digest."""
-        return self._ask(NightDigest, "PUT", f"/nights/{name}", part)
+        return self._ask(NightlyDigest, "PUT", f"/nightly-runs/{name}", part)
 
-    def night(self, name: str, *, judged: bool = True) -> NightDigest:
+    def find_nightly_run(self, name: str, *, judged: bool = True) -> NightlyDigest:
         """Return the digest of a nightly run: once all of its runs are judged, or as it is."""
-        return self._ask(NightDigest, "GET", f"/nights/{name}", params={"judged": "true"} if judged else None)
+        return self._ask(NightlyDigest, "GET", f"/nightly-runs/{name}", params={"judged": "true"} if judged else None)
 
     def new_connection(self, retry_seconds: float = 0) -> "Service":
         """Return another connection to the same service: threads must not share one."""

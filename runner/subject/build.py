@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from runner.contract.report import Build, Stage, hash_of
 from runner.dependencies.asked import Asked, unfollowed
 from runner.dependencies.watch import QuestionWatch
-from runner.environment.program_files import build_knobs, library_knobs
+from runner.environment.program_files import build_settings, library_settings
 from runner.environment.secrets import without_password, without_secrets
 from runner.errors import FaultwatchError
 from runner.execution.execute import TOO_LONG, execute
@@ -31,7 +31,7 @@ from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
 from runner.subject.packages import OFFLINE, instead_of_fetching, wanted_network
 from runner.subject.repository import Repository
-from runner.subject.sandbox_needs import empty_folders, lacking, untold
+from runner.subject.sandbox_needs import empty_folders, hint_at_network, lacking
 from runner.subject.tool_search import advice, missing_tool
 from runner.subject.version_repository import tags_before, write_git_directory
 from runner.system.tree import Tree
@@ -107,7 +107,7 @@ class Builder(Struct, frozen=True):
     say: Callable[[str], None] = lambda _: None
     again: bool = False
     follow: bool = False
-    tells_host: bool = False
+    reveals_host: bool = False
     """Whether what a failed build in the sandbox is told may say what this host has and the sandbox hides: only to the
     owner of the code. A stranger could ask by names whether files exist, and have the gate advise to show them."""
 
@@ -170,7 +170,7 @@ class Builder(Struct, frozen=True):
     @property
     def _hidden_from(self) -> Sandbox | None:
         """The sandbox beyond which nothing of this host may be told; None if all of it may be."""
-        return None if self.tells_host else self.sandbox
+        return None if self.reveals_host else self.sandbox
 
     def reuse(self, repository: Repository, built: str, commit: str, workload: Workload) -> tuple[Path, Build] | None:
         """Return the build of another commit with the files of this one, if its own build would be the same.
@@ -237,8 +237,8 @@ class Builder(Struct, frozen=True):
     def _key(self, repository: Repository, commit: str, workload: Workload, number: int = 0) -> str:
         path = build_path(workload)
         path = self.sandbox.shown_part(path) if self.sandbox else path
-        tools = build_knobs(workload.build.command or (), workload.build.needs, path, workload.build.environment)
-        host = {**self.machine, **library_knobs(Tree()), **tools}
+        tools = build_settings(workload.build.command or (), workload.build.needs, path, workload.build.environment)
+        host = {**self.machine, **library_settings(Tree()), **tools}
         # The result file is not part of the tree's fingerprint. Nothing else of [run] matters to a build.
         made_by = [workload.build.identity, workload.run.output_file]
         shown = self.sandbox.readable if self.sandbox else None
@@ -296,15 +296,15 @@ class Builder(Struct, frozen=True):
             It failed for a reason that must not be cached.
         """
         if not self.follow or not _may_reuse(workload):
-            built = _run_build(workload, tree, self.sandbox, tells_host=self.tells_host)
+            built = _run_build(workload, tree, self.sandbox, reveals_host=self.reveals_host)
             return (*built, unfollowed("nobody wanted to know"))
         with QuestionWatch(launched=self.sandbox is not None, counted=False) as watch, suppress(BuildFailure):
-            failure, build = _run_build(workload, tree, self.sandbox, watch, tells_host=self.tells_host)
+            failure, build = _run_build(workload, tree, self.sandbox, watch, reveals_host=self.reveals_host)
             if not failure:
                 return "", build, watch.asked()
         remove_tree(tree)
         self._fill(repository, commit, workload, tree)
-        built = _run_build(workload, tree, self.sandbox, tells_host=self.tells_host)
+        built = _run_build(workload, tree, self.sandbox, reveals_host=self.reveals_host)
         return (*built, unfollowed("it fails while it is followed"))
 
     def _fill(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
@@ -360,7 +360,7 @@ def _run_build(
     sandbox: Sandbox | None,
     watch: QuestionWatch | None = None,
     *,
-    tells_host: bool = False,
+    reveals_host: bool = False,
 ) -> tuple[str, Build]:
     """Run the build command; return why it failed, or an empty string, and the build.
 
@@ -396,7 +396,7 @@ def _run_build(
                 environment=environment,
                 timeout=timeout,
                 watch=watch,
-                tells_host=tells_host,
+                reveals_host=reveals_host,
             )
         else:
             done = execute(
@@ -411,7 +411,7 @@ def _run_build(
         what = "does not exist" if isinstance(error, FileNotFoundError) else "is not executable"
         if "/" in command[0]:  # a file of the checkout, which other revisions may have
             return f"`{written}` cannot be executed: {command[0]} {what}", Build(command=command)
-        known = advice(command[0], environment["PATH"]) if tells_host or not sandbox else ""
+        known = advice(command[0], environment["PATH"]) if reveals_host or not sandbox else ""
         raise FaultwatchError(
             f"{workload.path}: [build] command: {command[0]!r} is not installed",
             known or "install it, or correct the command",
@@ -425,8 +425,8 @@ def _run_build(
     )
     if not done.problem:
         return "", build
-    if sandbox and not tells_host:
-        hint = untold(done.output)
+    if sandbox and not reveals_host:
+        hint = hint_at_network(done.output)
     else:
         tool = missing_tool(done.output) or command[0]
         hint = advice(tool, environment["PATH"])

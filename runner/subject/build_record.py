@@ -17,7 +17,7 @@ class DamagedBuild(FaultwatchError):
     """A stored build cannot be used, as after a power cut; says what is wrong with it."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(what, "try again: the revision is then built anew")
+        super().__init__(what, "try again: the revision is then built again")
 
 
 class BuildRecord(Strict):
@@ -37,7 +37,7 @@ class BuildRecord(Strict):
     later_files: str = ""
     """Fingerprint of those files."""
     ignored: str | None = None
-    """Path in the tree of the result file, which each execution makes anew."""
+    """Path in the tree of the result file, which each execution makes again."""
     bytes: int = 0
     """What the tree and its copy take on the disk."""
 

@@ -29,7 +29,7 @@ class BuildOrder(Struct, frozen=True):
     sandbox: Sandbox | None
     again: bool
     follow: bool
-    tells_host: bool
+    reveals_host: bool
     repository: Repository
     workload: str
 
@@ -42,7 +42,7 @@ def encode_order(builder: Builder, repository: Repository, workload: Workload) -
         sandbox=builder.sandbox,
         again=builder.again,
         follow=builder.follow,
-        tells_host=builder.tells_host,
+        reveals_host=builder.reveals_host,
         repository=repository,
         workload=str(workload.path),
     )
@@ -59,7 +59,7 @@ def decode_order(line: str) -> tuple[Builder, Repository, Workload]:
         order.sandbox,
         again=order.again,
         follow=order.follow,
-        tells_host=order.tells_host,
+        reveals_host=order.reveals_host,
     )
     return builder, order.repository, find_workload(order.workload)
 

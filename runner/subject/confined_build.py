@@ -26,7 +26,7 @@ def execute_confined(
     environment: Mapping[str, str],
     timeout: float,
     watch: QuestionWatch | None = None,
-    tells_host: bool = False,
+    reveals_host: bool = False,
 ) -> Finished:
     """Run a command in a tree that it owns; standard error is merged into its output.
 
@@ -34,7 +34,7 @@ def execute_confined(
     ----------
     watch
         Follows it, if any.
-    tells_host
+    reveals_host
         Find the program also where the sandbox does not show it, so that the kernel's refusal tells the owner.
 
     Raises
@@ -44,7 +44,7 @@ def execute_confined(
     FaultwatchError
         The sandbox cannot be created.
     """
-    sees = (lambda _: True) if tells_host else partial(sandbox.shows_in, tree)
+    sees = (lambda _: True) if reveals_host else partial(sandbox.shows_in, tree)
     path, missing = resolve(command[0], tree, environment["PATH"], sees)
     if missing:
         raise FileNotFoundError(missing)

@@ -79,7 +79,7 @@ _ABSENT = re.compile(
 )
 """What git says of an object that a clone lacks, as a partial or a damaged one does."""
 COMPLETE_CLONE = (
-    "run `git fetch --refetch` in this clone, `git fetch --unshallow` if it is shallow, or clone the project anew "
+    "run `git fetch --refetch` in this clone, `git fetch --unshallow` if it is shallow, or clone the project again "
     "without --filter and --depth"
 )
 

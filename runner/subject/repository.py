@@ -159,7 +159,7 @@ class Repository(Struct, frozen=True):
         return tuple(found)
 
     def merge_bases(self, base: str, head: str) -> tuple[str, ...]:
-        """Return the best common ancestors of two revisions: several if branches were merged crosswise.
+        """Return the best common ancestors of two revisions: several if branches were merged cross_measured.
 
         Raises
         ------

@@ -19,7 +19,7 @@ from runner.subject.packages import (
 
 _VARIABLES = {manager.variable: manager for manager in MANAGERS}
 NO_NETWORK = "a build in the sandbox has no network"
-UNTOLD = (
+HIDDEN_NETWORK = (
     f"{NO_NETWORK}, and sees of this host only what its owner shows it. `faultwatch measure --sandbox`, in a clone of "
     "your own of a commit that you trust, says what is missing"
 )
@@ -89,13 +89,13 @@ def _is_shown(folder: str, sandbox: Sandbox) -> bool:
     return any(Path(folder).is_relative_to(shown) for shown in sandbox.readable)
 
 
-def untold(log: str) -> str:
+def hint_at_network(log: str) -> str:
     """Return why a stranger's build may have failed in its sandbox; empty if it wanted no network.
 
     It chooses between two fixed texts by what the stranger's build printed, and says nothing of this host. Where to
     find packages and tools, :func:`lacking` tells the owner of the code.
     """
-    return UNTOLD if wanted_network(log) else ""
+    return HIDDEN_NETWORK if wanted_network(log) else ""
 
 
 def lacking(  # noqa: PLR0917 - what a build consists of

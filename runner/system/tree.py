@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-Knobs = dict[str, str | None]
-"""Values by knob name. ``None``: this machine has no such knob."""
+SettingValues = dict[str, str | None]
+"""Values by setting name. ``None``: this machine has no such setting."""
 
 
 class Tree:

@@ -1,4 +1,4 @@
-"""Decides by which workload file each case of a gate is built, run and judged, and what head changes of it. Pure.
+"""Decides by which workload file each case of a gate is built, run and judged, and what head changes of it.
 
 The file of the branch into which head is to be merged judges: a pull request cannot weaken its own judge. How base and
 head are built and run, each one's own file says.

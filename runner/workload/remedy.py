@@ -1,4 +1,4 @@
-"""Applies a remedy to a workload: changes settings of its file for the same cases. Pure."""
+"""Applies a remedy to a workload: changes settings of its file for the same cases."""
 
 import re
 from collections.abc import Iterable, Mapping

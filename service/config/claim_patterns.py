@@ -1,4 +1,4 @@
-"""Compares what an identity claims with what the settings name. Pure."""
+"""Compares what an identity claims with what the settings name."""
 
 from __future__ import annotations
 

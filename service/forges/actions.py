@@ -1,4 +1,4 @@
-"""What the service does for a webhook of a forge, whichever forge it is. Pure.
+"""What the service does for a webhook of a forge, whichever forge it is.
 
 A repository is named as :mod:`service.forges.names` writes it.
 """

@@ -1,4 +1,4 @@
-"""Parses commands in comments, such as ``/faultwatch accept the cache is wanted``. Pure."""
+"""Parses commands in comments, such as ``/faultwatch accept the cache is wanted``."""
 
 from __future__ import annotations
 

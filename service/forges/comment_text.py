@@ -1,4 +1,4 @@
-"""Renders the outcome of a gate as the comment on a pull request, in Markdown. Pure.
+"""Renders the outcome of a gate as the comment on a pull request, in Markdown.
 
 The verdict comes first. Where the table is too long for GitHub, whole rows are left out, and the comment says how many.
 """
@@ -21,8 +21,8 @@ from service.text.numbers import percent, quantity, span
 
 LIMIT = 65_536
 """GitHub's limit of a comment in characters, applied to bytes here, which are never fewer."""
-_KNOBS = 10
-_LONGEST_KNOB = 60
+_SETTINGS = 10
+_LONGEST_SETTING = 60
 _FAILURES = 3
 _REASONS = 3
 _LOG = 3_000
@@ -146,7 +146,7 @@ def _noise(verdict: MetricVerdict) -> str:
         return "intermittent"
     if verdict.rule == "exact":
         agree, of = sum(side.agree for side in sides), sum(side.n for side in sides)
-        return "none" if agree == of else f"{of - agree} of {of} stray"
+        return "none" if agree == of else f"{of - agree} of {of} outlier"
     if len(sides) < 2:
         return "–"
     if all(side.agree == side.n for side in sides):
@@ -212,18 +212,18 @@ def _stored_bases(cases: Sequence[CaseOutcome]) -> str:
 
 
 def _environments(cases: Iterable[CaseOutcome]) -> str:
-    """Return a table of the knobs in which the environments of base and head differ. There should be none."""
-    knobs: dict[tuple[str, str, str], None] = {}
+    """Return a table of the settings in which the environments of base and head differ. There should be none."""
+    settings: dict[tuple[str, str, str], None] = {}
     for case in cases:
-        base, head = case.case.base.environment.knobs, case.case.head.environment.knobs
-        for name in case.comparison.knobs if case.comparison else ():
-            knobs[name, base.get(name, ""), head.get(name, "")] = None
-    if not knobs:
+        base, head = case.case.base.environment.settings, case.case.head.environment.settings
+        for name in case.comparison.settings if case.comparison else ():
+            settings[name, base.get(name, ""), head.get(name, "")] = None
+    if not settings:
         return ""
-    cells = [[code(cell, _LONGEST_KNOB) for cell in knob] for knob in list(knobs)[:_KNOBS]]
+    cells = [[code(cell, _LONGEST_SETTING) for cell in setting] for setting in list(settings)[:_SETTINGS]]
     rows = [f"| {' | '.join(row)} |\n" for row in cells]
-    more = _left_out(len(knobs) - _KNOBS) if len(knobs) > _KNOBS else ""
-    heading = "| knob | base | head |\n| :--- | :--- | :--- |\n"
+    more = _left_out(len(settings) - _SETTINGS) if len(settings) > _SETTINGS else ""
+    heading = "| setting | base | head |\n| :--- | :--- | :--- |\n"
     return f"The environments of base and head differ:\n\n{heading}{''.join(rows)}\n{more}"
 
 

@@ -1,4 +1,4 @@
-"""Lists what somebody has to look at in the outcome of a gate. Pure.
+"""Lists what somebody has to look at in the outcome of a gate.
 
 The check run annotates the lines of the workload file from this list, and the runner writes it in the formats of other
 CI systems, so that all of them say the same.

@@ -105,7 +105,7 @@ class Forge(Protocol):
         """Return the delivery that a request to the webhook is; None where the forge has not sent it."""
 
     def actions(self, event: str, payload: Mapping[str, Any]) -> tuple[WebhookAction, ...]:
-        """Return what to do for a webhook; nothing where it is irrelevant or not as documented. Pure."""
+        """Return what to do for a webhook; nothing where it is irrelevant or not as documented."""
 
     def do(self, action: RepositoryAction, handlers: Handlers) -> None:
         """Do what only the forge can do, such as to answer a command."""

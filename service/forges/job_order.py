@@ -39,7 +39,7 @@ def order(jobs: JobScheduler, comment: CommandComment, command: Command, head: s
 
 
 def question_of(command: Command, report: GateReport) -> Question | str:
-    """Return the question of the job, or why there is none. All but the case comes from the gate's report. Pure."""
+    """Return the question of the job, or why there is none. All but the case comes from the gate's report."""
     cases = {outcome.name: outcome for outcome in judge_gate(report, None).cases}
     outcome = cases.get(command.text)
     if outcome is None:
@@ -53,7 +53,7 @@ def question_of(command: Command, report: GateReport) -> Question | str:
         "workload": outcome.case.file,
         "variables": {
             name.removeprefix(_VARIABLE): value
-            for name, value in head.environment.knobs.items()
+            for name, value in head.environment.settings.items()
             if name.startswith(_VARIABLE) and "(hidden)" not in value
         },
     }

@@ -1,4 +1,4 @@
-"""Renders the result of a job as a reply in a thread on GitHub. Pure.
+"""Renders the result of a job as a reply in a thread on GitHub.
 
 The result comes from a runner and may hold untrusted text: all of it is escaped, except for commit hashes, which GitHub
 links.

@@ -1,4 +1,4 @@
-"""Names of repositories and events, with their forge: ``gitlab:group/parser``; of GitHub without it. Pure.
+"""Names of repositories and events, with their forge: ``gitlab:group/parser``; of GitHub without it.
 
 The database and the actions of webhooks use these names, so that repositories of the same name on two forges differ.
 No forge allows a colon in a path.

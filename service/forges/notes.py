@@ -1,4 +1,4 @@
-"""The one comment of a pull request on forges without an App: found by its id, else by marker and author. Pure.
+"""The one comment of a pull request on forges without an App: found by its id, else by marker and author.
 
 GitLab and Forgejo know comments by their author alone, the user whose token the service has.
 """

@@ -1,4 +1,4 @@
-"""Decides when to retry a call that a forge refused or did not answer. Pure."""
+"""Decides when to retry a call that a forge refused or did not answer."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def after_failure(refusal: Refusal | None, error: Exception, attempts: int, now:
 
 
 def decide_retry(status: int | None, headers: Mapping[str, str], message: str, attempts: int, now: datetime) -> Retry:
-    """Decide when to retry. Pure.
+    """Decide when to retry.
 
     Parameters
     ----------

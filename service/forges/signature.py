@@ -1,4 +1,4 @@
-"""Checks the signatures of webhooks: HMAC-SHA256 of the body, in hexadecimal digits. Pure."""
+"""Checks the signatures of webhooks: HMAC-SHA256 of the body, in hexadecimal digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words the verdict of a gate as one sentence, short enough for a phone. Pure."""
+"""Words the verdict of a gate as one sentence, short enough for a phone."""
 
 from __future__ import annotations
 

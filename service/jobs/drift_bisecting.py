@@ -85,7 +85,7 @@ class DriftBisector:
         drift, runs = next_bisect.drift_to_order(
             session, subject, self.scheduler.now(), runs_a_day=self.runs_a_day, idle=self.idle
         )
-        question = bisect_question(drift, points.knobs(session, drift.environment_after)) if drift else None
+        question = bisect_question(drift, points.settings(session, drift.environment_after)) if drift else None
         if question is None:
             return None
         return JobOrder(question=question, github=jobs.github_of(session, subject), most_runs=runs)

@@ -64,7 +64,7 @@ class DriftProfiler:
 
 def profile_question(session: Session, drift: Drift) -> ProfileQuestion | None:
     """Return what to profile for a drift, in the environment of the drift; None if no job can have the question."""
-    bisect = bisect_question(drift, points.knobs(session, drift.environment_after))
+    bisect = bisect_question(drift, points.settings(session, drift.environment_after))
     if bisect is None:
         return None
     return ProfileQuestion(

@@ -28,7 +28,7 @@ _TOKEN_DAYS = 7
 """A job that takes longer is lost with its token, and queued again."""
 _PASSED_ON = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|XDG_.*|VIRTUAL_ENV|SSL_CERT_.*|(https?|no)_proxy"
-    r"|FAULTWATCH_(HOST|HOST_LOCK|CPUS|DECLARED_KNOBS|SANDBOX_.*)",
+    r"|FAULTWATCH_(HOST|HOST_LOCK|CPUS|DECLARED_SETTINGS|SANDBOX_.*)",
     re.IGNORECASE,
 )
 """Environment variables passed to runners. Others may hold secrets of the service, and runners build untrusted code."""

@@ -145,7 +145,7 @@ class JobScheduler:
             drift = drifts.find(session, order.drift)
             if drift is None:
                 raise WrongOrderError("drift", f"there is no drift {order.drift}")
-            question = bisect_question(drift, points.knobs(session, drift.environment_after))
+            question = bisect_question(drift, points.settings(session, drift.environment_after))
         if question is None:
             raise WrongOrderError("drift", "the name of its case or metric is too long for a job")
         return order.model_copy(update={"question": question, "drift": None})
@@ -261,9 +261,9 @@ class JobScheduler:
             row = jobs.result_due(session, now)
             if row is None:
                 return False
-            row.tell_at = now + _POSTING_LEASE  # if this process is killed, the result falls due again
-            row.tellings += 1
-            job, attempts = jobs.view(row), row.tellings
+            row.post_at = now + _POSTING_LEASE  # if this process is killed, the result falls due again
+            row.post_attempts += 1
+            job, attempts = jobs.view(row), row.post_attempts
         retry_at = None
         try:
             poster.post_result(job, attempts)
@@ -273,5 +273,5 @@ class JobScheduler:
         with self.database.writing() as session:
             row = jobs.find(session, job.id)
             if row is not None:
-                row.tell_at = retry_at
+                row.post_at = retry_at
         return True

@@ -1,4 +1,4 @@
-"""Writes events as an Atom feed (RFC 4287). Pure."""
+"""Writes events as an Atom feed (RFC 4287)."""
 
 from __future__ import annotations
 

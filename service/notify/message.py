@@ -1,4 +1,4 @@
-"""Writes notification messages. Untrusted text, such as a commit's title, cannot become markup or a new line. Pure."""
+"""Writes notification messages. Untrusted text, such as a commit's title, cannot become markup or a new line."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def write(
 
 def subject(event: EventSummary) -> str:
     """Return what happened in one line."""
-    return f"[{plain(event.subject, 60)}] {_PREFIXES.get(event.state, '')}{plain(event.told)}"
+    return f"[{plain(event.subject, 60)}] {_PREFIXES.get(event.state, '')}{plain(event.full_headline)}"
 
 
 def link(base: str, event: EventSummary | None = None) -> str:

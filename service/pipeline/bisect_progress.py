@@ -70,13 +70,13 @@ def _request(session: Session, job: Job, ended: Search | None) -> SearchRequest 
     question = job.question
     asked = ended.asked if ended else None
     if asked is not None:
-        knobs = environments.knobs(session, [asked.environment])
-        if not knobs:
+        settings = environments.settings(session, [asked.environment])
+        if not settings:
             return None
         return SearchRequest(
             subject=question.subject,
             host=ContractHost(name=asked.host),
-            environment=ContractEnvironment(knobs=knobs[asked.environment]),
+            environment=ContractEnvironment(settings=settings[asked.environment]),
             case=asked.case,
             metric=asked.metric,
             good=asked.good,

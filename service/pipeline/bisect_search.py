@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from runner.contract import ComparisonRequest, Search, SearchRequest, metric
-from runner.contract.knob_search import KnobSearch, KnobSearchRequest
 from runner.contract.search import Asked, Culprit, Found, Proof, ProofState
-from service.rules.bisect import exact_search, knob_search, noisy_search, proof, variation
-from service.rules.bisect.knob_search import KnobQuestion
+from runner.contract.setting_search import SettingSearch, SettingSearchRequest
+from service.rules.bisect import exact_search, noisy_search, proof, setting_search, variation
 from service.rules.bisect.pace import commits_at_once
 from service.rules.bisect.question import Answer, Observation, Question, Refused
-from service.rules.comparison import in_turns
+from service.rules.bisect.setting_search import SettingQuestion
+from service.rules.comparison import interleaved
 from service.store import bisect_inputs, runs
 
 MOST_COMMITS = 5000
@@ -45,16 +45,16 @@ def state(session: Session, request: SearchRequest) -> Search | None:
     )
 
 
-def knob_state(session: Session, request: KnobSearchRequest) -> KnobSearch:
-    """Return the state of a search for knobs."""
+def setting_state(session: Session, request: SettingSearchRequest) -> SettingSearch:
+    """Return the state of a search for settings."""
     seen = bisect_inputs.mixtures(session, request)
-    question = KnobQuestion(
-        knobs=tuple(knob.name for knob in request.knobs),
+    question = SettingQuestion(
+        settings=tuple(setting.name for setting in request.settings),
         exact=metric(request.metric).exact,
         least=request.least,
         unit=metric(request.metric).unit,
     )
-    return KnobSearch(known=len(seen), answer=knob_search.search(question, seen))
+    return SettingSearch(known=len(seen), answer=setting_search.search(question, seen))
 
 
 def _answer(
@@ -99,13 +99,13 @@ def _answer(
 
 def _proven(session: Session, name: str, question: Question, culprit: Culprit, seen: Sequence[Observation]) -> Culprit:
     """Return the culprit with its proof, if it was measured interleaved with its parent."""
-    pair = proof.runs_in_turns(culprit, seen)
+    pair = proof.find_interleaved_runs(culprit, seen)
     base, head = (runs.report(session, side.run) if side.run else None for side in pair or ()) if pair else (None, None)
     if base is None or head is None:
         return culprit
     smallest = proof.precision(culprit, exact=question.exact)
     request = ComparisonRequest(base=base, head=head, precision={name: smallest} if smallest else {})
-    comparison = in_turns.decide(request)
+    comparison = interleaved.decide(request)
     shown, sentence = proof.judge(culprit, name, comparison)
     measured = Proof(
         state=shown,

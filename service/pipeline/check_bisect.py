@@ -133,7 +133,7 @@ def _only_imported(session: Session, subject: str, case: str, host: str) -> bool
         .where(*([Host.name == host] if host else []))
     )
     hashes = list(session.scalars(select(Environment.hash).where(in_environment.exists())))
-    known = environments.knobs(session, hashes)
+    known = environments.settings(session, hashes)
     return bool(hashes) and all(is_imported(known[hash_]) for hash_ in hashes)
 
 

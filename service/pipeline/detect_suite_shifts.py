@@ -102,13 +102,13 @@ def _judge(session: Session, suite: Suite, metric: str) -> views.Drift | None:
     if shift is None:
         return None
     path = paths[0][0]
-    knobs = [points.knobs(session, point.environment) for point in (path[-2], path[-1])]
+    settings = [points.settings(session, point.environment) for point in (path[-2], path[-1])]
     return suite_shift.describe_suite_shift(
         identity=hash_of(["suite", suite.subject.name, suite.host.name, metric, suite.newest.commit]),
         suite=suite_shift.SuiteKey(suite.subject.name, suite.host.name, metric),
         shift=shift,
         ends=(path[-2], path[-1]),
-        knobs=(knobs[0], knobs[1]),
+        settings=(settings[0], settings[1]),
         candidates=_candidates(session, suite, path),
         committed_at=suite.newest.committed_at,
     )

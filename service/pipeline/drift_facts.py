@@ -1,4 +1,4 @@
-"""Reads what a drift is blamed on and described with: files, knobs, commits, other metrics, and what a fault costs."""
+"""Reads what a drift is blamed on and described with: files, settings, commits, other metrics, the cost of a fault."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from service.rules.fault_price import PRICED, FaultCosts
-from service.rules.same_bytes import system_file_knobs, upgraded_files
+from service.rules.same_bytes import system_file_settings, upgraded_files
 from service.rules.series.candidate_commits import are_all_known, commits_between
 from service.rules.series.describe_drift import DriftContext
 from service.rules.series.find_drifts import SeriesDrift
@@ -29,7 +29,7 @@ class DriftFacts:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._parents = cache(partial(revisions.parents, session))
-        self._knobs = cache(partial(points.knobs, session))
+        self._settings = cache(partial(points.settings, session))
         self._levels = cache(partial(points.levels, session))
         self._report = cache(partial(runs.report, session))
 
@@ -50,15 +50,15 @@ class DriftFacts:
         of_subject = select(Revision).where(Revision.subject_id == row.subject_id)
         blamed = self._session.scalars(of_subject.where(Revision.commit == drift.after.revision)).one()
         between = commits_between(parents, *drift.suspects)
-        knobs_before, knobs_after = self._knobs_of_sides(drift)
+        settings_before, settings_after = self._settings_of_sides(drift)
         return DriftContext(
             title=blamed.title,
             author=blamed.author,
             committed_at=blamed.committed_at,
             candidates=revisions.candidates(self._session, row.subject_id, between),
             candidates_known=are_all_known(parents, *drift.suspects),
-            knobs_before=knobs_before,
-            knobs_after=knobs_after,
+            settings_before=settings_before,
+            settings_after=settings_after,
             levels_before=self._levels(tuple(point.run_id for point in drift.old_points[-_NEAREST_RUNS:])),
             levels_after=self._levels(tuple(point.run_id for point in drift.new_points[:_NEAREST_RUNS])),
             costs=self._costs(row, drift),
@@ -67,18 +67,18 @@ class DriftFacts:
     def _system_files(self, point: PathPoint) -> dict[str, str]:
         """Return the files of the host that the program of a run mapped."""
         report = self._report(point.run_id)
-        return system_file_knobs(report) if report else {}
+        return system_file_settings(report) if report else {}
 
-    def _knobs_of_sides(self, drift: SeriesDrift) -> Sequence[Mapping[str, str]]:
-        """Return the knobs before and after a drift, and upgraded files of the host as knobs if only those differ."""
+    def _settings_of_sides(self, drift: SeriesDrift) -> Sequence[Mapping[str, str]]:
+        """Return the settings before and after a drift; upgraded files of the host count if only those differ."""
         sides = (drift.before, drift.after)
-        held = [self._knobs(point.environment) for point in sides]
+        held = [self._settings(point.environment) for point in sides]
         if drift.cause not in {Cause.CONFIG, Cause.BOTH} or drift.before.environment != drift.after.environment:
             return held
         files = [self._system_files(point) for point in sides]
         upgraded = upgraded_files(*files)
         shown = [{name: side[name] for name in upgraded} for side in files] if drift.cause is Cause.BOTH else files
-        return [{**knobs, **side} for knobs, side in zip(held, shown, strict=True)]
+        return [{**settings, **side} for settings, side in zip(held, shown, strict=True)]
 
     def _costs(self, row: Series, drift: SeriesDrift) -> FaultCosts:
         """Return what a fault costs on both sides, as far as profiles and the host's canary show it."""

@@ -1,4 +1,4 @@
-"""Stores profiles, and prices the drifts of their cases anew."""
+"""Stores profiles, and prices the drifts of their cases again."""
 
 from __future__ import annotations
 

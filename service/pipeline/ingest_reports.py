@@ -56,18 +56,18 @@ def ingest(database: Database, reports: Iterable[Report | PlainReport]) -> Inges
 
 
 def prepare(reports: Iterable[Report | PlainReport]) -> list[PreparedReport]:
-    """Compute the rows of reports. Pure."""
+    """Compute the rows of reports."""
     # Many reports share few cases and environments, whose hashes are slow to compute.
     case_keys: dict[tuple[str, str, str], str] = {}
-    knobs: dict[str, str] | None = None
+    settings: dict[str, str] | None = None
     prepared = []
     for report in reports:
         head = report.head if isinstance(report, PlainReport) else report
         case = head.case.workload, head.case.definition, repr(head.case.parameters)
         if case not in case_keys:
             case_keys[case] = shared_rows.case_key(head.case)
-        if head.environment.knobs != knobs:
-            knobs, environment = head.environment.knobs, head.environment.hash
+        if head.environment.settings != settings:
+            settings, environment = head.environment.settings, head.environment.hash
         points = () if head.aside else tuple(_points(report))
         prepared.append(PreparedReport(head, case_keys[case], environment, pack(report), points))
     return prepared

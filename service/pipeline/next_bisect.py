@@ -156,7 +156,7 @@ def _is_of_pull_request(session: Session, drift: Drift) -> bool:
 
 
 def _step(session: Session, drift: Drift, policy: BisectPolicy) -> NextStep:
-    question = bisect_question(drift, points.knobs(session, drift.environment_after))
+    question = bisect_question(drift, points.settings(session, drift.environment_after))
     return NextStep(
         drift=drift.id,
         commits=len(drift.candidates) if drift.candidates_known else None,

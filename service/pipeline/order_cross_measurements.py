@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from service.schemas.history import Cause, Drift
 from service.store import event_drifts
-from service.store.models import CrossingRow, Environment, Revision
+from service.store.models import CrossMeasurementRow, Environment, Revision
 
 
 def order(session: Session, subject_id: int, drifts: Iterable[str]) -> None:
@@ -35,6 +35,6 @@ def _order(session: Session, subject_id: int, drift: Drift) -> None:
         "environment_before_id": environment(drift.environment_before),
         "environment_after_id": environment(drift.environment_after),
     }
-    if session.scalar(select(CrossingRow.id).filter_by(**key)) is None:
-        session.add(CrossingRow(**key))
+    if session.scalar(select(CrossMeasurementRow.id).filter_by(**key)) is None:
+        session.add(CrossMeasurementRow(**key))
         session.flush()

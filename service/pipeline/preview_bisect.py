@@ -92,7 +92,7 @@ def preview(session: Session, checked: CheckedBisect) -> BisectPreview | None:
         unit=metric(name).unit,
         durations=durations,
         half_range=half_range(runs) if unsteady else None,
-        remedy=remedy(reports[0].environment.knobs) if unsteady else "",
+        remedy=remedy(reports[0].environment.settings) if unsteady else "",
         cost=cost.expected_cost(
             len(checked.range),
             exact=metric(name).exact and not unsteady,

@@ -1,4 +1,4 @@
-"""Says in a few words how the environments of neighbouring columns differ. Pure.
+"""Says in a few words how the environments of neighbouring columns differ.
 
 An environment holds a hundred settings. A reader of a table needs the few that differ between its columns, and of a
 tool not where its file lies and how large it is, but that it is another one.
@@ -39,8 +39,8 @@ class ColumnWords:
 
 def column_words(columns: Sequence[Mapping[str, str]]) -> list[ColumnWords]:
     """Return for each of some environments, given by their settings, how it differs from the others."""
-    names = {name for knobs in columns for name in knobs}
-    values = {name: [knobs.get(name) for knobs in columns] for name in sorted(names, key=_rank)}
+    names = {name for settings in columns for name in settings}
+    values = {name: [settings.get(name) for settings in columns] for name in sorted(names, key=_rank)}
     differ = {name: found for name, found in values.items() if len(set(found)) > 1}
     words = {name: _words(name, found) for name, found in differ.items()}
     return [_column([said[place] for said in words.values()], tuple(differ)) for place in range(len(columns))]

@@ -1,4 +1,4 @@
-"""Decides when a channel may send. Pure."""
+"""Decides when a channel may send."""
 
 from __future__ import annotations
 

@@ -13,14 +13,14 @@ LONGEST_SILENCE = timedelta(days=14)
 """A host that has not reported for so long cannot be expected to measure anything."""
 
 
-def is_imported(knobs: Mapping[str, str]) -> bool:
+def is_imported(settings: Mapping[str, str]) -> bool:
     """Return whether an environment is that of imported runs: no host can measure them again."""
-    return IMPORT_FORMAT in knobs
+    return IMPORT_FORMAT in settings
 
 
 def any_imported(*reports: Report | None) -> bool:
     """Return whether any of some stored runs was imported."""
-    return any(is_imported(report.environment.knobs) for report in reports if report is not None)
+    return any(is_imported(report.environment.settings) for report in reports if report is not None)
 
 
 @dataclass(frozen=True, slots=True)

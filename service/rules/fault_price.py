@@ -1,4 +1,4 @@
-"""Computes what a change of a fault count is worth in CPU time, at the measured cost of a fault. Pure."""
+"""Computes what a change of a fault count is worth in CPU time, at the measured cost of a fault."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from service.text.numbers import difference, percent, quantity
 PRICED = frozenset({"minor-faults", "page-faults", "region:minor-faults", "region:page-faults"})
 """The counts whose faults the CPU handles; what a major fault costs depends on the storage."""
 _HUGE_PAGES = ("cgroup:thp_fault_alloc",)
-_HUGE_PAGE_KNOBS = ("process.huge_pages", "thp.enabled")
+_HUGE_PAGE_SETTINGS = ("process.huge_pages", "thp.enabled")
 _MIN_CPU_SHARE = 0.01
 """The share of the CPU time from which a change is worth anybody's time."""
 _COST_UNCERTAINTY = 0.25
@@ -40,11 +40,11 @@ class FaultCosts:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a change: its faults, its other metrics and its knobs."""
+    """One side of a change: its faults, its other metrics and its settings."""
 
     faults: Number
     levels: Mapping[str, Number]
-    knobs: Mapping[str, str]
+    settings: Mapping[str, str]
 
 
 def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spread: Number = 0) -> FaultPrice | None:
@@ -101,7 +101,7 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
 def _other_pages(before: Side, after: Side) -> bool:
     """Return whether huge pages may differ between the sides."""
     return any(before.levels.get(name) != after.levels.get(name) for name in _HUGE_PAGES) or any(
-        before.knobs.get(name) != after.knobs.get(name) for name in _HUGE_PAGE_KNOBS
+        before.settings.get(name) != after.settings.get(name) for name in _HUGE_PAGE_SETTINGS
     )
 
 

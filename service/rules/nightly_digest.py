@@ -1,4 +1,4 @@
-"""Summarises a nightly run: its cells, the outcome of each case, and what was not measured and why. Pure."""
+"""Summarises a nightly run: its cells, the outcome of each case, and what was not measured and why."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from runner.contract import Outcome
-from runner.contract.night import CaseState, CellDigest, NightCase, NightCell, NightDigest, NightDrift
+from runner.contract.nightly import CaseState, CellDigest, NightlyCase, NightlyCell, NightlyDigest, NightlyDrift
 
 _STATES = {
     Outcome.MEASURED: CaseState.MEASURED,
@@ -27,7 +27,7 @@ class CaseRun:
     quarantine: str | None
 
 
-def merge_cells(stored: Iterable[NightCell], reported: Iterable[NightCell]) -> tuple[NightCell, ...]:
+def merge_cells(stored: Iterable[NightlyCell], reported: Iterable[NightlyCell]) -> tuple[NightlyCell, ...]:
     """Merge newly reported cells into the stored ones; a new plan does not undo a cell that was carried out."""
     cells = {cell.place: cell for cell in stored}
     for cell in reported:
@@ -39,10 +39,10 @@ def merge_cells(stored: Iterable[NightCell], reported: Iterable[NightCell]) -> t
 def make_digest(
     name: str,
     started_at: datetime,
-    cells: Sequence[NightCell],
+    cells: Sequence[NightlyCell],
     runs: Sequence[Mapping[int, CaseRun]],
-    drifts: Sequence[NightDrift],
-) -> NightDigest:
+    drifts: Sequence[NightlyDrift],
+) -> NightlyDigest:
     """Return the digest of a nightly run.
 
     Parameters
@@ -54,8 +54,8 @@ def make_digest(
     hosts = {cell.host for cell in cells}
     absent = tuple(sorted(hosts - {cell.host for cell in cells if cell.carried_out}))
     complete = sum(_is_complete(cell) for cell in digests)
-    return NightDigest(
-        night=name,
+    return NightlyDigest(
+        name=name,
         started_at=started_at,
         complete=complete == len(digests),
         sentence=_sentence(complete, len(digests), absent, len(drifts)),
@@ -78,7 +78,7 @@ class Missed:
     run_id: UUID | None = None
 
 
-def list_missed(digest: NightDigest) -> list[Missed]:
+def list_missed(digest: NightlyDigest) -> list[Missed]:
     """Return what a nightly run did not measure: cells that were not started or could not begin, and single cases."""
     misses: list[Missed] = []
     for cell in digest.cells:
@@ -97,11 +97,11 @@ def list_missed(digest: NightDigest) -> list[Missed]:
     return misses
 
 
-def _why(case: NightCase) -> str:
+def _why(case: NightlyCase) -> str:
     return f"{case.state}: {case.why}" if case.why else str(case.state)
 
 
-def _cell(cell: NightCell, runs: Mapping[int, CaseRun]) -> CellDigest:
+def _cell(cell: NightlyCell, runs: Mapping[int, CaseRun]) -> CellDigest:
     return CellDigest(
         host=cell.host,
         configuration=cell.configuration,
@@ -113,12 +113,12 @@ def _cell(cell: NightCell, runs: Mapping[int, CaseRun]) -> CellDigest:
     )
 
 
-def _case(name: str, run: CaseRun | None) -> NightCase:
+def _case(name: str, run: CaseRun | None) -> NightlyCase:
     if run is None:
-        return NightCase(name=name, state=CaseState.MISSING, why="no report has arrived")
+        return NightlyCase(name=name, state=CaseState.MISSING, why="no report has arrived")
     if run.quarantine is not None:
-        return NightCase(name=name, state=CaseState.QUARANTINED, why=run.quarantine, run_id=run.run_id)
-    return NightCase(name=name, state=_STATES[run.outcome], why=run.failure, run_id=run.run_id)
+        return NightlyCase(name=name, state=CaseState.QUARANTINED, why=run.quarantine, run_id=run.run_id)
+    return NightlyCase(name=name, state=_STATES[run.outcome], why=run.failure, run_id=run.run_id)
 
 
 def _is_complete(cell: CellDigest) -> bool:

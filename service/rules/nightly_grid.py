@@ -1,4 +1,4 @@
-"""Builds the nightly grid: cases by hosts and configurations, with the level of each cell and its change. Pure."""
+"""Builds the nightly grid: cases by hosts and configurations, with the level of each cell and its change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from runner.contract import Status
-from runner.contract.taken_over import TAKEN_OVER
+from runner.contract.reused_counts import REUSED
 from service.rules.relative_change import percent_change
 from service.schemas.history import Number
 
@@ -25,7 +25,7 @@ MOST_COLUMNS = 8
 _OF_CASES = frozenset(
     {"allocator", "build", "compiler", "library", "parameter", "process", "program", "tool", "variable"}
 )
-"""Kinds of settings that a case has for itself, by its workload file or the configuration of a night."""
+"""Kinds of settings that a case has for itself, by its workload file or the configuration of a nightly run."""
 
 
 class RecentPoint(NamedTuple):
@@ -115,7 +115,7 @@ class GridCell:
     why
         Why there is no level; empty where there is one.
     missed
-        Why the case was planned for last night but not measured; empty otherwise.
+        Why the case was planned for the last nightly run but not measured; empty otherwise.
     efficiency
         Weak-scaling efficiency, where it is measured.
     """
@@ -136,7 +136,7 @@ class GridCell:
 
     @property
     def is_run(self) -> bool:
-        """Whether there was a run, or a night planned one."""
+        """Whether there was a run, or a nightly run planned one."""
         return self.series_id is not None or self.run_id is not None or bool(self.missed)
 
     @property
@@ -230,7 +230,7 @@ def _cut(column: GridColumn, cells: Iterable[GridCell]) -> GridColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class LastNight:
+class LastNightlyRun:
     """The part of a nightly run that the grid depends on.
 
     Attributes
@@ -248,9 +248,9 @@ class LastNight:
     missed: Mapping[tuple[str, str], str]
 
 
-def settings_of_machine(knobs: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+def settings_of_machine(settings: Mapping[str, str]) -> frozenset[tuple[str, str]]:
     """Return the settings in an environment that all cases on the machine share."""
-    return frozenset((name, value) for name, value in knobs.items() if name.partition(".")[0] not in _OF_CASES)
+    return frozenset((name, value) for name, value in settings.items() if name.partition(".")[0] not in _OF_CASES)
 
 
 _CellKey = tuple[str, str, str, str]
@@ -261,7 +261,7 @@ def build_grid(
     recent: Sequence[RecentPoint],
     failures: Iterable[UnmeasuredRun],
     efficiency: Sequence[RecentPoint] = (),
-    night: LastNight | None = None,
+    nightly_run: LastNightlyRun | None = None,
     *,
     flagged: Mapping[UUID, bool] = MappingProxyType({}),
     one_commit: bool = False,
@@ -275,7 +275,7 @@ def build_grid(
         Runs without a level, the newest first.
     efficiency
         The recent points of the weak-scaling efficiency.
-    night
+    nightly_run
         The last nightly run, if there was one.
     flagged
         The runs that begin a new level, as the detector found, and whether that is a fact.
@@ -283,7 +283,7 @@ def build_grid(
         Whether each row shows the newest commit that most of its columns have, instead of the newest of each column.
     machines
         By environment: what tells the machine apart. Environments of the same machine that no case shares have one
-        column: in a night each configuration of a workload has an environment of its own.
+        column: in a nightly run each configuration of a workload has an environment of its own.
     """
     failed: dict[_CellKey, UnmeasuredRun] = {}
     for run in failures:
@@ -299,12 +299,12 @@ def build_grid(
         shared = _shared_commit(measured) if one_commit else None
         measured = [_up_to(points, shared) for points in measured]
         row = [
-            _cell(points, failed.get(key), scaling.get(key), _began(night, key[2]), flagged)
+            _cell(points, failed.get(key), scaling.get(key), _began(nightly_run, key[2]), flagged)
             for key, points in zip(keys, measured, strict=True)
         ]
         revision, row = _at_one_commit(row, measured)
-        # A night plans a case by its name, and runs it by its newest definition.
-        cells_of_row = tuple(row if case.superseded else _mark_missed(row, columns, case.case, night))
+        # A nightly run plans a case by its name, and runs it by its newest definition.
+        cells_of_row = tuple(row if case.superseded else _mark_missed(row, columns, case.case, nightly_run))
         of_case = case.subject, case.case, case.case_key, case.last_seen, case.superseded
         rows.append(GridRow(*of_case, revision, cells_of_row))
     return NightlyGrid(columns, tuple(rows))
@@ -390,16 +390,18 @@ def _grouped(points: Iterable[RecentPoint]) -> dict[_CellKey, list[RecentPoint]]
     return groups
 
 
-def _began(night: LastNight | None, host: str) -> datetime | None:
-    return night.began if night is not None and host in night.hosts else None
+def _began(nightly_run: LastNightlyRun | None, host: str) -> datetime | None:
+    return nightly_run.began if nightly_run is not None and host in nightly_run.hosts else None
 
 
 def _mark_missed(
-    cells: list[GridCell], columns: Sequence[GridColumn], case: str, night: LastNight | None
+    cells: list[GridCell], columns: Sequence[GridColumn], case: str, nightly_run: LastNightlyRun | None
 ) -> list[GridCell]:
     """Record why a case was missed, in the column of its host's newest configuration."""
     hosts = [column.host for column in columns]
-    missed = {} if night is None else {host: why for (host, name), why in night.missed.items() if name == case}
+    missed = (
+        {} if nightly_run is None else {host: why for (host, name), why in nightly_run.missed.items() if name == case}
+    )
     for host, why in missed.items():
         if host in hosts:
             cells[hosts.index(host)] = replace(cells[hosts.index(host)], missed=why)
@@ -415,7 +417,7 @@ def _order(point: RecentPoint) -> tuple[int, datetime]:
 
 
 def _levels(points: Sequence[RecentPoint]) -> list[RecentPoint]:
-    return [point for point in points if point.value is not None and point.quarantine in {None, TAKEN_OVER}]
+    return [point for point in points if point.value is not None and point.quarantine in {None, REUSED}]
 
 
 def _cell(

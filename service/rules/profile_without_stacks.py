@@ -1,4 +1,4 @@
-"""Summarises a profile without its stacks. Pure."""
+"""Summarises a profile without its stacks."""
 
 from __future__ import annotations
 

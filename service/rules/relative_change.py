@@ -1,4 +1,4 @@
-"""Expresses a change relative to a level. Pure."""
+"""Expresses a change relative to a level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes what changed between two releases as Markdown, for release notes and issues. Pure."""
+"""Writes what changed between two releases as Markdown, for release notes and issues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decomposes the change of a metric between two releases into the drifts that made it. Pure."""
+"""Decomposes the change of a metric between two releases into the drifts that made it."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
     elif drift.cause in {Cause.COMMIT, Cause.BOTH}:
         name, commits = drift.blamed, [candidate.commit for candidate in drift.candidates] if named else []
     else:
-        names = ", ".join(knob.name for knob in drift.knobs) or "cause unknown"
+        names = ", ".join(setting.name for setting in drift.settings) or "cause unknown"
         name, commits = provisionally(names) if how is Certainty.PROVISIONAL else names, []
     return ReleasePart(
         drift_id=drift.id,

@@ -1,4 +1,4 @@
-"""Decides what remains of a report or a profile once it is old. Pure."""
+"""Decides what remains of a report or a profile once it is old."""
 
 from __future__ import annotations
 

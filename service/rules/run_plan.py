@@ -1,4 +1,4 @@
-"""Decides which revisions a host still has to measure. Pure."""
+"""Decides which revisions a host still has to measure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runner.contract import Case, Outcome, Plan, PlannedRun, PlanRequest, Reason
 
 MAX_RERUNS = 8
 """How often, at most, a revision is measured again while a drift is in doubt. After that, the runs of the next commits
-decide. A series without strays needs 3 to 8 runs at the new level, fewer the longer the old one is known.
+decide. A series without outliers needs 3 to 8 runs at the new level, fewer the longer the old one is known.
 """
 
 
@@ -26,7 +26,7 @@ class Orders:
 
     Attributes
     ----------
-    crosswise
+    cross_measured
         Revisions to measure in the environment of the request, for a cross-measurement.
     unsure
         Whether the level of the newest runs in that environment is in doubt.
@@ -37,7 +37,7 @@ class Orders:
         Revisions that other hosts have measured.
     """
 
-    crosswise: frozenset[str] = frozenset()
+    cross_measured: frozenset[str] = frozenset()
     unsure: bool = False
     shorter: str | None = None
     elsewhere: frozenset[str] = frozenset()
@@ -55,7 +55,7 @@ class StoredRun:
     outcome: Outcome
     temporary: bool = False
     """It failed for a reason that may have passed."""
-    taken_over: bool = False
+    reused: bool = False
     """Its counts are those of a run of the same bytes."""
 
 
@@ -87,7 +87,7 @@ def make_plan(
     planned: list[tuple[int, int, PlannedRun]] = []
     stored_runs = 0
     for index, case in _distinct(request.cases):
-        runs = [run for run in stored.get(index, ()) if not (request.measure_all and run.taken_over)]
+        runs = [run for run in stored.get(index, ()) if not (request.measure_all and run.reused)]
         here = settled(runs, request.environment.hash, again=request.again)
         missing = [revision for revision in revisions if revision not in here]
         stored_runs += len(revisions) - len(missing)
@@ -96,7 +96,7 @@ def make_plan(
         if anchor is not None:
             ordered.append((anchor, Reason.ANCHOR))
         order = orders.get(index, _NONE)
-        ordered += _crosswise(order, runs, here, ordered, positions)
+        ordered += _cross_measured(order, runs, here, ordered, positions)
         ordered += _rerun(order, runs, request.environment.hash, missing, positions)
         planned += [
             (positions[revision], index, PlannedRun(revision=revision, case=case, reason=reason))
@@ -158,7 +158,7 @@ def _anchor(
 _Ordered = Sequence[tuple[str, Reason]]
 
 
-def _crosswise(
+def _cross_measured(
     order: Orders, runs: Iterable[StoredRun], here: set[str], ordered: _Ordered, positions: Mapping[str, int]
 ) -> _Ordered:
     """Return the revisions to measure for a cross-measurement, without those that failed in this environment.
@@ -166,13 +166,13 @@ def _crosswise(
     On a host that has never measured the case, this includes the newest earlier revision that another host has
     measured: the host probably replaces that one.
     """
-    revisions = set(order.crosswise)
+    revisions = set(order.cross_measured)
     missing = [positions[revision] for revision, reason in ordered if reason is Reason.MISSING]
     if missing and not any(True for _ in runs):
         before = [revision for revision in order.elsewhere if positions[revision] < min(missing)]
         revisions |= set(sorted(before, key=lambda revision: positions[revision])[-1:])
     revisions -= here | {revision for revision, _ in ordered}
-    return [(revision, Reason.CROSSWISE) for revision in sorted(revisions)]
+    return [(revision, Reason.CROSS_MEASUREMENT) for revision in sorted(revisions)]
 
 
 def _rerun(
@@ -185,7 +185,7 @@ def _rerun(
     """Return a revision to measure again if the newest level is in doubt and no later revision is measured anyway.
 
     It is the newest one, or one on the level before if fewer runs show that: however many runs follow a single one,
-    that one may have strayed. Attempts that failed count too: otherwise a program that has begun to fail would be run
+    that one may be an outlier. Attempts that failed count too: otherwise a program that has begun to fail would be run
     again for ever.
     """
     here = [run for run in runs if run.environment == environment]
@@ -246,8 +246,8 @@ def _note(planned: Iterable[PlannedRun]) -> str:
 _NOTES = {
     Reason.ANCHOR: "The environment has changed since the last run. The last revision is measured again first, "
     "so that no commit is blamed for the configuration.",
-    Reason.CROSSWISE: "A commit and the configuration, or the host, changed at the same time. Each is measured without "
+    Reason.CROSS_MEASUREMENT: "A commit and the configuration, or the host, changed together. Each is measured without "
     "the other, so that each gets its share of the blame.",
     Reason.RERUN: "The newest runs lie off the previous level, and it is not sure yet that they will stay there. A "
-    "revision of the level that fewer runs show is measured again, to distinguish a drift from a stray run.",
+    "revision of the level that fewer runs show is measured again, to distinguish a drift from an outlier.",
 }

@@ -1,4 +1,4 @@
-"""Compares what programs were answered when they asked about their files. Pure.
+"""Compares what programs were answered when they asked about their files.
 
 Two programs that were answered the same have no reason to count differently. That may save a measurement, or point at a
 suspect; it never changes what a measurement says. Faults in unprepared files depend on the page cache: by how much, was
@@ -50,14 +50,14 @@ def program_bytes(report: Report) -> ProgramBytes:
     return ProgramBytes(files.own_bytes, files.system_bytes, uncertain.least, uncertain.most)
 
 
-def system_file_knobs(report: Report) -> dict[str, str]:
-    """Return the files that a program mapped from outside of its build, as knobs: the digest of each by its name."""
+def system_file_settings(report: Report) -> dict[str, str]:
+    """Return the files that a program mapped from outside of its build, as settings: the digest of each by its name."""
     mapped = report.files.mapped if report.files else ()
     return {f"file.{file.path}"[:200]: file.digest or "not known" for file in mapped if not file.own}
 
 
 def upgraded_files(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:
-    """Return the names of the files that both sides have, with other content; see :func:`system_file_knobs`."""
+    """Return the names of the files that both sides have, with other content; see :func:`system_file_settings`."""
     return frozenset(name for name in before.keys() & after.keys() if before[name] != after[name])
 
 

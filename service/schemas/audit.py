@@ -42,7 +42,7 @@ class AuditEntry(View):
     """The name of a token, a GitHub login, or ``command line: USER``; empty where nobody was signed in."""
     token_id: str | None
     address: str
-    """Whence the request came; empty for the command line and for GitHub."""
+    """Where the request came from; empty for the command line and for GitHub."""
     action: AuditAction
     target: str
     """What it was done to: an event, a job, a token."""

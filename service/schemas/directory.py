@@ -39,7 +39,7 @@ class EnvironmentEntry(View):
     runs: int
     first_seen: datetime
     last_seen: datetime
-    knobs: dict[str, str]
+    settings: dict[str, str]
 
 
 class CaseEntry(View):

@@ -14,10 +14,10 @@ from runner.contract.base import Parameter
 from runner.contract.budget import Budget
 from service.text.candidates import name_candidates, provisionally
 
-_NAMED_KNOBS = 2
-"""Knobs that a headline names; more are counted."""
+_NAMED_SETTINGS = 2
+"""Settings that a headline names; more are counted."""
 _OTHERS_FOLLOW = ("memory.page_size", "kernel.release")
-"""Knobs that a headline names first: others change with them, as the features of the processor that a kernel shows."""
+"""Settings that a headline names first: others follow them, as the processor features that a kernel shows."""
 
 Number = int | float
 """A level or a sample; an exact count stays an integer, however large."""
@@ -129,7 +129,7 @@ class RunSummary(View):
     failure: FailureSummary | None
     quarantine: str | None
     """Why the run is never judged; None where it is."""
-    taken_over: bool = False
+    reused: bool = False
     """Whether it was not measured: its counts are those of a run of the same bytes."""
     started_at: datetime
     finished_at: datetime
@@ -144,8 +144,8 @@ class RunPage(View):
     offset: int
 
 
-class KnobChange(View):
-    """A knob that differs between two environments; a value is None where that environment has no such knob."""
+class SettingChange(View):
+    """A setting that differs between two environments; a value is None where that environment has no such setting."""
 
     name: str
     before: str | None
@@ -176,7 +176,7 @@ class SeriesPoint(View):
     """Whether the point is on the path along which the trend is drawn and judged."""
     quarantine: str | None = None
     """Why the point is never judged; None where it is."""
-    taken_over: bool = False
+    reused: bool = False
     """Whether it was not measured: its value is that of a run of the same bytes."""
 
 
@@ -189,7 +189,7 @@ class ConfigChange(View):
     run_after: UUID
     environment_before: str
     environment_after: str
-    knobs: list[KnobChange]
+    settings: list[SettingChange]
 
 
 class SeriesFailure(View):
@@ -292,7 +292,7 @@ class Drift(View):
     """Change in percent of the old level; None where that is zero."""
     rule: str
     evidence: Evidence
-    knobs: list[KnobChange]
+    settings: list[SettingChange]
     run_before: UUID
     run_after: UUID
     environment_before: str
@@ -344,13 +344,13 @@ class Drift(View):
 
     @property
     def cause_words(self) -> str:
-        """What changed, in one line: the commits that can have caused the drift, or the knobs."""
+        """What changed, in one line: the commits that can have caused the drift, or the settings."""
         if self.cause is Cause.COMMIT:
             return self.blamed
         provisional = self.certainty is Certainty.PROVISIONAL
-        knobs = sorted((knob.name for knob in self.knobs), key=lambda name: name not in _OTHERS_FOLLOW)
-        names = ", ".join(knobs[:_NAMED_KNOBS]) or "the environment"
-        more = f" and {len(self.knobs) - _NAMED_KNOBS} more" if len(self.knobs) > _NAMED_KNOBS else ""
+        settings = sorted((setting.name for setting in self.settings), key=lambda name: name not in _OTHERS_FOLLOW)
+        names = ", ".join(settings[:_NAMED_SETTINGS]) or "the environment"
+        more = f" and {len(self.settings) - _NAMED_SETTINGS} more" if len(self.settings) > _NAMED_SETTINGS else ""
         words = {
             Cause.CONFIG: f"{names}{more} changed",
             Cause.BOTH: f"{self.blamed}, or {names}{more}",

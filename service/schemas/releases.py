@@ -13,7 +13,7 @@ class ReleasePart(View):
     cause: Cause
     certainty: Certainty
     name: str
-    """What caused it: the commit if only one can have, those that a bisect has proven, the knobs; else how many."""
+    """What caused it: the commit if only one can have, those that a bisect has proven, the settings; else how many."""
     commits: list[str]
     """The only candidate, or the commits that a bisect has proven; empty where neither is known."""
     change: Number

@@ -15,8 +15,8 @@ from service.schemas.history import (
     Certainty,
     Direction,
     FaultPrice,
-    KnobChange,
     Number,
+    SettingChange,
     View,
     certainty,
 )
@@ -252,7 +252,7 @@ class Split(View):
     measured. If it is not zero, each part is the mean over the two orders in which the changes can be made."""
 
 
-class Crossing(View):
+class CrossMeasurement(View):
     """A cross-measurement: both revisions in both environments."""
 
     series_id: int
@@ -398,7 +398,7 @@ class EventSummary(View):
     last_decision: Decision | None
 
     @property
-    def told(self) -> str:
+    def full_headline(self) -> str:
         """The headline as a sentence that stands alone, as in mail and titles: that it is provisional is said."""
         return provisionally(self.headline) if self.certainty is Certainty.PROVISIONAL else self.headline
 
@@ -428,12 +428,12 @@ class EventDetail(EventSummary):
     """An event with all its details."""
 
     candidates: list[Candidate]
-    knobs: list[KnobChange]
+    settings: list[SettingChange]
     drifts: list[EventDrift]
     """The largest change first, relative to its level."""
     withdrawn: list[WithdrawnDrift]
     """Drifts that were sure and no longer stand, the largest change first, relative to its level."""
-    crossings: list[Crossing]
+    cross_measurements: list[CrossMeasurement]
     allowed: list[Action]
     """The decisions that are possible now."""
     next_step: NextStep | None = None

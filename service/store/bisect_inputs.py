@@ -9,13 +9,13 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, SearchRequest, metric
-from runner.contract.knob_search import KnobSearchRequest
 from runner.contract.level import Number, median
 from runner.contract.report import ASIDE, SEARCHED
-from service.rules.bisect import knob_mixture
+from runner.contract.setting_search import SettingSearchRequest
+from service.rules.bisect import setting_mixture
 from service.rules.bisect.graph import Node
-from service.rules.bisect.knob_search import Mixture
 from service.rules.bisect.question import Observation, Question
+from service.rules.bisect.setting_search import Mixture
 from service.rules.run_plan import MAX_ATTEMPTS
 from service.store import shared_rows
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
@@ -101,8 +101,8 @@ def observations(session: Session, request: SearchRequest) -> list[Observation]:
     return seen
 
 
-def mixtures(session: Session, request: KnobSearchRequest) -> list[Mixture]:
-    """Return the level of each run of the revision that differs from the request's environments in its knobs alone."""
+def mixtures(session: Session, request: SettingSearchRequest) -> list[Mixture]:
+    """Return the levels of the revision's runs that differ from the request's environments only in its settings."""
     documents = session.execute(
         select(StoredReport.document)
         .join(Run, StoredReport.run_number == Run.number)
@@ -123,7 +123,7 @@ def mixtures(session: Session, request: KnobSearchRequest) -> list[Mixture]:
     mixtures = []
     for (document,) in documents:
         report = unpack(document)
-        changed = knob_mixture.changed_knobs(request, report.environment, report.case)
+        changed = setting_mixture.changed_settings(request, report.environment, report.case)
         if changed is not None and report.session is None:
             mixtures.append(Mixture(changed=changed, value=median(report.values(request.metric))))
     return mixtures

@@ -18,7 +18,7 @@ from service.schemas.history import Number
 from service.store import event_drifts, points, series
 from service.store.models import (
     Case,
-    CrossingRow,
+    CrossMeasurementRow,
     Environment,
     EventDriftRow,
     Host,
@@ -29,38 +29,42 @@ from service.store.models import (
 )
 
 
-class CrosswiseRun(NamedTuple):
+class CrossMeasuredRun(NamedTuple):
     """A case and a revision to measure it at."""
 
     case_key: str
     revision: str
 
 
-def ordered(session: Session, subject: str, host: str, environment: str) -> set[CrosswiseRun]:
+def ordered(session: Session, subject: str, host: str, environment: str) -> set[CrossMeasuredRun]:
     """Return the runs of ordered cross-measurements that a host can make in an environment."""
     old_revision, new_revision = aliased(Revision), aliased(Revision)
     old, new = aliased(Environment), aliased(Environment)
     rows = session.execute(
         select(Case.key, old_revision.commit, new_revision.commit, new.hash)
-        .select_from(CrossingRow)
-        .join(Series, CrossingRow.series_id == Series.id)
+        .select_from(CrossMeasurementRow)
+        .join(Series, CrossMeasurementRow.series_id == Series.id)
         .join(Subject, Series.subject_id == Subject.id)
         .join(Host, Series.host_id == Host.id)
         .join(Case, Series.case_id == Case.id)
-        .join(old_revision, CrossingRow.revision_before_id == old_revision.id)
-        .join(new_revision, CrossingRow.revision_after_id == new_revision.id)
-        .join(old, CrossingRow.environment_before_id == old.id)
-        .join(new, CrossingRow.environment_after_id == new.id)
+        .join(old_revision, CrossMeasurementRow.revision_before_id == old_revision.id)
+        .join(new_revision, CrossMeasurementRow.revision_after_id == new_revision.id)
+        .join(old, CrossMeasurementRow.environment_before_id == old.id)
+        .join(new, CrossMeasurementRow.environment_after_id == new.id)
         .where(Subject.name == subject, Host.name == host, (old.hash == environment) | (new.hash == environment))
     )
-    return {CrosswiseRun(key, before if held == environment else after) for key, before, after, held in rows}
+    return {CrossMeasuredRun(key, before if held == environment else after) for key, before, after, held in rows}
 
 
-def of_event(session: Session, event_id: str) -> list[triage.Crossing]:
+def of_event(session: Session, event_id: str) -> list[triage.CrossMeasurement]:
     """Return the cross-measurements of the series and revisions that an event is about."""
     of_this = EventDriftRow.event_id == event_id, EventDriftRow.found
     series_of_event = select(EventDriftRow.series_id).where(*of_this)
-    query = select(CrossingRow).where(CrossingRow.series_id.in_(series_of_event)).order_by(CrossingRow.id)
+    query = (
+        select(CrossMeasurementRow)
+        .where(CrossMeasurementRow.series_id.in_(series_of_event))
+        .order_by(CrossMeasurementRow.id)
+    )
     rows = session.scalars(query).all()
     if not rows:  # most events have none, and their drifts are not read for nothing
         return []
@@ -69,13 +73,13 @@ def of_event(session: Session, event_id: str) -> list[triage.Crossing]:
     for drift in event_drifts.drifts(session, list(drifts)):
         by_series[drift.series_id].append(drift)
     return [
-        crossing
-        for crossing in (_view(session, row) for row in rows)
-        if any(_concerns(crossing, drift) for drift in by_series[crossing.series_id])
+        cross_measurement
+        for cross_measurement in (_view(session, row) for row in rows)
+        if any(_concerns(cross_measurement, drift) for drift in by_series[cross_measurement.series_id])
     ]
 
 
-def _view(session: Session, row: CrossingRow) -> triage.Crossing:
+def _view(session: Session, row: CrossMeasurementRow) -> triage.CrossMeasurement:
     head = series.find(session, row.series_id)
     assert head is not None
     revisions = [session.get_one(Revision, number).commit for number in (row.revision_before_id, row.revision_after_id)]
@@ -91,7 +95,7 @@ def _view(session: Session, row: CrossingRow) -> triage.Crossing:
         median(levels[old, before]), median(levels[old, after]), median(levels[new, before]), median(levels[new, after])
     )
     parts = split(cells)
-    return triage.Crossing(
+    return triage.CrossMeasurement(
         series_id=row.series_id,
         case=head.case.name,
         host=head.host.name,
@@ -110,11 +114,11 @@ def _view(session: Session, row: CrossingRow) -> triage.Crossing:
 
 
 def _status(
-    session: Session, row: CrossingRow, head: Series, *, settled: bool
+    session: Session, row: CrossMeasurementRow, head: Series, *, settled: bool
 ) -> Literal["ordered", "settled", "impossible"]:
     if settled:
         return "settled"
-    crosswise: Sequence[tuple[int, int]] = (
+    cross_measured: Sequence[tuple[int, int]] = (
         (row.revision_before_id, row.environment_after_id),
         (row.revision_after_id, row.environment_before_id),
     )
@@ -129,15 +133,15 @@ def _status(
                 Run.outcome != Outcome.MEASURED,
             )
         )
-        for revision, environment in crosswise
+        for revision, environment in cross_measured
     ]
     return "impossible" if all(failed) else "ordered"
 
 
-def _concerns(crossing: triage.Crossing, drift: DriftView) -> bool:
+def _concerns(cross_measurement: triage.CrossMeasurement, drift: DriftView) -> bool:
     """Return whether a drift is the one to split, or one of its parts."""
-    revisions = {crossing.revision_before, crossing.revision_after}
-    environments = {crossing.environment_before, crossing.environment_after}
+    revisions = {cross_measurement.revision_before, cross_measurement.revision_after}
+    environments = {cross_measurement.environment_before, cross_measurement.environment_after}
     return {drift.previous_revision, drift.revision} <= revisions and {
         drift.environment_before,
         drift.environment_after,

@@ -33,10 +33,10 @@ def find(session: Session, prefix: str) -> EnvironmentEntry | None:
     return _entry(session, rows[0]) if len(rows) == 1 else None
 
 
-def knobs(session: Session, hashes: Collection[str]) -> dict[str, dict[str, str]]:
-    """Return the knobs of environments, by hash."""
-    rows = session.execute(select(Environment.hash, Environment.knobs).where(Environment.hash.in_(hashes)))
-    return {environment: knobs for environment, knobs in rows}  # noqa: C416 - the rows are no pairs to mypy
+def settings(session: Session, hashes: Collection[str]) -> dict[str, dict[str, str]]:
+    """Return the settings of environments, by hash."""
+    rows = session.execute(select(Environment.hash, Environment.settings).where(Environment.hash.in_(hashes)))
+    return {environment: settings for environment, settings in rows}  # noqa: C416 - the rows are no pairs to mypy
 
 
 def before(session: Session, environment: EnvironmentEntry) -> str | None:
@@ -73,5 +73,5 @@ def _entry(session: Session, row: Environment) -> EnvironmentEntry | None:
         runs=sum(by_host.values()),
         first_seen=first,
         last_seen=last,
-        knobs=row.knobs,
+        settings=row.settings,
     )

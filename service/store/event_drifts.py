@@ -276,7 +276,7 @@ def _detail(drift: history.Drift) -> str:
         return ""
     if drift.cause is Cause.UNKNOWN:
         return drift.host
-    return hash_of([[knob.name, knob.before, knob.after] for knob in drift.knobs])
+    return hash_of([[setting.name, setting.before, setting.after] for setting in drift.settings])
 
 
 def series_of(session: Session, event_ids: Sequence[str]) -> list[int]:

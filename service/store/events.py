@@ -23,7 +23,7 @@ from service.schemas.triage import EventOrder, State
 from service.store import cross_measurements, decisions, event_drifts, silences
 from service.store.models import ASSIGNED, Case, Event, EventDriftRow, Host, Series, Subject
 
-_DETAIL_ONLY = ("candidates", "knobs")
+_DETAIL_ONLY = ("candidates", "settings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,13 +215,13 @@ def detail(session: Session, event_id: str, drifts: Sequence[Drift] | None = Non
     return triage.EventDetail(
         **summary.model_dump(),
         candidates=event.document["candidates"],
-        knobs=event.document["knobs"],
+        settings=event.document["settings"],
         drifts=[
             _drift(drift, returned[drift.id], active)
             for drift in sorted(read, key=lambda drift: (-headline.size(drift), drift.id))
         ],
         withdrawn=_withdrawn(session, event_id),
-        crossings=cross_measurements.of_event(session, event_id),
+        cross_measurements=cross_measurements.of_event(session, event_id),
         allowed=lifecycle.allowed_actions(event.state, summary.direction) if event.merged_into is None else [],
     )
 

@@ -98,7 +98,7 @@ def order(session: Session, job_order: JobOrder, requester: Requester, now: date
         sentence="",
         log_url="",
         course=[],
-        tellings=0,
+        post_attempts=0,
     )
     _log_state(row, requester.name, "", now)
     session.add(row)
@@ -157,7 +157,7 @@ def move(row: Job, act: Act, by: str, sentence: str, now: datetime) -> None:
     if not row.state.open:
         row.finished_at = now
         row.runs_left = row.seconds_left = None
-        row.tell_at = now if row.thread else None
+        row.post_at = now if row.thread else None
     if sentence and act is not Act.CLAIM:
         row.sentence = sentence
     _log_state(row, by, sentence, now)
@@ -185,7 +185,7 @@ def open_jobs(session: Session) -> list[Job]:
 
 def result_due(session: Session, now: datetime) -> Job | None:
     """Return an ended job whose result is due to be posted in its thread."""
-    return session.scalar(select(Job).where(Job.tell_at <= now).order_by(Job.tell_at).limit(1))
+    return session.scalar(select(Job).where(Job.post_at <= now).order_by(Job.post_at).limit(1))
 
 
 def github_of(session: Session, subject: str) -> str | None:

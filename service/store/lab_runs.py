@@ -15,7 +15,7 @@ from runner.contract.base import parameter_text
 from runner.contract.job import Job as JobView
 from runner.contract.job import RemedyQuestion
 from runner.contract.report import IMPORT_FORMAT, OUTSIDE
-from runner.contract.taken_over import TAKEN_OVER
+from runner.contract.reused_counts import REUSED
 from service.rules.settings_lab.grid import LabRun
 from service.rules.settings_lab.judge import Readings
 from service.rules.settings_lab.setting_names import PARAMETER
@@ -28,7 +28,7 @@ _MOST_RUNS = 1000
 """Newest runs of a commit: a case in a hundred settings, each measured ten times."""
 _MOST_JOBS = 500
 _REPORTS_PER_QUERY = 500
-_SOUND = or_(Run.quarantine.is_(None), Run.quarantine.in_((*OUTSIDE, TAKEN_OVER)))
+_SOUND = or_(Run.quarantine.is_(None), Run.quarantine.in_((*OUTSIDE, REUSED)))
 """Runs that their host counted right."""
 
 
@@ -58,7 +58,7 @@ def newest_target(
 ) -> LabTarget | None:
     """Return what was measured last for a history, of what is named; None where nothing was."""
     ids = RunFilter(subject or None, case or None, commit or None, Outcome.MEASURED, host or None, quarantined=False)
-    imported = select(Environment.id).where(Environment.knobs[IMPORT_FORMAT].as_string().is_not(None))
+    imported = select(Environment.id).where(Environment.settings[IMPORT_FORMAT].as_string().is_not(None))
     number = session.scalar(
         select(Run.number)
         .where(*ids.conditions(ids.ids(session)), Run.environment_id.not_in(imported))
@@ -128,7 +128,7 @@ def _runs(session: Session, target: LabTarget, *conditions: object, most: int = 
         .order_by(Run.started_at.desc(), Run.number.desc())
         .limit(most)
     ).all()
-    known = _knobs(session, {row.environment_id for row in rows})
+    known = _settings(session, {row.environment_id for row in rows})
     return [
         LabRun(
             number=row.number,
@@ -142,16 +142,16 @@ def _runs(session: Session, target: LabTarget, *conditions: object, most: int = 
             session=row.session,
             failure=row.failure_message or "",
             aside=row.quarantine in OUTSIDE,
-            taken_over=row.quarantine == TAKEN_OVER,
+            reused=row.quarantine == REUSED,
             own_bytes=row.own_bytes,
         )
         for row in rows
     ]
 
 
-def _knobs(session: Session, ids: Iterable[int]) -> dict[int, dict[str, str]]:
-    rows = session.execute(select(Environment.id, Environment.knobs).where(Environment.id.in_(list(ids))))
-    return {identity: knobs for identity, knobs in rows}  # noqa: C416 - the rows are no pairs to mypy
+def _settings(session: Session, ids: Iterable[int]) -> dict[int, dict[str, str]]:
+    rows = session.execute(select(Environment.id, Environment.settings).where(Environment.id.in_(list(ids))))
+    return {identity: settings for identity, settings in rows}  # noqa: C416 - the rows are no pairs to mypy
 
 
 def _lean(document: Mapping[str, object], metrics: Sequence[str]) -> LabReport:

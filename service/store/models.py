@@ -72,7 +72,7 @@ _STALE = text("version <> judged_version")
 UNMEASURED = text("outcome <> 'measured'")
 _QUARANTINED = text("quarantine IS NOT NULL")
 _WAKES = text("wakes_after IS NOT NULL")
-_TOLD = text("told_in IS NOT NULL")
+_TOLD = text("reported_in IS NOT NULL")
 ASSIGNED = text("assignee <> ''")
 _EARLIEST = "1970-01-01 00:00:00"
 
@@ -153,12 +153,12 @@ class Host(Base):
 
 
 class Environment(Base):
-    """The values of all knobs during a run."""
+    """The values of all settings during a run."""
 
     __tablename__ = "environment"
     id: Mapped[int] = mapped_column(primary_key=True)
     hash: Mapped[str] = mapped_column(String(16), unique=True)
-    knobs: Mapped[dict[str, Any]]
+    settings: Mapped[dict[str, Any]]
 
 
 class Case(Base):
@@ -288,9 +288,9 @@ class Series(Base):
     """Whether drifts are detected in it, by the newest report."""
     budget: Mapped[str | None] = mapped_column(Text)
     """By how much the metric may get worse, as JSON, by the newest report; None where the workload does not say."""
-    first_night_at: Mapped[datetime | None]
-    """When the first night that measured it began; None where none has."""
-    last_night_at: Mapped[datetime | None]
+    first_nightly_at: Mapped[datetime | None]
+    """When the first nightly run that measured it began; None where none has."""
+    last_nightly_at: Mapped[datetime | None]
     """When the last one did."""
 
     subject: Mapped[Subject] = relationship(lazy="raise")
@@ -307,7 +307,7 @@ class LastNumber(Base):
 
 
 class LoosePart(Base):
-    """Runs whose part of PostgreSQL's tables is to be written anew: see :mod:`service.store.engine.parts`."""
+    """Runs whose part of PostgreSQL's tables is to be written again: see :mod:`service.store.engine.parts`."""
 
     __tablename__ = "loose_part"
     first_run: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
@@ -423,7 +423,7 @@ class EventDriftRow(Base):
     # Whether an event has a drift on a host is read from this index alone.
     __table_args__ = (
         Index(None, "event_id", "found", "series_id"),
-        Index("ix_event_drift_told_in", "told_in", sqlite_where=_TOLD, postgresql_where=_TOLD),
+        Index("ix_event_drift_reported_in", "reported_in", sqlite_where=_TOLD, postgresql_where=_TOLD),
     )
     drift_id: Mapped[str] = mapped_column(String(16), primary_key=True)
     event_id: Mapped[str] = mapped_column(ForeignKey("event.id"))
@@ -450,8 +450,8 @@ class EventDriftRow(Base):
     """Why the drift, which was sure, is not sure or not found any more; None where it is sure, or never was."""
     found_at: Mapped[datetime]
     """When it was first found."""
-    told_in: Mapped[str | None] = mapped_column(String(100))
-    """The night that told of it; None where none has."""
+    reported_in: Mapped[str | None] = mapped_column(String(100))
+    """The nightly run that told of it; None where none has."""
 
 
 class DecisionRow(Base):
@@ -502,10 +502,10 @@ class SuiteLook(Base):
     """The shift, as a drift without a series; None where nothing shifted."""
 
 
-class CrossingRow(Base):
-    """A cross-measurement: two revisions and two environments that changed together, to be measured crosswise."""
+class CrossMeasurementRow(Base):
+    """A cross-measurement: two revisions and two environments that changed together, to be measured cross_measured."""
 
-    __tablename__ = "crossing"
+    __tablename__ = "cross_measurement"
     __table_args__ = (
         UniqueConstraint(
             "series_id",
@@ -513,7 +513,7 @@ class CrossingRow(Base):
             "revision_after_id",
             "environment_before_id",
             "environment_after_id",
-            name="uq_crossing_place",
+            name="uq_cross_measurement_place",
         ),
     )
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -589,7 +589,7 @@ class AuditRow(Base):
     """The name of the token, a GitHub login, or ``command line: USER``; empty where nobody signed in."""
     token_id: Mapped[str | None] = mapped_column(String(12))
     address: Mapped[str] = mapped_column(String(64))
-    """Whence the request came; empty where it was none."""
+    """Where the request came from; empty where there was none."""
     action: Mapped[str] = mapped_column(String(40), index=True)
     target: Mapped[str] = mapped_column(String(200))
     detail: Mapped[dict[str, Any]]
@@ -676,10 +676,10 @@ class ActionsToken(Base):
     expires_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class Night(Base):
+class NightlyRun(Base):
     """A nightly run: what is planned, and what its hosts have reported."""
 
-    __tablename__ = "night"
+    __tablename__ = "nightly_run"
     name: Mapped[str] = mapped_column(String(100), primary_key=True)
     started_at: Mapped[datetime]
     repository: Mapped[str | None] = mapped_column(String(140))
@@ -754,7 +754,7 @@ class Job(Base):
     result: Mapped[dict[str, Any] | None]
     course: Mapped[list[Any]] = mapped_column(JSON)
     """The states that it went through, as the API serves them."""
-    tell_at: Mapped[datetime | None] = mapped_column(index=True)
+    post_at: Mapped[datetime | None] = mapped_column(index=True)
     """When its result is due to be posted in its thread; None where none is."""
-    tellings: Mapped[int]
+    post_attempts: Mapped[int]
     """Attempts to post the result."""

@@ -1,4 +1,4 @@
-"""Which repository owns a subject or a night: the one whose job first reported about it, if it may own it."""
+"""Which repository owns a subject or a nightly run: the one whose job first reported about it, if it may own it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from service.rules.access.reach import Patterns, may_take
 from service.store import shared_rows
-from service.store.models import Night, Subject
+from service.store.models import NightlyRun, Subject
 
 
 def foreign(
@@ -39,7 +39,7 @@ def claim(session: Session, repository: str, subjects: Iterable[str]) -> None:
         subject.repository = repository
 
 
-def of_night(session: Session, name: str) -> tuple[bool, str | None]:
-    """Return whether there is a night of that name, and its owner."""
-    row = session.execute(select(Night.repository).where(Night.name == name)).first()
+def of_nightly_run(session: Session, name: str) -> tuple[bool, str | None]:
+    """Return whether there is a nightly run of that name, and its owner."""
+    row = session.execute(select(NightlyRun.repository).where(NightlyRun.name == name)).first()
     return row is not None, row[0] if row else None

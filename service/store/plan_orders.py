@@ -18,14 +18,14 @@ from service.store.models import Case, DriftRow, EventDriftRow, Host, Revision, 
 def find(session: Session, request: PlanRequest) -> dict[int, Orders]:
     """Return the orders for each case of a request, by the case's index, in the request's environment."""
     environment, host = request.environment.hash, request.host.name
-    crosswise: dict[str, set[str]] = defaultdict(set)
+    cross_measured: dict[str, set[str]] = defaultdict(set)
     for run in cross_measurements.ordered(session, request.subject, host, environment):
-        crosswise[run.case_key].add(run.revision)
+        cross_measured[run.case_key].add(run.revision)
     unsure = _unsure(session, request.subject, host, environment)
     keys = [shared_rows.case_key(case) for case in request.cases]
     elsewhere = _elsewhere(session, request.subject, host, set(keys))
     return {
-        index: Orders(frozenset(crosswise[key]), key in unsure, unsure.get(key), frozenset(elsewhere[key]))
+        index: Orders(frozenset(cross_measured[key]), key in unsure, unsure.get(key), frozenset(elsewhere[key]))
         for index, key in enumerate(keys)
     }
 

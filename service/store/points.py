@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from runner.contract import Status
 from runner.contract.level import median
 from runner.contract.report import OUTSIDE
-from runner.contract.taken_over import TAKEN_OVER
+from runner.contract.reused_counts import REUSED
 from service.rules.same_bytes import ProgramBytes
 from service.rules.series import tracks
 from service.schemas import history
@@ -77,7 +77,7 @@ class PointRow(NamedTuple):
         del fields["packed"]
         samples = None if self.packed is None else self.samples
         low, high = (self.value, self.value) if not samples else (min(samples), max(samples))
-        more = {"low": low, "high": high, "on_path": on_path, "taken_over": self.quarantine == TAKEN_OVER}
+        more = {"low": low, "high": high, "on_path": on_path, "reused": self.quarantine == REUSED}
         point = history.SeriesPoint.__new__(history.SeriesPoint)
         object.__setattr__(point, "__dict__", fields | more)
         object.__setattr__(point, "__pydantic_fields_set__", _VIEW_FIELDS)
@@ -119,7 +119,7 @@ def by_run(*columns: Any) -> Select[Any]:
     return select(*columns).select_from(Run).join(Series, SERIES_OF_RUN).join(Point, of_run)
 
 
-IS_ON_TREND = or_(Run.quarantine.is_(None), Run.quarantine == TAKEN_OVER)
+IS_ON_TREND = or_(Run.quarantine.is_(None), Run.quarantine == REUSED)
 """Selects the runs that have a place in the trend: those that are judged, and those that repeat a run of the same
 bytes."""
 
@@ -180,12 +180,12 @@ def trends_of(session: Session, series_ids: Collection[int], since: Since | None
     by_series: dict[int, list[tracks.PathPoint]] = {series_id: [] for series_id in series_ids}
     for series_id, number, value, n, samples in rows:
         if number in runs and value is not None:
-            run_id, revision, position, environment, measured_at, program_bytes, is_taken_over = runs[number]
+            run_id, revision, position, environment, measured_at, program_bytes, is_reused = runs[number]
             if since is not None and position < since.position:
                 continue
             point = tracks.PathPoint(
                 *(run_id, revision, position, environment, measured_at, value, decode_samples(value, n, samples)),
-                *(program_bytes, is_taken_over),
+                *(program_bytes, is_reused),
             )
             by_series[series_id].append(point)
     return {series_id: tracks.arrange_trend(found) for series_id, found in by_series.items()}
@@ -223,7 +223,7 @@ def arrange(rows: list[PointRow]) -> tracks.Trend:
             samples=row.samples,
         )
         for row in rows
-        if row.value is not None and row.quarantine in {None, TAKEN_OVER}
+        if row.value is not None and row.quarantine in {None, REUSED}
     )
 
 
@@ -260,7 +260,9 @@ def levels(session: Session, runs: Iterable[UUID]) -> dict[str, list[history.Num
     return by_metric
 
 
-def knobs(session: Session, environment: str) -> dict[str, str]:
-    """Return the knobs of the environment with this hash."""
-    knobs: dict[str, str] = session.scalars(select(Environment.knobs).where(Environment.hash == environment)).one()
-    return knobs
+def settings(session: Session, environment: str) -> dict[str, str]:
+    """Return the settings of the environment with this hash."""
+    settings: dict[str, str] = session.scalars(
+        select(Environment.settings).where(Environment.hash == environment)
+    ).one()
+    return settings

@@ -80,7 +80,7 @@ def seconds_per_fault(session: Session, profile_filter: ProfileFilter, environme
 
 
 def prepare(profile: Profile) -> PreparedProfile:
-    """Compute what is stored of a profile. Pure."""
+    """Compute what is stored of a profile."""
     text = _text(profile)
     return PreparedProfile(profile, sha256(text).hexdigest(), _packed_gist(profile), _zipped(text))
 

@@ -172,7 +172,7 @@ def _stored(session: Session, subject_id: int, commits: Iterable[str] | None = N
 def _continuation(session: Session, subject_id: int, new: Sequence[dict[str, Any]]) -> tuple[int, list[str]] | None:
     """Return new commits in their order, and the position of the first; None if that depends on the whole history.
 
-    Most commits are children of the newest one. To order a history of thousands anew for each takes longer than all
+    Most commits are children of the newest one. To order a history of thousands again for each takes longer than all
     else that a report needs.
     """
     of_subject = Revision.subject_id == subject_id

@@ -15,7 +15,7 @@ from runner import contract
 from runner.contract import Outcome
 from runner.contract.gate import BaseQuery
 from runner.contract.report import NO_FAULT_OF_HOST
-from runner.contract.taken_over import TAKEN_OVER
+from runner.contract.reused_counts import REUSED
 from service.rules.run_plan import StoredRun
 from service.schemas.history import FailureSummary, RunPage, RunSummary
 from service.store import shared_rows
@@ -159,9 +159,9 @@ def _newest(session: Session, conditions: Sequence[Condition], limit: int, offse
 def stored_for(session: Session, subject: str, host: str, cases: Sequence[contract.Case]) -> dict[int, list[StoredRun]]:
     """Return the runs of each case on a host that a plan depends on, by the case's index.
 
-    Runs in quarantine are left out, to be measured again; but not those whose counts were taken over.
+    Runs in quarantine are left out, to be measured again; but not those whose counts were reused.
     """
-    settled = or_(Run.quarantine.is_(None), Run.quarantine == TAKEN_OVER)
+    settled = or_(Run.quarantine.is_(None), Run.quarantine == REUSED)
     rows = session.execute(
         joined(Case.key, Revision.commit, Environment.hash, Run.outcome, Run.failure_temporary, Run.quarantine).where(
             Subject.name == subject, Host.name == host, settled
@@ -169,7 +169,7 @@ def stored_for(session: Session, subject: str, host: str, cases: Sequence[contra
     )
     by_key: dict[str, list[StoredRun]] = {}
     for key, commit, environment, outcome, temporary, quarantine in rows:
-        run = StoredRun(commit, environment, outcome, bool(temporary), taken_over=quarantine is not None)
+        run = StoredRun(commit, environment, outcome, bool(temporary), reused=quarantine is not None)
         by_key.setdefault(key, []).append(run)
     return {index: by_key.get(shared_rows.case_key(case), []) for index, case in enumerate(cases)}
 
@@ -190,7 +190,7 @@ def _summary(run: Run) -> RunSummary:
         outcome=run.outcome,
         failure=failure,
         quarantine=run.quarantine,
-        taken_over=run.quarantine == TAKEN_OVER,
+        reused=run.quarantine == REUSED,
         started_at=run.started_at,
         finished_at=run.finished_at,
     )

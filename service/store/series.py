@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session, contains_eager
 
 from runner.contract import Outcome, metric
-from service.rules.series.blame import knob_changes
+from service.rules.series.blame import setting_changes
 from service.rules.series.tracks import Points
 from service.schemas import history
 from service.store import drifts, points, series_layout
@@ -152,9 +152,9 @@ def _changes(session: Session, path: Points) -> list[history.ConfigChange]:
             run_after=after.run_id,
             environment_before=before.environment,
             environment_after=after.environment,
-            knobs=knob_changes(
-                points.knobs(session, before.environment),
-                points.knobs(session, after.environment),
+            settings=setting_changes(
+                points.settings(session, before.environment),
+                points.settings(session, after.environment),
             ),
         )
         for before, after in pairwise(path)

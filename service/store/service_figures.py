@@ -67,7 +67,7 @@ def read(session: Session) -> Figures:
         unjudged=session.scalar(select(func.count()).select_from(STALE.subquery())) or 0,
         messages={
             "channels": count(DeliveryRow.sent_at.is_(None)),
-            "github": count(ForgeGate.due_at.is_not(None)) + count(Job.tell_at.is_not(None)),
+            "github": count(ForgeGate.due_at.is_not(None)) + count(Job.post_at.is_not(None)),
         },
         pending_webhooks=count(ForgeDelivery.due_at.is_not(None)),
         size=session.scalar(text(_SIZES[session.get_bind().dialect.name])) or 0,

@@ -63,7 +63,7 @@ def add(
         }
         for key, case in cases.items()
     }
-    environment_rows = {key: {"hash": key, "knobs": entry.knobs} for key, entry in environments.items()}
+    environment_rows = {key: {"hash": key, "settings": entry.settings} for key, entry in environments.items()}
     return SharedIds(
         _ids(session, Host.name, Host.id, {name: {"name": name} for name in hosts}),
         _ids(session, Case.key, Case.id, case_rows),

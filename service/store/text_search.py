@@ -1,4 +1,4 @@
-"""Searches commits, runs, cases, hosts, environments and knobs for words."""
+"""Searches commits, runs, cases, hosts, environments and settings for words."""
 
 from __future__ import annotations
 
@@ -63,19 +63,19 @@ def _revisions(session: Session, words: list[str]) -> Iterator[Result]:
 
 
 def _environments(session: Session, words: list[str]) -> Iterator[Result]:
-    """Search environments by hash, and by the names and values of knobs."""
-    knobs = cast(Environment.knobs, Text)
+    """Search environments by hash, and by the names and values of settings."""
+    settings = cast(Environment.settings, Text)
     matching = [
-        Environment.hash.startswith(word.lower(), autoescape=True) | knobs.icontains(word, autoescape=True)
+        Environment.hash.startswith(word.lower(), autoescape=True) | settings.icontains(word, autoescape=True)
         for word in words
     ]
     for row in session.scalars(select(Environment).where(*matching).order_by(Environment.id.desc()).limit(LIMIT)):
-        knobs_shown = [
+        settings_shown = [
             f"{name} = {value}"
-            for name, value in sorted(row.knobs.items())
+            for name, value in sorted(row.settings.items())
             if any(word.lower() in f"{name} {value}".lower() for word in words)
         ]
-        yield "environment", row.hash, row.hash, "; ".join(knobs_shown[:3])
+        yield "environment", row.hash, row.hash, "; ".join(settings_shown[:3])
 
 
 def _contains_all(column: InstrumentedAttribute[str], words: list[str]) -> list[ColumnElement[bool]]:

@@ -1,4 +1,4 @@
-"""Writes the commands that repeat the measurements a page shows. Pure.
+"""Writes the commands that repeat the measurements a page shows.
 
 The service does not know where the reader's clone is, so each command is for the folder of the clone: the repository is
 the current folder, and the workload is named as its file names it.
@@ -58,10 +58,10 @@ def bisect(question: BisectQuestion, search: SearchRequest | None) -> str:
     return shlex.join(words)
 
 
-def knobs(before: Report, after: Report) -> str:
-    """Return the command that finds which of the knobs that differ between two runs move the metrics."""
+def settings(before: Report, after: Report) -> str:
+    """Return the command that finds which of the settings that differ between two runs move the metrics."""
     words = ["faultwatch", "bisect", after.case.workload, "--repo", HERE]
-    words += ["--revision", after.revision.commit[:12], "--knobs", f"{before.run_id}..{after.run_id}"]
+    words += ["--revision", after.revision.commit[:12], "--settings", f"{before.run_id}..{after.run_id}"]
     return shlex.join([*words, *parameter_options(after.case.parameters)])
 
 
@@ -80,7 +80,7 @@ def _repeat(command: str, report: Report, commit: str = "") -> str:
     words = ["faultwatch", command, report.case.workload, "--repo", HERE]
     words += ["--revision", (commit or report.revision.commit)[:12]]
     words += parameter_options(report.case.parameters)
-    for name, value in sorted(report.environment.knobs.items()):
+    for name, value in sorted(report.environment.settings.items()):
         if name.startswith(_VARIABLE):
             words += ["--env", f"{name.removeprefix(_VARIABLE)}={value}"]
     return shlex.join(words)

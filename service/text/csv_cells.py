@@ -1,4 +1,4 @@
-"""Cells of a CSV file that a spreadsheet shows and does not execute. Pure."""
+"""Cells of a CSV file that a spreadsheet shows and does not execute."""
 
 from __future__ import annotations
 

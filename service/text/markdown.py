@@ -1,4 +1,4 @@
-"""Writes untrusted text into Markdown, so that GitHub shows it as it is and never reads it as markup. Pure.
+"""Writes untrusted text into Markdown, so that GitHub shows it as it is and never reads it as markup.
 
 Inside ``<code>`` GitHub links neither mentions nor issues nor commits, and nothing escapes from there, because each
 character that Markdown could interpret is written as an entity. Characters that are invisible, or that change the

@@ -1,4 +1,4 @@
-"""Writes all samples as flat rows, in formats that other programs read. Pure.
+"""Writes all samples as flat rows, in formats that other programs read.
 
 The rows fit a column store such as Parquet: every row has the same columns, each of one type, and nothing is nested.
 Counts beyond 2^53 stay exact in CSV and JSON lines; a reader has to accept integers of any size in `value`.
@@ -42,7 +42,7 @@ class SampleRow(NamedTuple):
     value: int | float | None
     level: int | float | None
     """The level of the run."""
-    taken_over: bool
+    reused: bool
     """Whether the run was not measured: its counts are those of a run of the same bytes."""
     quarantine: str
     """Why the run is no part of the history, such as that it was measured for a bisect; empty where it is."""

@@ -105,8 +105,8 @@ def test_a_field_report_counts_what_the_page_size_says(
 ) -> None:
     report = machine.measure(workload, **parameters)
     assert values(report) == {theory(machine.page)}
-    knobs = report["environment"]["knobs"]
-    assert (knobs["memory.page_size"], knobs["kernel.architecture"]) == (str(machine.page), "aarch64")
+    settings = report["environment"]["settings"]
+    assert (settings["memory.page_size"], settings["kernel.architecture"]) == (str(machine.page), "aarch64")
     for sample in report["samples"]:  # the program's own theory
         assert sample["readings"].get("unexplained-faults", {"value": 0})["value"] == 0
     assert all(count["counted"] == [count["expected"]] for count in report["canary"]["counts"])

@@ -38,12 +38,12 @@ def seen(
         {"name": "load", "status": "warning", "finding": "2.0", "remedy": "wait"},
         {"name": "clock", "status": "unknown", "finding": "no name", "remedy": ""},
     ]
-    content = base64.b64encode(json.dumps({"knobs": declared}).encode()).decode()
+    content = base64.b64encode(json.dumps({"settings": declared}).encode()).decode()
     spool = {"waiting": list(waiting), "refused": []}
     return (
         told({"checks": checks}),
         {"content": content},
-        told({"knobs": held}),
+        told({"settings": held}),
         told(spool),
         {"stdout": status, "stderr": ""},
     )
@@ -57,7 +57,7 @@ def test_a_host_on_which_all_holds_has_only_what_the_doctor_found(findings: Modu
     ]
 
 
-def test_a_knob_that_was_changed_or_is_gone_is_a_mismatch(findings: ModuleType) -> None:
+def test_a_setting_that_was_changed_or_is_gone_is_a_mismatch(findings: ModuleType) -> None:
     found = findings.runner_findings("b", *seen({"thp.enabled": "never", "cpu.smt": "off"}, {"thp.enabled": "always"}))
     assert [one["finding"] for one in found if one["status"] == "mismatch"] == [
         "declared 'off', held 'nothing'",
@@ -74,9 +74,15 @@ def test_reports_that_wait_and_a_service_that_refuses_are_problems(findings: Mod
 
 
 def test_the_table_has_a_line_a_finding_in_columns(findings: ModuleType) -> None:
-    row = {"host": "bench-1", "name": "knob x", "status": "mismatch", "finding": "declared '1'", "remedy": "tune.yml"}
+    row = {
+        "host": "bench-1",
+        "name": "setting x",
+        "status": "mismatch",
+        "finding": "declared '1'",
+        "remedy": "tune.yml",
+    }
     lines = findings.findings_table([row]).splitlines()
     assert lines == [
         "host     name    status    finding       remedy",
-        "bench-1  knob x  mismatch  declared '1'  tune.yml",
+        "bench-1  setting x  mismatch  declared '1'  tune.yml",
     ]

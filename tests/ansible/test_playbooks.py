@@ -74,7 +74,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "misspelt": ("runners", {"tuning_hugepages": "never"}, ["no role has a variable tuning_hugepages"]),
     "processors": ("runners", {"tuning_isolated_cpus": "2-9"}, ["tuning_isolated_cpus is 2-9", "up to 3"]),
     "configuration": ("runners", {"matrix_configuration": "huge"}, ["matrix_configuration is huge", "offers plain"]),
-    "knob": ("runners", {"matrix_configurations": {"plain": {"tuning_swapp": True}}}, ["does not know: tuning_swapp"]),
+    "setting": ("runners", {"matrix_configurations": {"plain": {"tuning_swapp": True}}}, ["not know: tuning_swapp"]),
     "token": ("runners", ACTIONS | {"github_runner_token": "x"}, ["github_runner_token serves one registration"]),
     "archive": ("runners", {"github_runner_repository": "o/r"}, ["github_runner_checksum"]),
     "certificate": ("service", {"service_tls": "files"}, ["give service_tls_certificate"]),
@@ -224,7 +224,7 @@ def test_the_shell_programs_are_sound(written: Path, program: str) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_the_knobs_that_are_set_are_those_of_the_environment() -> None:
+def test_the_settings_that_are_set_are_those_of_the_environment() -> None:
     # What is declared under another name than the runner's would be a mismatch for ever.
     code = "".join(file.read_text() for file in (ROOT / "runner" / "environment").glob("*.py"))
     names = {file["name"] for file in variables_of("tuning")["__tuning_files"] if "name" in file} | {"swap.kinds"}
@@ -241,11 +241,11 @@ def test_the_example_inventory_holds_only_variables_that_there_are() -> None:
         assert names - known <= {"ansible_user"}, file
 
 
-def test_knobs_are_set_where_the_machine_has_them_and_said_as_the_runner_names_them(tmp_path: Path) -> None:
+def test_settings_are_set_where_the_machine_has_them_and_said_as_the_runner_names_them(tmp_path: Path) -> None:
     files = {"enabled": "[always] madvise never\n", "boost": "1\n", "smt": "notsupported\n", "policy0": "powersave\n"}
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    knobs = [
+    settings = [
         {"name": "thp.enabled", "path": f"{tmp_path}/enabled", "value": "always"},
         {"name": "cpu.turbo", "path": f"{tmp_path}/boost", "value": 0, "shown": "off"},
         {"name": "cpu.smt", "path": f"{tmp_path}/smt", "value": "off"},
@@ -253,7 +253,7 @@ def test_knobs_are_set_where_the_machine_has_them_and_said_as_the_runner_names_t
         {"name": "ksm.run", "path": f"{tmp_path}/ksm", "value": 0},
     ]
     held = {"thp.enabled": "always", "cpu.turbo": "off", "cpu.governor": "performance"}
-    task = {"knobs": {"knobs": knobs}, "register": "done"}
+    task = {"settings": {"settings": settings}, "register": "done"}
     right = {
         "ansible.builtin.assert": {"that": ["done is changed", f"done.held == {held}", "done.absent | length == 2"]}
     }

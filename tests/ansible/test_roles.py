@@ -1,7 +1,7 @@
 """The roles on hosts that boot: looked at, applied, applied again, and verified over ssh as a user would.
 
-In containers, whose knobs are this machine's: what sets knobs is tested on an emulated machine (tests/hosts). The tests
-build upon each other, in this order.
+In containers, whose settings are this machine's: what sets settings is tested on an emulated machine (tests/hosts). The
+tests build upon each other, in this order.
 """
 
 from __future__ import annotations
@@ -281,13 +281,13 @@ def test_a_backup_is_taken_and_can_be_restored(estate: Estate) -> None:
 
 
 def test_verify_names_what_does_not_hold(estate: Estate) -> None:
-    estate.runner.run("""echo '{"knobs": {"vm.swappiness": "99"}}' >/etc/faultwatch/knobs.json""")
+    estate.runner.run("""echo '{"settings": {"vm.swappiness": "99"}}' >/etc/faultwatch/settings.json""")
     estate.runner.run("echo nonsense >/etc/faultwatch/token")
     played = estate.play("verify.yml")
     assert played.returncode != 0
-    assert "knob vm.swappiness" in played.output
+    assert "setting vm.swappiness" in played.output
     assert "it answers this host: 401" in played.output
-    estate.runner.run("rm /etc/faultwatch/token /etc/faultwatch/knobs.json")
+    estate.runner.run("rm /etc/faultwatch/token /etc/faultwatch/settings.json")
     assert estate.play("runner.yml").returncode == 0
     assert estate.play("verify.yml").returncode == 0
 

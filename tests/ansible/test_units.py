@@ -20,7 +20,7 @@ EXPOSURE = 1.5
 EXCEPTIONS = {
     # bubblewrap, perf and the compilers of any repository run in it; the template says what each omission is for.
     "faultwatch-actions.service": 3.6,
-    # Root: writes the knobs of the machine.
+    # Root: writes the settings of the machine.
     "faultwatch-tuning.service": 4.5,
     # Root: apt runs the scripts of packages.
     "faultwatch-upgrades.service": 7.7,

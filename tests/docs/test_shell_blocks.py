@@ -85,7 +85,7 @@ def test_the_tutorial_catches_its_regression(tmp_path: Path) -> None:
         pytest.skip(
             "no tracepoints, which the tutorial's diagnosis needs: mount -t tracefs tracefs /sys/kernel/tracing"
         )
-    assert "Diagnosis: Temporary buffers are mapped anew for each operation" in said
+    assert "Diagnosis: Temporary buffers are mapped again for each operation" in said
 
 
 def test_the_readme_is_among_the_documents_that_are_run() -> None:

@@ -203,7 +203,7 @@ DRAWN = """() => {
     }))];
   }));
   const annotations = Object.entries(chart.options.plugins.annotation.annotations).map(([id, annotation]) => ({
-    id, type: annotation.type, value: annotation.value, knobs: annotation.knobs,
+    id, type: annotation.type, value: annotation.value, settings: annotation.settings,
     content: annotation.label?.content,
     pixel: annotation.type === "line" ? chart.scales.x.getPixelForValue(annotation.value) : null,
   }));

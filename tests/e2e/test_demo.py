@@ -154,7 +154,7 @@ def test_the_chart_shows_them(demo: Demo) -> None:
     for point in points:
         assert left - 1 <= point["pixel"][0] <= right + 1
         assert top - 1 <= point["pixel"][1] <= bottom + 1
-    lines = [entry for entry in chart["annotations"] if entry["type"] == "line" and entry.get("knobs")]
+    lines = [entry for entry in chart["annotations"] if entry["type"] == "line" and entry.get("settings")]
     assert len(lines) == 1, "one configuration change, one vertical line"
     assert left < lines[0]["pixel"] < right
 

@@ -35,7 +35,7 @@ PROGRAM = """
 #include <unistd.h>
 int main(void) {
     volatile char *memory = aligned_alloc(4096, 64 * 4096);
-    for (int page = 0; page < 50 + (access("STRAY", F_OK) == 0); page++) memory[4096 * page] = 1;
+    for (int page = 0; page < 50 + (access("OUTLIERS", F_OK) == 0); page++) memory[4096 * page] = 1;
     return 0;
 }
 """
@@ -126,17 +126,17 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
 def history(commit: Callable[..., str], follow: Callable[..., Follower], tmp_path: Path) -> Callable[..., Follower]:
     """Measure a program that touches 50 pages along some commits, and then one more commit."""
 
-    def measure(pages: str, *, stray: bool = False) -> Follower:
-        subject, is_stray = tmp_path / "subject", tmp_path / "stray"
-        program = PROGRAM.replace("STRAY", str(is_stray))
+    def measure(pages: str, *, outlier: bool = False) -> Follower:
+        subject, is_outlier = tmp_path / "subject", tmp_path / "outlier"
+        program = PROGRAM.replace("OUTLIERS", str(is_outlier))
         for number in range(EARLIER):
             commit(f"Change {number}", touch__c=f"{program}/* {number} */\n", workload__toml=WORKLOAD)
         workload = subject / "workload.toml"
         assert follow(subject, "HEAD", workload).reruns == 0
         commit("The last change", touch__c=program.replace("50", pages) + "/* last */\n")
-        if stray:
-            is_stray.touch()
-        return follow(subject, "HEAD~1..HEAD", workload, lambda: is_stray.unlink(missing_ok=True))
+        if outlier:
+            is_outlier.touch()
+        return follow(subject, "HEAD~1..HEAD", workload, lambda: is_outlier.unlink(missing_ok=True))
 
     return measure
 
@@ -157,8 +157,8 @@ def test_one_fault_more_is_sure_after_reruns_of_its_commit_and_sent_once(
     assert again.confirmed == [], "more runs were ordered although the drift is sure"
 
 
-def test_a_stray_that_is_a_suspicion_leaves_no_event(history: Callable[..., Follower]) -> None:
-    followed = history("50", stray=True)
+def test_an_outlier_that_is_a_suspicion_leaves_no_event(history: Callable[..., Follower]) -> None:
+    followed = history("50", outlier=True)
     if not followed.confirmed[0]:
         assert 1 <= followed.reruns <= MAX_RERUNS
         assert followed.get("/events")["items"] == followed.get("/drifts")["items"] == []

@@ -7,7 +7,7 @@ from findings.stored import Counts
 
 
 def row(revision: str, minute: int, **changes: Any) -> dict[str, str]:
-    made = {"metric": METRIC, "revision": revision, "case": "lua", "taken_over": "false", "quarantined": "false"}
+    made = {"metric": METRIC, "revision": revision, "case": "lua", "reused": "false", "quarantined": "false"}
     return made | {"started_at": f"2026-11-23T18:{minute:02}:00+00:00"} | changes
 
 
@@ -15,7 +15,7 @@ def test_what_bisects_measured_is_not_counted() -> None:
     rows = [
         row("a", 0),
         row("a", 0),
-        row("b", 1, taken_over="true", quarantined="true"),
+        row("b", 1, reused="true", quarantined="true"),
         row("c", 2, quarantined="true"),
         row("d", 3, metric="major-faults"),
         row("a", 50, quarantined="true"),

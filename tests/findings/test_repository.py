@@ -60,7 +60,7 @@ def test_a_clone_of_another_repository_is_refused(first: str, tmp_path: Path) ->
     with pytest.raises(SystemExit) as refused:
         repository.clone(str(other), "main", folder)
     assert str(refused.value) == (
-        f"{folder} is no clone of {other} but of {source}: remove {folder.parent} to begin anew"
+        f"{folder} is no clone of {other} but of {source}: remove {folder.parent} to begin again"
     )
 
 

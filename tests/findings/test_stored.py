@@ -31,7 +31,7 @@ class TestMeasured:
                 assert culprit.by_hand or not culprit.is_large, culprit.commit
                 if culprit.by_hand:
                     counted = statistics.median(culprit.by_hand.after) - statistics.median(culprit.by_hand.before)
-                    # Without Faultwatch, executions have strays, and files are in whatever state the page cache is.
+                    # Without Faultwatch, executions have outliers, and files are in whatever state the page cache is.
                     change = culprit.after - culprit.before
                     assert abs(counted - change) <= max(2, abs(change) / 10), culprit.commit
 

@@ -94,7 +94,7 @@ def close(served: Served) -> None:
 
 @contextmanager
 def by_generation(folder: Path, one: Callable[[Served, Random], str], **changes: Any) -> Iterator[Attempt]:
-    """Call ``one`` with a service that is made anew after a number of inputs."""
+    """Call ``one`` with a service that is made again after a number of inputs."""
     inputs = 0
     served = serve(folder / "0", **changes)
 

@@ -130,7 +130,8 @@ def disked_container(
 def container(name: str, base: Path, network: Network, key: Key) -> Iterator[Guest]:
     """Boot a container from a root file system, which stays as it is, and yield it with its ssh up.
 
-    It has no knobs of its own: sysctl, huge pages and the limits of control groups are this machine's, and read-only.
+    It has no settings of its own: sysctl, huge pages and the limits of control groups are this machine's, and
+    read-only.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Guests that are whole machines, emulated: a kernel, a disk, GRUB and knobs of their own; half a minute to boot."""
+"""Guests that are whole machines, emulated: a kernel, a disk, GRUB and settings of their own; half a minute to boot."""
 
 from __future__ import annotations
 

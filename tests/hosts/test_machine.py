@@ -111,21 +111,21 @@ def test_another_configuration_is_what_a_drift_is_blamed_on(estate: Estate) -> N
     drifts = estate.api.get("drifts?metric=minor-faults")["items"]
     assert [drift["cause"] for drift in drifts] == ["config"]
     assert drifts[0]["host"] == "bench-1"
-    assert [knob["name"] for knob in drifts[0]["knobs"]] == ["thp.enabled"], drifts[0]["knobs"]
-    assert (drifts[0]["knobs"][0]["before"], drifts[0]["knobs"][0]["after"]) == ("never", "always")
+    assert [setting["name"] for setting in drifts[0]["settings"]] == ["thp.enabled"], drifts[0]["settings"]
+    assert (drifts[0]["settings"][0]["before"], drifts[0]["settings"][0]["after"]) == ("never", "always")
     # What the program touches is a fault a page before, and one a huge page after; the rest is starting up.
     saved = TOUCHED // PAGE - TOUCHED // HUGE_PAGE
     assert abs(drifts[0]["change"] + saved) < 100
     assert all(run["quarantine"] is None for run in estate.runs(SUBJECT))
 
 
-def test_a_knob_that_is_changed_by_hand_is_a_mismatch_in_the_next_run(estate: Estate) -> None:
+def test_a_setting_that_is_changed_by_hand_is_a_mismatch_in_the_next_run(estate: Estate) -> None:
     estate.runner.run("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")
     measure(estate.runner)
     report = estate.api.get(f"runs/{estate.runs(SUBJECT)[0]['run_id']}")
     assert report["mismatches"] == [{"name": "thp.enabled", "declared": "always", "held": "madvise"}]
     shown = estate.api.shown("hosts/bench-1.json")["host"]
-    assert [knob["name"] for knob in shown["mismatches"]] == ["thp.enabled"]
+    assert [setting["name"] for setting in shown["mismatches"]] == ["thp.enabled"]
     verified = play("verify.yml", estate.hosts, matrix_configuration="huge")
     assert verified.returncode != 0
     assert "thp.enabled" in verified.output

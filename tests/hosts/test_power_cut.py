@@ -121,7 +121,7 @@ class Yard:
             ]
         return {
             "history": ["history", *repository, f"{self.commits['repo'][0]}.."],
-            "nightly": ["nightly", "--matrix", "matrix.toml", "--night", f"night-{self.shown}"],
+            "nightly": ["nightly", "--matrix", "matrix.toml", "--name", f"night-{self.shown}"],
             "bisect": ["bisect", f"HEAD~{EACH}..HEAD", "--repo", "search", "--json"],
         }[kind]
 

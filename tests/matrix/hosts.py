@@ -1,4 +1,4 @@
-"""The five hosts of the matrix, and how each carries out its part of a night."""
+"""The five hosts of the matrix, and how each carries out its part of a nightly run."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ class Host:
         """Where its checkout of the project is."""
         return f"/root/{NAME}"
 
-    def carry_out(self, night: str, project: Project, service: str) -> None:
+    def carry_out(self, nightly_run: str, project: Project, service: str) -> None:
         """Run what ``nightly.yml`` runs on a host. Where it fails, the digest says why."""
         self.guest.send(f"cat >{_BUNDLE}", project.bundle())
         self._in_session(_CHECKOUT.format(folder=self.folder))
         with aarch64.forwarded(self.guest, service) as address:
             settings = {"FAULTWATCH_URL": address, "FAULTWATCH_HOST": self.name}
-            words = ["faultwatch", "nightly", "--matrix", "matrix.toml", "--night", night]
+            words = ["faultwatch", "nightly", "--matrix", "matrix.toml", "--name", nightly_run]
             command = ["env", *(f"{name}={value}" for name, value in settings.items()), *words]
             began = time.monotonic()
             done = self._nightly(shlex.join(command))
-            print(f"{self.name}: {night} took {time.monotonic() - began:.0f} s", flush=True)
+            print(f"{self.name}: {nightly_run} took {time.monotonic() - began:.0f} s", flush=True)
             if done.returncode:
                 print(done.stderr[-3000:], flush=True)
 
@@ -72,7 +72,7 @@ class Host:
 
 @dataclass(frozen=True)
 class MadeHost(Host):
-    """A host that the playbook made: its measuring user carries out the night."""
+    """A host that the playbook made: its measuring user carries out the nightly run."""
 
     @property
     def folder(self) -> str:
@@ -109,10 +109,10 @@ def hosts(names: list[str], folder: Path) -> Iterator[dict[str, Host]]:
         yield {name: stack.enter_context(host(name, key)) for name in names}
 
 
-def carry_out(night: str, at: list[Host], project: Project, service: str) -> None:
-    """Have hosts carry out a night, some at once."""
+def carry_out(nightly_run: str, at: list[Host], project: Project, service: str) -> None:
+    """Have hosts carry out a nightly run, some at once."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for _ in pool.map(lambda one: one.carry_out(night, project, service), at):
+        for _ in pool.map(lambda one: one.carry_out(nightly_run, project, service), at):
             pass
 
 

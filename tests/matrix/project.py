@@ -1,4 +1,4 @@
-"""The repository that the nights measure: the shipped workloads of the field reports, made small, and their matrix."""
+"""The repository that nightly runs measure: the shipped workloads of the field reports, made small, and a matrix."""
 
 from __future__ import annotations
 

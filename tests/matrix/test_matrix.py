@@ -1,4 +1,5 @@
-"""Nights on five emulated hosts: everything in the matrix is measured, and what moves is blamed on what was changed.
+"""Nightly runs on five emulated hosts: everything in the matrix is measured, and what moves is blamed on what was
+changed.
 
 ``nightly.yml``'s steps are carried out as its jobs do: a plan, each host's part, a digest. The x86-64 hosts are made by
 the playbook, on one machine whose disk the three boot with kernels of their own. The aarch64 hosts get the runner on a
@@ -56,18 +57,18 @@ def theory(page: int) -> dict[str, int]:
 
 @dataclass
 class Estate:
-    """The hosts, the service, and what the nights said."""
+    """The hosts, the service, and what the nightly runs said."""
 
     hosts: dict[str, Host]
     project: Project
     service: RealService
     browser: Watched
     home: Path
-    nights: dict[str, dict[str, Any]] = field(default_factory=dict)
+    nightly_runs: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def absent(self) -> str:
-        """The host that does not show up in the last night."""
+        """The host that does not show up in the last nightly run."""
         return list(self.hosts)[-1]
 
     def need(self, *names: str) -> None:
@@ -75,12 +76,12 @@ class Estate:
         if missing := set(names) - set(self.hosts):
             pytest.skip(f"without {', '.join(sorted(missing))}")
 
-    def night(self, name: str, at: Sequence[str]) -> dict[str, Any]:
-        """Plan a night, have some hosts carry it out, and return its digest."""
-        planned = planner(self.project, self.service.address, self.home, "--night", name, "--plan")
+    def nightly_run(self, name: str, at: Sequence[str]) -> dict[str, Any]:
+        """Plan a nightly run, have some hosts carry it out, and return its digest."""
+        planned = planner(self.project, self.service.address, self.home, "--name", name, "--plan")
         assert planned.returncode == 0, planned.stderr
         carry_out(name, [self.hosts[host] for host in at], self.project, self.service.address)
-        told = planner(self.project, self.service.address, self.home, "--night", name, "--digest", "--json")
+        told = planner(self.project, self.service.address, self.home, "--name", name, "--digest", "--json")
         digest: dict[str, Any] = json.loads(told.stdout)
         print(f"{name}: {digest['sentence']}", flush=True)
         for cell in digest["cells"]:
@@ -90,7 +91,7 @@ class Estate:
         for drift in digest["drifts"]:
             print("  ", drift, flush=True)
         assert told.returncode == (0 if digest["complete"] else 1), told.stderr
-        self.nights[name] = digest
+        self.nightly_runs[name] = digest
         return digest
 
     def items(self, path: str) -> list[dict[str, Any]]:
@@ -119,7 +120,7 @@ def estate() -> Iterator[Estate]:
 
 
 def test_every_cell_is_done_or_its_reason_told(estate: Estate) -> None:
-    digest = estate.night("night-1", list(estate.hosts))
+    digest = estate.nightly_run("night-1", list(estate.hosts))
     assert len(digest["cells"]) == len(estate.hosts) * CASES
     assert digest["absent"] == []
     for cell in digest["cells"]:
@@ -148,7 +149,7 @@ def test_a_page_size_changes_every_level(estate: Estate) -> None:
     """But for reads of mapped files: a fault maps 64 KiB around it, 16 pages of 4 KiB or one of 64."""
     estate.need("arm-4k", "arm-64k")
     page = estate.browser.open("/matrix?metric=region%3Aminor-faults&all=")
-    expect(page.get_by_text("Last night: night-1")).to_be_visible()
+    expect(page.get_by_text("Last nightly run: night-1")).to_be_visible()
     # As columns, a host has one for each of its environments; a case is in one of them.
     heads = page.locator("table.matrix thead th").all_inner_texts()
     small, large = (
@@ -168,7 +169,7 @@ def test_a_page_size_changes_every_level(estate: Estate) -> None:
 
 def test_a_second_night_without_a_change_has_no_drift(estate: Estate) -> None:
     estate.project.commit("Change a note")
-    digest = estate.night("night-2", list(estate.hosts))
+    digest = estate.nightly_run("night-2", list(estate.hosts))
     assert digest["complete"], digest["sentence"]
     assert digest["drifts"] == []
     assert estate.items(f"/drifts?subject={NAME}") == []
@@ -181,10 +182,10 @@ def test_a_second_night_without_a_change_has_no_drift(estate: Estate) -> None:
 def test_a_kernel_upgrade_is_blamed_on_the_kernel(estate: Estate) -> None:
     """A commit comes the same night: the old one is measured with the new kernel, so that neither gets the other's."""
     estate.need(UPGRADED)
-    old = estate.nights["night-2"]
+    old = estate.nightly_runs["night-2"]
     commit = estate.project.commit("Change another note")
     x86.start_kernel(estate.hosts[UPGRADED].guest, AFTER)
-    digest = estate.night("night-3", [name for name in estate.hosts if name != estate.absent])
+    digest = estate.nightly_run("night-3", [name for name in estate.hosts if name != estate.absent])
     assert digest["drifts"], "the kernels count alike: this test shows nothing"
     for drift in digest["drifts"]:
         assert (drift["host"], drift["cause"]) == (UPGRADED, "config"), drift
@@ -192,27 +193,27 @@ def test_a_kernel_upgrade_is_blamed_on_the_kernel(estate: Estate) -> None:
     found = estate.items(f"/drifts?subject={NAME}")
     assert {drift["id"] for drift in digest["drifts"]} == {drift["id"] for drift in found if not drift["below_floor"]}
     for drift in found:
-        changed = {knob["name"]: (knob["before"], knob["after"]) for knob in drift["knobs"]}
+        changed = {setting["name"]: (setting["before"], setting["after"]) for setting in drift["settings"]}
         assert changed["kernel.release"][0].startswith(f"{BEFORE}.")
         assert changed["kernel.release"][1].startswith(f"{AFTER}.")
     # The commit of the night before, with the new kernel.
     revisions = Counter(run["revision"] for run in estate.items(f"/runs?subject={NAME}&host={UPGRADED}"))
     assert revisions[commit] >= CASES
     assert sum(revisions.values()) >= 4 * CASES
-    # What an earlier night showed stays as it was.
-    assert estate.service.ask("/nights/night-2")["drifts"] == old["drifts"]
+    # What an earlier nightly run showed stays as it was.
+    assert estate.service.ask("/nightly-runs/night-2")["drifts"] == old["drifts"]
 
 
 def test_the_upgrade_and_the_host_that_is_away_are_seen(estate: Estate) -> None:
     estate.need(UPGRADED)
     page = estate.browser.open("/matrix?all=")
-    digest = estate.nights["night-3"]
+    digest = estate.nightly_runs["night-3"]
     drifts, cells = len(digest["drifts"]), len(digest["cells"])
     told = f"{cells - CASES} of {cells} cells are complete; {estate.absent} has not reported; {drifts} drift"
     expect(page.get_by_text(told)).to_be_visible()
     open_all(page)
     assert page.locator("tr", has_text=f"{estate.absent} has not reported").count() == CASES
-    shown = page.get_by_role("group", name="Drifts of this night").locator("tbody tr")
+    shown = page.get_by_role("group", name="Drifts of this nightly run").locator("tbody tr")
     assert shown.count() == drifts
     for row in shown.all():
         expect(row).to_contain_text("kernel.release")

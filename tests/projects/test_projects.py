@@ -21,7 +21,7 @@ EVERYTHING = "FAULTWATCH_TEST_PROJECTS" in os.environ
 USERS = ("root", "ordinary") if os.geteuid() == 0 else ("root",)
 ATTEMPTS = 3
 DISTURBED = "the environment changed during the session"
-"""Other tests set knobs of the host."""
+"""Other tests set settings of the host."""
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 pytestmark = [pytest.mark.perf, pytest.mark.timeout(1800)]

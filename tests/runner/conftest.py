@@ -16,7 +16,7 @@ class Machine:
         self.root = root
 
     def change(self, path: str, text: str | None) -> None:
-        """Write one file anew, or remove it."""
+        """Write one file again, or remove it."""
         file = self.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         if text is None:

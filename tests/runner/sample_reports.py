@@ -16,7 +16,7 @@ def report(number: int | None = None) -> Report:
         revision=Revision(commit="a" * 40, committed_at=now),
         case=Case(workload="w", definition="0" * 16),
         host=Host(name="host"),
-        environment=Environment(knobs={"kernel.release": "6"}),
+        environment=Environment(settings={"kernel.release": "6"}),
         runner_version="0",
         started_at=now,
         finished_at=now,

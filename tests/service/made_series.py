@@ -20,19 +20,19 @@ from service.schemas.history import (
     Direction,
     Drift,
     Evidence,
-    KnobChange,
     SeriesDetail,
     SeriesFailure,
     SeriesPoint,
+    SettingChange,
 )
 
 START = datetime(2025, 3, 3, 9, 30, tzinfo=UTC)
 HOSTILE = "</script><script>alert(1)</script><b onclick='x'>"
 CASE = Case(workload="copy_service", definition="0123456789abcdef", parameters={"operations": 64, "threads": 1})
 OLD_ENVIRONMENT, NEW_ENVIRONMENT = "a" * 16, "b" * 16
-KNOBS = [
-    KnobChange(name="variable.MALLOC_CONF", before=None, after="dirty_decay_ms:0,muzzy_decay_ms:0"),
-    KnobChange(name="variable.LD_PRELOAD", before="", after="/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"),
+SETTINGS = [
+    SettingChange(name="variable.MALLOC_CONF", before=None, after="dirty_decay_ms:0,muzzy_decay_ms:0"),
+    SettingChange(name="variable.LD_PRELOAD", before="", after="/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"),
 ]
 
 
@@ -128,7 +128,7 @@ def drift(series_id: int, before: SeriesPoint, after: SeriesPoint, cause: Cause 
                 sentence=f"Every sample of 4 runs counted {before.value:,} and every sample of 3 runs {after.value:,}.",
                 wants_rerun=False,
             ),
-            "knobs": KNOBS if cause in {Cause.CONFIG, Cause.BOTH} else [],
+            "settings": SETTINGS if cause in {Cause.CONFIG, Cause.BOTH} else [],
             "run_before": before.run_id,
             "run_after": after.run_id,
             "environment_before": before.environment,
@@ -183,7 +183,7 @@ def faults() -> SeriesDetail:
                 run_after=anchor.run_id,
                 environment_before=OLD_ENVIRONMENT,
                 environment_after=NEW_ENVIRONMENT,
-                knobs=KNOBS,
+                settings=SETTINGS,
             )
         ],
         drifts=[

@@ -79,7 +79,7 @@ def profile(
     calls: dict[str, int] | None = None,
     readings: dict[str, float] | None = None,
     references: dict[str, dict[str, float]] | None = None,
-    knobs: dict[str, str] | None = None,
+    settings: dict[str, str] | None = None,
     **changes: Any,
 ) -> Profile:
     """Return a profile of one second of CPU time, of which a share goes into faults.
@@ -93,7 +93,7 @@ def profile(
         "revision": Revision(commit="a" * 40, committed_at=NOW),
         "case": Case(workload="w", definition="0" * 16),
         "host": Host(name="host"),
-        "environment": Environment(knobs=knobs or {}),
+        "environment": Environment(settings=settings or {}),
         "runner_version": "0",
         "started_at": NOW,
         "finished_at": NOW,

@@ -24,8 +24,8 @@ from runner.contract import (
 START = datetime(2025, 1, 1, 12, tzinfo=UTC)
 CASE = Case(workload="copy", definition="0123456789abcdef", parameters={"mib": 4})
 OTHER_CASE = Case(workload="copy", definition="0123456789abcdef", parameters={"mib": 8})
-GLIBC = Environment(knobs={"allocator": "glibc", "aslr": "0"})
-JEMALLOC = Environment(knobs={"allocator": "jemalloc", "aslr": "0"})
+GLIBC = Environment(settings={"allocator": "glibc", "aslr": "0"})
+JEMALLOC = Environment(settings={"allocator": "jemalloc", "aslr": "0"})
 
 
 def commit(number: int) -> str:

@@ -22,9 +22,9 @@ from runner.subject.repository import open_repository
 SUBJECT = "pagemill"
 START = datetime(2025, 6, 2, 9, tzinfo=UTC)
 LAB_1, LAB_2 = "lab-1", "lab-2"
-GLIBC = Environment(knobs={"kernel.release": "6.12.9", "variable.LD_PRELOAD": ""})
-NEW_KERNEL = Environment(knobs={**GLIBC.knobs, "kernel.release": "6.17.2"})
-JEMALLOC = Environment(knobs={**GLIBC.knobs, "variable.LD_PRELOAD": "/usr/lib/libjemalloc.so.2"})
+GLIBC = Environment(settings={"kernel.release": "6.12.9", "variable.LD_PRELOAD": ""})
+NEW_KERNEL = Environment(settings={**GLIBC.settings, "kernel.release": "6.17.2"})
+JEMALLOC = Environment(settings={**GLIBC.settings, "variable.LD_PRELOAD": "/usr/lib/libjemalloc.so.2"})
 DECODE, SCAN, CACHE, FEW = (
     Case(workload=name, definition="0123456789abcdef", parameters={"mib": 8})
     for name in ("decode", "scan", "cache", "few")

@@ -143,7 +143,7 @@ def test_a_fork_is_measured_confined_and_without_the_service(subject: Proposals)
     done = subject.run(11, "--var", "FAULTWATCH_URL=http://127.0.0.1:9", fork=True)
     assert_verdict(done, "same")
     (case,) = report(done)["cases"]
-    assert case["head"]["environment"]["knobs"]["process.sandbox"] == "bubblewrap"
+    assert case["head"]["environment"]["settings"]["process.sandbox"] == "bubblewrap"
 
 
 def test_the_composite_action_does_the_same(subject: Proposals) -> None:

@@ -162,7 +162,7 @@ def test_an_ordered_measurement_is_stored(workshop: Workshop) -> None:
     assert job["state"] == "done"
     run = workshop.service.ask(f"/runs/{job['result']['run_id']}")
     assert (run["host"]["name"], run["revision"]["commit"], run["outcome"]) == ("bench", workshop.tip, "measured")
-    assert run["environment"]["knobs"]["process.sandbox"] == "bubblewrap"
+    assert run["environment"]["settings"]["process.sandbox"] == "bubblewrap"
 
 
 def test_a_revision_that_is_pushed_is_measured_stored_and_kept(workshop: Workshop) -> None:

@@ -45,7 +45,7 @@ def service(tmp_path: Path) -> Iterator[Proxy]:
         yield proxy
 
 
-def night(
+def nightly_run(
     subject: Subject,
     folder: Path,
     service: Proxy | None,
@@ -68,14 +68,14 @@ def night(
 
 
 def digest(done: Done) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((done.kept / "faultwatch-night.json").read_text())
+    found: dict[str, Any] = json.loads((done.kept / "faultwatch-nightly.json").read_text())
     return found
 
 
 def test_a_night_is_planned_measured_on_each_host_and_digested(
     subject: Subject, service: Proxy, tmp_path: Path
 ) -> None:
-    done = night(subject, tmp_path, service)
+    done = nightly_run(subject, tmp_path, service)
     assert done.returncode == 0, done.log
     assert json.loads(done.outputs["hosts"]) == {
         "include": [
@@ -84,9 +84,9 @@ def test_a_night_is_planned_measured_on_each_host_and_digested(
         ]
     }
     assert done.outputs["complete"] == "true"
-    assert "Night night-1: 4 of 4 cells are complete" in done.summary
+    assert "Nightly run night-1: 4 of 4 cells are complete" in done.summary
     told = digest(done)
-    assert told == service.ask("/nights/night-1")
+    assert told == service.ask("/nightly-runs/night-1")
     assert {(cell["host"], cell["configuration"]) for cell in told["cells"]} == {
         (host, configuration) for host in ("bench-new", "bench-old") for configuration in ("plain", "arenas")
     }
@@ -95,23 +95,23 @@ def test_a_night_is_planned_measured_on_each_host_and_digested(
         run = service.ask(f"/runs/{case['run_id']}")
         assert (case["state"], run["host"]["name"]) == ("measured", cell["host"])
         expected = "1" if cell["configuration"] == "arenas" else None
-        assert run["environment"]["knobs"].get("variable.MALLOC_ARENA_MAX") == expected
+        assert run["environment"]["settings"].get("variable.MALLOC_ARENA_MAX") == expected
 
 
 def test_the_digest_says_what_did_not_build_and_the_night_fails(
     subject: Subject, service: Proxy, tmp_path: Path
 ) -> None:
-    done = night(subject, tmp_path, service, commit=BROKEN)
+    done = nightly_run(subject, tmp_path, service, commit=BROKEN)
     assert done.returncode != 0
     assert done.outputs["complete"] == "false"
     assert "0 of 4 cells are complete" in done.summary
     assert "`make copyserve` ended with exit code 2" in done.summary
-    told = service.ask("/nights/night-1")
+    told = service.ask("/nightly-runs/night-1")
     assert {case["state"] for cell in told["cells"] for case in cell["cases"]} == {"failed"}
 
 
 def test_a_host_that_does_not_run_is_named_in_the_digest(subject: Subject, service: Proxy, tmp_path: Path) -> None:
-    done = night(subject, tmp_path, service, "--matrix", "host:bench-new")
+    done = nightly_run(subject, tmp_path, service, "--matrix", "host:bench-new")
     assert done.returncode != 0
     assert "bench-old has not reported" in done.summary
     told = digest(done)
@@ -122,7 +122,7 @@ def test_a_host_that_does_not_run_is_named_in_the_digest(subject: Subject, servi
 def test_hosts_for_which_there_is_no_runner_are_named_in_the_digest(
     subject: Subject, service: Proxy, tmp_path: Path
 ) -> None:
-    done = night(subject, tmp_path, service, labels='["absent"]')
+    done = nightly_run(subject, tmp_path, service, labels='["absent"]')
     assert "Skipping unsupported platform" in done.log
     assert done.returncode != 0
     assert "bench-new, bench-old have not reported" in done.summary
@@ -130,7 +130,7 @@ def test_hosts_for_which_there_is_no_runner_are_named_in_the_digest(
 
 
 def test_without_a_service_nothing_runs(subject: Subject, tmp_path: Path) -> None:
-    done = night(subject, tmp_path, None)
+    done = nightly_run(subject, tmp_path, None)
     assert done.returncode == 0, done.log
     assert "faultwatch" not in done.log.replace("faultwatch.yml", "")
     assert not list(done.kept.iterdir())
@@ -141,8 +141,8 @@ def test_shell_characters_in_the_name_of_the_matrix_do_nothing(
     subject: Subject, service: Proxy, tmp_path: Path
 ) -> None:
     owned = tmp_path / "owned"
-    done = night(subject, tmp_path, service, matrix=f'"; touch {owned}; $(touch {owned}) `touch {owned}` "')
+    done = nightly_run(subject, tmp_path, service, matrix=f'"; touch {owned}; $(touch {owned}) `touch {owned}` "')
     assert done.returncode != 0
     assert not owned.exists(), done.log
     with pytest.raises(urllib.error.HTTPError, match="404"):
-        service.ask("/nights/night-1")
+        service.ask("/nightly-runs/night-1")

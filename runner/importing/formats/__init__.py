@@ -1,1 +1,1 @@
-"""Formats that can be imported: each module recognises its format by content and reads it. Pure."""
+"""Formats that can be imported: each module recognises its format by content and reads it."""

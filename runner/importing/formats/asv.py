@@ -106,7 +106,7 @@ def _results(name: str, row: list[Any], file: _File, described: object, source: 
             revision=file.commit_hash,
             time=started,
             host=str(file.params.get("machine", "")),
-            knobs={"asv.environment": file.env_name}
+            settings={"asv.environment": file.env_name}
             | {f"asv.{key}": str(value) for key, value in list(file.params.items())[:50] if key != "machine"},
         )
 

@@ -17,8 +17,8 @@ _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 def parse_map(text: str) -> dict[str, str]:
     """Parse ``NAME=COLUMN,…``: the COLUMN of the file holds the values of NAME.
 
-    NAME is ``revision``, ``case``, ``started_at``, ``host`` or ``subject``, a metric of the catalogue, or a knob of the
-    environment, which has a dot in its name. A time not in seconds needs a unit: ``task-clock=task_clock_ms:ms``.
+    NAME is ``revision``, ``case``, ``started_at``, ``host`` or ``subject``, a metric of the catalogue, or a setting of
+    the environment, which has a dot in its name. A time not in seconds needs a unit: ``task-clock=task_clock_ms:ms``.
     """
     columns: dict[str, str] = {}
     for part in filter(None, text.split(",")):
@@ -27,7 +27,7 @@ def parse_map(text: str) -> dict[str, str]:
             raise FaultwatchError(f"--columns: {part!r} does not have the form NAME=COLUMN")
         if name not in ABOUT and name not in CATALOGUE and "." not in name:
             raise FaultwatchError(
-                f"--columns: {name!r} is neither a metric nor a knob (those have a dot in their names)",
+                f"--columns: {name!r} is neither a metric nor a setting (those have a dot in their names)",
                 f"names: {', '.join(ABOUT)}; metrics: {', '.join(CATALOGUE)}",
             )
         columns[name] = column
@@ -82,7 +82,7 @@ def _record(row: Mapping[str, str], place: str, defaults: ImportDefaults) -> Imp
         case=cells.get("case") or defaults.case,
         started_at=when,
         samples=(Sample(readings=readings),),
-        knobs={IMPORT_FORMAT: "csv"} | {name: cells[name] for name in cells if "." in name and cells[name]},
+        settings={IMPORT_FORMAT: "csv"} | {name: cells[name] for name in cells if "." in name and cells[name]},
         subject=cells.get("subject", ""),
         host=cells.get("host", ""),
         seconds=max(float(elapsed or 0), 0.0),

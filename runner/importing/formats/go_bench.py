@@ -21,7 +21,7 @@ from runner.importing.units import better_of
 NAME = "go"
 _RESULT = re.compile(r"Benchmark(?P<name>\S+)\s+(?P<iterations>\d+)\s+(?P<values>\S+\s+\S.*)")
 _CONFIG = re.compile(r"(?P<key>[a-z][^\sA-Z:]*):\s*(?P<value>.*)")
-_KNOBS = ("goos", "goarch", "cpu", "toolchain")
+_SETTINGS = ("goos", "goarch", "cpu", "toolchain")
 _TIMES = ("commit-time", "date", "upload-time")
 _TITLES = {"ns/op": "time", "B/op": "allocated", "allocs/op": "allocations", "MB/s": "throughput"}
 
@@ -42,7 +42,7 @@ def parse(source: Source) -> list[Result]:
     """Return the results; those of one benchmark under the same configuration are its repetitions (``-count``)."""
     columns: dict[tuple[object, ...], tuple[Result, list[float]]] = {}
     for result in _results(source):
-        about = (result.revision, result.time, tuple(sorted(result.knobs.items())))
+        about = (result.revision, result.time, tuple(sorted(result.settings.items())))
         key = (result.case.name, result.case.definition, result.metric, result.unit, *about)
         columns.setdefault(key, (result, []))[1].extend(result.values)
     return [
@@ -50,7 +50,7 @@ def parse(source: Source) -> list[Result]:
             *(one.case, one.metric, one.unit, one.better, tuple(values)),
             revision=one.revision,
             time=one.time,
-            knobs=one.knobs,
+            settings=one.settings,
         )
         for one, values in columns.values()
     ]
@@ -77,13 +77,15 @@ def _line(match: re.Match[str], state: _State, place: str) -> Iterator[Result]:
         raise FaultwatchError(f"{place}: the values and units of a benchmark do not come in pairs")
     when = next((state.config[key] for key in _TIMES if state.config.get(key)), "")
     case = _case(match["name"], state.config.get("pkg", ""))
-    knobs = {f"go.{key}": state.config[key] for key in _KNOBS if state.config.get(key)}
+    settings = {f"go.{key}": state.config[key] for key in _SETTINGS if state.config.get(key)}
     time = parse_time(when, place) if when else None
     for text, unit in zip(words[::2], words[1::2], strict=True):
         better = state.better.get(unit) or better_of(unit) or ("lower" if unit.endswith("/op") else None)
         value = _number(text, place)
         revision = state.config.get("commit", "")
-        yield Result(case, _TITLES.get(unit, unit), unit, better, (value,), revision=revision, time=time, knobs=knobs)
+        yield Result(
+            case, _TITLES.get(unit, unit), unit, better, (value,), revision=revision, time=time, settings=settings
+        )
 
 
 def _case(name: str, package: str) -> Case:

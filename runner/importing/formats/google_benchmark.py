@@ -13,7 +13,7 @@ from runner.importing.source import Part, Source, checked
 from runner.importing.units import NANOSECONDS, better_of
 
 NAME = "google-benchmark"
-_KNOBS = ("library_version", "library_build_type", "cpu_scaling_enabled", "aslr_enabled", "num_cpus")
+_SETTINGS = ("library_version", "library_build_type", "cpu_scaling_enabled", "aslr_enabled", "num_cpus")
 _REVISIONS = ("commit", "revision", "git_commit", "git_revision")
 """Keys that ``--benchmark_context=KEY=VALUE`` adds by custom."""
 _OWN = frozenset({
@@ -59,7 +59,7 @@ def parse(source: Source) -> list[Result]:
     about = {
         "revision": next((str(file.context[key]) for key in _REVISIONS if file.context.get(key)), ""),
         "host": str(file.context.get("host_name", "")),
-        "knobs": {f"google-benchmark.{key}": str(file.context[key]) for key in _KNOBS if key in file.context},
+        "settings": {f"google-benchmark.{key}": str(file.context[key]) for key in _SETTINGS if key in file.context},
     }
     return [result for name, group in groups.items() for result in _results(name, list(_chosen(group)), time, about)]
 

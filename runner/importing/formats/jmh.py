@@ -10,7 +10,7 @@ from runner.importing.source import Part, Source, checked
 from runner.importing.units import as_rate, better_of
 
 NAME = "jmh"
-_KNOBS = ("jmh_version", "jdk_version", "vm_name", "vm_version")
+_SETTINGS = ("jmh_version", "jdk_version", "vm_name", "vm_version")
 
 _EXTREMES = ("p0.00", "p0.95", "p0.999", "p0.9999", "p1.00")
 """Percentiles of the sampling mode that hardly repeat, or say the same as their neighbours."""
@@ -64,7 +64,7 @@ def _results(benchmark: _Benchmark) -> Iterator[Result]:
     name = ".".join(benchmark.benchmark.rsplit(".", 2)[-2:])
     threads = {"threads": str(benchmark.threads)} if benchmark.threads != 1 else {}
     case = make_case(name, benchmark.params | threads, benchmark.benchmark)
-    knobs = {f"jmh.{name}": value for name in _KNOBS if (value := getattr(benchmark, name))}
+    settings = {f"jmh.{name}": value for name in _SETTINGS if (value := getattr(benchmark, name))}
     metrics = {benchmark.mode: benchmark.primary_metric} | {
         f"{benchmark.mode} {name.lstrip('·')}": metric
         for name, metric in benchmark.secondary_metrics.items()
@@ -79,4 +79,4 @@ def _results(benchmark: _Benchmark) -> Iterator[Result]:
         raw = [value for fork in metric.raw_data or () for value in fork] or [metric.score]
         values = tuple(value * factor for value in raw if isinstance(value, int | float) and abs(value) < 2**64)
         if values:
-            yield Result(case, title, unit, better, values, knobs=knobs)
+            yield Result(case, title, unit, better, values, settings=settings)

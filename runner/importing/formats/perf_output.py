@@ -45,7 +45,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
             case=defaults.case,
             started_at=placed.time,
             samples=(Sample(readings=result.readings, perf_output=source.text[:100_000]),),
-            knobs={
+            settings={
                 IMPORT_FORMAT: f"perf stat {form}",
                 "counting.scope": "user" if result.user_only else "user+kernel",
             },

@@ -14,7 +14,7 @@ from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_tim
 from runner.importing.source import Source
 
 NAME = "pyperf"
-_KNOBS = ("aslr", "cpu_affinity", "cpu_model_name", "platform", "python_compiler", "python_implementation",
+_SETTINGS = ("aslr", "cpu_affinity", "cpu_model_name", "platform", "python_compiler", "python_implementation",
           "python_version")  # fmt: skip
 """The metadata of pyperf that describe the environment and stay the same between runs."""
 _NOT_A_SUITE = (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError)
@@ -79,7 +79,7 @@ def _own_run(benchmarks: Iterable[Any], place: str) -> ImportedRun:
         case=case,
         started_at=parse_time(metadata["date"], place),
         samples=tuple(Sample(readings=sample) for sample in readings),
-        knobs={IMPORT_FORMAT: "pyperf", "import.environment": metadata["faultwatch_environment"]},
+        settings={IMPORT_FORMAT: "pyperf", "import.environment": metadata["faultwatch_environment"]},
         subject=str(metadata["faultwatch_subject"]),
         host=str(metadata["hostname"]),
         run_id=uuid.UUID(metadata["faultwatch_run"]),
@@ -103,7 +103,8 @@ def _foreign_run(benchmark: Any, place: str, defaults: ImportDefaults) -> Import
         case=defaults.case or benchmark.get_name(),
         started_at=start,
         samples=tuple(Sample(readings=_readings(run)) for run in runs),
-        knobs={IMPORT_FORMAT: "pyperf"} | {f"pyperf.{key}": str(metadata[key]) for key in _KNOBS if key in metadata},
+        settings={IMPORT_FORMAT: "pyperf"}
+        | {f"pyperf.{key}": str(metadata[key]) for key in _SETTINGS if key in metadata},
         host=str(metadata.get("hostname", "")),
         seconds=(end - start).total_seconds(),
     )

@@ -9,7 +9,7 @@ from runner.importing.result import Result, make_case
 from runner.importing.source import Part, Source, checked
 
 NAME = "pytest-benchmark"
-_KNOBS = ("machine", "python_version", "python_implementation", "python_compiler", "system", "release")
+_SETTINGS = ("machine", "python_version", "python_implementation", "python_compiler", "system", "release")
 
 
 class _Stats(Part):
@@ -64,14 +64,14 @@ def parse(source: Source) -> list[Result]:
             time=time,
             host=str(file.machine_info.get("node", "")),
             subject=commit.project or "",
-            knobs=_knobs(file.machine_info),
+            settings=_settings(file.machine_info),
         )
         for benchmark in file.benchmarks
     ]
 
 
-def _knobs(machine: dict[str, Any]) -> dict[str, str]:
+def _settings(machine: dict[str, Any]) -> dict[str, str]:
     cpu = machine.get("cpu")
     brand = {"cpu": str(cpu["brand_raw"])} if isinstance(cpu, dict) and "brand_raw" in cpu else {}
-    knobs = {key: str(machine[key]) for key in _KNOBS if key in machine} | brand
-    return {f"pytest-benchmark.{key}": value for key, value in knobs.items()}
+    settings = {key: str(machine[key]) for key in _SETTINGS if key in machine} | brand
+    return {f"pytest-benchmark.{key}": value for key, value in settings.items()}

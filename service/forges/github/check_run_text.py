@@ -1,4 +1,4 @@
-"""Renders the outcome of a gate as the check run of a head commit. Pure."""
+"""Renders the outcome of a gate as the check run of a head commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines the caller of a request: its scopes and the reach of its token. Pure."""
+"""Defines the caller of a request: its scopes and the reach of its token."""
 
 from __future__ import annotations
 

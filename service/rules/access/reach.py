@@ -1,4 +1,4 @@
-"""Decides how far a token reaches: as which hosts, about which subjects, and for which repositories. Pure."""
+"""Decides how far a token reaches: as which hosts, about which subjects, and for which repositories."""
 
 from __future__ import annotations
 

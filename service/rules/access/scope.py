@@ -1,4 +1,4 @@
-"""Defines the scopes, and the scope that each request needs. Pure."""
+"""Defines the scopes, and the scope that each request needs."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ _WRITING: Mapping[str, Scope] = {
     "api.profiles.put": Scope.REPORT,
     "api.gates.base": Scope.REPORT,
     "api.gates.post": Scope.REPORT,
-    "api.nights.put": Scope.REPORT,
+    "api.nightly_runs.put": Scope.REPORT,
     "api.runner_tokens.post": Scope.REGISTER,
     "api.searches.post": Scope.REPORT,
-    "api.searches.post_knobs": Scope.REPORT,
+    "api.searches.post_settings": Scope.REPORT,
     "api.jobs.claim": Scope.REPORT,
     "api.jobs.progress": Scope.REPORT,
     "api.jobs.finish": Scope.REPORT,

@@ -1,4 +1,4 @@
-"""Decides how long somebody who guesses tokens has to wait. Pure."""
+"""Decides how long somebody who guesses tokens has to wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads and verifies the tokens that callers present. Pure.
+"""Reads and verifies the tokens that callers present.
 
 A token is ``fw_ID_SECRET``: the id looks it up, the secret proves it. The service stores only the SHA-256 of the
 secret; a slow hash would add nothing, since nobody guesses 256 random bits.

@@ -1,1 +1,1 @@
-"""Searches for the commits or knobs that moved a metric: takes what was measured, returns what to measure next."""
+"""Searches for the commits or settings that moved a metric: takes what was measured, returns what to measure next."""

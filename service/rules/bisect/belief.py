@@ -1,4 +1,4 @@
-"""Computes how probable each explanation of noisy measurements is. Pure.
+"""Computes how probable each explanation of noisy measurements is.
 
 An *explanation* states for each *test* whether it is measured before or after a step of unknown size. The measurements
 are normal around unknown levels, with an unknown spread; all three unknowns are integrated out. So is a slow drift of

@@ -1,12 +1,12 @@
-"""Finds the commit with which a commit of a merged branch can be compared. Pure.
+"""Finds the commit with which a commit of a merged branch can be compared.
 
 Two commits can be compared to test some suspects if one contains the other and everything that it contains besides is
 suspect. So a commit that descends from the older end of a gap is compared with that end, a commit of a branch with a
 measured earlier one of the same branch, or with the commit at which the branch started, which is its merge base with
-the line. Where branches were merged crosswise, there may be no such start, unless what is missing from the best one is
-known to have moved nothing, or it is known how much each of the commits before the branch moved; and there is none in
-the range where the branch started before it. Then only commits of the branch can be compared with each other, and only
-between two such merges.
+the line. Where branches were merged criss-cross, there may be no such start, unless what is missing from the best one
+is known to have moved nothing, or it is known how much each of the commits before the branch moved; and there is none
+in the range where the branch started before it. Then only commits of the branch can be compared with each other, and
+only between two such merges.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class BranchReferences:
     def best_opening(self, left: int, usable: Callable[[str], bool]) -> str | None:
         """Return the commit whose level would make the most of the suspects comparable; None if there is none.
 
-        A branch that was merged crosswise many times has many parts that can only be searched one by one: after a few
+        A branch that was merged criss-cross many times has many parts that can only be searched one by one: after a few
         of them there is none either.
         """
         covers: dict[str, int] = {}

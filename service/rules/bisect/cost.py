@@ -1,4 +1,4 @@
-"""Estimates what a bisect costs before it is ordered: how many measurements, and how long they take. Pure."""
+"""Estimates what a bisect costs before it is ordered: how many measurements, and how long they take."""
 
 from __future__ import annotations
 

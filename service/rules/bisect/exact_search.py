@@ -1,4 +1,4 @@
-"""Bisects a range of commits if one run is enough to know a commit's level. Pure.
+"""Bisects a range of commits if one run is enough to know a commit's level.
 
 A *gap* is two commits, one a descendant of the other, whose levels differ: the commits that the newer one contains and
 the older one does not are its *suspects*. The level of one more commit divides a gap. A commit that descends from the
@@ -100,15 +100,15 @@ def _no_steps_sentence(question: Question, values: Mapping[str, Number]) -> str:
 
 def _levels(observations: Iterable[Observation]) -> tuple[dict[str, Number], set[str]]:
     alone: dict[str, list[Number]] = {}
-    in_turns: dict[str, list[Number]] = {}
+    interleaved: dict[str, list[Number]] = {}
     failed: set[str] = set()
     for observation in observations:
         if observation.value is None:
             failed.add(observation.commit)
         else:
-            values = in_turns if observation.session else alone
+            values = interleaved if observation.session else alone
             values.setdefault(observation.commit, []).append(observation.value)
-    best = alone | in_turns
+    best = alone | interleaved
     levels = {commit: level for commit, values in best.items() if (level := median(values)) is not None}
     return levels, failed - levels.keys()
 

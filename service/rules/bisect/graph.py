@@ -1,4 +1,4 @@
-"""Represents the commits of a range as a graph, with the ancestors of each commit. Pure.
+"""Represents the commits of a range as a graph, with the ancestors of each commit.
 
 Sets of commits are bit sets: whole numbers in which bit 0 stands for ``good``, the next bits for the commits of the
 range, and the last ones for the parents outside of the range. Everything outside is older than ``good`` and contained

@@ -1,4 +1,4 @@
-"""Chooses the places of a line to measure next, by how they divide the suspicion. Pure."""
+"""Chooses the places of a line to measure next, by how they divide the suspicion."""
 
 from __future__ import annotations
 

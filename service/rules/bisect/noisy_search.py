@@ -1,4 +1,4 @@
-"""Bisects a range of commits by Bayesian inference if a commit's runs scatter around its level. Pure.
+"""Bisects a range of commits by Bayesian inference if a commit's runs scatter around its level.
 
 Each commit of the range is an explanation: it moved the metric, so that every commit that contains it is measured after
 the step. The next run is taken where it is most informative about the explanations (:meth:`Belief.choose`). If the

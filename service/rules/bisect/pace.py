@@ -1,4 +1,4 @@
-"""Decides how many commits a search builds and measures in one step. Pure.
+"""Decides how many commits a search builds and measures in one step.
 
 With *k* commits at a time a range shrinks to 1/(k + 1), so a step gains log₂(k + 1) bits. It takes the time of *k*
 builds, which run side by side as far as the processors allow, and of *k* measurements, one after the other.

@@ -1,9 +1,9 @@
-"""Decides whether a culprit is proven: measured interleaved with its parent, by the rules of the gate. Pure.
+"""Decides whether a culprit is proven: measured interleaved with its parent, by the rules of the gate.
 
 A search relies on one run for a level, or on a model of the noise. A proof relies on neither: both commits are measured
-again, next to each other in one session, until :func:`~service.rules.comparison.in_turns.decide` decides whether they
-differ. Its bounds hold whatever the noise is like. Where they differ by little, so do further builds of both: a proof
-is one of two commits, not of two builds.
+again, next to each other in one session, until :func:`~service.rules.comparison.interleaved.decide` decides whether
+they differ. Its bounds hold whatever the noise is like. Where they differ by little, so do further builds of both: a
+proof is one of two commits, not of two builds.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def _differs(verdict: MetricVerdict, culprit: Culprit) -> bool:
     return verdict.verdict is Verdict.CHANGED or culprit.brought != 0
 
 
-def runs_in_turns(culprit: Culprit, observations: Iterable[Observation]) -> tuple[Observation, Observation] | None:
+def find_interleaved_runs(
+    culprit: Culprit, observations: Iterable[Observation]
+) -> tuple[Observation, Observation] | None:
     """Return the newest runs of parent and culprit that were measured interleaved; None where there are none."""
     parents: dict[UUID, Observation] = {}
     commits: dict[UUID, Observation] = {}
@@ -104,7 +106,7 @@ def next_proof(question: Question, answer: Answer, observations: Sequence[Observ
     given_up = give_up(question, answer.culprits, gone, observations)
     if given_up is not None:
         return given_up
-    unproven = [culprit for culprit in answer.culprits if runs_in_turns(culprit, observations) is None]
+    unproven = [culprit for culprit in answer.culprits if find_interleaved_runs(culprit, observations) is None]
     if not unproven:
         tried = [culprit for culprit in answer.culprits if culprit.proof]
         if not any(culprit.proof.state is ProofState.STANDS for culprit in tried if culprit.proof) and tried:

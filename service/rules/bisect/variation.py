@@ -1,4 +1,4 @@
-"""Decides by which rules a search judges a count, from how far the count varies. Pure.
+"""Decides by which rules a search judges a count, from how far the count varies.
 
 A count that repeats is searched by single runs. The count of a program with threads, a garbage collector or random
 sizes differs between executions of one commit: there, a difference between two runs shows nothing by itself, and the
@@ -16,7 +16,7 @@ from service.rules.bisect.question import Observation, Question, Refused
 from service.rules.comparison.decision import repeats
 
 MIN_VARYING_SHARE = 0.25
-"""Share of the runs of a range whose samples do not repeat, from which the count varies. Less are strays."""
+"""Share of the runs of a range whose samples do not repeat, from which the count varies. Less are outliers."""
 _MIN_VARYING_RUNS = 2
 """Runs whose samples do not repeat, before the count varies: a single one may have been disturbed."""
 MAX_RUNS_PER_END = 10
@@ -34,7 +34,7 @@ def fitted(question: Question, observations: Iterable[Observation]) -> Question:
 
 
 def varies(observations: Iterable[Observation], least: float) -> bool:
-    """Return whether a count differs between executions of one commit, in more runs than strays would move."""
+    """Return whether a count differs between executions of one commit, in more runs than outliers would move."""
     runs = [run for run in observations if run.value is not None]
     return sum(_varies(run, least) for run in runs) >= max(_MIN_VARYING_RUNS, MIN_VARYING_SHARE * len(runs))
 

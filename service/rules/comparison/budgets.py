@@ -1,4 +1,4 @@
-"""Holds a change to its budget by the near bound of what it can be: a fail is sure to exceed the budget. Pure.
+"""Holds a change to its budget by the near bound of what it can be: a fail is sure to exceed the budget.
 
 A pair exceeds a budget if head is worse than its base by more than the budget. The true change exceeds the budget if
 more than half of all pairs do, which has to be sure; an intermittent one, which shows in fewer of them, exceeds it if

@@ -1,4 +1,4 @@
-"""Decides on one metric from pairs of values of base and head, for the gate, `compare` and stored runs. Pure.
+"""Decides on one metric from pairs of values of base and head, for the gate, `compare` and stored runs.
 
 Two rules decide, and each verdict names its rule:
 

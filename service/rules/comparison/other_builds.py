@@ -1,4 +1,4 @@
-"""Decides whether a small difference of a count is one of two revisions, or only of two builds. Pure.
+"""Decides whether a small difference of a count is one of two revisions, or only of two builds.
 
 A count that repeats is a fact of one program. Where the same revision is built to other bytes each time, two programs
 that differ by a few faults do not show that their revisions do. So a small difference between two revisions has to show

@@ -1,4 +1,4 @@
-"""Decides whether a difference is due to head, or to the place in which it was measured. Pure.
+"""Decides whether a difference is due to head, or to the place in which it was measured.
 
 Two programs that were answered the same of all that they asked should count the same. Where they do not, that is a
 contradiction, and a measurement says what it is due to: base is built again in the place of head and executed there. If

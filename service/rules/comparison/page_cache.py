@@ -1,4 +1,4 @@
-"""Decides whether a difference has to be measured again with the page cache renewed. Pure.
+"""Decides whether a difference has to be measured again with the page cache renewed.
 
 Some files of a build cannot be prepared, because they are very large, for example. How many faults a program takes in
 such a file may depend on what the host has read before, of the file of base or of that of head. So a difference is

@@ -1,4 +1,4 @@
-"""Pairs the stored runs of two sides, so that the runs of a pair differ in nothing but what is compared. Pure."""
+"""Pairs the stored runs of two sides, so that the runs of a pair differ in nothing but what is compared."""
 
 from __future__ import annotations
 

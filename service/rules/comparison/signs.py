@@ -1,4 +1,4 @@
-"""Judges pairs by their signs alone: in how many of them head lies above base, and in how many below. Pure.
+"""Judges pairs by their signs alone: in how many of them head lies above base, and in how many below.
 
 Nothing is assumed about the sizes of the differences, so that the tests hold for counts that repeat to the event, jump
 between modes, jitter or have heavy tails. Both tests hold however often the caller looks.

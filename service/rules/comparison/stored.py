@@ -1,9 +1,9 @@
-"""Compares runs that were stored at different times. Pure.
+"""Compares runs that were stored at different times.
 
-:mod:`service.rules.comparison.in_turns` judges runs that were measured interleaved. Here the two sides can lie months
-apart, and the samples of one run share whatever was special about its session. So the trend decides: a drift between
-the two is a difference, unless it is itself in doubt, and without one a count that repeats and is equal on both sides
-is the same. Without a trend, only counts of several runs on each side can be told apart, by the rule of
+:mod:`service.rules.comparison.interleaved` judges runs that were measured interleaved. Here the two sides can lie
+months apart, and the samples of one run share whatever was special about its session. So the trend decides: a drift
+between the two is a difference, unless it is itself in doubt, and without one a count that repeats and is equal on both
+sides is the same. Without a trend, only counts of several runs on each side can be told apart, by the rule of
 :mod:`service.rules.comparison.decision`. Noise cannot: how much sessions differ is unknown.
 
 A comparison can have thousands of metrics, of which one page is shown. All of them are judged, because the page counts
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from runner.contract import Metric, MetricVerdict, Verdict, metric
 from runner.contract.level import median
-from service.rules.comparison import in_turns
+from service.rules.comparison import interleaved
 from service.rules.comparison.decision import MetricDecision, decide_count, repeats
 from service.rules.comparison.pairing import Pair, Runs
 from service.rules.relative_change import percent_change
@@ -54,7 +54,7 @@ ByRun = Mapping[int, dict[str, SideReadings]]
 """The readings by the run's number and the metric."""
 _NOTHING = SideReadings()
 _MIN_RUNS_PER_SIDE = 2
-"""Runs on each side without which differing counts are not told apart: a single run may be a stray."""
+"""Runs on each side without which differing counts are not told apart: a single run may be an outlier."""
 _EQUAL = MetricDecision(Verdict.SAME, "trend", "The count is the same, and there is no drift between the two.")
 _NO_BASE, _NO_HEAD = (
     MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", f"The {side} has no value.") for side in ("base", "head")
@@ -88,19 +88,19 @@ class ComparedMetric(NamedTuple):
     base: SideReadings
     head: SideReadings
     decision: MetricDecision
-    in_turns: MetricVerdict | None = None
+    interleaved: MetricVerdict | None = None
     """The verdict on both sides measured interleaved, which takes precedence; None where there is none."""
 
     @property
     def counts(self) -> bool:
         """Whether the metric counts towards the verdict on the whole comparison."""
-        return self.metric.exact if self.in_turns is None else self.in_turns.counts
+        return self.metric.exact if self.interleaved is None else self.interleaved.counts
 
     @property
     def size(self) -> float:
         """The size of the change in percent of the base; infinite from zero to anything."""
-        if self.in_turns is not None:
-            change, percent = self.in_turns.change, self.in_turns.percent
+        if self.interleaved is not None:
+            change, percent = self.interleaved.change, self.interleaved.percent
         else:
             level = self.base.level
             change = None if level is None or self.head.level is None else self.head.level - level
@@ -109,19 +109,19 @@ class ComparedMetric(NamedTuple):
 
     def full_verdict(self) -> MetricVerdict:
         """Return the decision as a verdict, with levels, threshold and bounds."""
-        if self.in_turns is not None:
-            return self.in_turns
+        if self.interleaved is not None:
+            return self.interleaved
         threshold = 1 if self.metric.exact else None
         sides = self.base.samples, self.head.samples
-        return in_turns.verdict_of(self.metric.name, self.decision, *sides, counts=self.counts, threshold=threshold)
+        return interleaved.verdict_of(self.metric.name, self.decision, *sides, counts=self.counts, threshold=threshold)
 
 
 def drift_summary(position: int, drift: Mapping[str, Any]) -> DriftSummary:
     """Return the summary of a drift; `drift` is a :class:`service.schemas.history.Drift` as JSON."""
-    knobs = ", ".join(knob["name"] for knob in drift["knobs"][:2])
+    settings = ", ".join(setting["name"] for setting in drift["settings"][:2])
     commits = [candidate["commit"] for candidate in drift["candidates"]]
     by_commit = name_candidates(commits, "", all_known=drift.get("candidates_known", True)) or drift["revision"][:10]
-    culprit = knobs if drift["cause"] == "config" else by_commit
+    culprit = settings if drift["cause"] == "config" else by_commit
     in_doubt = drift["evidence"]["wants_rerun"]
     description = f"{difference(drift['change'], drift['unit'])} at {culprit}{' (provisional)' if in_doubt else ''}"
     environments = drift["environment_before"], drift["environment_after"]
@@ -132,7 +132,7 @@ def compare(
     pairs: Iterable[Pair],
     readings: ByRun,
     drifts: Mapping[int, Sequence[DriftSummary]],
-    measured_in_turns: Mapping[str, MetricVerdict],
+    measured_interleaved: Mapping[str, MetricVerdict],
 ) -> list[ComparedMetric]:
     """Judge every metric for which either side of a pair has a value.
 
@@ -142,18 +142,20 @@ def compare(
         Readings of the runs of all pairs.
     drifts
         The drifts of each series, by the series' number.
-    measured_in_turns
+    measured_interleaved
         Verdicts by metric, where both sides were measured interleaved; these take precedence.
     """
     times = Counter(chain.from_iterable(readings.values()))
-    error = in_turns.FALSE_ALARM_PROBABILITY / (sum(count for name, count in times.items() if metric(name).exact) or 1)
+    error = interleaved.FALSE_ALARM_PROBABILITY / (
+        sum(count for name, count in times.items() if metric(name).exact) or 1
+    )
     cached_metric = cache(metric)  # A metric outside the catalogue gets a new entry at each call.
     compared = []
     for pair in pairs:
         left, right = _pooled_by_metric(pair.base, readings), _pooled_by_metric(pair.head, readings)
         for name in left | right:
             entry, base, head = cached_metric(name), left.get(name, _NOTHING), right.get(name, _NOTHING)
-            verdict = measured_in_turns.get(name)
+            verdict = measured_interleaved.get(name)
             if verdict is not None:
                 decision = MetricDecision(verdict.verdict, verdict.rule, verdict.sentence)
                 compared.append(ComparedMetric(pair, entry, base, head, decision, verdict))

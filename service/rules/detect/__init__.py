@@ -1,4 +1,4 @@
-"""Detects where a series of numbers changes its level. Pure."""
+"""Detects where a series of numbers changes its level."""
 
 from service.rules.detect.detector import LevelChangeDetector, find_level_changes
 from service.rules.detect.level_change import LevelChange, Number

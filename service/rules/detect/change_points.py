@@ -1,14 +1,14 @@
-"""Follows the changes of the best partition as a series grows; only what new points can still move is computed anew."""
+"""Follows the changes of the best partition as a series grows; recomputes only what new points can move."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 
 from service.rules.detect import candidates
+from service.rules.detect.clipped_series import CLIP_LOOKAHEAD, ClippedSeries
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
 from service.rules.detect.partition import Partition
-from service.rules.detect.tamed_series import CLIP_LOOKAHEAD, TamedSeries
 
 PENALTY = 22.0  # squared sigma that a change must explain: about three times the logarithm of the number of runs
 LAG = CLIP_LOOKAHEAD + candidates.POINTS_AROUND + 1  # points after a position that can make it a candidate
@@ -25,9 +25,9 @@ class ChangePoints:
         self._rank = [-1]
         self._screened = 1
 
-    def update(self, tamed: TamedSeries, n: int) -> int:
+    def update(self, clipped: ClippedSeries, n: int) -> int:
         """Update the positions for the first ``n`` points; return how many of the first ones are unchanged."""
-        sums, squares = tamed.sums[: n + 1], tamed.squares
+        sums, squares = clipped.sums[: n + 1], clipped.squares
         final = max(1, n - LAG)
         positions = candidates.find_candidates(sums, self._screened, n, self._threshold)
         self._screened = final

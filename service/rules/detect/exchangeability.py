@@ -1,8 +1,8 @@
-"""Tests whether two neighbouring stretches of a series are on one level, by the order of their values alone. Pure.
+"""Tests whether two neighbouring stretches of a series are on one level, by the order of their values alone.
 
 While nothing changes, the runs of a stretch are exchangeable: every order of the same values is equally probable,
 whatever the law of the noise is. The statistics below depend only on this order. Therefore their probabilities hold for
-jitter, heavy tails, strays and modes alike, and stay the same if a series is shifted, scaled or mirrored.
+jitter, heavy tails, outliers and modes alike, and stay the same if a series is shifted, scaled or mirrored.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from service.rules.detect.exchangeability import normal_scores, shifts
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
-from service.rules.detect.strays import HALF_WINDOW
+from service.rules.detect.outliers import HALF_WINDOW
 
 LEVEL_POINTS = 32  # points on each side that a level is taken from
 MAX_POINTS_BETWEEN = 6  # points on each side of a change of which some may lie between its levels
@@ -68,8 +68,8 @@ def _medians(x: Floats, start: Ints, stop: Ints) -> Floats:
 def _split(x: Floats, at: int, low: int, high: int) -> int:
     """Return the position in ``low … high`` from which values are nearer to the level after ``at`` than before it.
 
-    It has the least sum of absolute residuals. Where a series begins, the running median that strays are clipped around
-    takes the first points for strays of the level after them.
+    It has the least sum of absolute residuals. Where a series begins, the running median that outliers are clipped
+    around takes the first points for outliers of the level after them.
     """
     nearer = np.abs(x - np.median(x[:at])) - np.abs(x - np.median(x[at : at + LEVEL_POINTS]))
     return low + int(nearer.cumsum()[low - 1 : high].argmin())
@@ -89,7 +89,7 @@ def measure_changes(
     x : array of n floats
         The series.
     sums : array of n + 1 floats
-        Running sums of the tamed series in sigma, for trends.
+        Running sums of the clipped series in sigma, for trends.
     edges : array of m + 2 ints
         An edge of the series or another change, the m changes, and again an edge or a change.
     begin : int

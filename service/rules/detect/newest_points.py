@@ -40,7 +40,7 @@ def median_of(values: Sequence[float]) -> float:
 
 
 def judge_newest(
-    recent: Sequence[float], noise: Noise, stray: Callable[[], float], reruns: Sequence[float] = ()
+    recent: Sequence[float], noise: Noise, outlier: Callable[[], float], reruns: Sequence[float] = ()
 ) -> LevelChange | None:
     """Judge the newest points against the level before them.
 
@@ -52,8 +52,8 @@ def judge_newest(
     ----------
     recent : sequence of floats
         The points since the last change, of which at most ``MAX_NEWEST_POINTS + REFERENCE_POINTS`` are read.
-    stray : function
-        Returns the distance from the level that strays of this series reach.
+    outlier : function
+        Returns the distance from the level that outliers of this series reach.
     reruns : sequence of floats
         All measurements of the newest point, where it was measured again.
 
@@ -100,7 +100,7 @@ def judge_newest(
 
     # One point alone: a suspicion, if no outlier of this series lies as far.
     alone = newest[0] * direction
-    if len(newest) == 1 and alone >= MIN_SINGLE_SIGMA and alone * unit >= 1.2 * stray():
+    if len(newest) == 1 and alone >= MIN_SINGLE_SIGMA and alone * unit >= 1.2 * outlier():
         return _change(n - 1, level, recent[-1], True)
     return None
 
@@ -154,7 +154,7 @@ def _with_older(recent: Sequence[float], length: int, level: float) -> int:
 def _without_older(recent: Sequence[float], length: int, level: float, unit: float) -> int:
     """Return how many of the newest points left the level: if they went far, not those of them that hardly did.
 
-    A stray just before a large step would otherwise belong to it.
+    An outlier just before a large step would otherwise belong to it.
     """
     after = median_of(recent[-length:])
     while (
@@ -167,7 +167,7 @@ def _without_older(recent: Sequence[float], length: int, level: float, unit: flo
 
 
 def _agree(offsets: Sequence[float], inflation: float, reference: int) -> bool:
-    """Return whether runs off the level, in sigma, agree: two far strays among ordinary runs do not.
+    """Return whether runs off the level, in sigma, agree: two far outliers among ordinary runs do not.
 
     Each counts for at most one and a half times the median.
     """

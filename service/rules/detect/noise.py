@@ -1,4 +1,4 @@
-"""Estimates how much a series moves while nothing changes: scale, autocorrelation, distance of strays."""
+"""Estimates how much a series moves while nothing changes: scale, autocorrelation, distance of outliers."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def trimmed_scale(sizes: Floats, part: float = 0.6, constant: float = _TRIM_60) 
     """Estimate sigma from the mean of the smallest of sorted absolute differences, consistent for a normal series.
 
     Differences instead of values, so that steps do not count (von Neumann, "Distribution of the ratio of the mean
-    square successive difference to the variance", 1941); trimmed, so that strays do not either. Less coarse on small
+    square successive difference to the variance", 1941); trimmed, so that outliers do not either. Less coarse on small
     integers than the median absolute deviation.
     """
     keep = max(1, round(part * len(sizes)))
@@ -144,7 +144,7 @@ def sorted_sizes(differences: Floats) -> Floats:
     return sizes
 
 
-def stray_distance(x: Floats) -> float:
+def outlier_distance(x: Floats) -> float:
     """Return the distance from the level that 1.5 % of single points exceed; 0.0 where there are too few points."""
     if len(x) < 48:
         return 0.0

@@ -14,14 +14,14 @@ import numpy as np
 
 from service.rules.detect import ramps, wander
 from service.rules.detect.change_points import ChangePoints
+from service.rules.detect.clipped_series import CLIP_LOOKAHEAD, ClippedSeries
 from service.rules.detect.distinct_levels import DistinctLevels, least_step
 from service.rules.detect.exchangeability import MAX_POINTS_PER_SIDE
 from service.rules.detect.level_change import LevelChange
 from service.rules.detect.measured_change import POSITION_POINTS, MeasuredChange, measure_changes
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.newest_points import MAX_NEWEST_POINTS, judge_newest
-from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise, epoch, estimate, sorted_sizes, stray_distance
-from service.rules.detect.tamed_series import CLIP_LOOKAHEAD, TamedSeries
+from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise, epoch, estimate, outlier_distance, sorted_sizes
 from service.rules.detect.wander import (
     MAX_WANDER_SIGMA,
     MIN_MARGIN,
@@ -63,8 +63,8 @@ class NoisySeries:
 
     def _restart(self) -> None:
         self._done = 0
-        self._stray: float | None = None
-        self._tamed = TamedSeries()
+        self._outlier: float | None = None
+        self._clipped = ClippedSeries()
         self._path = ChangePoints(self.noise)
         self._distinct = DistinctLevels(self.noise)
         self._rows: list[MeasuredChange] = []
@@ -92,15 +92,15 @@ class NoisySeries:
             self._look(until)
 
     def _learn(self, head: Floats) -> None:
-        """Estimate the noise anew, and judge everything by it."""
+        """Estimate the noise again, and judge everything by it."""
         self.noise = estimate(head, sorted_sizes(head[1:] - head[:-1]))
         self._restart()
 
     def _look(self, until: int) -> None:
         # Propose positions, and find how many of them are as before.
         values = self._values[:until]
-        self._tamed.update(values, self.noise)
-        same = self._path.update(self._tamed, until)
+        self._clipped.update(values, self.noise)
+        same = self._path.update(self._clipped, until)
         proposals = self._path.positions
         settled, self._done = self._done - SETTLED_POINTS, until
         while same and (proposals[same] if same < len(proposals) else until) > settled:
@@ -118,7 +118,7 @@ class NoisySeries:
         edges = [changes[same - 1].at if same else 0, *(change.at for change in changes[same:]), until]
         self._rows[same:] = measure_changes(
             values,
-            self._tamed.sums[: until + 1],
+            self._clipped.sums[: until + 1],
             np.array(edges),
             begin=self._rows[same - 1].at if same else 0,
             noise=self.noise,
@@ -226,11 +226,11 @@ class NoisySeries:
         """Judge the points after the last change; ``reruns`` are all measurements of the newest point."""
         certain = next((change.at for change in reversed(self._distinct.changes) if not change.in_doubt), 0)
         begin = max(certain, self.n - MAX_NEWEST_POINTS - MAX_POINTS_PER_SIDE)
-        change = judge_newest(self._values[begin : self.n].tolist(), self.noise, self._stray_distance, reruns)
+        change = judge_newest(self._values[begin : self.n].tolist(), self.noise, self._outlier_distance, reruns)
         return change and replace(change, index=begin + change.index, low=begin + change.low, high=begin + change.high)
 
-    def _stray_distance(self) -> float:
-        """Return the distance that strays of this series reach, computed at the first call."""
-        if self._stray is None:
-            self._stray = stray_distance(self._values[: self.noise.points])
-        return self._stray
+    def _outlier_distance(self) -> float:
+        """Return the distance that outliers of this series reach, computed at the first call."""
+        if self._outlier is None:
+            self._outlier = outlier_distance(self._values[: self.noise.points])
+        return self._outlier

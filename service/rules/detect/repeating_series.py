@@ -1,4 +1,4 @@
-"""Detects level changes of series that repeat to the last digit, exactly or but for strays.
+"""Detects level changes of series that repeat to the last digit, exactly or but for outliers.
 
 Where its bounds come from: docs/explanation/detection.md, "The rules" and "Exchangeability".
 """
@@ -17,21 +17,21 @@ from service.rules.detect.level_change import LevelChange, Number, format_change
 LOG_TWO_TESTS = math.log(2)
 """What asking a second question about the same runs costs: of two, either can be answered by chance."""
 LOG_MIN_ORDERS = math.log(400)
-"""Logarithm of the number of orders, of which one is seen, that proves a first change of a series without strays.
+"""Logarithm of the number of orders, of which one is seen, that proves a first change of a series without outliers.
 
 Nothing else is known about such a series: if it alternated between two exact values at random, all the earlier runs
 would be equal by chance. With 400, at most 0.5 % of such series ever show a change (docs/explanation/detection.md).
 """
 LOG_RERUN_PROBABILITY = math.log(0.1)
-"""Logarithm of the probability of straying below which a run off the level is worth a rerun."""
+"""Logarithm of the probability of being an outlier below which a run off the level is worth a rerun."""
 MIN_CHANGE_RUNS = 3
 """Measurements without which no change is certain."""
 MAX_OUTLIER_SHARE = 0.2
-"""Share of strays beyond which a level does not repeat, so that only a value that is new to it shows a change."""
+"""Share of outliers beyond which a level does not repeat, so that only a value that is new to it shows a change."""
 MAX_EXACT_OUTLIER_SHARE = 0.05
-"""Largest share of strays of a series that counts as exact."""
+"""Largest share of outliers of a series that counts as exact."""
 MAX_OUTLIER_VALUES = 256
-"""A level from which more different values strayed does not repeat."""
+"""A level with more different outliers does not repeat."""
 MIN_RUNS_TO_SHOW_NOISE = 4
 """Fewer runs off the level may all differ without showing that the series is noisy."""
 MAX_PENDING_RUNS = 32
@@ -43,29 +43,30 @@ MIN_REPEATS_OF_LEVEL = 8
 class RepeatingSeries:
     """The level changes of a series of which most points repeat one value, updated as points are appended.
 
-    The runs off the level since the last point on it are *pending*. They are strays if a run returns to the level, and
-    a change if it is improbable that so many successive runs stray. That probability follows from how many runs have
-    strayed before at this level, if all orders of the runs are equally probable. The same is asked of those strays
-    alone that went as far as the pending runs: a run that was off by one does not excuse a step of thousands. Numbers
-    are compared as Python numbers, so exactly, also beyond 2**53.
+    The runs off the level since the last point on it are *pending*. They are outliers if a run returns to the level,
+    and a change if it is improbable that so many successive runs are outliers. That probability follows from how many
+    runs have outliers before at this level, if all orders of the runs are equally probable. The same is asked of those
+    outliers alone that went as far as the pending runs: a run that was off by one does not excuse a step of thousands.
+    Numbers are compared as Python numbers, so exactly, also beyond 2**53.
 
     Sampling ends with the first sample that shows the level that the history leads to expect, so runs stick to it, and
     their order is not exchangeable. But the samples that were drawn before the end are shown too. A run is therefore a
-    witness for each value that its samples show: one sample on the level returns to it, and one off the level strays.
+    witness for each value that its samples show: one sample on the level returns to it, and one off the level is an
+    outlier.
     """
 
     def __init__(self) -> None:
         self.confirmed: list[LevelChange] = []
-        self.exact: list[LevelChange] = []  # those of them that no stray can explain
+        self.exact: list[LevelChange] = []  # those of them that no outlier can explain
         self.points = 0
         self._level: Number = 0
-        self._begin = self._at_level = self._strayed = 0
-        self._all_strayed = 0  # at this level and at all before it
-        self._clean = 0  # where the newest runs without a stray begin
+        self._begin = self._at_level = self._outliers = 0
+        self._all_outliers = 0  # at this level and at all before it
+        self._clean = 0  # where the newest runs without an outlier begin
         self._pending: list[Number] = []
         self._former: set[Number] = set()  # the levels before this one
-        self._seen: set[Number] = set()  # values that strayed from the level
-        self._distances: list[Number] = []  # how far each stray was from the level, in order
+        self._seen: set[Number] = set()  # values that were outliers
+        self._distances: list[Number] = []  # how far each outlier was from the level, in order
         self._shown: Counter[Number] = Counter()  # runs on the level with a sample of each other value
         self._early: (
             list[tuple[Number, Sequence[Number]]] | None
@@ -96,19 +97,19 @@ class RepeatingSeries:
         if self._at_level >= MIN_REPEATS_OF_LEVEL or len(self._early) > MAX_PENDING_RUNS:
             self._early = None
         elif times >= MIN_REPEATS_OF_LEVEL and 4 * self._at_level <= times and self._are_mixed(level):
-            self._start_anew(level)
+            self._start_again(level)
 
     def _are_mixed(self, other: Number) -> bool:
         """Return whether one of the first runs at this level shows both the level and another value."""
         return any({self._level, other} <= {value, *point} for value, point in self._early or ())
 
-    def _start_anew(self, level: Number) -> None:
+    def _start_again(self, level: Number) -> None:
         """Judge the first runs at this level by the value that most of them have, as that one is the level."""
         early, end = self._early or [], self.points
         self._early = None
         self._level, self._at_level, self._pending = level, 0, []
-        self._all_strayed -= self._strayed
-        self._strayed, self._clean = 0, self._begin
+        self._all_outliers -= self._outliers
+        self._outliers, self._clean = 0, self._begin
         self._seen.clear()
         self._distances.clear()
         self._shown.clear()
@@ -121,7 +122,7 @@ class RepeatingSeries:
         # A run on the level, or with a sample on it: what was pending are outliers.
         undecided = value != self._level and self._level in point
         if value == self._level or undecided:
-            self._stray([*self._pending, value] if undecided else self._pending)
+            self._outlier([*self._pending, value] if undecided else self._pending)
             self._pending = []
             self._at_level += not undecided
             if (
@@ -136,47 +137,52 @@ class RepeatingSeries:
         # A run off the level: is it improbable that all pending runs are outliers? Where the level hardly repeats, only
         # a new value, or runs farther off than any before, can show a change.
         self._pending.append(value)
-        size, strayed = self._comparable(), self._strays()
-        if strayed > MAX_OUTLIER_SHARE * size:
+        size, outliers = self._comparable(), self._count_outliers()
+        if outliers > MAX_OUTLIER_SHARE * size:
             plateau, farther = self._new_plateau(), self._farther()
             if _is_change(plateau, self._level, size, 0, exact=False):
                 self._confirm_newest(len(plateau))
-            elif _is_change(farther, self._level, size, strayed, exact=False, far=0):
+            elif _is_change(farther, self._level, size, outliers, exact=False, far=0):
                 self._confirm_newest(len(farther))
         elif _is_change(
-            self._pending, self._level, size, strayed, exact=self._goes_beyond(self._pending), far=self._far_strays()
+            self._pending,
+            self._level,
+            size,
+            outliers,
+            exact=self._goes_beyond(self._pending),
+            far=self._count_far_outliers(),
         ):
             self._confirm()
-        elif strayed and _is_change(farther := self._farther(), self._level, size, strayed, exact=False, far=0):
+        elif outliers and _is_change(farther := self._farther(), self._level, size, outliers, exact=False, far=0):
             self._confirm_newest(len(farther))
 
         # No change: the first run of the level may have been an outlier, or nothing repeats here.
         alone = self._at_level == 1 and len(self._pending) == self.points - self._begin - 1
         if alone and self._pending[-MIN_REPEATS_OF_LEVEL:] == [value] * MIN_REPEATS_OF_LEVEL:
-            self._start_at(0)  # the first point was a stray, or a level that nothing repeats
+            self._start_at(0)  # the first point was an outlier, or a level that nothing repeats
         elif len(self._pending) > MAX_PENDING_RUNS:
-            self._stray(self._pending)
+            self._outlier(self._pending)
             self._pending = []
 
     @property
     def holds(self) -> bool:
-        """Whether the series repeats so far, so that each value off its level is a change or a stray."""
+        """Whether the series repeats so far, so that each value off its level is a change or an outlier."""
         alike = len(self._pending) < MIN_RUNS_TO_SHOW_NOISE or _transitions(self._pending) <= len(self._pending) // 2
         return self._is_exact() and alike
 
     def _comparable(self) -> int:
         """Return how many runs the pending ones are compared with, themselves included.
 
-        A level that repeats vouches for the levels before it if no run strayed from any of them. A value that returns
+        A level that repeats vouches for the levels before it if none of them had an outlier. A value that returns
         may be one of two modes, so nothing vouches for it.
         """
-        returned = not self._former.isdisjoint(self._pending) or self._strays() > self._strayed
+        returned = not self._former.isdisjoint(self._pending) or self._count_outliers() > self._outliers
         alone = returned or self._at_level < MIN_CHANGE_RUNS
         return self.points - (self._begin if alone else min(self._clean, self._begin))
 
     def _is_exact(self) -> bool:
-        """Return whether so few runs of the whole series strayed that the first change of a level needs no history."""
-        return self._all_strayed <= MAX_EXACT_OUTLIER_SHARE * self.points
+        """Return whether so few runs of the series were outliers that the first change needs no history."""
+        return self._all_outliers <= MAX_EXACT_OUTLIER_SHARE * self.points
 
     def _goes_beyond(self, runs: Sequence[Number]) -> bool:
         """Return whether the series is exact, and runs lie farther off the level than the samples of two runs on it.
@@ -192,26 +198,26 @@ class RepeatingSeries:
         )
         return self._is_exact() and sum(reach >= nearest for reach in reaches) < 2
 
-    def _stray(self, values: Sequence[Number]) -> None:
-        """Count runs off the level as strays."""
+    def _outlier(self, values: Sequence[Number]) -> None:
+        """Count runs off the level as outliers."""
         if not values:
             return
-        self._strayed += len(values)
-        self._all_strayed += len(values)
+        self._outliers += len(values)
+        self._all_outliers += len(values)
         self._clean = self.points
         if len(self._seen) < MAX_OUTLIER_VALUES:
             self._seen.update(values)
         for value in values:
             insort(self._distances, abs(value - self._level))
 
-    def _far_strays(self) -> int:
-        """Return how many runs at this level strayed at least as far as the nearest of the pending ones."""
+    def _count_far_outliers(self) -> int:
+        """Return how many runs at this level were outliers at least as far away as the nearest of the pending ones."""
         nearest = min(abs(value - self._level) for value in self._pending)
-        return self._strays() - bisect_left(self._distances, nearest)
+        return self._count_outliers() - bisect_left(self._distances, nearest)
 
-    def _strays(self) -> int:
-        """Return how many runs at this level strayed, or showed one of the pending values in a sample."""
-        return self._strayed + (max(self._shown[value] for value in self._pending) if self._shown else 0)
+    def _count_outliers(self) -> int:
+        """Return how many runs at this level were outliers, or showed one of the pending values in a sample."""
+        return self._outliers + (max(self._shown[value] for value in self._pending) if self._shown else 0)
 
     def _new_plateau(self) -> list[Number]:
         """Return the newest pending runs that agree, if none before at this level agreed with them."""
@@ -238,18 +244,18 @@ class RepeatingSeries:
         return self._pending[-size:] if size else []
 
     def _confirm_newest(self, size: int) -> None:
-        """Turn so many of the newest pending runs into a change; those before them strayed."""
-        self._stray(self._pending[:-size])
+        """Turn so many of the newest pending runs into a change; those before them were outliers."""
+        self._outlier(self._pending[:-size])
         self._pending = self._pending[-size:]
         self._confirm()
 
     def _confirm(self) -> None:
-        """Turn the pending runs into a change, and judge what follows its first repeated value anew."""
-        first, strayed = _first_repeated(self._pending), self._strays()
+        """Turn the pending runs into a change, and judge what follows its first repeated value again."""
+        first, outliers = _first_repeated(self._pending), self._count_outliers()
         before = self.points - len(self._pending) - self._begin
         why = (
-            f"{len(self._pending)} successive runs left a level off which {strayed:,} of {before:,} runs strayed"
-            if strayed
+            f"{len(self._pending)} successive runs left a level off which {outliers:,} of {before:,} runs were outliers"
+            if outliers
             else "every run repeats to the fault on both sides, so any change is a drift"
         )
         self.confirmed.append(self._change(self._pending, self._rule(self._pending), why))
@@ -259,20 +265,20 @@ class RepeatingSeries:
     def _rule(self, runs: Sequence[Number]) -> str:
         """Return the rule by which the newest runs are a change."""
         repeats = _transitions(runs) <= len(runs) // 3
-        return "exact" if repeats and self._strays() == 0 and self._goes_beyond(runs) else "repeat"
+        return "exact" if repeats and self._count_outliers() == 0 and self._goes_beyond(runs) else "repeat"
 
     def _start_at(self, first: int) -> None:
-        """Continue at the level of the pending run with index ``first``; the later pending runs are added anew."""
+        """Continue at the level of the pending run with index ``first``; the later pending runs are added again."""
         pending, end = self._pending, self.points
         self._former.add(self._level)
-        self._level, self._at_level, self._strayed, self._pending = pending[first], 1, 0, []
+        self._level, self._at_level, self._outliers, self._pending = pending[first], 1, 0, []
         self._seen.clear()
         self._distances.clear()
         self._shown.clear()
         self._begin = end - len(pending) + first
         self._early = [(pending[first], ())]
         if first:  # what was measured between the levels repeats neither
-            self._all_strayed += first
+            self._all_outliers += first
             self._clean = self._begin
         for index, value in enumerate(pending[first + 1 :], end - len(pending) + first + 2):
             self.points = index
@@ -305,28 +311,28 @@ class RepeatingSeries:
         return [samples[(size - 1) // 2] for samples in again] if len(again) > 1 else []
 
     def changes(self) -> list[LevelChange]:
-        """Return the changes; the last one wants a rerun if the pending runs may be strays."""
+        """Return the changes; the last one wants a rerun if the pending runs may be outliers."""
         if not self._pending:
             return list(self.confirmed)
         again = self.measurements()
         if 2 * sum(value == self._level for value in again) >= max(1, len(again)):
             return list(self.confirmed)
-        strayed, suspected = self._strays(), list[LevelChange]()
-        for runs, far in ((self._pending, self._far_strays()), (self._farther(), 0)):
+        outliers, suspected = self._count_outliers(), list[LevelChange]()
+        for runs, far in ((self._pending, self._count_far_outliers()), (self._farther(), 0)):
             measured = [*runs[:-1], *again] if again else runs
             points = self._comparable() + len(measured) - len(runs)
             exact = runs is self._pending and self._goes_beyond(runs)
-            if self._level not in again and _is_change(measured, self._level, points, strayed, exact=exact, far=far):
+            if self._level not in again and _is_change(measured, self._level, points, outliers, exact=exact, far=far):
                 why = f"{len(measured)} measurements agree off a level that repeats"
                 return [*self.confirmed, self._change(runs, self._rule(runs), why)]
-            if runs and (not strayed or _chance(len(measured), points, strayed, far) <= LOG_RERUN_PROBABILITY):
+            if runs and (not outliers or _chance(len(measured), points, outliers, far) <= LOG_RERUN_PROBABILITY):
                 suspected = suspected or self._suspicions(runs)
         return [*self.confirmed, *suspected]
 
     def _suspicions(self, runs: Sequence[Number]) -> list[LevelChange]:
-        """Return the changes that the newest runs show if none of them strayed."""
+        """Return the changes that the newest runs show if none of them were outliers."""
         why = "the previous level repeats; more runs of this revision can decide"
-        if self._strays():
+        if self._count_outliers():
             return [self._change(runs, "repeat", why, unsure=True)]
         level, start, suspicions = self._level, self.points - len(runs), []
         for index, value in enumerate(runs, start):
@@ -349,31 +355,31 @@ def _first_repeated(values: Sequence[Number]) -> int:
     return values.index(Counter(values).most_common(1)[0][0])
 
 
-def _chance(size: int, points: int, strayed: int, far: int | None) -> float:
-    """Return the logarithm of the probability that as many newest runs of all points are strays; see _is_change."""
+def _chance(size: int, points: int, outliers: int, far: int | None) -> float:
+    """Return the logarithm of the probability that as many newest runs of all points are outliers; see _is_change."""
     orders = log_choose(points, size)
-    chance = log_choose(strayed + size, size) - orders
-    if far is not None and far < strayed:
+    chance = log_choose(outliers + size, size) - orders
+    if far is not None and far < outliers:
         chance = min(chance, LOG_TWO_TESTS + log_choose(far + size, size) - orders)
     return chance
 
 
 def _is_change(
-    pending: Sequence[Number], level: Number, points: int, strayed: int, *, exact: bool, far: int | None = None
+    pending: Sequence[Number], level: Number, points: int, outliers: int, *, exact: bool, far: int | None = None
 ) -> bool:
-    """Return whether the pending runs, the last of so many points, cannot be strays.
+    """Return whether the pending runs, the last of so many points, cannot be outliers.
 
     Parameters
     ----------
-    strayed
-        Runs that strayed before.
+    outliers
+        Runs that were outliers before.
     far
         Those of them that went as far as the pending ones; None if all did.
     """
     size = len(pending)
     if size < MIN_CHANGE_RUNS:
         return False
-    chance = _chance(size, points, strayed, far)
+    chance = _chance(size, points, outliers, far)
     if _transitions(pending) <= size // 3:
-        return chance <= (-LOG_MIN_ORDERS if exact and strayed == 0 else LOG_MAX_CHANCE)
+        return chance <= (-LOG_MIN_ORDERS if exact and outliers == 0 else LOG_MAX_CHANCE)
     return chance <= LOG_MAX_CHANCE and (min(pending) > level or max(pending) < level)

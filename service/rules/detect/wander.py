@@ -1,4 +1,4 @@
-"""Decides whether a change of level explains a stretch of runs better than a host that wanders. Pure.
+"""Decides whether a change of level explains a stretch of runs better than a host that wanders.
 
 Autocorrelated noise and a host that drifts move the level without any change. Both are noise with more power in its
 slow part, so a change has to explain the runs better than any such noise does. The bounds are those of
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from service.rules.detect.exchangeability import normal_scores
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise
-from service.rules.detect.strays import CLIP_SIGMA
+from service.rules.detect.outliers import CLIP_SIGMA
 
 MIN_MARGIN = 5.0
 """By how much the log-likelihood of a change must exceed that of the best wander to be certain.
@@ -174,8 +174,8 @@ def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequ
     others : sequence of Shape
         The other changes of the series among these runs.
     noise : Noise
-        That of the series. Where runs follow each other, strays are further off. Where a series has modes, a step that
-        is smaller than their distance shows in the order of the runs.
+        That of the series. Where runs follow each other, outliers are further off. Where a series has modes, a step
+        that is smaller than their distance shows in the order of the runs.
     """
     last = first + len(around)
     # Levels between the changes, and their sizes.

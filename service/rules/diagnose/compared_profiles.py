@@ -1,4 +1,4 @@
-"""Recognises what only a comparison with an earlier profile shows. Pure."""
+"""Recognises what only a comparison with an earlier profile shows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from service.rules.diagnose.profile_numbers import Facts
 from service.rules.diagnose.rule import Rule
 
 _HUGE = "cgroup:thp_fault_alloc"
-_KNOBS = ("process.huge_pages", "thp.enabled")
+_SETTINGS = ("process.huge_pages", "thp.enabled")
 _POLICIES = ("never", "madvise", "always")
 """From the fewest huge pages to the most."""
 _MIN_FAULTS_FACTOR = 4
@@ -19,8 +19,8 @@ def _change_of_huge_pages(before: Facts, after: Facts) -> int:
     counts = [facts.profile.value(_HUGE) for facts in (before, after)]
     if counts[0] is not None and counts[1] is not None:
         return _sign(counts[1] - counts[0])
-    for knob in _KNOBS:
-        values = [facts.profile.environment.knobs.get(knob) for facts in (before, after)]
+    for setting in _SETTINGS:
+        values = [facts.profile.environment.settings.get(setting) for facts in (before, after)]
         if values[0] != values[1] and values[0] in _POLICIES and values[1] in _POLICIES:
             return _sign(_POLICIES.index(values[1]) - _POLICIES.index(values[0]))
     return 0
@@ -64,14 +64,14 @@ def _evidence_of_huge_pages(facts: Facts) -> tuple[str, ...]:
     assert facts.before is not None
     sides = (facts.before, facts)
     counts = [side.profile.value(_HUGE) for side in sides]
-    knobs = [side.profile.environment.knobs for side in sides]
+    settings = [side.profile.environment.settings for side in sides]
     return (
         f"{sides[0].faults:,} → {sides[1].faults:,} faults",
         *([f"huge pages allocated by faults: {counts[0]:,.0f} → {counts[1]:,.0f}"] if None not in counts else []),
         *(
-            f"{name}: {knobs[0].get(name, 'not set')} → {knobs[1].get(name, 'not set')}"
-            for name in _KNOBS
-            if knobs[0].get(name) != knobs[1].get(name)
+            f"{name}: {settings[0].get(name, 'not set')} → {settings[1].get(name, 'not set')}"
+            for name in _SETTINGS
+            if settings[0].get(name) != settings[1].get(name)
         ),
     )
 

@@ -1,4 +1,4 @@
-"""Recognises threads and processes that get in each other's way. Pure."""
+"""Recognises threads and processes that get in each other's way."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _storms(facts: Facts) -> bool:
 
 
 def _evidence_of_storm(facts: Facts) -> tuple[str, ...]:
-    processors = facts.profile.environment.knobs.get("cpu.allowed")
+    processors = facts.profile.environment.settings.get("cpu.allowed")
     on = f" on {processors} processors" if processors else ""
     return (
         f"each of {facts.profile.processes} processes{on} has {facts.faults:,} faults, as one process alone has; "

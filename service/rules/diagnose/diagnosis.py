@@ -1,4 +1,4 @@
-"""Applies all rules to a profile, and puts their findings in order. Pure."""
+"""Applies all rules to a profile, and puts their findings in order."""
 
 from __future__ import annotations
 

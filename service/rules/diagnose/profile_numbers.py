@@ -1,4 +1,4 @@
-"""Extracts from a profile the facts that the rules look at, each from its most reliable source. Pure."""
+"""Extracts from a profile the facts that the rules look at, each from its most reliable source."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Facts:
     @property
     def page_size(self) -> int:
         """Bytes of a page of the host that was profiled."""
-        size = self.profile.environment.knobs.get("memory.page_size", "")
+        size = self.profile.environment.settings.get("memory.page_size", "")
         return int(size) if size.isdecimal() and len(size) <= _DIGITS else _PAGE_SIZE
 
     @property
@@ -117,7 +117,7 @@ class Facts:
     def idle(self) -> float:
         """Share of the time of the processors that the program left unused; 1 where that is unknown."""
         elapsed, cpu = self.profile.value("elapsed"), self.profile.value("task-clock")
-        processors = self.profile.environment.knobs.get("cpu.allowed", "")
+        processors = self.profile.environment.settings.get("cpu.allowed", "")
         if not elapsed or cpu is None or not processors.isdecimal() or not int(processors):
             return 1.0
         return max(0.0, 1 - cpu / (elapsed * int(processors)))

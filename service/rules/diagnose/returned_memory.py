@@ -1,4 +1,4 @@
-"""Recognises memory that is given back and needed again, by the allocator or by the program itself. Pure."""
+"""Recognises memory that is given back and needed again, by the allocator or by the program itself."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _keep_buffers(facts: Facts) -> tuple[Remedy, ...]:
 
 TEMPORARY_BUFFERS = Rule(
     name="temporary-buffers",
-    title="Temporary buffers are mapped anew for each operation",
+    title="Temporary buffers are mapped again for each operation",
     condition=_temporary,
     price=_price_of_buffers,
     evidence=_evidence_of_buffers,

@@ -1,4 +1,4 @@
-"""Defines what a rule of the diagnosis consists of. Pure."""
+"""Defines what a rule of the diagnosis consists of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recognises pages that are read from storage, at start-up or because memory is short. Pure."""
+"""Recognises pages that are read from storage, at start-up or because memory is short."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _price_of_shortage(facts: Facts) -> float:
 
 def _evidence_of_shortage(facts: Facts) -> tuple[str, ...]:
     stalled = facts.profile.value("cgroup:memory-stall-some")
-    limit = facts.profile.environment.knobs.get("process.memory_limit", "none")
+    limit = facts.profile.environment.settings.get("process.memory_limit", "none")
     waited = (
         f"threads waited {quantity(facts.fault_storage_wait, 's')} for storage in faults"
         if stalled is None

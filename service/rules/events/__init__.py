@@ -1,1 +1,1 @@
-"""Makes events of drifts and decides what becomes of them: grouping, lifecycle, resolution, silences. Pure."""
+"""Makes events of drifts and decides what becomes of them: grouping, lifecycle, resolution, silences."""

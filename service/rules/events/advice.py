@@ -1,4 +1,4 @@
-"""Says in a few words who should look at an event, and what to do about it. Pure."""
+"""Says in a few words who should look at an event, and what to do about it."""
 
 from __future__ import annotations
 

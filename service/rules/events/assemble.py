@@ -1,4 +1,4 @@
-"""Assembles events from the current drifts and the stored events. Pure."""
+"""Assembles events from the current drifts and the stored events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the decisions about an event that the service makes by itself: fixed, came back, withdrawn. Pure."""
+"""Makes the decisions about an event that the service makes by itself: fixed, came back, withdrawn."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def sureness_entry(state: State, *, was_sure: bool, is_sure: bool, reasons: Sequ
         Why each of its drifts no longer stands, the largest first.
     """
     if was_sure and not is_sure:
-        first = reasons[0] if reasons else "Judged anew, its drifts belong to other events."
+        first = reasons[0] if reasons else "Judged again, its drifts belong to other events."
         more = f" Of {len(reasons):,} drifts, this is the largest." if len(reasons) > 1 else ""
         return LogEntry(Action.WITHDRAW, by_service=True, reason=first + more)
     if is_sure and state is State.WITHDRAWN:

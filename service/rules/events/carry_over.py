@@ -1,6 +1,6 @@
-"""Carries events over from one detection to the next, by how their drifts overlap. Pure.
+"""Carries events over from one detection to the next, by how their drifts overlap.
 
-Drifts are detected anew whenever their series grow, and a backfill can change them: another commit, another cause.
+Drifts are detected again whenever their series grow, and a backfill can change them: another commit, another cause.
 The decisions about their events must survive that.
 """
 

@@ -1,4 +1,4 @@
-"""Groups the drifts that can have one cause: the same one, at the same location. Pure.
+"""Groups the drifts that can have one cause: the same one, at the same location.
 
 The location of a drift that a commit caused is a stretch of commits, one of which did it. The location of a drift with
 another cause is a stretch of time on the hosts, between the run before and the run after. Drifts can have the same
@@ -25,7 +25,7 @@ class LocatedDrift:
     series
         The series that it was seen in; a shift of a whole suite has none and is identified by its own id.
     cause, detail
-        The cause, and the knobs that changed or the host on which something unknown happened.
+        The cause, and the settings that changed or the host on which something unknown happened.
     first, last
         Positions of the commits that can have caused it; for a configuration change, where it was seen.
     since, until

@@ -1,4 +1,4 @@
-"""Describes an event in words: what moved, by how much, where, and what else moved with it. Pure.
+"""Describes an event in words: what moved, by how much, where, and what else moved with it.
 
 The overview, the list of events, mail, chats, the feed and the API have the same headline.
 """
@@ -46,7 +46,8 @@ def leading_of_event(drifts: Sequence[EventDrift]) -> EventDrift | None:
 def headline(drifts: Sequence[Drift]) -> str:
     """Describe in one line what moved, by how much, and where; and what else moved, if it moved further or back.
 
-    Where some of it is a fact, what is not yet says so. Where nothing is, the event says so: :attr:`EventSummary.told`.
+    Where some of it is a fact, what is not yet says so. Where nothing is, the event says so:
+    :attr:`EventSummary.full_headline`.
     """
     first = leading_drift(drifts)
     alike = [drift for drift in drifts if drift.direction is first.direction]
@@ -101,7 +102,7 @@ def summarise(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[s
         "n_series": len({drift.series_id for drift in every if drift.series_id}),
         "candidates": [candidate.model_dump(mode="json") for candidate in first.candidates],
         "candidates_known": first.candidates_known,
-        "knobs": [knob.model_dump(mode="json") for knob in first.knobs],
+        "settings": [setting.model_dump(mode="json") for setting in first.settings],
     }
 
 

@@ -1,4 +1,4 @@
-"""Ranks events by importance: size × price × number of series × certainty. Pure.
+"""Ranks events by importance: size × price × number of series × certainty.
 
 ``importance = log2(1 + size) · log2(1 + price) · log2(1 + series) · certainty``, with the size in percent and the price
 in microseconds. Each factor grows with its term alone, so an event that is at least as large, as dear, as wide and as

@@ -1,4 +1,4 @@
-"""Defines the lifecycle of an event: which decision is possible in which state, and where it leads. Pure."""
+"""Defines the lifecycle of an event: which decision is possible in which state, and where it leads."""
 
 from __future__ import annotations
 

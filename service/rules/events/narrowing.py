@@ -1,4 +1,4 @@
-"""Narrows an event down to the commits that a bisect has proven. Pure."""
+"""Narrows an event down to the commits that a bisect has proven."""
 
 from __future__ import annotations
 

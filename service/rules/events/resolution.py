@@ -1,4 +1,4 @@
-"""Decides from the drifts alone when an event was resolved and when it came back. Pure."""
+"""Decides from the drifts alone when an event was resolved and when it came back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decides which series a silence covers. Pure."""
+"""Decides which series a silence covers."""
 
 from __future__ import annotations
 

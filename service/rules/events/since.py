@@ -1,4 +1,4 @@
-"""Reads from when on a reader wants to see events: a date, a day of the week, a number of days. Pure."""
+"""Reads from when on a reader wants to see events: a date, a day of the week, a number of days."""
 
 from __future__ import annotations
 

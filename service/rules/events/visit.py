@@ -1,4 +1,4 @@
-"""Decides since when a reader has not looked. Pure.
+"""Decides since when a reader has not looked.
 
 A visit lasts as long as the reader comes back within :data:`PAUSE`. What was found since the last visit stays listed
 for the whole of the present one, so loading the page again empties nothing.

@@ -1,4 +1,4 @@
-"""Detects gradual regressions ("creep"): steps that are each within their budget, but over it together. Pure.
+"""Detects gradual regressions ("creep"): steps that are each within their budget, but over it together.
 
 A comparison of head and base sees a single step. It is judged against the metric's baseline as well: the level at the
 beginning of its series, or after its last expected drift.

@@ -1,4 +1,4 @@
-"""Explains in a few lines why a case changed: its diagnosis, and the stacks that fault more than before. Pure."""
+"""Explains in a few lines why a case changed: its diagnosis, and the stacks that fault more than before."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _price(before: Profile | None, after: Profile) -> str:
     sides = []
     for profile in (before, after):
         levels = {name: value for name in profile.readings if (value := profile.value(name)) is not None}
-        sides.append(Side(levels.get(metric, 0), levels, profile.environment.knobs))
+        sides.append(Side(levels.get(metric, 0), levels, profile.environment.settings))
     costs = FaultCosts(*(Facts.of(profile).seconds_per_fault for profile in (before, after)))
     price = price_change(metric, sides[0], sides[1], costs)
     return price.sentence if price else ""

@@ -1,4 +1,4 @@
-"""Decides which changes of the workload file somebody has to accept: those that could weaken the judge. Pure.
+"""Decides which changes of the workload file somebody has to accept: those that could weaken the judge.
 
 A pull request is judged by the file of the branch into which it is to be merged. What it changes of that file would
 hold from then on, so it needs the same acceptance as exceeding a budget.

@@ -1,4 +1,4 @@
-"""Decides the verdict of a gate from the verdicts on its cases and their metrics. Pure."""
+"""Decides the verdict of a gate from the verdicts on its cases and their metrics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cached_property
 from runner.contract import Comparison, Failure, MetricVerdict, Outcome, Stage, Verdict, metric
 from runner.contract.gate import GateCase, GateReport, GateVerdict, JudgeChange
 from runner.contract.level import Number
-from service.rules.comparison import in_turns
+from service.rules.comparison import interleaved
 from service.rules.gate.creep import Baseline, crept_change, is_small_step
 from service.rules.gate.insight import Insight
 from service.rules.gate.judge import needs_acceptance
@@ -351,7 +351,7 @@ def judge_gate(report: GateReport, accepted: Acceptance | None = None) -> GateOu
     cases = tuple(
         CaseOutcome(
             case,
-            in_turns.decide(case.request(count)) if case.measured and not _is_quarantined(case) else None,
+            interleaved.decide(case.request(count)) if case.measured and not _is_quarantined(case) else None,
             at_tip=at_tip,
         )
         for case in report.cases

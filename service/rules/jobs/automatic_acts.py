@@ -1,4 +1,4 @@
-"""Decides which act is due on a job: to dispatch it, declare it lost, order it again, or give it up. Pure."""
+"""Decides which act is due on a job: to dispatch it, declare it lost, order it again, or give it up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chooses the backend that starts a job. Pure."""
+"""Chooses the backend that starts a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the question of a bisect from the drift that it is to explain. Pure."""
+"""Makes the question of a bisect from the drift that it is to explain."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _LEAST_SHARE = 10
 """A bisect for a drift of an exact metric ignores changes smaller than the drift divided by this."""
 
 
-def bisect_question(drift: Drift, knobs: Mapping[str, str]) -> BisectQuestion | None:
+def bisect_question(drift: Drift, settings: Mapping[str, str]) -> BisectQuestion | None:
     """Return the question which commit caused a drift.
 
     None if no job can have it: a report may have longer names of cases and metrics than a job.
 
     Parameters
     ----------
-    knobs
+    settings
         Of the environment after the drift: the bisect reproduces those of its variables that a job may set. The values
         of secrets are not stored.
     """
@@ -35,7 +35,7 @@ def bisect_question(drift: Drift, knobs: Mapping[str, str]) -> BisectQuestion | 
             good=drift.good,
             bad=drift.bad,
             least=abs(drift.change) / _LEAST_SHARE if metric(drift.metric).exact else 0,
-            variables=variables_of(knobs),
+            variables=variables_of(settings),
             drift=drift.id,
         )
     except ValidationError:

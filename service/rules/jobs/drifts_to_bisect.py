@@ -1,4 +1,4 @@
-"""Decides which drifts of a subject are bisected next: those whose commit is not proven. Pure."""
+"""Decides which drifts of a subject are bisected next: those whose commit is not proven."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decides which drifts the service profiles on both sides without being asked. Pure."""
+"""Decides which drifts the service profiles on both sides without being asked."""
 
 from __future__ import annotations
 

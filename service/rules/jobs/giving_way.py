@@ -1,4 +1,4 @@
-"""Decides what becomes of the bisects that the service ordered by itself while others want the host. Pure.
+"""Decides what becomes of the bisects that the service ordered by itself while others want the host.
 
 They measure on idle hosts alone: one gives way to any job that somebody ordered for its host, and goes on when the host
 is idle again. It ends when its event needs no commit any more.

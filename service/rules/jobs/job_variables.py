@@ -1,4 +1,4 @@
-"""Decides which variables of a stored environment a job may set on a host again. Pure.
+"""Decides which variables of a stored environment a job may set on a host again.
 
 Whoever may send reports chooses the environment that a report states. A job that reproduces it must not load a library
 or a start-up file that they chose.
@@ -38,12 +38,12 @@ def settable(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in variables.items() if may_be_set(name, value)}
 
 
-def variables_of(knobs: Mapping[str, str]) -> dict[str, str]:
+def variables_of(settings: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of a stored environment that a job may set. The values of secrets are not stored."""
     return settable(
         {
             name.removeprefix(_VARIABLE): value
-            for name, value in knobs.items()
+            for name, value in settings.items()
             if name.startswith(_VARIABLE) and value and _HIDDEN not in value
         }
     )

@@ -1,4 +1,4 @@
-"""Makes the question that has a run repeated at another commit. Pure."""
+"""Makes the question that has a run repeated at another commit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def measure_question(report: Report, commit: str) -> MeasureQuestion | None:
             subject=report.subject,
             case=report.case.name,
             host=report.host.name,
-            variables=variables_of(report.environment.knobs),
+            variables=variables_of(report.environment.settings),
             revision=commit,
         )
     except ValidationError:

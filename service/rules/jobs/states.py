@@ -1,4 +1,4 @@
-"""Defines the states of a job and the transitions between them. Pure."""
+"""Defines the states of a job and the transitions between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blames a change of level on the commit or on the configuration. Pure."""
+"""Blames a change of level on the commit or on the configuration."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from service.rules.same_bytes import have_same_own_bytes
 from service.rules.series.tracks import PathPoint
-from service.schemas.history import Cause, KnobChange
+from service.schemas.history import Cause, SettingChange
 
 
 def blame(before: PathPoint, after: PathPoint) -> Cause:
@@ -27,10 +27,10 @@ def blame(before: PathPoint, after: PathPoint) -> Cause:
     return Cause.COMMIT if other_revision else Cause.UNKNOWN
 
 
-def knob_changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[KnobChange]:
-    """Return the knobs that differ between two environments, in order of name."""
+def setting_changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[SettingChange]:
+    """Return the settings that differ between two environments, in order of name."""
     return [
-        KnobChange(name=name, before=before.get(name), after=after.get(name))
+        SettingChange(name=name, before=before.get(name), after=after.get(name))
         for name in sorted(before.keys() | after.keys())
         if before.get(name) != after.get(name)
     ]

@@ -1,4 +1,4 @@
-"""Orders the commits of a subject by git's topology. Pure."""
+"""Orders the commits of a subject by git's topology."""
 
 from __future__ import annotations
 

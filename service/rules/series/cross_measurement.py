@@ -1,4 +1,4 @@
-"""Splits a change that commits and configuration made together into the part of each. Pure.
+"""Splits a change that commits and configuration made together into the part of each.
 
 Two revisions and two environments give four combinations in which a case can be measured. The change lies between the
 old revision in the old environment and the new one in the new. As soon as one of the other two is measured, the change
@@ -40,7 +40,7 @@ class ChangeParts:
 
 
 def split(levels: CrossLevels) -> ChangeParts | None:
-    """Return both parts; None where neither crosswise level or not both ends of the change are measured."""
+    """Return both parts; None where neither cross-measured level or not both ends of the change are measured."""
     start, end = levels.old_in_old, levels.new_in_new
     if start is None or end is None:
         return None

@@ -13,7 +13,7 @@ from runner.contract.report import hash_of
 from service.rules import fault_price
 from service.rules.fault_price import FaultCosts
 from service.rules.relative_change import percent_change
-from service.rules.series.blame import knob_changes
+from service.rules.series.blame import setting_changes
 from service.rules.series.drift_budgets import within_budget
 from service.rules.series.find_drifts import SeriesDrift, direction
 from service.schemas.history import Candidate, Companion, Drift, Evidence, Number, SeriesHead
@@ -34,8 +34,8 @@ class DriftContext:
         Commits across which the level changed, oldest first.
     candidates_known
         Whether these are all of them.
-    knobs_before, knobs_after
-        The knobs of the two environments.
+    settings_before, settings_after
+        The settings of the two environments.
     levels_before, levels_after
         All metrics of the case over the runs nearest to the change, on both sides.
     costs
@@ -47,15 +47,15 @@ class DriftContext:
     committed_at: datetime
     candidates: Sequence[Candidate]
     candidates_known: bool
-    knobs_before: Mapping[str, str]
-    knobs_after: Mapping[str, str]
+    settings_before: Mapping[str, str]
+    settings_after: Mapping[str, str]
     levels_before: Levels
     levels_after: Levels
     costs: FaultCosts = field(default_factory=FaultCosts)
 
 
 _REPEATING = frozenset({"exact", "repeat"})
-"""The rules of series whose runs repeat a count: samples off it are strays, not noise."""
+"""The rules of series whose runs repeat a count: samples off it are outliers, not noise."""
 
 
 def drift_ids(series_id: int, drifts: Sequence[SeriesDrift]) -> list[str]:
@@ -125,7 +125,7 @@ def _describe(
             sentence=drift.change.evidence,
             wants_rerun=drift.change.wants_rerun,
         ),
-        knobs=knob_changes(context.knobs_before, context.knobs_after),
+        settings=setting_changes(context.settings_before, context.settings_after),
         run_before=drift.before.run_id,
         run_after=drift.after.run_id,
         environment_before=drift.before.environment,
@@ -134,8 +134,8 @@ def _describe(
         within_budget=is_within,
         price=fault_price.price_change(
             head.metric,
-            fault_price.Side(before, _medians(context.levels_before), context.knobs_before),
-            fault_price.Side(after, _medians(context.levels_after), context.knobs_after),
+            fault_price.Side(before, _medians(context.levels_before), context.settings_before),
+            fault_price.Side(after, _medians(context.levels_after), context.settings_after),
             context.costs,
             0 if drift.change.rule in _REPEATING else drift.spread,
         ),

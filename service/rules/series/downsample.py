@@ -1,4 +1,4 @@
-"""Selects the points that a picture needs: the extremes of each of its columns, so that no step is lost. Pure."""
+"""Selects the points that a picture needs: the extremes of each of its columns, so that no step is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holds the drifts of a series to the budget of its workload. Pure.
+"""Holds the drifts of a series to the budget of its workload.
 
 A drift for the worse is within the budget if neither it nor all drifts since the baseline together exceed the budget:
 small steps cannot add up unnoticed. The baseline is the initial level, or the level after the last expected drift.

@@ -1,4 +1,4 @@
-"""Finds the drifts of one series: where its level changes, and what each change is blamed on. Pure."""
+"""Finds the drifts of one series: where its level changes, and what each change is blamed on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from service.rules.series.tracks import PathPoint, Points, Trend
 from service.schemas.history import Cause, Direction, Number, SeriesHead
 
 Baselines = Mapping[UUID, tuple[Number, Number] | None]
-"""Runs at which a series is judged anew, because an expected level begins there, with the levels before and after the
+"""Runs at which a series is judged again, because an expected level begins there, with the levels before and after the
 step to it; None where a ramp led there."""
 _NONE: Baselines = MappingProxyType({})
 _LAST_POINTS = 5
@@ -109,7 +109,7 @@ def direction(drift: SeriesDrift, better: Literal["lower", "higher"]) -> Directi
 
 def _drifts_of(path: Points, is_exact: bool, baselines: Baselines) -> Iterator[SeriesDrift]:
     # What was not measured is no evidence: neither for a level nor for how exactly it repeats.
-    sequence = tuple(point for point in path if not point.is_taken_over)
+    sequence = tuple(point for point in path if not point.is_reused)
     changes = list(_level_changes(sequence, is_exact, baselines))
     edges = [0, *(change.index for change in changes), len(sequence)]
     for change, (start, _), (_, end) in zip(changes, pairwise(edges[:-1]), pairwise(edges[1:]), strict=True):

@@ -1,4 +1,4 @@
-"""Calibrates a count by runs of the same bytes: what they differ by, no commit explains. Pure."""
+"""Calibrates a count by runs of the same bytes: what they differ by, no commit explains."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def calibrated_floor(points: Iterable[PathPoint]) -> Number | None:
     """
     levels: dict[tuple[str, str], list[Number]] = defaultdict(list)
     for point in points:
-        if point.program_bytes.key and not point.is_taken_over:
+        if point.program_bytes.key and not point.is_reused:
             levels[point.environment, point.program_bytes.key].append(point.value)
     spans = [max(values) - min(values) for values in levels.values() if len(values) > 1]
     return min(max(spans), MAX_FLOOR_FAULTS) if spans else None

@@ -1,4 +1,4 @@
-"""Says why the runs of the newest level are not all alike, and yet no drift is among them. Pure."""
+"""Says why the runs of the newest level are not all alike, and yet no drift is among them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def describe_restless_level(values: Sequence[Number]) -> str:
     sentence = (
         f"The {len(values):,} runs of this level count {found}, back and forth. They are within {high - low:,}, and a "
         "drift is a step that stays. What returns is from the program, its host or single builds; `faultwatch compare` "
-        "measures two commits in turns and tells whether they differ."
+        "measures two commits interleaved and tells whether they differ."
     )
     if len(values) < MIN_LEVEL_RUNS:
         sentence += (

@@ -1,4 +1,4 @@
-"""Reads the texts by which people name a commit: ``v5.4.6``, ``main~20``, ``2026-11-20``, a part of a hash. Pure."""
+"""Reads the texts by which people name a commit: ``v5.4.6``, ``main~20``, ``2026-11-20``, a part of a hash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reduces the samples of a run to one level for each metric. Pure."""
+"""Reduces the samples of a run to one level for each metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws a series as a sparkline, in the size of a word. Pure.
+"""Draws a series as a sparkline, in the size of a word.
 
 A list shows dozens of them, so that they are drawn once, when a series is judged, and stored as paths of SVG.
 """

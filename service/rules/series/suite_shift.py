@@ -1,4 +1,4 @@
-"""Describes a shift of a whole suite as a drift that belongs to no single series. Pure."""
+"""Describes a shift of a whole suite as a drift that belongs to no single series."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import datetime
 from runner.contract import metric
 from service.rules.detect import PooledShift
 from service.rules.detect.pooled_shift import MAX_HISTORY_POINTS
-from service.rules.series.blame import blame, knob_changes
+from service.rules.series.blame import blame, setting_changes
 from service.rules.series.tracks import PathPoint, Points, Trend
 from service.schemas.history import Candidate, Direction, Drift, Evidence
 
@@ -67,7 +67,7 @@ def describe_suite_shift(
     suite: SuiteKey,
     shift: PooledShift,
     ends: tuple[PathPoint, PathPoint],
-    knobs: tuple[Mapping[str, str], Mapping[str, str]],
+    settings: tuple[Mapping[str, str], Mapping[str, str]],
     candidates: Sequence[Candidate],
     committed_at: datetime,
 ) -> Drift:
@@ -106,7 +106,7 @@ def describe_suite_shift(
             sentence=shift.evidence,
             wants_rerun=False,
         ),
-        knobs=knob_changes(*knobs),
+        settings=setting_changes(*settings),
         run_before=before.run_id,
         run_after=after.run_id,
         environment_before=before.environment,

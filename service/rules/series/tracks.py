@@ -1,4 +1,4 @@
-"""Arranges the points of a series in the order in which they can be judged. Pure.
+"""Arranges the points of a series in the order in which they can be judged.
 
 The points of one environment form a *track*, in the order of the commits. The *path* leads from track to track at
 revisions that were measured in both, so that neighbours on it differ in the revision or in the environment, but not in
@@ -28,7 +28,7 @@ class PathPoint:
     value: Number
     samples: tuple[Number, ...]
     program_bytes: ProgramBytes = UNKNOWN
-    is_taken_over: bool = False
+    is_reused: bool = False
     """It repeats a run of the same bytes: it was not measured, and is no evidence."""
 
 
@@ -54,7 +54,7 @@ class Trend:
     def measured(self) -> Points:
         """The points of all sequences that were measured, each once: the others are no evidence."""
         on_trend = (point for sequence in (self.path, *self.beside) for point in sequence)
-        return tuple({point.run_id: point for point in on_trend if not point.is_taken_over}.values())
+        return tuple({point.run_id: point for point in on_trend if not point.is_reused}.values())
 
 
 def arrange_trend(points: Iterable[PathPoint]) -> Trend:
@@ -90,21 +90,21 @@ def _join(path: Points, track: Points) -> tuple[Points, Points]:
     if not shared:
         return _join_apart(path, track)
     first, anchor, last = min(shared), max(shared), track[-1].position
-    crossing = _up_to(path, anchor) + _from(track, anchor)
+    bridged = _up_to(path, anchor) + _from(track, anchor)
     if path[-1].position <= last:
-        return crossing, ()
+        return bridged, ()
     if _came_back(path, track) and first < anchor:
         there = tuple(point for point in track if first <= point.position <= anchor)
         return _up_to(path, first) + there + _from(path, anchor), ()
-    return path, crossing
+    return path, bridged
 
 
 def _join_apart(path: Points, track: Points) -> tuple[Points, Points]:
     """Join a track that shares no revision with the path: the neighbours at the joint differ in both."""
     if track[-1].position < path[0].position:
         return track + path, ()
-    crossing = _up_to(path, track[0].position) + track
-    return (crossing, ()) if path[-1].position < track[-1].position else (path, crossing)
+    bridged = _up_to(path, track[0].position) + track
+    return (bridged, ()) if path[-1].position < track[-1].position else (path, bridged)
 
 
 def _came_back(path: Points, track: Points) -> bool:

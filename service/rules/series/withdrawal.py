@@ -1,4 +1,4 @@
-"""Decides which sure drifts of a series no longer stand after it was judged anew, and says why. Pure."""
+"""Decides which sure drifts of a series no longer stand after it was judged again, and says why."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _why_gone(drift: Drift, new: Iterable[Drift], points: Sequence[PathPoint]) -
     if between:
         return f"Contradicted by {_runs(between)} measured since then between its two sides, at {_range(between)}."
     return (
-        f"Judged anew with {len(points):,} runs, the series varies too much for it: {_range(old)} before it, "
+        f"Judged again with {len(points):,} runs, the series varies too much for it: {_range(old)} before it, "
         f"{_range(new_level)} after it."
     )
 

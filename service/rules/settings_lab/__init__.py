@@ -1,1 +1,1 @@
-"""Compares settings at one commit: which runs are of one cell, what a cell costs, which one is the best. Pure."""
+"""Compares settings at one commit: which runs are of one cell, what a cell costs, which one is the best."""

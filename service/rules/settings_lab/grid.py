@@ -1,4 +1,4 @@
-"""Arranges the runs of one commit by settings: which runs are of one cell, like with like. Pure.
+"""Arranges the runs of one commit by settings: which runs are of one cell, like with like.
 
 A run belongs to a cell if it has the cell's values and is like the default in every other setting. Two runs of one
 session were measured interleaved: they compare in every metric.
@@ -22,7 +22,7 @@ MOST_CELLS = 120
 
 @dataclass(frozen=True, slots=True)
 class LabRun:
-    """A run of the commit and the host, with its settings: knobs of its environment, and ``parameter.NAME``."""
+    """A run of the commit and the host, with its settings: settings of its environment, and ``parameter.NAME``."""
 
     number: int
     run_id: UUID
@@ -35,7 +35,7 @@ class LabRun:
     failure: str = ""
     aside: bool = False
     """Whether it was measured for a search or a lab, and is no point of a series."""
-    taken_over: bool = False
+    reused: bool = False
     own_bytes: str | None = None
 
     @property
@@ -252,7 +252,7 @@ def _cell(values: Mapping[str, Value], default: bool, members: _Members, beside:
     runs = sorted(members.alike.get(point, ()), key=lambda run: run.started_at, reverse=True)
     measured = [run for run in runs if run.measured]
     interleaved = None if default else next((run for run in measured if run.session in beside), None)
-    counted = next((run for run in measured if not run.taken_over), next(iter(measured), None))
+    counted = next((run for run in measured if not run.reused), next(iter(measured), None))
     run = interleaved or counted
     failed = next((one for one in runs if not one.measured), None)
     if failed and run and failed.started_at < run.started_at:

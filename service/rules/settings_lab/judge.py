@@ -1,4 +1,4 @@
-"""Judges one metric of a cell against the default: exactly, by an interval, or not at all. Pure.
+"""Judges one metric of a cell against the default: exactly, by an interval, or not at all.
 
 Runs that were measured interleaved are compared by the rules of a comparison. Runs that were measured apart compare in
 counts alone: each side has to repeat its count, and small differences show nothing, because runs of the same bytes
@@ -14,7 +14,7 @@ from runner.contract import Verdict, metric
 from runner.contract.judging import PRECISION
 from runner.contract.level import Number, median
 from service.rules.comparison.decision import decide_count, decide_noisy, repeats
-from service.rules.comparison.in_turns import FALSE_ALARM_PROBABILITY
+from service.rules.comparison.interleaved import FALSE_ALARM_PROBABILITY
 from service.rules.relative_change import percent_change
 from service.rules.series import floor
 from service.schemas.settings_lab import Effect, LabCertainty, LabMetric

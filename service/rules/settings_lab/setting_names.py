@@ -1,4 +1,4 @@
-"""The settings of a lab by name: what a person writes, what an environment shows, and what a job may set. Pure."""
+"""The settings of a lab by name: what a person writes, what an environment shows, and what a job may set."""
 
 from __future__ import annotations
 

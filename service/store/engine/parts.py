@@ -1,7 +1,8 @@
 """Stores points and reports on PostgreSQL in parts, by the numbers of their runs.
 
-Runs are numbered as they arrive, so all but the newest part stay as they are. An old part can therefore be written anew
-while the service goes on: smaller after retention, and with the points of a series side by side, as SQLite has them.
+Runs are numbered as they arrive, so all but the newest part stay as they are. An old part can therefore be written
+again while the service goes on: smaller after retention, and with the points of a series side by side, as SQLite has
+them.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _PAUSE = 1.0
 _NEIGHBOURS = 10
 """Runs that are stored at most for each one that is read at once: a series has few points among those."""
 _WORTHWHILE = 0.1
-"""Which share of a part must be free before it is written anew."""
+"""Which share of a part must be free before it is written again."""
 _PARTS = text(
     "SELECT relname, pg_get_expr(relpartbound, pg_class.oid) "
     "FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid WHERE inhparent = to_regclass(:table)"
@@ -134,7 +135,7 @@ def loosen(session: Session, freed: Mapping[int, int]) -> None:
 
 
 def tighten(database: Database) -> int:
-    """Write parts anew where that returns a tenth of their space or more; return the bytes that the file system has.
+    """Write parts again where that returns a tenth of their space or more; return the bytes that the file system has.
 
     Left for a later time are the newest part, the one before it, which a transaction under way may still fill, and
     parts that are in use for minutes. Nobody may change points or reports of old runs meanwhile.

@@ -15,7 +15,7 @@ from service.store.engine import parts
 from service.store.engine.database import Database
 
 LONGEST = timedelta(days=1)
-"""After which a table is analysed anew, where anything was stored since: the newest runs are asked for most."""
+"""After which a table is analysed again, where anything was stored since: the newest runs are asked for most."""
 _LEAST_ROWS, _GROWTH = 50, 0.1
 """The table has so many rows more than when it was analysed: what autovacuum asks of a table that is not divided."""
 _QUESTION = text(
@@ -53,7 +53,7 @@ class Statistics:
 
 
 def is_due(known: Statistics) -> bool:
-    """Return whether a table is worth being analysed. Pure."""
+    """Return whether a table is worth being analysed."""
     if known.analysed_rows < 0:
         return known.rows > 0
     if known.rows > known.analysed_rows * (1 + _GROWTH) + _LEAST_ROWS:

@@ -25,7 +25,7 @@ _MOST_WHOLE = 2**64
 _TIMES = ("committed_at", "started_at")
 _TYPES: dict[str, Any] = {
     **dict.fromkeys(_TIMES, "datetime64[us]"),
-    **dict.fromkeys(("quarantined", "taken_over"), bool),
+    **dict.fromkeys(("quarantined", "reused"), bool),
     **dict.fromkeys(("position", "sample"), np.int64),
     **dict.fromkeys(("value", "level"), float),
     "whole": np.uint64,

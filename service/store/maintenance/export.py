@@ -10,7 +10,7 @@ from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Report, metric, to_suite
-from runner.contract.taken_over import TAKEN_OVER
+from runner.contract.reused_counts import REUSED
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.points import by_run, decode_samples, joined
 from service.store.stored_reports import unpack
@@ -46,7 +46,7 @@ def samples(session: Session, subject: str | None = None, runs: tuple[int, int] 
     for run_id, *columns, name, status, quarantine, started_at, value, n, packed in session.execute(query):
         values = decode_samples(value, n, packed)
         head = (str(run_id), *columns, name, metric(name).unit, status.value, quarantine is not None, started_at)
-        tail = quarantine == TAKEN_OVER, quarantine or ""
+        tail = quarantine == REUSED, quarantine or ""
         if not values:
             yield SampleRow._make((*head, None, None, None, *tail))
         for index, sample in enumerate(values):

@@ -85,14 +85,14 @@ def _why_foreign(foreign: Mapping[str, str | None]) -> str:
     return f"the subject {name} is not its own (FAULTWATCH_ACTIONS_SUBJECTS assigns others)"
 
 
-def hold_night(name: str) -> str | None:
+def hold_nightly_run(name: str) -> str | None:
     """Refuse a report about another repository's nightly run; return the repository that owns it."""
     repository = caller().repository
     if repository is not None:
         with database().reading() as session:
-            there, owner = ownership.of_night(session, name)
+            there, owner = ownership.of_nightly_run(session, name)
         if there and owner != repository:
-            raise refusal(repository, f"the night {name} is not its own")
+            raise refusal(repository, f"the nightly run {name} is not its own")
     return repository
 
 

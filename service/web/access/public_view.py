@@ -1,7 +1,7 @@
 """What everybody may see of a view, where the service shows its results without a token.
 
-Results are public: series, drifts, events, the commits and the names of the knobs that moved them. Not public is who
-decided what, and what only concerns the hosts: values of knobs, messages of failed builds, reasons of quarantines.
+Results are public: series, drifts, events, the commits and the names of the settings that moved them. Not public is who
+decided what, and what only concerns the hosts: values of settings, messages of failed builds, reasons of quarantines.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from service.schemas.history import FailureSummary, KnobChange, RunSummary, SeriesFailure, SeriesPoint
+from service.schemas.history import FailureSummary, RunSummary, SeriesFailure, SeriesPoint, SettingChange
 from service.schemas.triage import EventDetail, EventSummary
 from service.web.access import guard
 
@@ -26,7 +26,7 @@ def published(view: T) -> T:
 
 
 def redacted(view: T) -> T:
-    """Return the public part of a view or of a list of views. Pure.
+    """Return the public part of a view or of a list of views.
 
     What does not change is returned as it is: a long series is not copied.
     """
@@ -46,13 +46,13 @@ def _quarantine(view: SeriesPoint | RunSummary) -> Mapping[str, Any]:
     return {"quarantine": HIDDEN} if view.quarantine else {}
 
 
-def _knob(change: KnobChange) -> Mapping[str, Any]:
+def _setting(change: SettingChange) -> Mapping[str, Any]:
     return {name: None if getattr(change, name) is None else HIDDEN for name in ("before", "after")}
 
 
 _UNDECIDED = {"last_decision": None, "assignee": "", "snoozed_until": None, "snoozed_to_next_run": False}
 _HIDDEN: Mapping[type[BaseModel], Callable[[Any], Mapping[str, Any]]] = {
-    KnobChange: _knob,
+    SettingChange: _setting,
     SeriesPoint: _quarantine,
     RunSummary: _quarantine,
     FailureSummary: lambda _: {"message": HIDDEN},

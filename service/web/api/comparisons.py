@@ -7,7 +7,7 @@ from http import HTTPStatus
 from apiflask import APIBlueprint
 
 from runner.contract import Comparison, ComparisonRequest
-from service.rules.comparison import in_turns
+from service.rules.comparison import interleaved
 from service.web.problems import FieldError, ProblemError
 
 bp = APIBlueprint("comparisons", __name__)
@@ -24,4 +24,4 @@ def post(json_data: ComparisonRequest) -> Comparison:
             raise ProblemError(
                 HTTPStatus.UNPROCESSABLE_ENTITY, f"{name} {detail}", [FieldError(field=f"{name}.canary", detail=detail)]
             )
-    return in_turns.decide(json_data)
+    return interleaved.decide(json_data)

@@ -17,7 +17,7 @@ from service.web.api import (
     gates,
     health,
     jobs,
-    nights,
+    nightly_runs,
     openapi,
     plans,
     profiles,
@@ -44,7 +44,16 @@ def register_api(app: APIFlask) -> None:
     api.after_request(_make_conditional)
     for noun in (health.bp, revisions.bp, runs.bp, plans.bp, comparisons.bp, series.bp, drifts.bp):
         api.register_blueprint(noun)
-    for noun in (events.bp, silences.bp, export.bp, diagnoses.bp, gates.bp, actions_sign_in.bp, nights.bp, searches.bp):
+    for noun in (
+        events.bp,
+        silences.bp,
+        export.bp,
+        diagnoses.bp,
+        gates.bp,
+        actions_sign_in.bp,
+        nightly_runs.bp,
+        searches.bp,
+    ):
         api.register_blueprint(noun)
     for noun in (profiles.bp, jobs.bp, runner_tokens.bp, audit.bp, subjects.bp, settings_lab.bp):
         api.register_blueprint(noun)

@@ -1,11 +1,11 @@
-"""Searches for the commits or the knobs that moved a metric. Stored runs decide each step, so a search can resume."""
+"""Searches for the commits or settings that moved a metric. Stored runs decide each step, so a search can resume."""
 
 from __future__ import annotations
 
 from apiflask import APIBlueprint
 
 from runner.contract import Search, SearchRequest
-from runner.contract.knob_search import KnobSearch, KnobSearchRequest
+from runner.contract.setting_search import SettingSearch, SettingSearchRequest
 from service.pipeline import bisect_search
 from service.web.access.ownership import hold
 from service.web.current import database
@@ -32,14 +32,14 @@ def post(json_data: SearchRequest) -> Search:
     return found
 
 
-@bp.post("/knob-searches")
-@bp.input(KnobSearchRequest)
-@bp.output(KnobSearch)
-def post_knobs(json_data: KnobSearchRequest) -> KnobSearch:
-    """Return the knobs to change for the next run, or those that moved the metric.
+@bp.post("/setting-searches")
+@bp.input(SettingSearchRequest)
+@bp.output(SettingSearch)
+def post_settings(json_data: SettingSearchRequest) -> SettingSearch:
+    """Return the settings to change for the next run, or those that moved the metric.
 
     Stored runs are used.
     """
     hold([json_data.subject], asking=True)
     with database().reading() as session:
-        return bisect_search.knob_state(session, json_data)
+        return bisect_search.setting_state(session, json_data)

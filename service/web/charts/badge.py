@@ -1,4 +1,4 @@
-"""Badges: one fact in a line, for the README of a project. Pure."""
+"""Badges: one fact in a line, for the README of a project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture of a bisect: the commits on a line, and below it one row for each measurement, in order. Pure.
+"""The picture of a bisect: the commits on a line, and below it one row for each measurement, in order.
 
 Each row shows what was known after it: the range that was left, and on which side the measurement fell. A shape, a
 colour and a word stand for the result of a measurement.

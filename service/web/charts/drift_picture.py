@@ -1,4 +1,4 @@
-"""Draws the surroundings of one drift: its series before and after it, and the drift itself. Pure."""
+"""Draws the surroundings of one drift: its series before and after it, and the drift itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slots: the places of runs on the horizontal axis of a trend by commit. Pure."""
+"""Slots: the places of runs on the horizontal axis of a trend by commit."""
 
 from __future__ import annotations
 

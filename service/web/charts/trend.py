@@ -73,7 +73,7 @@ class ConfigLine(AxisPlace):
     """A vertical line on the path where the configuration changes."""
 
     label: str
-    knobs: list[str]
+    settings: list[str]
 
 
 class OverlaidSeries(TypedDict):
@@ -233,8 +233,8 @@ class _DotMaker:
 
 
 def _remark(point: SeriesPoint) -> str:
-    if point.taken_over:
-        return ", taken over from a run of the same bytes"
+    if point.reused:
+        return ", reused from a run of the same bytes"
     return ", in quarantine" if point.quarantine else ""
 
 
@@ -307,8 +307,10 @@ def _lines(series: SeriesDetail, path: Stretch) -> list[ConfigLine]:
             {
                 "x": path.places[after] - 0.5,
                 "t": (path.times[before] + path.times[after]) / 2,
-                "label": _few([knob.name for knob in change.knobs]),
-                "knobs": [f"{knob.name}: {_shown(knob.before)} → {_shown(knob.after)}" for knob in change.knobs],
+                "label": _few([setting.name for setting in change.settings]),
+                "settings": [
+                    f"{setting.name}: {_shown(setting.before)} → {_shown(setting.after)}" for setting in change.settings
+                ],
             }
         )
     return lines

@@ -357,7 +357,7 @@ def _row_table(rows: Iterable[Measurement], unit: str) -> Table:
         *("number", "commit", "title"),
         (f"value ({unit})", lambda row: row.value),
         "side",
-        ("in_turns", lambda row: row.proof),
+        ("interleaved", lambda row: row.proof),
         *("why", "run"),
     )
 

@@ -15,12 +15,12 @@ from sqlalchemy.orm import Session
 from runner.contract import ComparisonRequest, MetricVerdict, Verdict
 from runner.contract.metrics import MetricView, shown_in
 from service.rules.access.scope import Scope
-from service.rules.comparison import in_turns
+from service.rules.comparison import interleaved
 from service.rules.comparison.pairing import Matched, Pair, match
 from service.rules.comparison.stored import ComparedMetric
 from service.rules.comparison.stored import compare as compare_all
-from service.rules.series.blame import knob_changes
-from service.schemas.history import KnobChange, View
+from service.rules.series.blame import setting_changes
+from service.schemas.history import SettingChange, View
 from service.store import cases, compared_runs, hosts, points, refs, runs
 from service.store.engine.versioned_cache import VersionedCache
 from service.text import commands
@@ -50,20 +50,20 @@ _KEPT_SECONDS = 300.0
 """Retention leaves out samples of old runs, and nothing says so."""
 
 
-class KnobDifference(View):
+class SettingDifference(View):
     """How the environments of some pairs of runs differ."""
 
     environment_base: str
     environment_head: str
     cases: int
-    knobs: list[KnobChange]
+    settings: list[SettingChange]
 
 
 class Comparison(NamedTuple):
     """What was compared, in the order in which it is shown."""
 
     rows: Sequence[ComparedMetric]
-    knobs: Sequence[KnobDifference]
+    settings: Sequence[SettingDifference]
     matched: Matched
 
 
@@ -122,7 +122,7 @@ def show() -> Page:
     with database().reading() as session:
         sides = {side: compared_runs.find(session, getattr(query, side), query.subject) for side in ("base", "head")}
         chosen = all(len(choices) == 1 for choices in sides.values())
-        rows, knobs, matched = (
+        rows, settings, matched = (
             _find(session, query, *(choices[0] for choices in sides.values())) if chosen else _NOTHING
         )
         profiled = evidence.of_comparison(session, matched.pairs)
@@ -154,14 +154,20 @@ def show() -> Page:
             "run_address": url_for("run.show", run_id=_NOBODY).removesuffix(str(_NOBODY)),
             "series_address": url_for("series.show", series_id=0).removesuffix("0"),
             "counts": {verdict: verdicts.count(verdict) for verdict in Verdict},
-            "knobs": knobs,
+            "settings": settings,
             "matched": matched,
             "suggested": suggested,
             "command": _command([*sides["base"], *sides["head"]], matched) if chosen else "",
             **profiled,
             "metrics": sorted({"judged", "all", query.metric, *_FIRST}, key=_choice),
         },
-        document=lambda: {"base": sides["base"], "head": sides["head"], "environments": knobs, "rows": shown, **place},
+        document=lambda: {
+            "base": sides["base"],
+            "head": sides["head"],
+            "environments": settings,
+            "rows": shown,
+            **place,
+        },
         table=lambda: table(rows),
     )
 
@@ -193,13 +199,13 @@ def _compare(
     numbers = {run.number for pair in matched.pairs for run in (*pair.base, *pair.head)}
     readings = compared_runs.readings(session, numbers, query.metrics)
     steps = compared_runs.steps(session, matched.pairs, readings)
-    rows = compare_all(matched.pairs, readings, steps, _in_turns(session, matched, base, head))
+    rows = compare_all(matched.pairs, readings, steps, _interleaved(session, matched, base, head))
     if query.show == "changed":
         rows = [row for row in rows if row.decision.verdict is Verdict.CHANGED]
-    return Comparison(ordered(rows, query.sort), _knobs(session, matched.pairs), matched)
+    return Comparison(ordered(rows, query.sort), _settings(session, matched.pairs), matched)
 
 
-def _in_turns(session: Session, matched: Matched, *sides: compared_runs.Side) -> dict[str, MetricVerdict]:
+def _interleaved(session: Session, matched: Matched, *sides: compared_runs.Side) -> dict[str, MetricVerdict]:
     """Judge two runs of one session by their pairs of samples; empty for all other sides."""
     if {side.kind for side in sides} != {"run"} or not matched.pairs:
         return {}
@@ -208,22 +214,22 @@ def _in_turns(session: Session, matched: Matched, *sides: compared_runs.Side) ->
         return {}
     return {
         metric_verdict.metric: metric_verdict
-        for metric_verdict in in_turns.decide(ComparisonRequest(base=base, head=head)).metrics
+        for metric_verdict in interleaved.decide(ComparisonRequest(base=base, head=head)).metrics
     }
 
 
-def _knobs(session: Session, pairs: Sequence[Pair]) -> list[KnobDifference]:
+def _settings(session: Session, pairs: Sequence[Pair]) -> list[SettingDifference]:
     seen: dict[tuple[str, str], int] = {}
     for pair in pairs:
         key = pair.base[0].environment, pair.head[0].environment
         if key[0] != key[1]:
             seen[key] = seen.get(key, 0) + 1
     return [
-        KnobDifference(
+        SettingDifference(
             environment_base=base,
             environment_head=head,
             cases=count,
-            knobs=knob_changes(points.knobs(session, base), points.knobs(session, head)),
+            settings=setting_changes(points.settings(session, base), points.settings(session, head)),
         )
         for (base, head), count in seen.items()
     ]

@@ -67,7 +67,9 @@ def show(drift_id: str) -> Page:
             "imported": imported,
             "companions": _companions(drift),
             "commands": [commands.measure(report) for report in (before, after) if report and not imported],
-            "knob_command": commands.knobs(before, after) if drift.knobs and before and after and not imported else "",
+            "setting_command": commands.settings(before, after)
+            if drift.settings and before and after and not imported
+            else "",
             **evidence.of_drift(drift, before, after),
             "bisects": bisects,
             "proof": proof_of(bisects, drift),

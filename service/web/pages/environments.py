@@ -1,10 +1,10 @@
-"""Environments: every knob that can move a count, and how two of them differ."""
+"""Environments: every setting that can move a count, and how two of them differ."""
 
 from __future__ import annotations
 
 from flask import abort, request
 
-from service.rules.series.blame import knob_changes
+from service.rules.series.blame import setting_changes
 from service.store import environments
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
@@ -33,7 +33,7 @@ def listed() -> Page:
 
 @page(bp, "/environments/<environment>")
 def show(environment: str) -> Page:
-    """Show the knobs of one environment, beside those of another: by default of the one before it on its host."""
+    """Show the settings of one environment, beside those of another: by default of the one before it on its host."""
     with database().reading() as session:
         entry = environments.find(session, environment)
         if entry is None:
@@ -43,10 +43,10 @@ def show(environment: str) -> Page:
         if "against" in request.args and against is None:
             abort(404, "There is no such environment to compare this one with.")
         others = [other for other in environments.listed(session) if other.hash != entry.hash]
-    changes = knob_changes(against.knobs, entry.knobs) if against else []
+    changes = setting_changes(against.settings, entry.settings) if against else []
     return Page(
         "environment.html",
         {"environment": entry, "against": against, "changes": changes, "others": others},
         document=lambda: {"environment": entry, "against": against and against.hash, "changes": changes},
-        table=lambda: Table(("knob", "value"), sorted(entry.knobs.items())),
+        table=lambda: Table(("setting", "value"), sorted(entry.settings.items())),
     )

@@ -13,7 +13,9 @@ from service.web.rendering.formats import requested_format
 
 log = logging.getLogger(__name__)
 
-_NOT_FOUND = "No page has this address. The search box finds commits, cases, hosts and knobs by a part of their name."
+_NOT_FOUND = (
+    "No page has this address. The search box finds commits, cases, hosts and settings by a part of their name."
+)
 _CRASHED = "The service has an error of its own, or cannot read its database. Its log says more."
 
 

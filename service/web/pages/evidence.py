@@ -155,7 +155,7 @@ def _open_job(session: Session, question: ProfileQuestion | None) -> Job | None:
 def _command(drift: Drift, before: Report | None, after: Report | None) -> str:
     """Return the command that profiles both sides: two commits, or one commit in both environments."""
     if drift.revision == drift.previous_revision:
-        return commands.profile_each(before, after) if before and after and drift.knobs else ""
+        return commands.profile_each(before, after) if before and after and drift.settings else ""
     report = after or before
     if report is None:
         return ""

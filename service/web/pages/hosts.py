@@ -47,5 +47,5 @@ def _table(found: list[HostEntry]) -> Table:
         found,
         ("host", lambda host: host.name),
         *("last_seen", "runs", "environment", "quarantine", "canary_holds", "canary"),
-        ("mismatches", lambda host: " ".join(knob.name for knob in host.mismatches)),
+        ("mismatches", lambda host: " ".join(setting.name for setting in host.mismatches)),
     )

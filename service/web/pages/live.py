@@ -3,7 +3,7 @@
 A page holds a small element that htmx replaces by the answer of `/live`. The answer says how long to wait before the
 next poll, so the service sets the pace: fast while somebody may be watching a measurement, slower on a page on which
 nothing has happened for long. While each poll finds something new, as in a nightly run of many hosts, each waits twice
-as long as the one before: a hundred open pages that load themselves anew all the time would take all processors. Where
+as long as the one before: a hundred open pages that load themselves again all the time would take all processors. Where
 the service does not answer, htmx polls again in ten seconds.
 """
 

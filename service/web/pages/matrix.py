@@ -1,4 +1,4 @@
-"""The nightly grid as a heat map: the level of each cell, and its change since last night."""
+"""The nightly grid as a heat map: the level of each cell, and its change since the last nightly run."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from flask import abort, request
 from sqlalchemy.orm import Session
 
 from runner.contract.metrics import MetricView, metric, shown_in
-from runner.contract.night import NightDigest
+from runner.contract.nightly import NightlyDigest
 from service.rules import nightly_grid
 from service.rules.column_words import ColumnWords, column_words
 from service.rules.nightly_digest import list_missed as missed_in
 from service.rules.nightly_grid import (
     GridCase,
     GridCell,
-    LastNight,
+    LastNightlyRun,
     NightlyGrid,
     RecentPoint,
     SeenCase,
     UnmeasuredRun,
 )
-from service.store import cases, drifts, environments, nights, recent_points
+from service.store import cases, drifts, environments, nightly_runs, recent_points
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
@@ -61,15 +61,15 @@ def show() -> Page:
     """Show the grid of one metric."""
     query = MatrixQuery.from_query()
     with database().reading() as session:
-        night = _night(session)
-        missed = [] if night is None else missed_in(night)
+        nightly_run = _night(session)
+        missed = [] if nightly_run is None else missed_in(nightly_run)
         seen = _seen(session, query)
         cases_ = nightly_grid.list_cases(chain(*seen))
         current = [case for case in cases_ if not case.superseded or "earlier" in request.args]
         shown = current if "all" in request.args else current[:_ROWS]
-        grid = _grid(session, query, seen, shown, night)
+        grid = _grid(session, query, seen, shown, nightly_run)
         workloads = cases.workloads(session)
-        knobs = environments.knobs(session, [held for column in grid.columns for held in column.environments])
+        settings = environments.settings(session, [held for column in grid.columns for held in column.environments])
     parts = nightly_grid.by_subject(grid)
     cells = [cell for row in grid.rows for cell in row.cells]
     return Page(
@@ -86,15 +86,15 @@ def show() -> Page:
             "workloads": workloads,
             "one_commit": query.one_commit,
             "unequal": any(cell.other_commit for cell in cells),
-            "labels": [_labels(part, knobs) for part in parts],
+            "labels": [_labels(part, settings) for part in parts],
             "shade": _shade,
-            "night": night,
+            "nightly_run": nightly_run,
             "missed": missed,
             "efficient": any(cell.efficiency is not None for cell in cells),
             "unmeasured": sum(bool(cell.why) and cell.is_run for cell in cells),
         },
-        document=lambda: _document(query, night),
-        table=lambda: _table(_whole(query, night), metric(query.metric).unit),
+        document=lambda: _document(query, nightly_run),
+        table=lambda: _table(_whole(query, nightly_run), metric(query.metric).unit),
     )
 
 
@@ -109,7 +109,7 @@ def _seen(session: Session, query: MatrixQuery) -> Seen:
 
 
 def _grid(
-    session: Session, query: MatrixQuery, seen: Seen, shown: Sequence[GridCase], night: NightDigest | None
+    session: Session, query: MatrixQuery, seen: Seen, shown: Sequence[GridCase], nightly_run: NightlyDigest | None
 ) -> NightlyGrid:
     """Return the rows of some cases. Only what these need is read: there can be thousands of others."""
     names = {(case.subject, case.case) for case in shown}
@@ -120,45 +120,47 @@ def _grid(
         scaled = recent_points.seen_cases(session, _EFFICIENCY, query.subject, query.workload)
         scaling = recent_points.points(session, (case for case in scaled if (case.subject, case.case) in names))
     failures = [run for run in failed if (run.subject, run.case) in names]
-    knobs = environments.knobs(session, {point.environment for point in points} | {run.environment for run in failures})
+    settings = environments.settings(
+        session, {point.environment for point in points} | {run.environment for run in failures}
+    )
     grid = nightly_grid.build_grid(
         points,
         failures,
         scaling,
-        None if night is None else _last_night(night),
+        None if nightly_run is None else _last_nightly_run(nightly_run),
         flagged=drifts.begun_levels(session, _oldest(points)),
         one_commit=query.one_commit,
-        machines={environment: nightly_grid.settings_of_machine(held) for environment, held in knobs.items()},
+        machines={environment: nightly_grid.settings_of_machine(held) for environment, held in settings.items()},
     )
     keys = {(case.subject, case.case_key) for case in shown}
     return replace(grid, rows=tuple(row for row in grid.rows if (row.subject, row.case_key) in keys))
 
 
-def _whole(query: MatrixQuery, night: NightDigest | None) -> NightlyGrid:
+def _whole(query: MatrixQuery, nightly_run: NightlyDigest | None) -> NightlyGrid:
     with database().reading() as session:
         seen = _seen(session, query)
-        return _grid(session, query, seen, nightly_grid.list_cases(chain(*seen)), night)
+        return _grid(session, query, seen, nightly_grid.list_cases(chain(*seen)), nightly_run)
 
 
-def _document(query: MatrixQuery, night: NightDigest | None) -> dict[str, object]:
-    grid = _whole(query, night)
-    return {"night": night, "columns": grid.columns, "rows": grid.rows}
+def _document(query: MatrixQuery, nightly_run: NightlyDigest | None) -> dict[str, object]:
+    grid = _whole(query, nightly_run)
+    return {"nightly_run": nightly_run, "columns": grid.columns, "rows": grid.rows}
 
 
-def _night(session: Session) -> NightDigest | None:
-    """Return the requested night, or the last one."""
-    requested = request.args.get("night", "").strip()
-    name = requested or nights.newest(session)
-    night = None if name is None else nights.find(session, name)
-    if requested and night is None:
-        abort(404, "There is no night of this name.")
-    return night
+def _night(session: Session) -> NightlyDigest | None:
+    """Return the requested nightly run, or the last one."""
+    requested = request.args.get("nightly_run", "").strip()
+    name = requested or nightly_runs.newest(session)
+    nightly_run = None if name is None else nightly_runs.find(session, name)
+    if requested and nightly_run is None:
+        abort(404, "There is no nightly run of this name.")
+    return nightly_run
 
 
-def _last_night(night: NightDigest) -> LastNight:
-    hosts = frozenset(cell.host for cell in night.cells)
-    missed = {(cell.host, cell.case): cell.why for cell in missed_in(night) if cell.case}
-    return LastNight(night.started_at, hosts, missed)
+def _last_nightly_run(nightly_run: NightlyDigest) -> LastNightlyRun:
+    hosts = frozenset(cell.host for cell in nightly_run.cells)
+    missed = {(cell.host, cell.case): cell.why for cell in missed_in(nightly_run) if cell.case}
+    return LastNightlyRun(nightly_run.started_at, hosts, missed)
 
 
 def _oldest(points: Iterable[RecentPoint]) -> dict[int, int]:
@@ -169,11 +171,11 @@ def _oldest(points: Iterable[RecentPoint]) -> dict[int, int]:
     return oldest
 
 
-def _labels(part: NightlyGrid, knobs: dict[str, dict[str, str]]) -> list[ColumnWords]:
+def _labels(part: NightlyGrid, settings: dict[str, dict[str, str]]) -> list[ColumnWords]:
     """Return for each column of a table how it differs from the other columns of its host there."""
     labels: list[ColumnWords] = []
     for _, of_host in groupby(part.columns, key=lambda column: column.host):
-        columns = [[knobs.get(environment, {}) for environment in column.environments] for column in of_host]
+        columns = [[settings.get(environment, {}) for environment in column.environments] for column in of_host]
         # What differs within a column tells its cases apart, not the columns.
         within = {name for held in columns for name in set(chain(*held)) if _differs(name, held)}
         own = ({name: value for name, value in held[0].items() if name not in within} for held in columns)

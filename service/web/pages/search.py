@@ -1,4 +1,4 @@
-"""One box: a commit, a case, a host, an environment or a knob."""
+"""One box: a commit, a case, a host, an environment or a setting."""
 
 from __future__ import annotations
 

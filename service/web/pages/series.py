@@ -79,7 +79,7 @@ def _restless(series: SeriesDetail) -> str:
     """Return why the runs of the newest level of a judged count differ although there is no drift."""
     if not series.judged or metric(series.metric).kind is not Kind.COUNT:
         return ""
-    path = [point for point in series.points if point.on_path and not point.taken_over and point.value is not None]
+    path = [point for point in series.points if point.on_path and not point.reused and point.value is not None]
     begins = {drift.run_after for drift in series.drifts}
     start = max((place for place, point in enumerate(path) if point.run_id in begins), default=0)
     return describe_restless_level([point.value for point in path[start:] if point.value is not None])

@@ -1,4 +1,4 @@
-"""The rows of a comparison: their order, and their JSON and CSV. Pure."""
+"""The rows of a comparison: their order, and their JSON and CSV."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages show of a profile, alone or beside the profile before a change. Pure."""
+"""What pages show of a profile, alone or beside the profile before a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The CSV tables of drifts, points, runs and samples. Pure."""
+"""The CSV tables of drifts, points, runs and samples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def drift_table(drifts: Iterable[Drift]) -> Table:
         "certainty",
         ("candidates", lambda drift: len(drift.candidates) if drift.candidates_known else None),
         *("before", "after", "change", "percent", "rule"),
-        ("knobs", lambda drift: " ".join(knob.name for knob in drift.knobs)),
+        ("settings", lambda drift: " ".join(setting.name for setting in drift.settings)),
     )
 
 
@@ -29,7 +29,7 @@ def point_table(series: SeriesDetail) -> Table:
         (f"value ({series.unit})", lambda point: point.value),
         *("low", "high"),
         ("samples", lambda point: point.n),
-        *("on_path", "quarantine", "taken_over"),
+        *("on_path", "quarantine", "reused"),
     )
 
 
@@ -39,18 +39,18 @@ def run_table(runs: Iterable[RunSummary]) -> Table:
         runs,
         *("run_id", "subject", "host", "case", "revision", "title", "environment", "outcome"),
         ("failure", lambda run: run.failure.message if run.failure else None),
-        *("quarantine", "started_at", "finished_at", "taken_over"),
+        *("quarantine", "started_at", "finished_at", "reused"),
     )
 
 
 def sample_table(report: Report) -> Table:
     """Return one row for each reading of a run."""
     return Table(
-        ("sample", "metric", "unit", "status", "value", "running_percent", "reason", "taken_over"),
+        ("sample", "metric", "unit", "status", "value", "running_percent", "reason", "reused"),
         (
             (
                 *(number, name, metric(name).unit, reading.status.value, reading.value),
-                *(reading.running_percent, reading.reason or None, report.taken_over is not None),
+                *(reading.running_percent, reading.reason or None, report.reused is not None),
             )
             for number, sample in enumerate(report.samples, 1)
             for name, reading in sample.readings.items()

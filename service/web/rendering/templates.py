@@ -65,7 +65,7 @@ def _htmx() -> str | None:
 
 
 def _breakable(name: str) -> Markup:
-    """Let the name of a case or a knob wrap where its parts meet, not within a part."""
+    """Let the name of a case or a setting wrap where its parts meet, not within a part."""
     return Markup(re.sub(r"(?=\[)|(?<=[,._:/])", "<wbr>", str(escape(name))))  # noqa: S704 - escaped just before
 
 

@@ -1,4 +1,4 @@
-"""Crosswise merges: `-s ours` drops a mend of main, and the newest merge base is a branch without it.
+"""Criss-cross merges: `-s ours` drops a mend of main, and the newest merge base is a branch without it.
 
 Measured from there, head changes nothing; merging it takes main back to where it was slow.
 """

@@ -1,6 +1,6 @@
 """After twelve commits that count the same, one takes more faults by a state that answers leave out.
 
-What is taken over is executed once, unwatched: that shows it.
+What is reused is executed once, unwatched: that shows it.
 """
 
 from tests.hostile import slower
@@ -43,5 +43,5 @@ def attack(arena: Arena) -> Outcome:
 
 
 def held(arena: Arena, outcome: Outcome) -> None:
-    found = slower.taken_over(outcome, arena.git("rev-parse", "HEAD~1"))
+    found = slower.reused(outcome, arena.git("rev-parse", "HEAD~1"))
     assert not found & set(WAYS), found

@@ -30,5 +30,5 @@ def attack(arena: Arena) -> Outcome:
 
 
 def held(arena: Arena, outcome: Outcome) -> None:
-    found = slower.taken_over(outcome, arena.git("rev-parse", "HEAD~1"))
+    found = slower.reused(outcome, arena.git("rev-parse", "HEAD~1"))
     assert not found & set(WAYS), found

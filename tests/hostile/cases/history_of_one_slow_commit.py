@@ -16,7 +16,8 @@ cc -O1 -pthread -o probe probe.c
 rm variant
 """
 WAYS = ("stays",)
-# One commit, or two, between others that count the same are taken for strays, although each of them repeats its count.
+# One commit, or two, between others that count the same are taken for outliers, although each of them repeats its
+# count.
 HOLES = ("is_taken_back",)
 
 

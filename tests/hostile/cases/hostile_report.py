@@ -58,7 +58,7 @@ def _bombs(service: Served, token: str) -> None:
 
 def _reports(service: Served, token: str) -> None:
     case = Case(workload="copy", definition="0" * 16, parameters={"mib": TEXT, "long": LONG, "formula": FORMULA})
-    environments = [Environment(knobs={TEXT[:200]: TEXT, f"variable.{FORMULA}": side}) for side in (TEXT, LONG)]
+    environments = [Environment(settings={TEXT[:200]: TEXT, f"variable.{FORMULA}": side}) for side in (TEXT, LONG)]
     sent = [
         reports.report(
             number,

@@ -15,5 +15,5 @@ def prepare(arena: Arena) -> None:
 
 
 def held(_: Arena, outcome: Outcome) -> None:
-    limit = json.loads(outcome.report)[0]["environment"]["knobs"]["process.memory_limit"]
+    limit = json.loads(outcome.report)[0]["environment"]["settings"]["process.memory_limit"]
     assert limit == "none" or int(limit) < os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), outcome.said

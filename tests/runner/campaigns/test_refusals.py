@@ -111,7 +111,7 @@ def test_compare_and_nightly_outlast_a_service_that_is_away(proxy: Proxy, tmp_pa
     away: list[float] = []
 
     def outage(method: str, path: str, body: bytes) -> tuple[int, str] | None:
-        if path.endswith(("/comparisons", "/nights/tonight")) and (away or method == "POST" or reported(body)):
+        if path.endswith(("/comparisons", "/nightly-runs/tonight")) and (away or method == "POST" or reported(body)):
             away.append(time.monotonic())
         return (503, "<html>away</html>") if away and time.monotonic() - away[0] < 3.5 else None
 
@@ -128,7 +128,7 @@ def test_compare_and_nightly_outlast_a_service_that_is_away(proxy: Proxy, tmp_pa
 
     away.clear()
     (tmp_path / "matrix.toml").write_text('[[workloads]]\npath = "repo/workload.toml"\n')
-    status, output, messages = faultwatch(tmp_path / "home", "nightly", "--night", "tonight", "--json", url=proxy.url)
+    status, output, messages = faultwatch(tmp_path / "home", "nightly", "--name", "tonight", "--json", url=proxy.url)
     assert (status, len(away) > 1) == (0, True), messages
 
 

@@ -69,32 +69,32 @@ def test_the_same_bytes_are_measured_once(services: Iterator[tuple[Path, Proxy]]
     doc = commit(repository, README="two")
     checked = commit(repository, README="three", checked=True)
     newest = commit(repository, README="four")
-    counted = f"{ENOUGH + 3} revisions: {ENOUGH + 2} measured, 1 taken over from a run of the same bytes"
-    # A busy host can disturb one of the many runs that have to agree. Then nothing is taken over, and rightly.
+    counted = f"{ENOUGH + 3} revisions: {ENOUGH + 2} measured, 1 reused from a run of the same bytes"
+    # A busy host can disturb one of the many runs that have to agree. Then nothing is reused, and rightly.
     for home, proxy in services:
         status, output, messages = faultwatch(home, *HISTORY, url=proxy.url)
         assert status == 0, messages
         if f"{counted}, 0 stored before" in output:
             break
     assert f"{counted}, 0 stored before" in output
-    assert len(re.findall(rf"{doc[:10]} .* taken over from {first[:10]}", messages)) == 1
+    assert len(re.findall(rf"{doc[:10]} .* reused from {first[:10]}", messages)) == 1
 
     runs = {run["revision"]: run for run in proxy.ask("/runs")["items"]}  # type: ignore[attr-defined]
-    assert {name for name, run in runs.items() if run["taken_over"]} == {doc}
+    assert {name for name, run in runs.items() if run["reused"]} == {doc}
     report = proxy.ask(f"/runs/{runs[doc]['run_id']}")
-    assert report["taken_over"] == {"run_id": runs[first]["run_id"], "commit": first}
+    assert report["reused"] == {"run_id": runs[first]["run_id"], "commit": first}
     assert proxy.ask(f"/runs/{runs[checked]['run_id']}")["same_bytes_check"]["run_id"] == runs[first]["run_id"]  # type: ignore[index]
 
     service = proxy.service
     page = read(f"{service}/runs/{runs[doc]['run_id']}")
     assert "This revision was not measured." in page
     assert "In quarantine" not in page
-    assert "taken over" in read(f"{service}/runs")
+    assert "reused" in read(f"{service}/runs")
     assert "quarantine" not in read(f"{service}/hosts")
-    assert "taken_over" in read(f"{service}/runs.csv").splitlines()[0]
+    assert "reused" in read(f"{service}/runs.csv").splitlines()[0]
     series = next(row for row in proxy.ask("/series")["items"] if row["metric"] == "minor-faults")  # type: ignore[attr-defined]
     points = {point["revision"]: point for point in proxy.ask(f"/series/{series['id']}")["points"]}  # type: ignore[attr-defined]
-    assert points[doc]["taken_over"]
+    assert points[doc]["reused"]
     assert points[doc]["on_path"]
     assert points[doc]["value"] == points[first]["value"]
 
@@ -108,7 +108,7 @@ def test_the_same_bytes_are_measured_once(services: Iterator[tuple[Path, Proxy]]
         )
 
     every = json.loads(faultwatch(home, *HISTORY, "--json", "--measure-all", url=proxy.url)[1])
-    assert (every["measured"], every["taken_over"], every["stored"]) == (1, 0, ENOUGH + 2)
+    assert (every["measured"], every["reused"], every["stored"]) == (1, 0, ENOUGH + 2)
 
 
 def test_a_commit_is_blamed_only_beside_one_that_was_measured(
@@ -116,16 +116,16 @@ def test_a_commit_is_blamed_only_beside_one_that_was_measured(
 ) -> None:
     for number in range(ENOUGH):
         commit(repository, pages__c=program(10), README=f"{number}")
-    before = commit(repository, README="taken over at first")
+    before = commit(repository, README="reused at first")
     more = commit(repository, pages__c=program(20))
     for home, proxy in services:
         status, output, messages = faultwatch(home, *HISTORY, "--json", url=proxy.url)
         assert status == 0, messages
-        if json.loads(output)["taken_over"]:
+        if json.loads(output)["reused"]:
             break
-    assert json.loads(output)["taken_over"] == 1
+    assert json.loads(output)["reused"] == 1
     runs = [run for run in proxy.ask("/runs")["items"] if run["revision"] == before]  # type: ignore[attr-defined]
-    assert sorted(bool(run["taken_over"]) for run in runs)[:2] == [False, True]
+    assert sorted(bool(run["reused"]) for run in runs)[:2] == [False, True]
     (drift,) = proxy.ask("/drifts")["items"]  # type: ignore[misc]
     assert (drift["revision"], drift["change"]) == (more, 10)
     assert [candidate["commit"] for candidate in drift["candidates"]] == [more]
@@ -134,11 +134,11 @@ def test_a_commit_is_blamed_only_beside_one_that_was_measured(
 def test_the_last_revision_of_a_range_is_measured(services: Iterator[tuple[Path, Proxy]], repository: Path) -> None:
     for number in range(ENOUGH):
         commit(repository, pages__c=program(10), README=f"{number}")
-    taken, last = (commit(repository, README=text) for text in ("taken over", "measured"))
+    taken, last = (commit(repository, README=text) for text in ("reused", "measured"))
     for home, proxy in services:
         status, output, messages = faultwatch(home, *HISTORY, "--json", url=proxy.url)
         assert status == 0, messages
-        if json.loads(output)["taken_over"]:
+        if json.loads(output)["reused"]:
             break
     runs = {run["revision"]: run for run in proxy.ask("/runs")["items"]}  # type: ignore[attr-defined]
-    assert [bool(runs[name]["taken_over"]) for name in (taken, last)] == [True, False]
+    assert [bool(runs[name]["reused"]) for name in (taken, last)] == [True, False]

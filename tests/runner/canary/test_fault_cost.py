@@ -1,4 +1,4 @@
-"""What a fault costs is measured once an hour, and anew after a boot."""
+"""What a fault costs is measured once an hour, and again after a boot."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ def test_the_cost_is_measured_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "changes", [{"made_for": ["canary-1", "another boot"]}, {"at": -3600.0}, {"at": 1e12}, {"seconds": "many"}, None]
 )
-def test_a_cost_that_may_not_hold_any_more_is_measured_anew(changes: dict[str, object] | None, tmp_path: Path) -> None:
+def test_a_cost_that_may_not_hold_any_more_is_measured_again(changes: dict[str, object] | None, tmp_path: Path) -> None:
     program = tmp_path / "canary-1"
     assert remembered_cost(program, lambda: 1e-7) == 1e-7
     known = json.loads((tmp_path / NAME).read_text())

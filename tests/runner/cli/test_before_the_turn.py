@@ -113,7 +113,7 @@ def test_a_partial_clone_that_cannot_reach_its_remote_is_told_how_to_complete_it
     git(partial, "remote", "set-url", "origin", (place / "gone").as_uri())
     messages = said(place, "measure", str(place / "repo"), "--repo", str(partial), "--committed-only")
     assert "from promisor remote" in messages
-    assert "clone the project anew without --filter" in messages.splitlines()[-1]
+    assert "clone the project again without --filter" in messages.splitlines()[-1]
 
 
 def test_a_shallow_clone_is_told_how_to_get_older_commits(place: Path) -> None:

@@ -124,7 +124,7 @@ command = "cc -O0 -o blocks blocks.c"
 command = ["./blocks"]
 huge_pages = "never"
 """
-KNOBS = (
+SETTINGS = (
     "variable.COLOUR=red..blue",
     "variable.MALLOC_ARENA_MAX=..2",
     "variable.MALLOC_MMAP_THRESHOLD_=131072..1073741824",
@@ -147,7 +147,7 @@ def blocks(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def search_knobs(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def search_settings(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "runner", "bisect", "--repo", "repo", *arguments],
         cwd=home,
@@ -159,29 +159,29 @@ def search_knobs(home: Path, *arguments: str) -> subprocess.CompletedProcess[str
 
 
 @pytest.mark.perf
-def test_two_knobs_that_are_guilty_together_are_found_among_innocent_ones(blocks: Path) -> None:
+def test_two_settings_that_are_guilty_together_are_found_among_innocent_ones(blocks: Path) -> None:
     """Only where blocks come from the heap, and the heap is not trimmed, is memory touched once and not ten times."""
-    changes = [part for knob in KNOBS for part in ("--change", knob)]
-    found = search_knobs(blocks, *changes, "--json")
+    changes = [part for setting in SETTINGS for part in ("--change", setting)]
+    found = search_settings(blocks, *changes, "--json")
     assert found.returncode == 0, found.stderr
     answer = json.loads(found.stdout)["answer"]
-    assert answer["knobs"] == ["variable.MALLOC_MMAP_THRESHOLD_", "variable.MALLOC_TRIM_THRESHOLD_"]
+    assert answer["settings"] == ["variable.MALLOC_MMAP_THRESHOLD_", "variable.MALLOC_TRIM_THRESHOLD_"]
     assert 9 * 256 <= answer["before"] - answer["after"] <= 9 * 256 + 40
     # A heap that is trimmed keeps 128 KiB at its top.
     assert all(value - answer["after"] >= 9 * (256 - 34) for value in answer["without"].values())
     taken = found.stderr.count("changed")
     assert taken <= 20
 
-    again = search_knobs(blocks, *changes)
+    again = search_settings(blocks, *changes)
     assert "MALLOC_TRIM_THRESHOLD_: 131072 → 1073741824; without it" in again.stdout
     assert "changed" not in again.stderr, "what was measured before is not measured again"
 
 
 @pytest.mark.perf
 def test_what_only_the_administrator_can_set_is_named_and_not_searched(blocks: Path) -> None:
-    for name, knobs in (("a", {"vm.swappiness": "60"}), ("b", {"vm.swappiness": "10", "variable.COLOUR": "blue"})):
-        (blocks / name).write_text(json.dumps({"knobs": knobs}), encoding="utf-8")
-    found = search_knobs(blocks, "--knobs", "a..b")
+    for name, settings in (("a", {"vm.swappiness": "60"}), ("b", {"vm.swappiness": "10", "variable.COLOUR": "blue"})):
+        (blocks / name).write_text(json.dumps({"settings": settings}), encoding="utf-8")
+    found = search_settings(blocks, "--settings", "a..b")
     assert found.returncode == 1
     assert "The environments do not differ" in found.stdout
     assert "only the host's administrator can set them: vm.swappiness (60 → 10)" in found.stdout

@@ -61,7 +61,7 @@ OWN_WORDS = {
     ("init", "--repo"),  # where the files are written
 }
 """Options that describe what was measured elsewhere, or is not measured yet."""
-DEFAULTS = re.compile(r"(Default: (?:if|always)[^.]*\.|Without a RANGE: |With --knobs or --change: )")
+DEFAULTS = re.compile(r"(Default: (?:if|always)[^.]*\.|Without a RANGE: |With --settings or --change: )")
 
 
 def walk(group: click.Group, prefix: str = "") -> Iterator[tuple[str, click.Command]]:

@@ -8,7 +8,7 @@ from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerd
 from runner.contract.files import ProgramFiles
 from runner.contract.report import Reading, Sample, Status
 from runner.measuring.comparison import Compared
-from service.rules.comparison import in_turns
+from service.rules.comparison import interleaved
 from tests.runner.sample_reports import report
 
 TARGET = TypedTarget("w", "bench.toml", "./seeds")
@@ -39,7 +39,7 @@ def test_a_large_difference_that_is_none_says_why_in_its_row(capsys: pytest.Capt
         row("major-faults", 0, 0, counts=True),
     )
     show_comparison(
-        Compared(report(), report(), Comparison(verdict=Verdict.SAME, more=0, metrics=rows, knobs=())), TARGET
+        Compared(report(), report(), Comparison(verdict=Verdict.SAME, more=0, metrics=rows, settings=())), TARGET
     )
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "minor-faults 73 9,000 +8,927 same: same bytes" in lines
@@ -54,7 +54,7 @@ def test_what_decides_is_a_row_and_what_was_not_there_is_one_line(capsys: pytest
         row("minor-faults", 73, 77, counts=True),
         row("major-faults", 0, 0, counts=True),
     )
-    decided = Comparison(verdict=Verdict.CHANGED, more=0, metrics=rows, knobs=())
+    decided = Comparison(verdict=Verdict.CHANGED, more=0, metrics=rows, settings=())
     show_comparison(Compared(report(), report(), decided), TARGET)
     text = capsys.readouterr().out
     told = [line.split()[:3] for line in text.rpartition("─")[2].partition("0 on both sides")[0].splitlines()]
@@ -69,7 +69,7 @@ def test_what_decides_is_a_row_and_what_was_not_there_is_one_line(capsys: pytest
 
 def told(capsys: pytest.CaptureFixture[str], *rows: MetricVerdict, same_bytes: bool = False) -> list[str]:
     verdict = Verdict.CHANGED if any(row.counts and row.direction for row in rows) else Verdict.SAME
-    decided = Comparison(verdict=verdict, more=0, metrics=rows, knobs=(), same_bytes=same_bytes)
+    decided = Comparison(verdict=verdict, more=0, metrics=rows, settings=(), same_bytes=same_bytes)
     show_comparison(Compared(report(), report(), decided), TARGET)
     return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
 
@@ -112,7 +112,7 @@ def test_a_side_without_a_value_says_why_once(capsys: pytest.CaptureFixture[str]
         for readings in (dict.fromkeys(kinds, Reading(value=7)), missing)
     )
     for stored in (False, True):
-        decided = in_turns.decide(ComparisonRequest(base=base, head=head, base_stored=stored))
+        decided = interleaved.decide(ComparisonRequest(base=base, head=head, base_stored=stored))
         show_comparison(Compared(base, head, decided, base_stored=stored), TARGET)
         text = capsys.readouterr().out
         said = f"  file-faults, anonymous-faults: The head does not have a value of this metric: {why}.\n"
@@ -122,7 +122,9 @@ def test_a_side_without_a_value_says_why_once(capsys: pytest.CaptureFixture[str]
 def test_a_side_that_could_not_be_watched_is_said_to_depend_on_the_page_cache(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    comparison = Comparison(verdict=Verdict.SAME, more=0, metrics=(row("minor-faults", 7, 7, counts=True),), knobs=())
+    comparison = Comparison(
+        verdict=Verdict.SAME, more=0, metrics=(row("minor-faults", 7, 7, counts=True),), settings=()
+    )
     watched = report().model_copy(update={"files": ProgramFiles(mapped=(), own_bytes="", system_bytes="")})
     show_comparison(Compared(watched, watched, comparison), TARGET)
     assert "watched" not in capsys.readouterr().out

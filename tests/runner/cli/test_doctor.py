@@ -61,11 +61,13 @@ def test_env_prints_what_env_compares(tmp_path: Path) -> None:
     assert CliRunner().invoke(env.command, ["--diff", files[0], files[0]]).exit_code == 0
     result = CliRunner().invoke(env.command, ["--json", "--diff", *files])
     assert result.exit_code == 1
-    assert json.loads(result.stdout) == [{"knob": "variable.MALLOC_CONF", "before": None, "after": "narenas:1"}]
+    assert json.loads(result.stdout) == [{"setting": "variable.MALLOC_CONF", "before": None, "after": "narenas:1"}]
     assert "narenas:1" in CliRunner().invoke(env.command, ["--diff", *files]).stdout
 
 
-@pytest.mark.parametrize("text", [None, "", "[]", "3", "{}", '{"knobs": {"a": 1}}', '{"environment": null}', "\udcff"])
+@pytest.mark.parametrize(
+    "text", [None, "", "[]", "3", "{}", '{"settings": {"a": 1}}', '{"environment": null}', "\udcff"]
+)
 def test_env_names_a_file_that_holds_none(text: str | None, tmp_path: Path) -> None:
     file = tmp_path / "saved.json"
     if text is not None:
@@ -80,14 +82,14 @@ def test_env_compares_runs_that_the_service_holds(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path))
     monkeypatch.delenv("FAULTWATCH_URL", raising=False)
     saved = tmp_path / "saved.json"
-    saved.write_text('{"knobs": {"vm.swappiness": "60", "allocator": "glibc"}}')
-    report = reports.report(1, 100, environment=Environment(knobs={"vm.swappiness": "1", "allocator": "glibc"}))
+    saved.write_text('{"settings": {"vm.swappiness": "60", "allocator": "glibc"}}')
+    report = reports.report(1, 100, environment=Environment(settings={"vm.swappiness": "1", "allocator": "glibc"}))
     with connect(load_settings()) as service:
         service.send_revisions(report.subject, [report.revision])
         service.send_report(report)
     result = CliRunner().invoke(env.command, ["--json", "--diff", str(report.run_id), str(saved)])
     assert result.exit_code == 1
-    assert json.loads(result.stdout) == [{"knob": "vm.swappiness", "before": "1", "after": "60"}]
+    assert json.loads(result.stdout) == [{"setting": "vm.swappiness", "before": "1", "after": "60"}]
     unknown = CliRunner().invoke(env.command, ["--diff", str(uuid.uuid4()), str(saved)])
     assert isinstance(unknown.exception, FaultwatchError)
     assert "run" in unknown.exception.what

@@ -25,7 +25,7 @@ def shown(target: TypedTarget = TARGET, **changes: Any) -> str:
         "previous_revision": "a" * 40,
         "title": "Merge a branch",
         "candidates": [{"commit": "c" * 40, "title": "Merge a branch"}],
-        "knobs": [],
+        "settings": [],
     }
     out = io.StringIO()
     show_drifts(Console(file=out, width=400), [drift | changes], target)

@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 import pytest
 
 from runner.cli.nightly import last_digest
-from runner.contract.night import NightDigest
+from runner.contract.nightly import NightlyDigest
 from runner.reporting.client import Service
 from tests.runner.http_stub import Answer, http_stub
 
-DIGEST = NightDigest(
-    night="tonight",
+DIGEST = NightlyDigest(
+    name="tonight",
     started_at=datetime(2026, 1, 1, tzinfo=UTC),
     complete=True,
     sentence="All is measured.",
@@ -29,4 +29,4 @@ def test_a_digest_that_cannot_wait_for_all_runs_is_shown_as_it_is(capsys: pytest
     assert [path.endswith("?judged=true") for path in answering.paths] == [True] * 5 + [False]
     (line,) = capsys.readouterr().err.splitlines()
     assert "Many runs are being judged." in line
-    assert "faultwatch nightly --night tonight --digest" in line
+    assert "faultwatch nightly --name tonight --digest" in line

@@ -29,7 +29,7 @@ def report(number: int, faults: int) -> Report:
         "revision": Revision(commit=commit(number), author="a", committed_at=now, title=f"Change {number}"),
         "case": CASE,
         "host": Host(name="box"),
-        "environment": Environment(knobs={}),
+        "environment": Environment(settings={}),
         "runner_version": "1",
         "started_at": now,
         "finished_at": now,

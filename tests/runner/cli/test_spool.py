@@ -157,7 +157,7 @@ def test_secrets_are_in_no_report_no_spool_no_database_and_no_log(
         assert json.loads(measured.stdout)["measured"] == 3, measured.stderr
         listed = requests.get(f"{service.url}/api/v1/runs", timeout=10).json()["items"]
         reports = [requests.get(f"{service.url}/api/v1/runs/{run['run_id']}", timeout=10).text for run in listed]
-    assert json.loads(reports[0])["environment"]["knobs"]["variable.DEPLOY_TOKEN"] == "(hidden)"
+    assert json.loads(reports[0])["environment"]["settings"]["variable.DEPLOY_TOKEN"] == "(hidden)"
     told = [away.stdout, away.stderr, measured.stdout, measured.stderr, *reports]
     kept = [file.read_bytes().decode(errors="replace") for file in home.rglob("*") if file.is_file()]
     assert len(kept) > 1

@@ -32,7 +32,7 @@ def made(names: list[str], stacks: list[tuple[tuple[int, ...], int]]) -> tuple[P
         revision=Revision(commit="a" * 40, committed_at=NOW),
         case=Case(workload="w", definition="0" * 16),
         host=Host(name="host"),
-        environment=Environment(knobs={}),
+        environment=Environment(settings={}),
         runner_version="0",
         started_at=NOW,
         finished_at=NOW,

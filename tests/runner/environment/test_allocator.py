@@ -31,7 +31,7 @@ IN_PLACE = f"jemalloc (libjemalloc.so.2, sha256 {JEMALLOC})"
     ],
 )
 def test_allocator_that_the_process_gets(variables: dict[str, str], allocator: str, machine: Make) -> None:
-    found = capture(variables=variables, build_tools={}, root=machine("debian-laptop").root).knobs
+    found = capture(variables=variables, build_tools={}, root=machine("debian-laptop").root).settings
     assert found["allocator"] == allocator
 
 
@@ -39,7 +39,7 @@ def test_library_path_comes_first(machine: Make) -> None:
     laptop = machine("debian-laptop")
     laptop.change("opt/lib/libjemalloc.so.2", "another build")
     variables = {"LD_PRELOAD": "libjemalloc.so.2", "LD_LIBRARY_PATH": "/none:/opt/lib"}
-    found = capture(variables=variables, build_tools={}, root=laptop.root).knobs
+    found = capture(variables=variables, build_tools={}, root=laptop.root).settings
     digits = hashlib.sha256(b"another build\n").hexdigest()[:12]
     assert found["allocator"] == f"jemalloc (libjemalloc.so.2, sha256 {digits})"
 
@@ -66,6 +66,6 @@ def test_libraries_for_another_architecture_are_passed_over(tmp_path: Path) -> N
 
 
 def test_this_machine_tells_its_c_library() -> None:
-    found = capture(variables={}, build_tools={}).knobs
+    found = capture(variables={}, build_tools={}).settings
     name, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").split()
     assert found["allocator"] == f"{name} {version}"

@@ -15,15 +15,15 @@ from runner.environment.capture import capture, difference
 from runner.execution.start_block import PROCESS_VARIABLES
 
 Make = Callable[[str], Any]
-KNOBS = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from("xyz"))
+SETTINGS = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from("xyz"))
 
 
-def knobs(root: Path, **options: object) -> dict[str, str]:
-    return capture(**{"variables": {}, "build_tools": {}, "root": root, **options}).knobs
+def settings(root: Path, **options: object) -> dict[str, str]:
+    return capture(**{"variables": {}, "build_tools": {}, "root": root, **options}).settings
 
 
 def test_debian_laptop(machine: Make) -> None:
-    found = knobs(machine("debian-laptop").root)
+    found = settings(machine("debian-laptop").root)
     assert found["kernel.release"] == "6.1.0-21-amd64"
     assert found["kernel.command_line"] == 'transparent_hugepage=always dyndbg="file mm/memory.c +p" luks.key=(hidden)'
     assert found["cpu.model"] == "11th Gen Intel(R) Core(TM) i7-1165G7 @ 2.80GHz"
@@ -42,7 +42,7 @@ def test_debian_laptop(machine: Make) -> None:
 
 
 def test_numa_server(machine: Make) -> None:
-    found = knobs(machine("numa-server").root)
+    found = settings(machine("numa-server").root)
     assert found["kernel.command_line"] == "isolcpus=8-63 default_hugepagesz=1G"
     assert (found["cpu.online"], found["cpu.allowed"]) == ("128", "16")
     assert (found["cpu.governor"], found["cpu.turbo"]) == ("performance schedutil", "on")
@@ -62,7 +62,7 @@ def test_numa_server(machine: Make) -> None:
 
 
 def test_container_without_sys_has_only_what_it_shows(machine: Make) -> None:
-    found = knobs(machine("container-without-sys").root)
+    found = settings(machine("container-without-sys").root)
     assert found["cpu.model"] == "implementer 0x41 part 0xd0c variant 0x3"
     assert found["cpu.allowed"] == "2"
     assert found["memory.total"] == "2 GiB"
@@ -73,7 +73,7 @@ def test_container_without_sys_has_only_what_it_shows(machine: Make) -> None:
 
 
 def test_an_empty_tree_is_no_error(tmp_path: Path) -> None:
-    assert set(knobs(tmp_path)) == {"kernel.architecture", "memory.page_size", "allocator"}
+    assert set(settings(tmp_path)) == {"kernel.architecture", "memory.page_size", "allocator"}
 
 
 def test_garbage_is_no_error(machine: Make, tmp_path: Path) -> None:
@@ -81,12 +81,12 @@ def test_garbage_is_no_error(machine: Make, tmp_path: Path) -> None:
     for file in tmp_path.rglob("*"):
         if file.is_file():
             file.write_bytes(b"\xff[\0:-,\n=== \n - \n:\n")
-    knobs(tmp_path, work_directory=Path("/srv"))
+    settings(tmp_path, work_directory=Path("/srv"))
 
 
-def test_what_comes_and_goes_by_itself_on_a_laptop_is_no_knob(machine: Make) -> None:
+def test_what_comes_and_goes_by_itself_on_a_laptop_is_no_setting(machine: Make) -> None:
     laptop = machine("debian-laptop")
-    before = knobs(laptop.root)
+    before = settings(laptop.root)
     laptop.replace("proc/meminfo", "MemFree:         1234567", "MemFree:           34567")
     laptop.replace("proc/meminfo", "MemTotal:       16142592", "MemTotal:       16142488")  # another boot
     laptop.replace("proc/cpuinfo", "1234.567", "4700.001")
@@ -97,22 +97,22 @@ def test_what_comes_and_goes_by_itself_on_a_laptop_is_no_knob(machine: Make) -> 
     laptop.replace("proc/self/maps", "7f00", "7f99")
     laptop.replace("sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq", "1234567", "4700000")
     laptop.change("sys/fs/cgroup/user.slice/user-1000.slice/session-77.scope/memory.max", "max")
-    assert knobs(laptop.root) == before
+    assert settings(laptop.root) == before
 
 
-def test_what_comes_and_goes_by_itself_on_a_server_is_no_knob(machine: Make) -> None:
+def test_what_comes_and_goes_by_itself_on_a_server_is_no_setting(machine: Make) -> None:
     server = machine("numa-server")
-    before = knobs(server.root)
+    before = settings(server.root)
     # Programs took huge pages beyond the pool; the container manager gave us other processors.
     server.change("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "600")
     server.change("sys/kernel/mm/hugepages/hugepages-2048kB/surplus_hugepages", "88")
     server.replace("proc/self/status", "0-7,64-71", "8-15,72-79")
     server.replace("sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "performance", "schedutil")
-    assert knobs(server.root) == before
+    assert settings(server.root) == before
 
 
 @pytest.mark.parametrize(
-    ("path", "text", "knob"),
+    ("path", "text", "setting"),
     [
         ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never", "thp.enabled"),
         ("sys/kernel/mm/transparent_hugepage/enabled", None, "thp.enabled"),
@@ -129,20 +129,20 @@ def test_what_comes_and_goes_by_itself_on_a_server_is_no_knob(machine: Make) -> 
         ),
     ],
 )
-def test_one_change_is_one_knob(path: str, text: str | None, knob: str, machine: Make) -> None:
+def test_one_change_is_one_setting(path: str, text: str | None, setting: str, machine: Make) -> None:
     laptop = machine("debian-laptop")
     before = capture(variables={}, build_tools={}, root=laptop.root)
     laptop.change(path, text)
     after = capture(variables={}, build_tools={}, root=laptop.root)
-    assert [name for name, _, _ in difference(before, after)] == [knob]
+    assert [name for name, _, _ in difference(before, after)] == [setting]
     assert before.hash != after.hash
 
 
 def test_the_default_that_only_root_can_read_is_left_out(machine: Make) -> None:
     laptop = machine("debian-laptop")
-    before = knobs(laptop.root)
+    before = settings(laptop.root)
     laptop.change("sys/kernel/debug/fault_around_bytes", "65536")
-    assert knobs(laptop.root) == before
+    assert settings(laptop.root) == before
 
 
 @pytest.mark.parametrize(
@@ -157,14 +157,14 @@ def test_the_default_that_only_root_can_read_is_left_out(machine: Make) -> None:
     ],
 )
 def test_file_system_of_the_work_directory(machine: Make, name: str, directory: str, filesystem: str) -> None:
-    found = knobs(machine(name).root, work_directory=Path(directory))
+    found = settings(machine(name).root, work_directory=Path(directory))
     assert found["filesystem.type"] == filesystem
     assert found.get("filesystem.read_ahead_kb") == ("128" if filesystem == "ext4" else None)
 
 
-def test_variables_are_knobs_except_the_fixed_ones() -> None:
+def test_variables_are_settings_except_the_fixed_ones() -> None:
     variables = {**PROCESS_VARIABLES, "MALLOC_CONF": "dirty_decay_ms:0", "LC_ALL": "de_DE.UTF-8"}
-    found = capture(variables=variables, build_tools={}).knobs
+    found = capture(variables=variables, build_tools={}).settings
     assert {name: found[name] for name in found if name.startswith("variable.")} == {
         "variable.LC_ALL": "de_DE.UTF-8",
         "variable.MALLOC_CONF": "dirty_decay_ms:0",
@@ -173,12 +173,12 @@ def test_variables_are_knobs_except_the_fixed_ones() -> None:
 
 def test_values_and_names_of_any_length_fit_the_contract() -> None:
     variables = {"A" * 5000: "x", "LONG": "y" * 100_000}
-    found = capture(variables=variables, build_tools={}).knobs
+    found = capture(variables=variables, build_tools={}).settings
     assert "100000 characters, sha256" in found["variable.LONG"]
 
 
-def test_the_callers_own_knobs_come_along() -> None:
-    assert capture(variables={}, build_tools={}, extra={"process.aslr": "off"}).knobs["process.aslr"] == "off"
+def test_the_callers_own_settings_come_along() -> None:
+    assert capture(variables={}, build_tools={}, extra={"process.aslr": "off"}).settings["process.aslr"] == "off"
 
 
 def test_this_machine_twice_is_the_same() -> None:
@@ -187,7 +187,7 @@ def test_this_machine_twice_is_the_same() -> None:
     again = capture(variables={"MALLOC_CONF": "x"}, work_directory=Path.cwd())
     assert time.perf_counter() - started < 1  # in milliseconds; the machine may be busy
     assert (first, first.hash) == (again, again.hash)
-    assert {"kernel.release", "cpu.model", "memory.page_size", "memory.total", "allocator"} <= set(first.knobs)
+    assert {"kernel.release", "cpu.model", "memory.page_size", "memory.total", "allocator"} <= set(first.settings)
 
 
 def test_another_process_sees_the_same() -> None:
@@ -207,9 +207,9 @@ def test_an_ordinary_user_sees_the_same_as_root() -> None:
     assert difference(as_root, as_user) == []
 
 
-@given(KNOBS, KNOBS)
+@given(SETTINGS, SETTINGS)
 def test_difference(old: dict[str, str], new: dict[str, str]) -> None:
-    before, after = Environment(knobs=old), Environment(knobs=new)
+    before, after = Environment(settings=old), Environment(settings=new)
     found = difference(before, after)
     assert difference(after, before) == [(name, there, here) for name, here, there in found]
     assert (found == []) == (before.hash == after.hash)

@@ -1,4 +1,4 @@
-"""What an upgrade of the host can change is a knob; what a revision changes is none."""
+"""What an upgrade of the host can change is a setting; what a revision changes is none."""
 
 import os
 import shlex
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.environment.program_files import build_knobs, library_knobs, run_knobs
+from runner.environment.program_files import build_settings, library_settings, run_settings
 from runner.system.tree import Tree
 
 
@@ -20,27 +20,27 @@ def tool(folder: Path, name: str, text: str = "#!/bin/sh\n", modified: float = 1
     return file
 
 
-def knobs(folder: Path, command: str = "sh -c 'odd-tool x && make'", **more: object) -> dict[str, str]:
+def settings(folder: Path, command: str = "sh -c 'odd-tool x && make'", **more: object) -> dict[str, str]:
     path = more.pop("path", f"{folder}:/usr/bin:/bin")
-    found = build_knobs(shlex.split(command), more.pop("needs", ()), str(path))  # type: ignore[arg-type]
+    found = build_settings(shlex.split(command), more.pop("needs", ()), str(path))  # type: ignore[arg-type]
     return {name: value for name, value in found.items() if value}
 
 
 @pytest.mark.parametrize("name", ["make", "go", "rustc", "clang", "python3", "odd-tool", "needed-tool"])
-def test_another_version_of_a_tool_is_another_knob(name: str, tmp_path: Path) -> None:
+def test_another_version_of_a_tool_is_another_setting(name: str, tmp_path: Path) -> None:
     tool(tmp_path / "bin", name)
-    before = knobs(tmp_path / "bin", needs=["needed-tool"])
+    before = settings(tmp_path / "bin", needs=["needed-tool"])
     tool(tmp_path / "bin", name, modified=1.1e9)
-    after = knobs(tmp_path / "bin", needs=["needed-tool"])
-    assert {knob for knob in before | after if before.get(knob) != after.get(knob)} == {f"tool.{name}"}
+    after = settings(tmp_path / "bin", needs=["needed-tool"])
+    assert {setting for setting in before | after if before.get(setting) != after.get(setting)} == {f"tool.{name}"}
 
 
-def test_a_word_of_a_command_that_is_a_programs_name_too_is_no_knob(tmp_path: Path) -> None:
+def test_a_word_of_a_command_that_is_a_programs_name_too_is_no_setting(tmp_path: Path) -> None:
     for name in ("install", "test"):
         tool(tmp_path / "bin", name)
-    found = knobs(tmp_path / "bin", "python3 setup.py install --record test")
+    found = settings(tmp_path / "bin", "python3 setup.py install --record test")
     assert not {"tool.install", "tool.test"} & found.keys()
-    assert "tool.test" in knobs(tmp_path / "bin", "test setup.py")
+    assert "tool.test" in settings(tmp_path / "bin", "test setup.py")
 
 
 def test_tools_are_those_of_the_builds_path_not_of_the_callers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,16 +48,16 @@ def test_tools_are_those_of_the_builds_path_not_of_the_callers(tmp_path: Path, m
     tool(ours, "cc", "#!/bin/sh\necho ours\n")
     tool(theirs, "cc", "#!/bin/sh\necho theirs\n")
     monkeypatch.setenv("PATH", f"{theirs}:{os.environ['PATH']}")
-    assert knobs(ours)["compiler.cc"].startswith(f"{ours}/cc, ")
-    assert knobs(tmp_path, path="/nonexistent") == {}
+    assert settings(ours)["compiler.cc"].startswith(f"{ours}/cc, ")
+    assert settings(tmp_path, path="/nonexistent") == {}
 
 
 def test_a_workload_cannot_name_programs_by_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool(tmp_path, "odd-tool")
     monkeypatch.chdir(tmp_path)
-    assert "tool.odd-tool" not in knobs(tmp_path, path=".:/usr/bin")
-    assert "tool.odd-tool" not in knobs(tmp_path, path="")
-    assert run_knobs(Tree(), "odd-tool", ".")["program"] is None
+    assert "tool.odd-tool" not in settings(tmp_path, path=".:/usr/bin")
+    assert "tool.odd-tool" not in settings(tmp_path, path="")
+    assert run_settings(Tree(), "odd-tool", ".")["program"] is None
 
 
 def test_nothing_that_only_the_workloads_path_leads_to_is_executed(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_nothing_that_only_the_workloads_path_leads_to_is_executed(tmp_path: Pat
     names = ("cc", "c++", "gfortran", "ld", "rustc", "rustup", "odd-tool")
     for name in names:
         tool(tmp_path / "bin", name, f"#!/bin/sh\n: > {tmp_path}/executed-{name}\n")
-    found = knobs(tmp_path / "bin")
+    found = settings(tmp_path / "bin")
     assert not list(tmp_path.glob("executed-*"))
     assert found["compiler.cc"].startswith(f"{tmp_path}/bin/cc, ")
 
@@ -79,12 +79,12 @@ def test_go_is_known_by_its_version_though_it_is_not_executed(stated: str, shown
     (tmp_path / "go" / "VERSION").write_text(stated)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "go").symlink_to(tmp_path / "go" / "bin" / "go")
-    assert knobs(tmp_path / "bin")["tool.go"].partition("2001-09-09 01:46:40")[2] == shown
+    assert settings(tmp_path / "bin")["tool.go"].partition("2001-09-09 01:46:40")[2] == shown
     assert not (tmp_path / "executed").exists()
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
-def test_rusts_default_toolchain_is_a_knob_though_a_proxy_starts_it(
+def test_rusts_default_toolchain_is_a_setting_though_a_proxy_starts_it(
     link: Callable[[Path, Path], None], tmp_path: Path
 ) -> None:
     proxy = tool(tmp_path / ".cargo" / "bin", "rustup")
@@ -94,36 +94,36 @@ def test_rusts_default_toolchain_is_a_knob_though_a_proxy_starts_it(
     for toolchain in ("stable", "nightly"):
         compiler = tool(tmp_path / ".rustup" / "toolchains" / toolchain / "bin", "rustc")
         settings.write_text(f'default_toolchain = "{toolchain}"\n')
-        shown.append(knobs(proxy.parent)["tool.rustc"])
+        shown.append(settings(proxy.parent)["tool.rustc"])
         assert shown[-1].startswith(f"{compiler}, ")
     settings.write_text('default_toolchain = "../../.."\n')
-    assert knobs(proxy.parent)["tool.rustc"].startswith(f"{proxy}, ")
+    assert settings(proxy.parent)["tool.rustc"].startswith(f"{proxy}, ")
 
 
-def test_an_interpreter_and_what_it_loads_are_knobs() -> None:
-    found = run_knobs(Tree(), "python3", "/usr/local/bin:/usr/bin:/bin")
+def test_an_interpreter_and_what_it_loads_are_settings() -> None:
+    found = run_settings(Tree(), "python3", "/usr/local/bin:/usr/bin:/bin")
     assert "python3" in (found["program"] or "")
     assert "sha256" in (found["library.libc.so.6"] or "")
-    assert run_knobs(Tree(), "./python3", "/usr/bin")["program"] is None, "a program of the revision"
+    assert run_settings(Tree(), "./python3", "/usr/bin")["program"] is None, "a program of the revision"
 
 
-def test_what_the_loader_preloads_into_everything_is_a_knob(tmp_path: Path) -> None:
+def test_what_the_loader_preloads_into_everything_is_a_setting(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
-    assert library_knobs(Tree(tmp_path))["loader.preload"] is None
+    assert library_settings(Tree(tmp_path))["loader.preload"] is None
     (tmp_path / "opt.so").write_text("library")
     (tmp_path / "etc" / "ld.so.preload").write_text("# none\n/opt.so /gone.so\n")
-    shown = library_knobs(Tree(tmp_path))["loader.preload"]
+    shown = library_settings(Tree(tmp_path))["loader.preload"]
     assert shown is not None
     assert shown.startswith("/opt.so (sha256 ")
     assert shown.endswith("/gone.so (not there)")
 
 
 @pytest.mark.parametrize("name", ["libstdc++.so.6", "libgcc_s.so.1", "libgfortran.so.5", "libgomp.so.1", "libm.so.6"])
-def test_another_version_of_a_library_that_compilers_add_is_one_other_knob(name: str, tmp_path: Path) -> None:
+def test_another_version_of_a_library_that_compilers_add_is_one_other_setting(name: str, tmp_path: Path) -> None:
     others = {"libstdc++.so.6", "libm.so.6", "libgomp.so.1"} - {name}
     for one in (name, *others):
         tool(tmp_path / "usr/lib", one, "first")
-    before = library_knobs(Tree(tmp_path))
+    before = library_settings(Tree(tmp_path))
     tool(tmp_path / "usr/lib", name, "other", modified=1.1e9)
-    after = library_knobs(Tree(tmp_path))
-    assert {knob for knob in before | after if before.get(knob) != after.get(knob)} == {f"library.{name}"}
+    after = library_settings(Tree(tmp_path))
+    assert {setting for setting in before | after if before.get(setting) != after.get(setting)} == {f"library.{name}"}

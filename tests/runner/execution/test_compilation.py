@@ -20,7 +20,7 @@ def source(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_program_is_built_once_and_anew_when_its_source_changes(
+def test_a_program_is_built_once_and_again_when_its_source_changes(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache, header = tmp_path / "cache", source.with_suffix(".h")

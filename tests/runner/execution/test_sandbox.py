@@ -189,22 +189,22 @@ def test_what_it_cannot_execute_is_told(box: Sandbox, home: Path) -> None:
     (home / "outside").chmod(0o755)
     (home / "tree").mkdir()
 
-    def execute(name: str, *, tells_host: bool) -> Finished:
+    def execute(name: str, *, reveals_host: bool) -> Finished:
         return execute_confined(
             [name],
             sandbox=box,
             tree=home / "tree",
             environment=BASE_VARIABLES,
             timeout=20,
-            tells_host=tells_host,
+            reveals_host=reveals_host,
         )
 
-    assert "could not be executed in the sandbox" in execute(str(home / "outside"), tells_host=True).problem
+    assert "could not be executed in the sandbox" in execute(str(home / "outside"), reveals_host=True).problem
     (home / "secret").write_text("not executable")
     (home / "tree" / "link").symlink_to(home / "secret")
     for name in (home / "outside", home / "secret", home / "absent", "./link", "../secret", f"/usr/..{home}/secret"):
         with pytest.raises(FileNotFoundError, match="was not found"):
-            execute(str(name), tells_host=False)
+            execute(str(name), reveals_host=False)
 
 
 def test_a_build_can_be_stopped_at_any_moment(box: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,7 +240,7 @@ def test_the_counts_are_those_without_it(pages: int, box: Sandbox, home: Path) -
     box.change_owner(tree)
 
     def counts(confined: Sandbox | None) -> tuple[object, ...]:
-        """Return what most executions count: on a busy machine a stray fault comes in now and then."""
+        """Return what most executions count: on a busy machine an outlier fault comes in now and then."""
         found: Counter[tuple[object, ...]] = Counter()
         for _ in range(6):
             done = count(

@@ -46,7 +46,7 @@ def comparison(change: int = 1) -> Comparison:
         threshold=0,
         sentence="",
     )
-    return Comparison(verdict=Verdict.CHANGED, more=0, metrics=(judged,), knobs=())
+    return Comparison(verdict=Verdict.CHANGED, more=0, metrics=(judged,), settings=())
 
 
 def finding(of: GateCase | None, **changes: Any) -> GateFinding:

@@ -8,7 +8,7 @@ import pytest
 from runner.canary.count import CanaryOutcome
 from runner.contract import Canary, CanaryCount, Environment, Host, Revision
 from runner.host import trust as module
-from runner.host.declared_knobs import Declaration
+from runner.host.declared_settings import Declaration
 from runner.host.trust import HostTrust, assess_host
 from runner.measuring.measurement import measure
 from runner.measuring.trial import Bench
@@ -17,7 +17,7 @@ from runner.workload import Workload, cases
 
 RIGHT = Canary(counts=(CanaryCount(kinds=("anonymous",), expected=1009, counted=(1009,)),))
 WRONG = Canary(counts=(CanaryCount(kinds=("anonymous",), expected=1009, counted=(5, 5, 5)),))
-HELD = Environment(knobs={"vm.swappiness": "60"})
+HELD = Environment(settings={"vm.swappiness": "60"})
 
 
 def test_what_cannot_be_found_out_is_remarked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_it_travels_with_every_report(tmp_path: Path) -> None:
     )
     bench = Bench(
         Host(name="host"),
-        lambda state: Environment(knobs=state.knobs()),
+        lambda state: Environment(settings=state.settings()),
         trust=known,
         cpus=frozenset({99_999}),
     )
@@ -55,8 +55,8 @@ def test_it_travels_with_every_report(tmp_path: Path) -> None:
     report = measure(workload, cases(workload)[0], tmp_path, bench=bench, subject="subject", revision=revision)
     assert report.canary == WRONG
     assert report.quarantine
-    assert [(knob.name, knob.held) for knob in report.mismatches] == [
-        ("process.nice", ProcessState().knobs()["process.nice"])
+    assert [(setting.name, setting.held) for setting in report.mismatches] == [
+        ("process.nice", ProcessState().settings()["process.nice"])
     ]
     assert report.remarks[0] == "a remark"
     assert any(remark.startswith("process.cpus is ") for remark in report.remarks)

@@ -19,7 +19,7 @@ _BENCH = "BenchmarkA 10 {} ns/op\n"
 @pytest.mark.parametrize("name", FILES)
 def test_the_format_is_recognised_by_content(name: str) -> None:
     runs = read(DATA / FILES[name], GIVEN)
-    assert {run.knobs["import.format"] for run in runs} == {name}
+    assert {run.settings["import.format"] for run in runs} == {name}
 
 
 def test_a_history_of_asv(tmp_path: Path) -> None:

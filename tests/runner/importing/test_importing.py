@@ -38,7 +38,7 @@ def test_csv_becomes_runs(tmp_path: Path) -> None:
     assert isinstance(first.values("minor-faults")[0], int)
     assert first.values("task-clock") == (4.0015,)
     assert third.metrics == ("minor-faults",), "an empty cell is no reading"
-    assert second.environment.knobs == {"import.format": "csv", "kernel.release": "5.15"}
+    assert second.environment.settings == {"import.format": "csv", "kernel.release": "5.15"}
     assert second.started_at == datetime(2025, 1, 1, 23, tzinfo=UTC)
     assert first.runner_version == "imported"
 
@@ -105,7 +105,7 @@ PERF_CSV = "# started on Fri Aug  1 10:00:00 2025\n\n1234{0}{0}minor-faults{0}50
 def test_perf_x_with_any_separator(separator: str, tmp_path: Path) -> None:
     (run,) = imported(tmp_path / "x", PERF_CSV.format(separator), SAID)
     assert run.values("minor-faults") == (1234,)
-    assert run.environment.knobs == {"import.format": "perf stat -x", "counting.scope": "user+kernel"}
+    assert run.environment.settings == {"import.format": "perf stat -x", "counting.scope": "user+kernel"}
     assert run.samples[0].perf_output.startswith("# started")
 
 
@@ -116,7 +116,7 @@ def test_perf_j(tmp_path: Path) -> None:
     )
     (run,) = imported(tmp_path / "x", line, SAID)
     assert run.values("minor-faults") == (47,)
-    assert run.environment.knobs["counting.scope"] == "user"
+    assert run.environment.settings["counting.scope"] == "user"
 
 
 def test_perf_for_people_with_digits_grouped_the_indian_way(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_our_own_suite_comes_back_as_the_run_it_was(tmp_path: Path) -> None:
     (back,) = make_reports(read(tmp_path / "suite.json", ImportDefaults()), ImportDefaults())
     assert (back.run_id, back.case, back.host, back.subject) == (made.run_id, made.case, made.host, made.subject)
     assert back.values("minor-faults") == (1234,)
-    assert back.environment.knobs["import.environment"] == made.environment.hash
+    assert back.environment.settings["import.environment"] == made.environment.hash
 
 
 def test_a_suite_whose_revision_holds_half_a_surrogate_pair_is_refused(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_suite_of_others_has_speed_and_with_the_hook_faults(tmp_path: Path) ->
     assert run.values("throughput") == (2.0, 2.0)
     assert run.values("faults-per-operation") == (100.0,)
     assert run.values("sys-percent") == (25.0,)
-    assert run.environment.knobs["pyperf.python_version"] == "3.11"
+    assert run.environment.settings["pyperf.python_version"] == "3.11"
 
 
 def test_a_small_file_that_holds_gigabytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ def trial(script: str, folder: Path, **general: object) -> Trial:
     workload = Workload.model_validate(
         {"workload": {"name": "script", "timeout": 10, **general}, "run": {"command": ["sh", "-c", script]}}
     )
-    bench = Bench(Host(name="host"), lambda _: Environment(knobs={}))
+    bench = Bench(Host(name="host"), lambda _: Environment(settings={}))
     return Trial(workload, Subject("subject", REVISION, CASE), bench, folder)
 
 
@@ -34,7 +34,7 @@ class Service:
 
     def __call__(self, request: ComparisonRequest) -> Comparison:
         self.asked.append(request)
-        return Comparison(verdict=Verdict.SAME, more=self.more.pop(0), metrics=(), knobs=())
+        return Comparison(verdict=Verdict.SAME, more=self.more.pop(0), metrics=(), settings=())
 
 
 def turns(folder: Path, service: Service, pairs: Pairs) -> tuple[Compared, str]:
@@ -110,7 +110,7 @@ class Decides(Service):
         self.asked.append(request)
         verdict = self.verdicts.pop(0)
         more = verdict is Verdict.NEEDS_MORE_RUNS and bool(self.verdicts)
-        return Comparison(verdict=verdict, more=int(more), metrics=(), knobs=())
+        return Comparison(verdict=verdict, more=int(more), metrics=(), settings=())
 
 
 def test_head_is_executed_beside_a_stored_base_until_it_is_decided(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from runner.contract.report import Build, Environment, Host, Outcome, Report, Revision, Stage
 from runner.contract.suite import to_suite
 from runner.errors import FaultwatchError
-from runner.mapped_files.trial_files import page_cache_knob
+from runner.mapped_files.trial_files import page_cache_setting
 from runner.measuring.measurement import failed_build, measure
 from runner.measuring.trial import Bench, Trial
 from runner.process_state.process_state import ProcessState
@@ -21,7 +21,7 @@ REVISION = Revision(commit="a" * 40, committed_at=datetime(2024, 1, 1, tzinfo=UT
 
 
 def bench() -> Bench:
-    return Bench(Host(name="host"), lambda state: Environment(knobs=state.knobs()))
+    return Bench(Host(name="host"), lambda state: Environment(settings=state.settings()))
 
 
 def report_of(
@@ -131,8 +131,8 @@ def test_a_report_is_a_pyperf_suite_with_one_benchmark_a_metric(tmp_path: Path) 
 
 def test_the_state_of_the_process_is_part_of_the_environment(tmp_path: Path) -> None:
     report = report_of("true", tmp_path, output="none")
-    assert report.environment.knobs.items() >= ProcessState(page_cache=page_cache_knob(None)).knobs().items()
-    assert "tool.python3" in report.environment.knobs, "and what the build and the program find on this host"
+    assert report.environment.settings.items() >= ProcessState(page_cache=page_cache_setting(None)).settings().items()
+    assert "tool.python3" in report.environment.settings, "and what the build and the program find on this host"
 
 
 def test_the_tools_are_those_on_the_path_of_the_workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,9 +150,9 @@ def test_the_tools_are_those_on_the_path_of_the_workload(tmp_path: Path, monkeyp
             "run": {"command": "odd-tool", "environment": {"PATH": f"{ran}:/usr/bin:/bin"}},
         }
     )
-    knobs = bench().environment_of(workload, cases(workload)[0]).knobs
-    assert knobs["tool.odd-tool"].startswith(f"{built}/odd-tool, ")
-    assert knobs["program"].startswith(f"{ran}/odd-tool, ")
+    settings = bench().environment_of(workload, cases(workload)[0]).settings
+    assert settings["tool.odd-tool"].startswith(f"{built}/odd-tool, ")
+    assert settings["program"].startswith(f"{ran}/odd-tool, ")
 
 
 def test_a_result_file_is_read_afresh_after_each_execution(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_a_huge_page_policy_that_cannot_be_had_skips_the_case_and_says_what_sets
     workload = Workload.model_validate(
         {"workload": {"name": "w"}, "run": {"command": "true", "huge_pages": "{thp}"}, "matrix": {"thp": ["always"]}}
     )
-    forbidding = Bench(Host(name="host"), lambda state: Environment(knobs={"process.huge_pages": "madvise"}))
+    forbidding = Bench(Host(name="host"), lambda state: Environment(settings={"process.huge_pages": "madvise"}))
     report = measure(workload, cases(workload)[0], tmp_path, bench=forbidding, subject="subject", revision=REVISION)
     assert report.outcome is Outcome.SKIPPED
     assert report.failure
@@ -276,7 +276,8 @@ def test_a_session_during_which_the_environment_changed_is_refused_with_the_chan
     workload = Workload.model_validate({"workload": {"name": "script"}, "run": {"command": ["true"]}})
     values = iter(["madvise", "always", "always"])
     changing = Bench(
-        Host(name="host"), lambda state: Environment(knobs={**state.knobs(), "thp.enabled": next(values, "always")})
+        Host(name="host"),
+        lambda state: Environment(settings={**state.settings(), "thp.enabled": next(values, "always")}),
     )
     for outcome in (Outcome.SKIPPED, Outcome.MEASURED):
         report = measure(workload, cases(workload)[0], tmp_path, bench=changing, subject="subject", revision=REVISION)

@@ -29,18 +29,18 @@ command = ["./w", "{workload}/input"]
 
 
 @pytest.mark.perf
-@pytest.mark.parametrize("knob", ["kernel.architecture", "cpu.model", "cpu.features", "libc.version"])
-def test_another_machine_makes_other_builds(knob: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("setting", ["kernel.architecture", "cpu.model", "cpu.features", "libc.version"])
+def test_another_machine_makes_other_builds(setting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path))
     here = preflight.prepare(load_settings(), examined=False).builder.machine
 
     def other(**more: object) -> Environment:
         found = capturing.capture(**more)  # type: ignore[arg-type]
-        return found.model_copy(update={"knobs": {**found.knobs, knob: "another"}})
+        return found.model_copy(update={"settings": {**found.settings, setting: "another"}})
 
     monkeypatch.setattr(preflight, "capture", other)
     there = preflight.prepare(load_settings(), examined=False).builder.machine
-    assert {name for name in here | there if here.get(name) != there.get(name)} == {knob}
+    assert {name for name in here | there if here.get(name) != there.get(name)} == {setting}
 
 
 @pytest.fixture
@@ -67,9 +67,9 @@ def test_programs_see_paths_as_long_as_the_environment_says(
     workbench = preflight.prepare(load_settings(), examined=False)
     tree, _ = workbench.builder.build(*one_commit(tmp_path / "subject", digits), workload)
     shown = own_folder(workload)
-    knobs = workbench.bench.environment_of(workload, cases(workload)[0]).knobs
+    settings = workbench.bench.environment_of(workload, cases(workload)[0]).settings
     assert shown
-    assert str(len(os.fsencode(tree))) == str(len(os.fsencode(shown))) == knobs["process.path_length"]
+    assert str(len(os.fsencode(tree))) == str(len(os.fsencode(shown))) == settings["process.path_length"]
 
 
 def one_commit(folder: Path, digits: int) -> tuple[Repository, str]:

@@ -1,4 +1,4 @@
-"""When a build has the bytes of one that was measured, and when its counts are certain enough to be taken over."""
+"""When a build has the bytes of one that was measured, and when its counts are certain enough to be reused."""
 
 import os
 from pathlib import Path
@@ -49,7 +49,7 @@ def measured(tree: Path, case: Case, **changes: Any) -> Report:
     return reports.report(1, 100, 100, case=case, files=files).model_copy(update=changes)
 
 
-def is_taken_over(tmp_path: Path, report_changes: dict[str, Any], more: str = "", **tree_changes: bytes) -> bool:
+def is_reused(tmp_path: Path, report_changes: dict[str, Any], more: str = "", **tree_changes: bytes) -> bool:
     workload = make_workload(tmp_path, more)
     bench = Bench(Host(name="box"), lambda _: reports.GLIBC)
     case = Case(workload="w", definition=workload.definition)
@@ -80,7 +80,7 @@ def with_samples(*counts: int, status: Status = Status.COUNTED) -> dict[str, Any
 def test_all_that_the_program_asked_must_be_answered_the_same(
     changes: dict[str, bytes], expected: bool, tmp_path: Path
 ) -> None:
-    assert is_taken_over(tmp_path, {}, **changes) is expected
+    assert is_reused(tmp_path, {}, **changes) is expected
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_all_that_the_program_asked_must_be_answered_the_same(
     ],
 )
 def test_only_certain_counts_are_taken_over(changes: dict[str, Any], tmp_path: Path) -> None:
-    assert not is_taken_over(tmp_path, changes)
+    assert not is_reused(tmp_path, changes)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_counts_that_repeat_or_are_far_off_contradict_a_run_and_ones_that_vary_d
 
 @pytest.mark.parametrize("more", ["processes = 2\n", '[metrics]\njudge = ["elapsed"]\n'])
 def test_what_time_decides_is_measured_always(more: str, tmp_path: Path) -> None:
-    assert not is_taken_over(tmp_path, {}, more)
+    assert not is_reused(tmp_path, {}, more)
 
 
 def test_one_in_twenty_is_checked_and_always_the_same_ones() -> None:

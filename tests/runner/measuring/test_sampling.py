@@ -115,7 +115,7 @@ def marks(samples: list[Sample], name: str) -> list[bool]:
     return [sample.readings[name].outlier for sample in mark_outliers(samples)]
 
 
-def test_a_stray_count_is_kept_and_marked() -> None:
+def test_an_outlier_is_kept_and_marked() -> None:
     samples = taken(7, 9, 7)
     assert marks(samples, "minor-faults") == [False, True, False]
     assert marks(samples, "major-faults") == [False] * 3

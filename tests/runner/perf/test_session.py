@@ -155,7 +155,7 @@ def test_what_ends_soon_after_its_parent_is_counted(programs: Path) -> None:
 
 def test_a_child_that_was_killed_for_memory_is_a_failure(programs: Path) -> None:
     state = ProcessState(huge_pages="never", memory_limit=8 << 20)
-    if state.knobs()["process.memory_limit"] == "none":
+    if state.settings()["process.memory_limit"] == "none":
         pytest.skip("this host does not let us limit memory")
     with pytest.raises(ExecutionFailure, match=r"lost a process by SIGKILL.*memory limit 8388608 bytes"):
         count(["sh", "-c", "./touch-pages 10000; exit 0"], directory=programs, state=state, timeout=20)
@@ -267,7 +267,7 @@ def test_the_count_is_that_of_perf_alone_with_the_same_variables(
     variables = dict(line.split("=", 1) for line in alone("env")[0].splitlines())
     monkeypatch.setattr("runner.perf.counted.padded", lambda *_: variables)
     run(programs, *command)
-    # On a busy machine a stray fault comes in now and then.
+    # On a busy machine an outlier fault comes in now and then.
     bare = majority([int(alone(*command)[1]) for _ in range(5)])
     ours = majority([faults(run(programs, *command)) for _ in range(5)])
     assert bare

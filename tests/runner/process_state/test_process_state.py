@@ -90,8 +90,8 @@ def test_what_this_host_forbids_is_told_and_the_rest_is_applied(monkeypatch: pyt
     layout, cpus = state.remarks()
     assert layout.startswith("process.aslr is on, not off: in a container: docker run --security-opt")
     assert "not 99999: name processors that this process may use" in cpus
-    knobs = state.knobs()
-    assert (knobs["process.aslr"], knobs["process.huge_pages"]) == ("on", "never")
+    settings = state.settings()
+    assert (settings["process.aslr"], settings["process.huge_pages"]) == ("on", "never")
 
 
 def test_nothing_is_told_where_all_is_well() -> None:
@@ -106,7 +106,7 @@ def test_stack_limit_is_fixed() -> None:
 
 
 def test_the_memory_policy_of_the_caller_does_not_reach_the_program() -> None:
-    assert ProcessState().knobs()["process.numa_policy"] == "default"
+    assert ProcessState().settings()["process.numa_policy"] == "default"
     bound = system_calls.NodePolicy(2, b"\1")  # MPOL_BIND to node 0
     try:
         system_calls.set_memory_policy(bound)

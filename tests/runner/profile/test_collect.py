@@ -27,7 +27,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
     (folder / "workload.toml").write_text(
         '[workload]\nname = "again"\n[run]\ncommand = "./again"\nhuge_pages = "never"\n'
     )
-    bench = Bench(Host(name="host"), lambda _: Environment(knobs={}))
+    bench = Bench(Host(name="host"), lambda _: Environment(settings={}))
     revision = Revision(commit="a" * 40, committed_at=datetime.now(UTC))
     case = Case(workload="again", definition="0" * 16)
     return Trial(load_workload(folder), Subject("subject", revision, case), bench, folder)

@@ -57,7 +57,7 @@ def built_with_go(folder: Path, *options: str) -> Path:
 def profiled(folder: Path, command: str) -> Profile:
     require_measurable()
     (folder / "workload.toml").write_text(f'[workload]\nname = "w"\n[run]\ncommand = "{command}"\n')
-    bench = Bench(Host(name="host"), lambda _: Environment(knobs={}))
+    bench = Bench(Host(name="host"), lambda _: Environment(settings={}))
     revision = Revision(commit="a" * 40, committed_at=datetime.now(UTC))
     case = Case(workload="w", definition="0" * 16)
     return collect(Trial(load_workload(folder), Subject("subject", revision, case), bench, folder), times=False)

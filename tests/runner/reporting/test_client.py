@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from runner.contract.night import NightPart
+from runner.contract.nightly import NightlyPart
 from runner.errors import FaultwatchError, RequestRefused, ServerError
 from runner.reporting.client import LONGEST_WAIT, Service
 from runner.reporting.embedded import connect
@@ -149,7 +149,7 @@ def test_json_of_another_shape_is_not_the_answer_of_a_service(body: str, answeri
         service.drifts,
         service.jobs,
         lambda: service.run("1"),
-        lambda: service.update_night("tonight", NightPart(cells=())),
+        lambda: service.update_nightly_run("tonight", NightlyPart(cells=())),
         lambda: service.send_report(report()),
         lambda: service.sign_in("identity"),
     ):

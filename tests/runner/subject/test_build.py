@@ -17,7 +17,7 @@ from runner.subject.build_cache import BuildCache, release_all
 from runner.subject.build_record import RECORD, read_record
 from runner.subject.built_tree import COPY
 from runner.subject.repository import open_repository
-from runner.subject.sandbox_needs import UNTOLD
+from runner.subject.sandbox_needs import HIDDEN_NETWORK
 from runner.workload import Workload
 from runner.workload.definition import load_workload
 from tests.power_cut import disk
@@ -244,7 +244,7 @@ def test_a_build_that_lacked_what_the_sandbox_hides_is_made_when_it_shows_it(
     (store / "module").write_text("2")
     recipe = workload("sh -c 'cp $STORE/module program'", environment={"STORE": str(store)})
     with pytest.raises(BuildFailure, match="FAULTWATCH_SANDBOX_READ=") as caught:
-        replace(builder, sandbox=Sandbox(), tells_host=True).build(repository, head, recipe)
+        replace(builder, sandbox=Sandbox(), reveals_host=True).build(repository, head, recipe)
     assert caught.value.temporary
     shown = replace(builder, sandbox=Sandbox(readable=(str(store),)))
     assert (shown.build(repository, head, recipe)[0] / "program").read_text() == "2"
@@ -274,7 +274,7 @@ def test_a_stranger_does_not_learn_from_a_failed_build_what_this_host_has(
         (place / "crago").chmod(0o755)
     assert told[0] == told[1]
     message = told[0][0].partition("exit code 1")[2]
-    assert message == (f": {UNTOLD}" if "host" in said else "")
+    assert message == (f": {HIDDEN_NETWORK}" if "host" in said else "")
     assert not [advice for advice in ("outside of the sandbox", "SANDBOX_READ", ".ssh") if advice in message]
 
 

@@ -18,7 +18,7 @@ def repository(commit: Run, tmp_path: Path) -> Repository:
 
 
 @pytest.fixture
-def crosswise(repository: Repository, commit: Run, git: Run) -> Repository:
+def criss_cross(repository: Repository, commit: Run, git: Run) -> Repository:
     """Main has both branches; the author of `docs` has merged `mend` into it, and dropped the mend."""
     git("checkout", "--quiet", "-b", "mend")
     commit("Mend", file="fast\n" * 5)
@@ -45,12 +45,12 @@ def test_head_is_compared_with_the_only_merge_base(repository: Repository, commi
 
 
 def test_with_several_merge_bases_the_merge_is_compared_with_the_tip(
-    crosswise: Repository, commit: Run, git: Run, tmp_path: Path
+    cross_measured: Repository, commit: Run, git: Run, tmp_path: Path
 ) -> None:
     head = commit("More", more="x")
     target = git("rev-parse", "main").strip()
     before = git("count-objects", "-v"), git("for-each-ref"), git("status", "--porcelain")
-    with gate_ends(crosswise, "main", "docs") as ends:
+    with gate_ends(criss_cross, "main", "docs") as ends:
         assert ends.merged
         assert (ends.base, ends.head, ends.target) == (target, head, target)
         assert len(ends.merge_bases) == 2
@@ -59,13 +59,13 @@ def test_with_several_merge_bases_the_merge_is_compared_with_the_tip(
         assert (tmp_path / "tree" / "file").read_text() == "slow\n" * 5
         assert (tmp_path / "tree" / "more").exists()
         again = ends.measured
-    with gate_ends(crosswise, "main", "docs") as ends:
+    with gate_ends(criss_cross, "main", "docs") as ends:
         assert ends.measured == again, "the merge has another name each time, so its build is never found again"
     assert (git("count-objects", "-v"), git("for-each-ref"), git("status", "--porcelain")) == before
 
 
 def test_no_attribute_or_driver_chooses_how_the_merge_is_made(
-    crosswise: Repository, commit: Run, git: Run, tmp_path: Path
+    cross_measured: Repository, commit: Run, git: Run, tmp_path: Path
 ) -> None:
     git("config", "merge.pwn.driver", f"touch {tmp_path}/pwned; exit 1")
     git("config", "merge.default", "pwn")
@@ -73,28 +73,28 @@ def test_no_attribute_or_driver_chooses_how_the_merge_is_made(
     git("checkout", "--quiet", "main")
     commit("Theirs", new="theirs\n")
     git("checkout", "--quiet", "docs")
-    with pytest.raises(FaultwatchError, match="conflict in new"), gate_ends(crosswise, "main", "docs"):
+    with pytest.raises(FaultwatchError, match="conflict in new"), gate_ends(criss_cross, "main", "docs"):
         pass
     assert not (tmp_path / "pwned").exists()
 
 
-def test_a_merge_with_conflicts_is_refused(crosswise: Repository, commit: Run, git: Run) -> None:
+def test_a_merge_with_conflicts_is_refused(cross_measured: Repository, commit: Run, git: Run) -> None:
     commit("Ours", new="ours\n")
     git("checkout", "--quiet", "main")
     commit("Theirs", new="theirs\n")
     with (
         pytest.raises(FaultwatchError, match=r"2 merge bases.*conflict in new") as caught,
-        gate_ends(crosswise, "main", "docs"),
+        gate_ends(criss_cross, "main", "docs"),
     ):
         pass
     assert caught.value.remedy == "merge main into docs; then there is one merge base"
 
 
-def test_an_old_git_is_refused(crosswise: Repository, commit: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_git_is_refused(cross_measured: Repository, commit: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     commit("More", more="x")
     usage = subprocess.CompletedProcess([], 129, b"", b"usage: git merge-tree <base-tree> <branch1> <branch2>")
     monkeypatch.setattr("runner.subject.gate_ends.execute_git", lambda *_: usage)
-    with pytest.raises(FaultwatchError, match=r"needs git 2\.38"), gate_ends(crosswise, "main", "docs"):
+    with pytest.raises(FaultwatchError, match=r"needs git 2\.38"), gate_ends(criss_cross, "main", "docs"):
         pass
 
 

@@ -23,7 +23,7 @@ def case(
     *,
     mib: str | int = 4,
     speeds: tuple[Sequence[float], Sequence[float]] | None = None,
-    knobs: tuple[dict[str, str], dict[str, str]] = ({}, {}),
+    settings: tuple[dict[str, str], dict[str, str]] = ({}, {}),
     **told: Any,
 ) -> GateCase:
     """Return a case with so many minor faults on each side, and with a throughput."""
@@ -31,7 +31,7 @@ def case(
     for place, (faults, commit) in enumerate(((base, BASE), (head, HEAD))):
         row = speeds[place] if speeds else [1000.0] * len(faults)
         samples = tuple(reports.sample(count, {"throughput": speed}) for count, speed in zip(faults, row, strict=True))
-        sides.append(_side(commit, mib, samples=samples, environment=Environment(knobs=knobs[place])))
+        sides.append(_side(commit, mib, samples=samples, environment=Environment(settings=settings[place])))
     return GateCase(base=sides[0], head=sides[1], **told)
 
 

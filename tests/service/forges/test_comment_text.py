@@ -1,4 +1,4 @@
-"""The comment and the check run, as text. FAULTWATCH_GOLDEN=write writes the texts anew."""
+"""The comment and the check run, as text. FAULTWATCH_GOLDEN=write writes the texts again."""
 
 from __future__ import annotations
 
@@ -145,7 +145,9 @@ REPORTS: dict[str, tuple[GateReport, Acceptance | None, GateState]] = {
         GateState.OVER,
     ),
     "environment": (
-        made_gates.gate(made_gates.case([9] * 30, [9] * 30, knobs=({"thp": "always"}, {"thp": "never", "new": "1"}))),
+        made_gates.gate(
+            made_gates.case([9] * 30, [9] * 30, settings=({"thp": "always"}, {"thp": "never", "new": "1"}))
+        ),
         None,
         GateState.SAME,
     ),
@@ -294,8 +296,8 @@ _TEXTS = st.text(st.sampled_from("@#|`<>&*_[]()!~$:\\\n\r\t\u202e\u2028\x00\x1b 
 @settings(max_examples=25)
 @given(st.lists(_TEXTS, min_size=1, max_size=4), _TEXTS, st.integers(1, 40))
 def test_nothing_that_a_repository_writes_gets_out_of_its_place(texts: list[str], log: str, repeat: int) -> None:
-    knobs = {f"{text[:50]}{number}": text for number, text in enumerate(texts)}
-    cases = [made_gates.case([1] * 30, [2] * 30, mib=text * repeat, knobs=(knobs, {})) for text in texts]
+    settings = {f"{text[:50]}{number}": text for number, text in enumerate(texts)}
+    cases = [made_gates.case([1] * 30, [2] * 30, mib=text * repeat, settings=(settings, {})) for text in texts]
     cases += [made_gates.failed("head", message=text * 4, log=log * 400) for text in texts]
     cases += [
         made_gates.lacking_in_head(SAME, "minor-faults", text * repeat) for text in texts if len(text) * repeat <= 1000

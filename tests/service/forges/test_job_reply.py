@@ -1,4 +1,4 @@
-"""What a thread on GitHub is told of a job. FAULTWATCH_GOLDEN=write writes the texts anew."""
+"""What a thread on GitHub is told of a job. FAULTWATCH_GOLDEN=write writes the texts again."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_the_note_is_found_again_by_its_marker_and_its_author(both: Both) -> Non
     assert [note["body"] for note in written.values()][4] == body
 
 
-def test_a_note_deleted_by_hand_is_written_anew(both: Both) -> None:
+def test_a_note_deleted_by_hand_is_written_again(both: Both) -> None:
     site, forge = both
     site.report(WORSE)
     site.work()

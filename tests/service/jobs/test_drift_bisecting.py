@@ -171,7 +171,7 @@ def test_the_service_orders_it_once_and_the_result_names_the_commit(app: APIFlas
     work(app)
     assert len(bisects(client)) == 1
 
-    # The name stays when the event is made anew.
+    # The name stays when the event is made again.
     late = history.report(history.ANCHOR, history.OLD).model_copy(update={"started_at": AT, "finished_at": AT})
     history.send(client, [late])
     client.get("/api/v1/drifts")
@@ -304,7 +304,7 @@ def test_the_runs_of_a_day_bound_what_it_orders(app: APIFlask, client: FlaskClie
 @pytest.mark.parametrize(
     "changes",
     [
-        {"environment": history.OLD.model_copy(update={"knobs": {**history.OLD.knobs, IMPORT_FORMAT: "csv"}})},
+        {"environment": history.OLD.model_copy(update={"settings": {**history.OLD.settings, IMPORT_FORMAT: "csv"}})},
         {"started_at": AT - timedelta(days=60), "finished_at": AT - timedelta(days=60)},
     ],
     ids=["imported", "retired"],

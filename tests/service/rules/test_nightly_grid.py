@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from runner.contract import Status
-from runner.contract.taken_over import TAKEN_OVER
+from runner.contract.reused_counts import REUSED
 from service.rules.nightly_grid import (
-    LastNight,
+    LastNightlyRun,
     NightlyGrid,
     RecentPoint,
     UnmeasuredRun,
@@ -20,7 +20,7 @@ AT = datetime(2025, 1, 10, 2, tzinfo=UTC)
 
 
 def point(value: float | None, hours: float = 0, **changes: Any) -> RecentPoint:
-    """A point that was measured so many hours before the last night."""
+    """A point that was measured so many hours before the last nightly run."""
     fields: dict[str, Any] = {
         "series_id": 1,
         "subject": "demo",
@@ -60,7 +60,7 @@ def test_a_change_is_told_from_the_night_before() -> None:
 
 
 def test_a_count_that_was_taken_over_is_the_level_of_its_commit() -> None:
-    (row,) = build_grid([point(100, 24), point(100, revision="newer", quarantine=TAKEN_OVER)], []).rows
+    (row,) = build_grid([point(100, 24), point(100, revision="newer", quarantine=REUSED)], []).rows
     assert (row.cells[0].value, row.cells[0].revision, row.cells[0].why) == (100, "newer", "")
 
 
@@ -114,26 +114,26 @@ def test_weak_scaling_is_shown_in_its_cell() -> None:
     assert row.cells[0].efficiency == 0.2
 
 
-def night(hours: float, missed: dict[tuple[str, str], str] | None = None) -> LastNight:
-    """A night that began so many hours before the newest point."""
-    return LastNight(AT - timedelta(hours=hours), frozenset({"box"}), missed or {})
+def nightly_run(hours: float, missed: dict[tuple[str, str], str] | None = None) -> LastNightlyRun:
+    """A nightly run that began so many hours before the newest point."""
+    return LastNightlyRun(AT - timedelta(hours=hours), frozenset({"box"}), missed or {})
 
 
 def test_on_a_host_with_nights_a_change_is_told_from_before_the_last_one() -> None:
     seen = [point(110), point(105, 3), point(100, 7), point(50, 48)]
-    assert build_grid(seen, [], night=night(5)).rows[0].cells[0].before == 100
+    assert build_grid(seen, [], nightly_run=nightly_run(5)).rows[0].cells[0].before == 100
     elsewhere = [point(110, host="elsewhere"), point(105, 3, host="elsewhere"), point(50, 48, host="elsewhere")]
-    assert build_grid(elsewhere, [], night=night(5)).rows[0].cells[0].before == 50
+    assert build_grid(elsewhere, [], nightly_run=nightly_run(5)).rows[0].cells[0].before == 50
 
 
 def test_what_was_not_measured_for_two_nights_keeps_its_change() -> None:
-    (row,) = build_grid([point(110, 30), point(100, 54)], [], night=night(5)).rows
+    (row,) = build_grid([point(110, 30), point(100, 54)], [], nightly_run=nightly_run(5)).rows
     assert row.cells[0].change == 10
 
 
 def test_what_the_last_night_missed_is_said_in_the_newest_configuration() -> None:
     why = {("box", "copy[mib=4]"): "missing: no report has arrived", ("gone", "copy[mib=4]"): "x"}
-    grid = build_grid([point(1), point(2, 1, environment="new")], [], night=night(5, why))
+    grid = build_grid([point(1), point(2, 1, environment="new")], [], nightly_run=nightly_run(5, why))
     assert [cell.missed for cell in grid.rows[0].cells] == ["missing: no report has arrived", ""]
 
 
@@ -186,23 +186,26 @@ def test_of_two_definitions_of_a_case_the_newest_comes_first_and_says_so() -> No
     # Another host may not have the new definition yet.
     elsewhere = point(90, 24, case_key="k0", series_id=3, host="other")
     assert not any(row.superseded for row in build_grid([old, new, elsewhere], []).rows)
-    # What a night planned but missed is of the definition that it would have run.
-    missed = night(0, {("box", "copy[mib=4]"): "the host was off"})
-    assert [row.cells[0].missed for row in build_grid([old, new], [], night=missed).rows] == ["the host was off", ""]
+    # What a nightly run planned but missed is of the definition that it would have run.
+    missed = nightly_run(0, {("box", "copy[mib=4]"): "the host was off"})
+    assert [row.cells[0].missed for row in build_grid([old, new], [], nightly_run=missed).rows] == [
+        "the host was off",
+        "",
+    ]
 
 
 def test_environments_of_the_same_machine_that_no_case_shares_have_one_column() -> None:
-    knobs = {"kernel.release": "6.1", "process.huge_pages": "never"}
-    huge = {**knobs, "process.huge_pages": "always"}
-    upgraded = {**knobs, "kernel.release": "6.12"}
-    assert settings_of_machine(knobs) == settings_of_machine(huge) != settings_of_machine(upgraded)
+    settings = {"kernel.release": "6.1", "process.huge_pages": "never"}
+    huge = {**settings, "process.huge_pages": "always"}
+    upgraded = {**settings, "kernel.release": "6.12"}
+    assert settings_of_machine(settings) == settings_of_machine(huge) != settings_of_machine(upgraded)
     points = [
         point(1, 24, environment="plain"),
         point(2, 24, environment="huge", case_key="other", case="other"),
         point(3, environment="upgraded"),
         point(4, 48, environment="unknown", case_key="another", case="another"),
     ]
-    of = {"plain": knobs, "huge": huge, "upgraded": upgraded}
+    of = {"plain": settings, "huge": huge, "upgraded": upgraded}
     grid = build_grid(points, [], machines={name: settings_of_machine(held) for name, held in of.items()})
     assert [column.environments for column in grid.columns] == [("upgraded",), ("plain", "huge"), ("unknown",)]
     assert {row.case: [cell.value for cell in row.cells] for row in grid.rows} == {

@@ -135,8 +135,8 @@ def ordered(orders: Orders, runs: list[StoredRun], *numbers: int) -> list[tuple[
 
 
 def test_a_cross_measurement_is_ordered_until_it_is_made_or_has_failed() -> None:
-    orders = Orders(crosswise=frozenset({commit(2)}))
-    assert ordered(orders, stored(3)) == [(2, "crosswise")]
+    orders = Orders(cross_measured=frozenset({commit(2)}))
+    assert ordered(orders, stored(3)) == [(2, "cross_measurement")]
     assert ordered(orders, stored(2, 3)) == []
     assert ordered(orders, stored(3) + stored(2, outcome=Outcome.FAILED)) == []
     assert ordered(orders, stored(3), 2) == [(2, "missing")]
@@ -178,16 +178,16 @@ def test_another_environment_cannot_be_measured_again() -> None:
 
 def test_on_a_host_that_was_replaced_the_last_revision_of_the_old_one_comes_first() -> None:
     elsewhere = Orders(elsewhere=frozenset(commit(number) for number in (1, 2, 9)))
-    assert ordered(elsewhere, [], 4, 5) == [(2, "crosswise"), (4, "missing"), (5, "missing")]
+    assert ordered(elsewhere, [], 4, 5) == [(2, "cross_measurement"), (4, "missing"), (5, "missing")]
     assert ordered(elsewhere, stored(4), 5) == [(5, "missing")]
 
 
-@given(requested=numbers, here=numbers, crosswise=numbers, elsewhere=numbers, unsure=st.booleans())
+@given(requested=numbers, here=numbers, cross_measured=numbers, elsewhere=numbers, unsure=st.booleans())
 def test_orders_come_to_an_end_and_no_revision_is_ordered_twice(
-    requested: list[int], here: list[int], crosswise: list[int], elsewhere: list[int], unsure: bool
+    requested: list[int], here: list[int], cross_measured: list[int], elsewhere: list[int], unsure: bool
 ) -> None:
     shorter = commit(min(here)) if here else None
-    orders = Orders(frozenset(map(commit, crosswise)), unsure, shorter, frozenset(map(commit, elsewhere)))
+    orders = Orders(frozenset(map(commit, cross_measured)), unsure, shorter, frozenset(map(commit, elsewhere)))
     runs = stored(*here)
     for _ in range(2 * MAX_RERUNS + 2):
         planned = ordered(orders, runs, *requested)

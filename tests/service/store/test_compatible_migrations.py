@@ -38,7 +38,7 @@ Schema = dict[str, Table]
 
 
 def taken_away(before: Schema, after: Schema) -> list[str]:
-    """Return what a version that knows the schema before cannot live with. Pure."""
+    """Return what a version that knows the schema before cannot live with."""
     found = []
     for name, old in before.items():
         new = after.get(name)

@@ -44,7 +44,7 @@ def test_retention_puts_light_stacks_together_and_keeps_every_sum(database: Data
 
 
 def test_the_newest_profile_of_the_environment_is_preferred(database: Database) -> None:
-    here, there = Environment(knobs={"a": "1"}), Environment(knobs={"a": "2"})
+    here, there = Environment(settings={"a": "1"}), Environment(settings={"a": "2"})
     old = profile(anatomy({Touch.FIRST: 1}), environment=here)
     new = profile(anatomy({Touch.FIRST: 1}), environment=there, started_at=NOW + timedelta(hours=1))
     with database.writing() as session:

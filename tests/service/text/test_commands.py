@@ -21,7 +21,7 @@ REPORT = extreme_reports.report(extreme_reports.MAIN, 4, extreme_reports.count(1
 
 
 def test_a_run_is_measured_again_at_its_revision_with_its_parameters_and_variables() -> None:
-    environment = Environment(knobs={"variable.MALLOC_CONF": "a:1; rm -rf /", "thp": "never"})
+    environment = Environment(settings={"variable.MALLOC_CONF": "a:1; rm -rf /", "thp": "never"})
     report = REPORT.model_copy(update={"environment": environment})
     assert shlex.split(commands.measure(report)) == [
         *("faultwatch", "measure", "copy_service", "--repo", ".", "--revision", REPORT.revision.commit[:12]),
@@ -31,8 +31,8 @@ def test_a_run_is_measured_again_at_its_revision_with_its_parameters_and_variabl
 
 def test_one_commit_is_profiled_in_the_environments_of_both_runs() -> None:
     before, after = (
-        REPORT.model_copy(update={"environment": Environment(knobs=knobs)})
-        for knobs in ({}, {"variable.LD_PRELOAD": "x.so"})
+        REPORT.model_copy(update={"environment": Environment(settings=settings)})
+        for settings in ({}, {"variable.LD_PRELOAD": "x.so"})
     )
     told = commands.profile_each(before, after).splitlines()
     assert told[0].startswith(
@@ -52,11 +52,11 @@ def test_two_commits_are_measured_in_turns_by_a_command_for_each_workload() -> N
     assert told[1].startswith("faultwatch compare scan ")
 
 
-def test_the_knobs_between_two_runs_are_searched_where_the_newer_one_was_measured() -> None:
+def test_the_settings_between_two_runs_are_searched_where_the_newer_one_was_measured() -> None:
     before, after = REPORT, REPORT.model_copy(update={"run_id": extreme_reports.run_id(extreme_reports.MAIN, 9)})
-    assert shlex.split(commands.knobs(before, after)) == [
+    assert shlex.split(commands.settings(before, after)) == [
         *("faultwatch", "bisect", "copy_service", "--repo", ".", "--revision", REPORT.revision.commit[:12]),
-        *("--knobs", f"{before.run_id}..{after.run_id}", "--set", "operations=64", "--set", "threads=1"),
+        *("--settings", f"{before.run_id}..{after.run_id}", "--set", "operations=64", "--set", "threads=1"),
     ]
 
 
@@ -97,7 +97,7 @@ def pasted() -> list[str]:
         *commands.compare("a" * 40, "b" * 40, ["parse_lines"]).splitlines(),
         commands.compare_case(report, report),
         commands.bisect(question, None),
-        commands.knobs(report, report),
+        commands.settings(report, report),
         commands.profile(case, "a" * 40, "b" * 40),
         attempt("a" * 40, case, remedy),
     ]

@@ -36,7 +36,7 @@ SETTLED = 12
 CHANGES = 30
 """Configuration changes of the restless series."""
 ENVIRONMENT = Environment(
-    knobs={"kernel.release": "6.12.9", "thp.enabled": "madvise", "variable.MALLOC_CONF": ""},
+    settings={"kernel.release": "6.12.9", "thp.enabled": "madvise", "variable.MALLOC_CONF": ""},
 )
 TITLES = {
     4: "Hand memory back after each operation",
@@ -152,13 +152,13 @@ def long_reports() -> Iterator[Report]:
 def restless_reports() -> Iterator[Report]:
     """A case whose configuration changes after every fifth commit."""
     for number in range(5 * (CHANGES + 1)):
-        knobs = {f"kernel.knob_{knob:02}": str(number // 5) for knob in range(20)}
-        yield report("restless_case", number, count(7), host="lab-2", environment=Environment(knobs=knobs))
+        settings = {f"kernel.setting_{setting:02}": str(number // 5) for setting in range(20)}
+        yield report("restless_case", number, count(7), host="lab-2", environment=Environment(settings=settings))
 
 
 def unsettled_reports() -> Iterator[Report]:
     """Drifts whose cause is not settled: commit and configuration at once, neither of them, and a single run."""
-    other = Environment(knobs={**ENVIRONMENT.knobs, "thp.enabled": "never"})
+    other = Environment(settings={**ENVIRONMENT.settings, "thp.enabled": "never"})
     for number in range(8):
         environment = ENVIRONMENT if number < 4 else other
         yield report("both", number, count(100 if number < 4 else 160), host="lab-4", environment=environment)

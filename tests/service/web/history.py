@@ -29,8 +29,8 @@ SUBJECT = "copyd"
 START = datetime(2025, 3, 3, 9, 30, tzinfo=UTC)
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 CASE = Case(workload="copy_service", definition="0123456789abcdef", parameters={"mib": 8, "operations": 25})
-OLD = Environment(knobs={"kernel.release": "6.12.9", "thp": "madvise"})
-NEW = Environment(knobs={**OLD.knobs, "variable.MALLOC_CONF": "dirty_decay_ms:0"})
+OLD = Environment(settings={"kernel.release": "6.12.9", "thp": "madvise"})
+NEW = Environment(settings={**OLD.settings, "variable.MALLOC_CONF": "dirty_decay_ms:0"})
 
 TITLES = (
     "Copy a buffer and count",

@@ -14,7 +14,7 @@ from tests.service.jobs_api import Jobs
 
 COMMIT = 3
 PLAIN = Environment(
-    knobs={
+    settings={
         "allocator": "glibc 2.36",
         "kernel.release": "6.12.9",
         "process.huge_pages": "madvise",
@@ -25,8 +25,8 @@ JEMALLOC = {"variable.LD_PRELOAD": "libjemalloc.so.2", "allocator": "jemalloc (l
 PAIRS = 24
 
 
-def environment(**knobs: str) -> Environment:
-    return Environment(knobs=PLAIN.knobs | {name.replace("__", "."): value for name, value in knobs.items()})
+def environment(**settings: str) -> Environment:
+    return Environment(settings=PLAIN.settings | {name.replace("__", "."): value for name, value in settings.items()})
 
 
 def measured(faults: int, place: Environment, at: float, *, times: float = 1.0, **changes: Any) -> Report:
@@ -60,7 +60,7 @@ def all_reports() -> list[Report]:
     failed = reports.report(COMMIT, at=9, environment=limited, failure=failure, aside=True)
     return [
         measured(1000, PLAIN, 1),
-        measured(700, Environment(knobs=PLAIN.knobs | JEMALLOC), 2),
+        measured(700, Environment(settings=PLAIN.settings | JEMALLOC), 2),
         *interleaved(400, never, 3, times=0.5),
         failed,
     ]

@@ -113,7 +113,7 @@ def _make_subjects() -> None:
         "environment",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("hash", sa.String(length=16), nullable=False),
-        sa.Column("knobs", sa.JSON(), nullable=False),
+        sa.Column("settings", sa.JSON(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_environment"),
         sa.UniqueConstraint("hash", name="uq_environment_hash"),
     )
@@ -245,8 +245,8 @@ def _make_series() -> None:
         sa.Column("latest_at", sa.DateTime(timezone=True)),
         sa.Column("judged", sa.Boolean(), server_default=sa.false(), nullable=False),
         sa.Column("budget", sa.Text()),
-        sa.Column("first_night_at", sa.DateTime(timezone=True)),
-        sa.Column("last_night_at", sa.DateTime(timezone=True)),
+        sa.Column("first_nightly_at", sa.DateTime(timezone=True)),
+        sa.Column("last_nightly_at", sa.DateTime(timezone=True)),
         sa.ForeignKeyConstraint(["case_id"], ["case_.id"], name="fk_series_case_id"),
         sa.ForeignKeyConstraint(["host_id"], ["host.id"], name="fk_series_host_id"),
         sa.ForeignKeyConstraint(["latest_revision_id"], ["revision.id"], name="fk_series_latest_revision_id"),
@@ -301,28 +301,32 @@ def _make_series() -> None:
     op.create_index("ix_drift_event_id", "drift", ["event_id"])
     op.create_index("ix_drift_series_id", "drift", ["series_id", "position"])
     op.create_table(
-        "crossing",
+        "cross_measurement",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("series_id", sa.Integer(), nullable=False),
         sa.Column("revision_before_id", sa.Integer(), nullable=False),
         sa.Column("revision_after_id", sa.Integer(), nullable=False),
         sa.Column("environment_before_id", sa.Integer(), nullable=False),
         sa.Column("environment_after_id", sa.Integer(), nullable=False),
-        sa.ForeignKeyConstraint(["environment_after_id"], ["environment.id"], name="fk_crossing_environment_after_id"),
         sa.ForeignKeyConstraint(
-            ["environment_before_id"], ["environment.id"], name="fk_crossing_environment_before_id"
+            ["environment_after_id"], ["environment.id"], name="fk_cross_measurement_environment_after_id"
         ),
-        sa.ForeignKeyConstraint(["revision_after_id"], ["revision.id"], name="fk_crossing_revision_after_id"),
-        sa.ForeignKeyConstraint(["revision_before_id"], ["revision.id"], name="fk_crossing_revision_before_id"),
-        sa.ForeignKeyConstraint(["series_id"], ["series.id"], name="fk_crossing_series_id"),
-        sa.PrimaryKeyConstraint("id", name="pk_crossing"),
+        sa.ForeignKeyConstraint(
+            ["environment_before_id"], ["environment.id"], name="fk_cross_measurement_environment_before_id"
+        ),
+        sa.ForeignKeyConstraint(["revision_after_id"], ["revision.id"], name="fk_cross_measurement_revision_after_id"),
+        sa.ForeignKeyConstraint(
+            ["revision_before_id"], ["revision.id"], name="fk_cross_measurement_revision_before_id"
+        ),
+        sa.ForeignKeyConstraint(["series_id"], ["series.id"], name="fk_cross_measurement_series_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_cross_measurement"),
         sa.UniqueConstraint(
             "series_id",
             "revision_before_id",
             "revision_after_id",
             "environment_before_id",
             "environment_after_id",
-            name="uq_crossing_place",
+            name="uq_cross_measurement_place",
         ),
     )
     op.create_table(
@@ -420,7 +424,7 @@ def _make_events() -> None:
         sa.Column("found", sa.Boolean(), nullable=False),
         sa.Column("withdrawal", sa.Text()),
         sa.Column("found_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("told_in", sa.String(length=100)),
+        sa.Column("reported_in", sa.String(length=100)),
         sa.ForeignKeyConstraint(["event_id"], ["event.id"], name="fk_event_drift_event_id"),
         sa.ForeignKeyConstraint(["first_revision_id"], ["revision.id"], name="fk_event_drift_first_revision_id"),
         sa.ForeignKeyConstraint(["last_revision_id"], ["revision.id"], name="fk_event_drift_last_revision_id"),
@@ -431,7 +435,7 @@ def _make_events() -> None:
     op.create_index("ix_event_drift_event_id", "event_drift", ["event_id", "found", "series_id"])
     op.create_index("ix_event_drift_series_id", "event_drift", ["series_id"])
     op.create_index("ix_event_drift_subject_id", "event_drift", ["subject_id"])
-    op.create_index("ix_event_drift_told_in", "event_drift", ["told_in"], **_where("told_in IS NOT NULL"))
+    op.create_index("ix_event_drift_reported_in", "event_drift", ["reported_in"], **_where("reported_in IS NOT NULL"))
     op.create_table(
         "decision",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -489,7 +493,7 @@ def _make_events() -> None:
     )
     op.create_index("ix_delivery_message_id", "delivery", ["message_id"])
     op.create_table(
-        "night",
+        "nightly_run",
         sa.Column("name", sa.String(length=100), nullable=False),
         sa.Column("started_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("repository", sa.String(length=140)),
@@ -533,14 +537,14 @@ def _make_jobs() -> None:
         sa.Column("log_url", sa.Text(), nullable=False),
         sa.Column("result", sa.JSON()),
         sa.Column("course", sa.JSON(), nullable=False),
-        sa.Column("tell_at", sa.DateTime(timezone=True)),
-        sa.Column("tellings", sa.Integer(), nullable=False),
+        sa.Column("post_at", sa.DateTime(timezone=True)),
+        sa.Column("post_attempts", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_job"),
     )
     op.create_index("ix_job_fingerprint", "job", ["fingerprint"])
     op.create_index("ix_job_state", "job", ["state"])
     op.create_index("ix_job_subject", "job", ["subject"])
-    op.create_index("ix_job_tell_at", "job", ["tell_at"])
+    op.create_index("ix_job_tell_at", "job", ["post_at"])
     op.create_table(
         "github_delivery",
         sa.Column("id", sa.String(length=64), nullable=False),

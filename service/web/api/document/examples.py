@@ -46,7 +46,7 @@ EXAMPLES: dict[str, Any] = {
         "revision": {"commit": _NEW, "committed_at": "2026-01-06T10:00:00Z", "title": "Leave empty words out"},
         "case": {"workload": "parser", "definition": "0123456789abcdef", "parameters": {"records": 1000}},
         "host": {"name": "lab1"},
-        "environment": {"knobs": {"kernel.release": "6.12.0-amd64", "memory.page_size": "4096"}},
+        "environment": {"settings": {"kernel.release": "6.12.0-amd64", "memory.page_size": "4096"}},
         "runner_version": "0.1",
         "started_at": "2026-01-06T11:00:00Z",
         "finished_at": "2026-01-06T11:00:02Z",

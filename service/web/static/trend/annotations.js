@@ -7,7 +7,7 @@ const NARROW = 520;
 const LABEL_LETTERS = 28, LABEL_MARGIN = 24;
 const ROWS = [-24, -46]; // above the chart's area: where the labels of configuration changes stand, in pixels
 const UNFOLDED = 6; // within it
-const MOST_KNOBS = 12;
+const MOST_SETTINGS = 12;
 
 export function annotations(document_, along, theme) {
   const font = (size, weight) => ({ family: theme.font, size, weight });
@@ -23,12 +23,12 @@ export function annotations(document_, along, theme) {
       borderColor: theme.quiet,
       borderWidth: 1.25,
       borderDash: [5, 4],
-      knobs: line.knobs,
+      settings: line.settings,
       enter: hover(index),
       leave: hover(-1),
       label: {
         display: ({ chart }) => inside(chart, line[along]) && place(chart) !== null,
-        content: () => (index === hovered ? unfolded(line.knobs) : shorten(line.label, LABEL_LETTERS)),
+        content: () => (index === hovered ? unfolded(line.settings) : shorten(line.label, LABEL_LETTERS)),
         position: "start",
         yAdjust: ({ chart }) => place(chart) ?? 0,
         z: () => (index === hovered ? 2 : 1),
@@ -71,14 +71,14 @@ function inside(chart, x) {
   return x >= chart.scales.x.min && x <= chart.scales.x.max;
 }
 
-// All knobs of a change, as they are read while the pointer is on its line.
-function unfolded(knobs) {
-  const shown = knobs.slice(0, MOST_KNOBS).map((knob) => shorten(knob, 60));
-  return knobs.length > MOST_KNOBS ? [...shown, `and ${knobs.length - MOST_KNOBS} more`] : shown;
+// All settings of a change, as they are read while the pointer is on its line.
+function unfolded(settings) {
+  const shown = settings.slice(0, MOST_SETTINGS).map((setting) => shorten(setting, 60));
+  return settings.length > MOST_SETTINGS ? [...shown, `and ${settings.length - MOST_SETTINGS} more`] : shown;
 }
 
 // How far above the area the label of each configuration change stands, so that none covers another; null where there is
-// no room: the line stays, and tells its knobs when pointed at.
+// no room: the line stays, and tells its settings when pointed at.
 function labelled(chart, lines, along) {
   const { left: first, right: last } = chart.chartArea;
   const taken = [];

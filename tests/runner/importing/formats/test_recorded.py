@@ -26,7 +26,7 @@ def test_google_benchmark() -> None:
     assert slow.revision.title.startswith("2c8be77"), "--benchmark_context=commit=… names the revision"
     assert slow.host.name == "bench-host"
     assert slow.started_at == datetime(2026, 11, 22, 11, 15, 28, tzinfo=UTC)
-    assert slow.environment.knobs["google-benchmark.library_build_type"] == "release"
+    assert slow.environment.settings["google-benchmark.library_build_type"] == "release"
 
 
 def test_google_benchmark_with_aggregates_only_has_the_median() -> None:
@@ -53,7 +53,7 @@ def test_pytest_benchmark() -> None:
     assert run.values("import:lower:ns:time")[0] == pytest.approx(691.62, abs=0.01)
     assert run.revision.commit == SECOND
     assert run.started_at.date().isoformat() == "2026-11-22"
-    assert run.environment.knobs["pytest-benchmark.release"] == "6.12.0-amd64"
+    assert run.environment.settings["pytest-benchmark.release"] == "6.12.0-amd64"
     saved = reports(f"pytest-storage/Linux-CPython-3.11-64bit/0001_{SECOND}_20261122_111225.json")
     assert saved["test_parse[param=10]"].values("import:lower:ns:time") == pytest.approx((546.64,), abs=0.01)
     assert saved["test_parse[param=10]"].case == run.case
@@ -81,7 +81,7 @@ def test_go() -> None:
     assert run.values("import:higher:MB/s:throughput") == (260.38, 465.15, 794.34)
     assert run.values("import:lower:allocs/op:allocations") == (1, 1, 1)
     assert runs["codec.Parse[gomaxprocs=2]"].values("import:lower:tokens/op:tokens/op") == (3, 3, 3)
-    assert run.environment.knobs["go.cpu"].startswith("Intel")
+    assert run.environment.settings["go.cpu"].startswith("Intel")
 
 
 def test_jmh() -> None:

@@ -59,7 +59,7 @@ def test_a_report_sent_twice_is_told_once(service: Any, hub: stand_in.GitHub) ->
     assert (len(bot(hub)), len(hub.checks)) == (1, 1)
 
 
-def test_a_comment_deleted_by_hand_is_written_anew(service: Any, hub: stand_in.GitHub) -> None:
+def test_a_comment_deleted_by_hand_is_written_again(service: Any, hub: stand_in.GitHub) -> None:
     service.report(WORSE)
     service.work()
     hub.comments.clear()

@@ -40,7 +40,7 @@ def test_a_branch_that_merged_older_commits_cannot_be_compared_across_that_merge
     assert found.of("b4") == "b3"
 
 
-def test_crosswise_merges_have_a_start_if_the_rest_moved_nothing():
+def test_criss_cross_merges_have_a_start_if_the_rest_moved_nothing():
     of = graph("c1: c0", "d1: c0", "c2: c1 d1", "b1: d1 c1", "m: c2 b1")
     assert references(of, "c2").of("b1") is None
     assert references(of, "c2", innocent=["c1"]).of("b1") == "d1"

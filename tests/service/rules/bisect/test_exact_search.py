@@ -37,7 +37,7 @@ def test_all_culprits_are_found_and_nothing_is_measured_twice(nodes, data, slots
     assert len(seen) == len({observation.commit for observation in seen})
 
 
-def test_a_culprit_that_merges_older_branches_crosswise_is_told_from_the_merge_after_it():
+def test_a_culprit_that_merges_older_branches_criss_cross_is_told_from_the_merge_after_it():
     parents = {
         **{"c1": ("c0",), "c2": ("c0",), "c3": ("c0",), "c4": ("c0", "c1"), "c5": ("c1",)},
         **{"c6": ("c2", "c3", "c4"), "c7": ("c3", "c4", "c5"), "c8": ("c4", "c6", "c7")},

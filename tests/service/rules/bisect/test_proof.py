@@ -9,7 +9,7 @@ from runner.contract.search import Proof, ProofState
 from service.rules.bisect import exact_search
 from service.rules.bisect.proof import MAX_PROOFS_WITHOUT_RESULT, judge, next_proof, precision, with_levels
 from service.rules.bisect.question import Culprit, Found, Observation, Prove, Question, Refused
-from service.rules.comparison.in_turns import decide
+from service.rules.comparison.interleaved import decide
 from tests.service import reports
 from tests.service.rules.bisect import histories
 

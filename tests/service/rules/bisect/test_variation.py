@@ -24,9 +24,9 @@ def test_a_count_that_varies_in_every_run_is_searched_by_the_rules_for_noise() -
     assert not fitted(QUESTION, [run("c0", *VARIED), run("c9", *VARIED)]).exact
 
 
-def test_strays_make_no_count_noisy() -> None:
-    strays = [run("c0", *[7] * 9, 500), run("c9", 7, 9, 7), *(run(f"c{place}", 7, 7) for place in range(1, 9))]
-    assert fitted(QUESTION, strays) == QUESTION
+def test_outliers_make_no_count_noisy() -> None:
+    outliers = [run("c0", *[7] * 9, 500), run("c9", 7, 9, 7), *(run(f"c{place}", 7, 7) for place in range(1, 9))]
+    assert fitted(QUESTION, outliers) == QUESTION
 
 
 def test_runs_outside_of_the_range_say_nothing_about_it() -> None:

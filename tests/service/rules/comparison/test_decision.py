@@ -15,7 +15,7 @@ LAWS: dict[str, Callable[[random.Random], int]] = {
     "exact": lambda _: 10_000,
     "two modes": lambda chance: 10_000 + 700 * (chance.random() < 0.3),
     "jitter": lambda chance: 10_000 + chance.choice((-1, 0, 1)),
-    "strays": lambda chance: 10_000 + (chance.random() < 0.05) * chance.randrange(1, 60),
+    "outliers": lambda chance: 10_000 + (chance.random() < 0.05) * chance.randrange(1, 60),
 }
 
 
@@ -39,7 +39,7 @@ def test_an_unchanged_count_is_the_same_whatever_its_noise(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_one_fault_more_is_seen_through_strays_modes_and_jitter(name: str) -> None:
+def test_one_fault_more_is_seen_through_outliers_modes_and_jitter(name: str) -> None:
     law = LAWS[name]
     for seed in range(10):
         decision = decided(law, lambda chance: law(chance) + 1, seed)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from runner.contract import Comparison, ComparisonRequest, Reading, Report, Sample, Verdict
 from runner.contract.files import ProgramFiles
 from runner.contract.other_builds import MOST_BETWEEN_BUILDS, OTHER_BUILDS, OtherBuild
-from service.rules.comparison.in_turns import decide
+from service.rules.comparison.interleaved import decide
 from tests.service import reports
 
 SESSION = uuid.uuid4()

@@ -8,7 +8,7 @@ import pytest
 
 from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Report, Verdict
 from runner.contract.files import CacheState, MappedFile, ProgramFiles, UncertainFaults
-from service.rules.comparison.in_turns import decide
+from service.rules.comparison.interleaved import decide
 from tests.service import reports
 
 SESSION = uuid.UUID(int=1)

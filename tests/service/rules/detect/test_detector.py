@@ -1,4 +1,4 @@
-"""A point appended gives the answer of a series read anew: whatever the values, however they were cut into calls."""
+"""A point appended gives the answer of a series read again: whatever the values, however they were cut into calls."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -10,7 +10,7 @@ from service.rules.detect.detector import MergedChanges
 
 @st.composite
 def histories(draw):
-    """Levels of some length with noise, strays, two modes or none of it."""
+    """Levels of some length with noise, outliers, two modes or none of it."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     pieces = draw(st.lists(st.tuples(st.integers(1, 90), st.integers(-40, 40)), min_size=1, max_size=6))
     spread = draw(st.sampled_from([0, 0, 1, 2, 5]))
@@ -28,7 +28,7 @@ def histories(draw):
 
 @settings(max_examples=40)
 @given(histories(), st.integers(1, 40))
-def test_appending_gives_the_answer_of_reading_anew(values, stride):
+def test_appending_gives_the_answer_of_reading_again(values, stride):
     series = LevelChangeDetector()
     for n, value in enumerate(values, 1):
         drifts = series.append(value)

@@ -1,4 +1,4 @@
-"""Noisy series: steps found where they are, strays and wander left alone, a gradual drift reported as one ramp."""
+"""Noisy series: steps found where they are, outliers and wander left alone, a gradual drift reported as one ramp."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_a_step_of_eight_faults_is_found_whatever_the_level(level):
     assert "sigma" in drift.evidence
 
 
-def test_single_strays_are_no_drift():
+def test_single_outliers_are_no_drift():
     values = 5000 + noise(2, 300)
     values[[40, 120, 121, 200]] += [512, -128, 512, 128]
     assert indices(values.tolist()) == []
@@ -77,13 +77,13 @@ def test_the_newest_point_alone_asks_for_a_rerun_which_confirms_or_clears_it():
     assert (drift.index, drift.wants_rerun) == (100, True)
     before = [[] for _ in values[:-1]]
     (drift,) = find_level_changes(values, samples=[*before, [66_072, 66_071, 66_073]])
-    assert drift.wants_rerun  # three of a hundred may still be strays
+    assert drift.wants_rerun  # three of a hundred may still be outliers
     (drift,) = find_level_changes(values, samples=[*before, [66_072, 66_071, 66_073, 66_072]])
     assert not drift.wants_rerun
     assert find_level_changes(values, samples=[*before, [66_072, 66_051, 66_053]]) == []
 
 
-def test_two_strays_in_succession_are_no_fact_yet():
+def test_two_outliers_in_succession_are_no_fact_yet():
     values = [*(66_052 + noise(7, 100)).astype(int).tolist(), 66_052 + 512, 66_052 + 128]
     assert [(d.index, d.wants_rerun) for d in find_level_changes(values)] == [(100, True)]
     before = [[] for _ in values[:-1]]
@@ -91,7 +91,7 @@ def test_two_strays_in_succession_are_no_fact_yet():
 
 
 @pytest.mark.parametrize("mixed", [[-257, -4, -130], [512, 2, 3, 128], [-514, -263, -4, -3, -3]])
-def test_strays_and_ordinary_runs_mixed_are_no_fact_yet(mixed):
+def test_outliers_and_ordinary_runs_mixed_are_no_fact_yet(mixed):
     values = [*(66_052 + noise(7, 100)).astype(int).tolist(), *(66_052 + off for off in mixed)]
     assert [d for d in find_level_changes(values) if not d.wants_rerun] == []
 

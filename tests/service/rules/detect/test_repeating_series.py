@@ -44,14 +44,14 @@ def test_samples_that_are_no_finite_numbers_are_refused_by_place(bad):
         find_level_changes([1, 2], samples=[[1, 1], [2, bad]])
 
 
-def test_stray_samples_do_not_hide_a_step():
+def test_outliers_do_not_hide_a_step():
     """Most points have one sample, since it repeated the one before; a disturbed one has three, of which two agree."""
     values = [4185] * 7 + [53337] * 2 + [53338] * 3 + [53894] * 4 + [4742] * 4
     samples = [[value] for value in values]
     for index in (0, 7, 9, 12, 16):
         samples[index] *= 2
-    for index, stray in ((3, 1), (10, -1), (18, 16)):
-        samples[index] = [values[index], values[index] + stray, values[index]]
+    for index, outlier in ((3, 1), (10, -1), (18, 16)):
+        samples[index] = [values[index], values[index] + outlier, values[index]]
     assert [drift.index for drift in find_level_changes(values, samples=samples)] == [7, 9, 12, 16]
 
 
@@ -123,7 +123,7 @@ def test_a_first_run_in_a_rare_mode_does_not_hide_a_step() -> None:
     assert (change.low, change.before, change.after, change.wants_rerun) == (13, 340, 640, False)
 
 
-def test_a_stray_just_before_a_large_step_does_not_belong_to_it() -> None:
+def test_an_outlier_just_before_a_large_step_does_not_belong_to_it() -> None:
     before = [336, 336, 336, 336, 336, 338, 336, 338, 336, 336, 336, 338, 338, 338, 340]
     (change,) = find_level_changes([*before, 3338, 3340, 3340, 3340, 3340, 3340, 3338])
     assert change.index == 15

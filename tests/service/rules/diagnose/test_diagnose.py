@@ -72,11 +72,11 @@ def test_buffers_that_each_operation_takes_several_of() -> None:
 
 
 @pytest.mark.parametrize(
-    ("knobs", "mib"), [({}, 3.91), ({"memory.page_size": "4096"}, 3.91), ({"memory.page_size": "65536"}, 62.5)]
+    ("settings", "mib"), [({}, 3.91), ({"memory.page_size": "4096"}, 3.91), ({"memory.page_size": "65536"}, 62.5)]
 )
-def test_the_memory_of_the_buffers_follows_the_page_size(knobs: dict[str, str], mib: float) -> None:
+def test_the_memory_of_the_buffers_follows_the_page_size(settings: dict[str, str], mib: float) -> None:
     calls = {"mmap": 50, "munmap": 50}
-    (finding,) = findings(profile(anatomy(UNMAPPED), cost=0.3, calls=calls, knobs=knobs, operations=10))
+    (finding,) = findings(profile(anatomy(UNMAPPED), cost=0.3, calls=calls, settings=settings, operations=10))
     assert f"1,000 faults per operation: {mib}\N{NO-BREAK SPACE}MiB are taken and given back" in finding.evidence
 
 
@@ -91,7 +91,7 @@ def test_a_heap_that_grows_and_shrinks_takes_once_in_two_calls() -> None:
     assert rules(profile(shrunk, cost=0.4, calls={"brk": 60})) == ["temporary-buffers"]
 
 
-def test_files_that_are_mapped_anew_are_no_buffers() -> None:
+def test_files_that_are_mapped_again_are_no_buffers() -> None:
     assert rules(profile(anatomy(UNMAPPED, Memory.FILE_DATA), cost=0.8, calls={"mmap": 50, "munmap": 50})) == []
 
 
@@ -113,7 +113,7 @@ def test_a_nanosecond_of_waiting_for_the_lock_is_nothing(cpu: float) -> None:
 def test_waiting_for_the_lock_costs_nothing_while_all_processors_are_busy() -> None:
     busy = {"task-clock": 1.0, "elapsed": 0.5}
     made = profile(
-        anatomy(UNMAPPED, Memory.FILE_DATA), waited=9.0, readings=busy, calls=PAIRS, knobs={"cpu.allowed": "2"}
+        anatomy(UNMAPPED, Memory.FILE_DATA), waited=9.0, readings=busy, calls=PAIRS, settings={"cpu.allowed": "2"}
     )
     assert rules(made) == []
 
@@ -205,7 +205,7 @@ def test_memory_that_is_short() -> None:
 def test_a_limit_that_is_far_away_does_not_make_memory_short() -> None:
     few = anatomy({Touch.FIRST: 500}, major=12, major_by_memory={Memory.FILE_TEXT: 12})
     waited = stacks(StackKind.OFF_CPU, {(MAIN, FAULTING, STORAGE): 10**9})
-    assert rules(profile(few, knobs={"process.memory_limit": str(64 << 30)}, off_cpu=waited)) == []
+    assert rules(profile(few, settings={"process.memory_limit": str(64 << 30)}, off_cpu=waited)) == []
 
 
 def test_where_stalls_are_not_counted_the_faults_that_wait_for_storage_are() -> None:
@@ -217,7 +217,7 @@ def test_where_stalls_are_not_counted_the_faults_that_wait_for_storage_are() -> 
 
 def huge(faults: int, cost: float, policy: str = "host", **readings: float) -> Profile:
     counted = {f"cgroup:{name}": value for name, value in readings.items()}
-    return profile(anatomy({Touch.FIRST: faults}), cost=cost, readings=counted, knobs={"process.huge_pages": policy})
+    return profile(anatomy({Touch.FIRST: faults}), cost=cost, readings=counted, settings={"process.huge_pages": policy})
 
 
 def test_huge_pages_that_were_lost_or_gained() -> None:
@@ -285,7 +285,7 @@ def random_profiles(draw: st.DrawFn) -> Profile:
         calls=draw(st.dictionaries(st.sampled_from(["mmap", "munmap", "madvise", "brk"]), st.integers(0, 10**6))),
         readings=draw(readings),
         references=draw(st.dictionaries(st.sampled_from(["alone", "warm"]), readings)),
-        knobs=draw(
+        settings=draw(
             st.fixed_dictionaries(
                 {},
                 optional={

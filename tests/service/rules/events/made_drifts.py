@@ -30,7 +30,7 @@ def located_drift(drift: str, series: int = 1, first: int = 5, last: int | None 
 
 
 def config(drift: str, series: int = 1, since: float = 0, until: float = 1, **changes: Any) -> LocatedDrift:
-    """Return a drift that a knob did."""
+    """Return a drift that a setting did."""
     return located_drift(
-        drift, series, **({"cause": Cause.CONFIG, "detail": "knob", "since": since, "until": until} | changes)
+        drift, series, **({"cause": Cause.CONFIG, "detail": "setting", "since": since, "until": until} | changes)
     )

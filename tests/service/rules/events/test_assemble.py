@@ -54,7 +54,7 @@ def test_an_event_that_no_drift_is_found_of_is_known_when_it_is_found_again() ->
 
 
 def test_both_that_is_split_becomes_two_events_and_the_new_one_comes_from_the_old() -> None:
-    both = located_drift("a", 1, 6, cause=Cause.BOTH, detail="knob", since=5, until=6)
+    both = located_drift("a", 1, 6, cause=Cause.BOTH, detail="setting", since=5, until=6)
     parts = [located_drift("b", 1, 6, since=6, until=8), config("c", 1, 5, 8, first=5)]
     first, second = again([both], parts)
     (old,) = first

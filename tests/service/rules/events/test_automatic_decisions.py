@@ -42,7 +42,7 @@ def test_what_people_decided_stands() -> None:
     assert new_entries(taken_back, over[:1], UNITS) == []
 
 
-def test_a_fix_that_is_found_at_another_commit_later_is_told_anew_and_one_that_is_gone_is_taken_back() -> None:
+def test_a_fix_that_is_found_at_another_commit_later_is_told_again_and_one_that_is_gone_is_taken_back() -> None:
     log = [LogEntry(Action.FIX, True, commit="c7")]
     assert [entry.commit for entry in new_entries(log, [transition(Action.FIX, "c6")], UNITS)] == ["c6"]
     assert [entry.action for entry in new_entries(log, [], UNITS)] == [Action.REOPEN]
@@ -58,7 +58,7 @@ def test_what_was_sure_is_withdrawn_once_with_a_reason_and_never_silently(
     if entry is not None:
         assert entry.by_service
         assert entry.reason
-        assert entry.action is Action.REOPEN or entry.reason.startswith(reasons[0] if reasons else "Judged anew")
+        assert entry.action is Action.REOPEN or entry.reason.startswith(reasons[0] if reasons else "Judged again")
         after = next_state(state, entry.action) or state
         assert sureness_entry(after, was_sure=is_sure, is_sure=is_sure, reasons=reasons) is None
 

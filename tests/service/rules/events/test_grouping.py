@@ -35,11 +35,11 @@ def test_a_long_stretch_does_not_tie_two_commits_together() -> None:
     ]
 
 
-def test_the_same_knob_at_the_same_time_is_one_event_whatever_the_anchors() -> None:
+def test_the_same_setting_at_the_same_time_is_one_event_whatever_the_anchors() -> None:
     assert grouped(config("a", 1, 0, 10, first=3), config("b", 2, 5, 20, first=9)) == [{"a", "b"}]
 
 
-def test_the_same_knob_at_another_time_or_another_knob_is_another_event() -> None:
+def test_the_same_setting_at_another_time_or_another_setting_is_another_event() -> None:
     drifts = grouped(config("a", 1, 0, 10), config("b", 1, 30, 40), config("c", 1, 0, 10, detail="other"))
     assert sorted(map(sorted, drifts)) == [["a"], ["b"], ["c"]]
 

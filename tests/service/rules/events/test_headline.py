@@ -71,6 +71,6 @@ def test_a_kernel_is_named_before_what_follows_from_it() -> None:
     before, after = made_series.point(0, 100), made_series.point(1, 110)
     upgraded = made_series.drift(1, before, after, Cause.CONFIG)
     names = ("cpu.features", "cpu.microcode", "kernel.release", "thp.shrink_underused")
-    knobs = [{"name": name, "before": "old", "after": "new"} for name in names]
-    upgraded = made_series.Drift.model_validate({**upgraded.model_dump(), "knobs": knobs})
+    settings = [{"name": name, "before": "old", "after": "new"} for name in names]
+    upgraded = made_series.Drift.model_validate({**upgraded.model_dump(), "settings": settings})
     assert upgraded.cause_words == "kernel.release, cpu.features and 2 more changed"

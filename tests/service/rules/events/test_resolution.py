@@ -44,11 +44,11 @@ def test_a_return_to_within_the_noise_is_one() -> None:
 def test_undoing_a_large_step_leaves_the_small_ones_that_came_after_it() -> None:
     large = located_drift("a", first=5, before=100, after=50_000)
     page = located_drift("b", first=7, before=50_000, after=50_001)
-    knob = located_drift("c", first=9, before=50_001, after=50_500)
+    setting = located_drift("c", first=9, before=50_001, after=50_500)
     undone = located_drift("d", first=11, before=50_500, after=600)
-    assert resolved([large], page, knob, undone) == [("fix", "d")]
-    assert resolved([page], large, knob, undone) == []
-    assert resolved([knob], large, page, undone) == []
+    assert resolved([large], page, setting, undone) == [("fix", "d")]
+    assert resolved([page], large, setting, undone) == []
+    assert resolved([setting], large, page, undone) == []
 
 
 def test_several_steps_are_over_where_one_leads_back_to_before_them() -> None:

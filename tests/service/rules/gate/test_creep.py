@@ -4,7 +4,7 @@ import pytest
 
 from runner.contract import Verdict
 from service.rules.comparison.decision import MetricDecision
-from service.rules.comparison.in_turns import verdict_of
+from service.rules.comparison.interleaved import verdict_of
 from service.rules.gate.creep import Baseline, crept_change
 
 

@@ -15,8 +15,8 @@ def drift(**changes: object) -> Drift:
     return made_series.drift(1, points[0], points[1]).model_copy(update=changes)
 
 
-def asked(step: Drift, knobs: Mapping[str, str] | None = None) -> BisectQuestion:
-    question = bisect_question(step, knobs or {})
+def asked(step: Drift, settings: Mapping[str, str] | None = None) -> BisectQuestion:
+    question = bisect_question(step, settings or {})
     assert question is not None
     return question
 
@@ -38,13 +38,13 @@ def test_an_exact_bisect_ignores_less_than_a_tenth_of_the_drift_and_a_noisy_one_
 
 
 def test_it_reproduces_the_variables_that_a_job_may_set_and_no_secret() -> None:
-    knobs = {
+    settings = {
         "variable.MALLOC_ARENA_MAX": "1",
         "variable.BASH_ENV": "/tmp/evil",
         "variable.TZ": "(hidden)",
         "kernel.release": "6.1",
     }
-    assert asked(drift(), knobs).variables == {"MALLOC_ARENA_MAX": "1"}
+    assert asked(drift(), settings).variables == {"MALLOC_ARENA_MAX": "1"}
 
 
 @pytest.mark.parametrize("changes", [{"case": "x" * 1001}, {"metric": "x" * 201}])

@@ -1,12 +1,12 @@
-from service.rules.series.blame import knob_changes
-from service.schemas.history import KnobChange
+from service.rules.series.blame import setting_changes
+from service.schemas.history import SettingChange
 
 
-def test_only_the_knobs_that_differ_are_named() -> None:
+def test_only_the_settings_that_differ_are_named() -> None:
     before = {"allocator": "glibc", "thp": "always", "gone": "1"}
     after = {"allocator": "jemalloc", "thp": "always", "new": ""}
-    assert knob_changes(before, after) == [
-        KnobChange(name="allocator", before="glibc", after="jemalloc"),
-        KnobChange(name="gone", before="1", after=None),
-        KnobChange(name="new", before=None, after=""),
+    assert setting_changes(before, after) == [
+        SettingChange(name="allocator", before="glibc", after="jemalloc"),
+        SettingChange(name="gone", before="1", after=None),
+        SettingChange(name="new", before=None, after=""),
     ]

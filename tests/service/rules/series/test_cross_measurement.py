@@ -20,7 +20,7 @@ def test_where_both_are_measured_their_interaction_is_returned() -> None:
     assert split(CrossLevels(100, 160, 110, 190)) == ChangeParts(commit=20, config=70, interaction=20)
 
 
-def test_without_a_crosswise_measurement_nothing_is_guessed() -> None:
+def test_without_a_cross_measurement_nothing_is_guessed() -> None:
     assert split(CrossLevels(100, None, None, 180)) is None
     assert split(CrossLevels(None, 160, 110, 180)) is None
 

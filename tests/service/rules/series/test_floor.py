@@ -11,7 +11,7 @@ from service.rules.series.tracks import PathPoint
 SAME, OTHER = ProgramBytes("a", "s"), ProgramBytes("b", "s")
 
 
-def point(position: int, value: int, of: ProgramBytes, *, taken_over: bool = False) -> PathPoint:
+def point(position: int, value: int, of: ProgramBytes, *, reused: bool = False) -> PathPoint:
     return PathPoint(
         run_id=uuid.uuid4(),
         revision=f"{position:040x}",
@@ -21,7 +21,7 @@ def point(position: int, value: int, of: ProgramBytes, *, taken_over: bool = Fal
         value=value,
         samples=(value,),
         program_bytes=of,
-        is_taken_over=taken_over,
+        is_reused=reused,
     )
 
 
@@ -32,7 +32,7 @@ def test_runs_of_the_same_bytes_show_by_how_much_a_count_moves_without_a_commit(
 
 def test_without_two_such_runs_there_is_no_floor() -> None:
     assert calibrated_floor([point(0, 5, SAME), point(1, 9, OTHER), point(2, 7, ProgramBytes())]) is None
-    assert calibrated_floor([point(0, 5, SAME), point(1, 5, SAME, taken_over=True)]) is None
+    assert calibrated_floor([point(0, 5, SAME), point(1, 5, SAME, reused=True)]) is None
 
 
 def test_another_environment_or_another_host_is_no_floor() -> None:

@@ -45,7 +45,7 @@ def path(*visits: str) -> str:
 
 def test_the_measured_points_of_all_sequences_count_once() -> None:
     points = measured("A1-8", "B3-8", "C5-6")
-    points[2] = replace(points[2], is_taken_over=True)
+    points[2] = replace(points[2], is_reused=True)
     counted = arrange_trend(points).measured
     assert sorted(point.run_id for point in counted) == sorted({point.run_id for point in points} - {points[2].run_id})
 

@@ -1,4 +1,4 @@
-"""Points and reports in parts: there is always room, and a part that is written anew is the same, and smaller."""
+"""Points and reports in parts: there is always room, and a part that is written again is the same, and smaller."""
 
 from __future__ import annotations
 

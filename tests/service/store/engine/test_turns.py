@@ -83,7 +83,7 @@ def shuffled_reports(writer: int, turn: int) -> list[Report]:
             subject=f"subject-{writer}",
             host=Host(name=host),
             case=Case(workload=case, definition="1" * 16, parameters={}),
-            environment=Environment(knobs={"name": environment}),
+            environment=Environment(settings={"name": environment}),
         )
         for host, case, environment in zip(hosts, cases, environments, strict=True)
     ]

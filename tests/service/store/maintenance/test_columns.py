@@ -79,7 +79,7 @@ def test_an_export_adds_what_is_new(
     assert asked(tmp_path, everything) == [(6, 36, 1)]
 
 
-def test_a_file_that_an_interrupted_export_left_is_written_anew(api: Api, database: Database, tmp_path: Path) -> None:
+def test_a_file_that_an_interrupted_export_left_is_written_again(api: Api, database: Database, tmp_path: Path) -> None:
     api.send(varied(1))
     export(database, tmp_path)
     (file,) = tmp_path.rglob("*.parquet")

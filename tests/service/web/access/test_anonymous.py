@@ -56,7 +56,7 @@ WITH_TOKEN = {
     *("profile.listed", "profile.show", "api.profiles.listed", "api.profiles.get", "api.profiles.download"),
     *("jobs.listed", "jobs.show", "bisect.listed", "bisect.show", "api.jobs.listed", "api.jobs.get", "api.jobs.log"),
     *("lab.show", "lab.order", "api.settings_lab.get"),
-    *("matrix.show", "api.nights.get", "subjects.listed", "api.subjects.listed", "api.subjects.get"),
+    *("matrix.show", "api.nightly_runs.get", "subjects.listed", "api.subjects.listed", "api.subjects.get"),
     *("api.export.get", "api.revisions.get", "compare.between"),
     # what writes, or has the service compute
     *("event.triage", "api.events.triage", "judged_series.listed"),
@@ -68,10 +68,10 @@ WITH_TOKEN = {
     *("api.jobs.claim", "api.jobs.progress", "api.jobs.finish"),
     *("subjects.change", "api.subjects.change", "api.runner_tokens.post", "api.revisions.put", "api.runs.put"),
     *("api.runs.post", "api.plans.post", "api.comparisons.post", "api.diagnoses.post", "api.profiles.put"),
-    *("api.gates.base", "api.gates.post", "api.nights.put", "api.searches.post", "api.searches.post_knobs"),
+    *("api.gates.base", "api.gates.post", "api.nightly_runs.put", "api.searches.post", "api.searches.post_settings"),
 }
 SECRETS = {
-    "value of a knob": "dirty_decay_ms:0",
+    "value of a setting": "dirty_decay_ms:0",
     "message of a failed build": "make ended with",
     "reason of a quarantine": "1,733 faults counted",
     "author of a decision": "Grace Decider",
@@ -106,7 +106,7 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[APIFlask]:
 
 def _quarantined() -> Report:
     number = len(history.TITLES) - 1
-    report = history.report(number, Environment(knobs=history.NEW.knobs), again=True)
+    report = history.report(number, Environment(settings=history.NEW.settings), again=True)
     canary = Canary(counts=(CanaryCount(kinds=("anonymous",), expected=1726, counted=(1733,)),))
     return report.model_copy(update={"run_id": history.run_id(99), "canary": canary})
 

@@ -63,7 +63,7 @@ def test_a_job_is_claimed_only_as_a_host_of_the_token_and_kept_by_its_holder(clo
     assert closed.post("/api/v1/jobs/1/progress", json={"lease": lease}, headers=other).status_code == 409
     assert closed.post("/api/v1/jobs/1/finish", json=finish, headers=other).status_code == 409
     assert closed.post("/api/v1/jobs/1/progress", json={"lease": lease}, headers=own).status_code == 200
-    assert closed.post("/api/v1/jobs/1/claim", json=claim, headers=own).status_code == 200, "its runner started anew"
+    assert closed.post("/api/v1/jobs/1/claim", json=claim, headers=own).status_code == 200, "its runner started again"
 
 
 def test_a_token_orders_and_cancels_only_jobs_within_its_limits(closed: FlaskClient, give: Give) -> None:

@@ -198,7 +198,7 @@ def test_a_job_tells_of_its_own_subjects_alone(closed: FlaskClient, issuer: Issu
             closed.post("/api/v1/runs", json={"reports": [report.model_dump(mode="json")]}, headers=who),
             closed.put(f"/api/v1/subjects/{subject}/revisions", json={"revisions": []}, headers=who),
             closed.post("/api/v1/plans", json=plan, headers=who),
-            closed.put(f"/api/v1/nights/{subject}", json={"cells": [cell]}, headers=who),
+            closed.put(f"/api/v1/nightly-runs/{subject}", json={"cells": [cell]}, headers=who),
         ]
         return [answer.status_code for answer in answers]
 

@@ -67,7 +67,7 @@ def test_a_drift_tells_what_moved_where_why_and_what_it_cost(api: Api) -> None:
         "percent": 4900.0,
         "rule": "",
         "evidence": {},
-        "knobs": [],
+        "settings": [],
         "run_before": str(before[-1].run_id),
         "run_after": str(after[0].run_id),
         "environment_before": GLIBC.hash,
@@ -98,10 +98,10 @@ def test_a_commit_that_does_not_build_is_a_candidate_too(api: Api) -> None:
     assert (drift["before"], drift["after"], drift["direction"]) == (5000, 5001, "regression")
 
 
-def test_a_configuration_change_names_the_knob_and_no_commit(api: Api) -> None:
+def test_a_configuration_change_names_the_setting_and_no_commit(api: Api) -> None:
     api.send(*story())
     (drift,) = api.drifts(cause="config")
-    assert drift["knobs"] == [{"name": "allocator", "before": "glibc", "after": "jemalloc"}]
+    assert drift["settings"] == [{"name": "allocator", "before": "glibc", "after": "jemalloc"}]
     assert (drift["candidates"], drift["direction"]) == ([], "improvement")
     assert drift["previous_revision"] == drift["revision"] == commit(7)
 

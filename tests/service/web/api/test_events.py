@@ -74,7 +74,9 @@ def test_a_configuration_change_in_all_cases_is_one_event_beside_that_of_a_commi
     take_in(api, *step(100, 100, 150, cases=CASES), *moved)
     assert sorted(event["cause"] for event in events(api)) == ["commit", "config"]
     (event,) = events(api, cause="config")
-    assert api.get(f"/events/{event['id']}")["knobs"] == [{"name": "allocator", "before": "glibc", "after": "jemalloc"}]
+    assert api.get(f"/events/{event['id']}")["settings"] == [
+        {"name": "allocator", "before": "glibc", "after": "jemalloc"}
+    ]
 
 
 def test_events_are_filtered_and_paged(api: Api) -> None:
@@ -182,9 +184,9 @@ def test_what_was_decided_about_both_holds_for_the_parts_it_is_split_into(api: A
     assert [[entry["author"] for entry in log] for log in logs] == [["Bo"], ["Bo"]]
     assert sorted(log[0]["carried_from"] or "" for log in logs) == ["", both["id"]]
     for part in parts:
-        (crossing,) = api.get(f"/events/{part['id']}")["crossings"]
-        assert crossing["status"] == "settled"
-        assert crossing["split"] == {"commit": 20, "config": 60, "interaction": None}
+        (cross_measurement,) = api.get(f"/events/{part['id']}")["cross_measurements"]
+        assert cross_measurement["status"] == "settled"
+        assert cross_measurement["split"] == {"commit": 20, "config": 60, "interaction": None}
 
 
 def test_an_event_that_ended_in_another_one_says_so_and_its_log_goes_on_there(api: Api, app: APIFlask) -> None:

@@ -12,7 +12,7 @@ from apiflask import APIFlask
 from werkzeug.test import TestResponse
 
 from runner.contract import Case, Report
-from runner.contract.night import NightCell, NightPart
+from runner.contract.nightly import NightlyCell, NightlyPart
 from service.pipeline import detect_drifts, judge_series
 from service.serving import THREADS
 from service.store.engine import deferred
@@ -113,12 +113,12 @@ def test_those_who_judge_and_those_who_store_leave_a_thread_for_the_pages() -> N
 def test_the_digest_of_a_night_has_its_drifts(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(detect_drifts, "MOST_AT_ONCE", 4)
     send(api)
-    cell = NightCell(
+    cell = NightlyCell(
         **{"host": "box", "configuration": "plain", "workload": "copy", "subject": "subject", "carried_out": True},
         revision=reports.commit(3),
         cases=tuple(CASES),
     )
-    part = NightPart(cells=(cell,)).model_dump(mode="json")
-    assert api.client.put("/api/v1/nights/tonight", json=part).get_json()["drifts"] == []
-    assert api.client.get("/api/v1/nights/tonight").get_json()["drifts"] == []
-    assert len(api.client.get("/api/v1/nights/tonight?judged=true").get_json()["drifts"]) == len(CASES)
+    part = NightlyPart(cells=(cell,)).model_dump(mode="json")
+    assert api.client.put("/api/v1/nightly-runs/tonight", json=part).get_json()["drifts"] == []
+    assert api.client.get("/api/v1/nightly-runs/tonight").get_json()["drifts"] == []
+    assert len(api.client.get("/api/v1/nightly-runs/tonight?judged=true").get_json()["drifts"]) == len(CASES)

@@ -69,39 +69,41 @@ def told(api: Api, *numbers: int, environment: Environment = GLIBC) -> list[tupl
     return [(int(one.revision, 16), one.reason.value) for one in made.runs]
 
 
-def crosswise(api: Api, *numbers: int, environment: Environment = GLIBC) -> list[int]:
-    return [number for number, reason in told(api, *numbers, environment=environment) if reason == "crosswise"]
+def cross_measured(api: Api, *numbers: int, environment: Environment = GLIBC) -> list[int]:
+    return [number for number, reason in told(api, *numbers, environment=environment) if reason == "cross_measurement"]
 
 
-def test_where_commit_and_environment_changed_at_once_both_are_measured_crosswise_and_told_apart(api: Api) -> None:
+def test_where_commit_and_environment_changed_at_once_both_are_cross_measured_and_told_apart(api: Api) -> None:
     api.send(*[reports.report(number, 100, 100) for number in (1, 2)])
     api.send(reports.report(3, 180, 180, environment=JEMALLOC))
     assert [drift["cause"] for drift in api.drifts()] == ["both"]
     (event,) = api.get("/events")["items"]
-    (crossing,) = api.get(f"/events/{event['id']}")["crossings"]
-    assert (crossing["status"], crossing["split"]) == ("ordered", None)
-    assert crosswise(api, 3, environment=JEMALLOC) == [2]
-    assert crosswise(api, 2) == [3]
+    (cross_measurement,) = api.get(f"/events/{event['id']}")["cross_measurements"]
+    assert (cross_measurement["status"], cross_measurement["split"]) == ("ordered", None)
+    assert cross_measured(api, 3, environment=JEMALLOC) == [2]
+    assert cross_measured(api, 2) == [3]
     api.send(reports.report(2, 160, 160, environment=JEMALLOC, at=9))
-    assert crosswise(api, 3, environment=JEMALLOC) == []
+    assert cross_measured(api, 3, environment=JEMALLOC) == []
     assert sorted((drift["cause"], drift["before"], drift["after"]) for drift in api.drifts()) == [
         ("commit", 160, 180),
         ("config", 100, 160),
     ]
     api.send(reports.report(3, 110, 110, at=10))
-    crossings = [c for event in api.get("/events")["items"] for c in api.get(f"/events/{event['id']}")["crossings"]]
-    assert {(c["split"]["commit"], c["split"]["config"], c["split"]["interaction"]) for c in crossings} == {
+    cross_measurements = [
+        c for event in api.get("/events")["items"] for c in api.get(f"/events/{event['id']}")["cross_measurements"]
+    ]
+    assert {(c["split"]["commit"], c["split"]["config"], c["split"]["interaction"]) for c in cross_measurements} == {
         (15, 65, 10)
     }
 
 
-def test_what_cannot_be_measured_crosswise_stays_both(api: Api) -> None:
+def test_what_cannot_be_cross_measured_stays_both(api: Api) -> None:
     api.send(*reports.repeated(1, 100, 100, times=6), *reports.repeated(2, 180, 180, times=6, environment=JEMALLOC))
     api.send(reports.failed_build(1, environment=JEMALLOC, at=8), reports.failed_build(2, at=9))
     assert told(api, 2, environment=JEMALLOC) == told(api, 1) == []
     (event,) = api.get("/events")["items"]
     assert event["cause"] == "both"
-    assert api.get(f"/events/{event['id']}")["crossings"][0]["status"] == "impossible"
+    assert api.get(f"/events/{event['id']}")["cross_measurements"][0]["status"] == "impossible"
 
 
 def test_a_doubtful_run_is_measured_again(api: Api) -> None:
@@ -169,7 +171,7 @@ def test_on_another_host_the_last_revision_of_the_old_one_is_measured_first(api:
     api.send(*[reports.report(number, 100, 100) for number in (1, 2)])
     replaced = plan_request(3).model_copy(update={"host": Host(name="new-box")})
     assert [(one.revision, one.reason) for one in api.plan(replaced).runs] == [
-        (commit(2), Reason.CROSSWISE),
+        (commit(2), Reason.CROSS_MEASUREMENT),
         (commit(3), Reason.MISSING),
     ]
 

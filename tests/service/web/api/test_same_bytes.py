@@ -29,7 +29,7 @@ def test_an_upgraded_library_is_a_change_of_the_configuration_and_named(api: Api
         assert api.put(report).status_code == 201
     (drift,) = api.drifts()
     assert drift["cause"] == "config"
-    assert drift["knobs"] == [{"name": "file./lib/libm.so.6", "before": "1" * 16, "after": "2" * 16}]
+    assert drift["settings"] == [{"name": "file./lib/libm.so.6", "before": "1" * 16, "after": "2" * 16}]
 
 
 def test_a_library_that_is_upgraded_together_with_a_commit_is_named_beside_it(api: Api) -> None:
@@ -37,7 +37,7 @@ def test_a_library_that_is_upgraded_together_with_a_commit_is_named_beside_it(ap
         assert api.put(report).status_code == 201
     (drift,) = api.drifts()
     assert drift["cause"] == "both"
-    assert drift["knobs"] == [{"name": "file./lib/libm.so.6", "before": "1" * 16, "after": "2" * 16}]
+    assert drift["settings"] == [{"name": "file./lib/libm.so.6", "before": "1" * 16, "after": "2" * 16}]
 
 
 def test_a_commit_that_links_another_library_is_to_blame(api: Api) -> None:
@@ -49,7 +49,7 @@ def test_a_commit_that_links_another_library_is_to_blame(api: Api) -> None:
     for report in (before, after.model_copy(update={"files": files})):
         assert api.put(report).status_code == 201
     (drift,) = api.drifts()
-    assert (drift["cause"], drift["knobs"]) == ("commit", [])
+    assert (drift["cause"], drift["settings"]) == ("commit", [])
 
 
 def test_only_what_the_page_cache_was_measured_to_move_is_no_drift(api: Api) -> None:

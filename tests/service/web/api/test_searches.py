@@ -134,7 +134,7 @@ def test_a_commit_that_is_not_known_is_a_problem(api: Api) -> None:
     assert "Send them first" in problem["detail"]
 
 
-def in_turns(number: int, value: int, session: uuid.UUID, *others: int) -> Any:
+def interleaved(number: int, value: int, session: uuid.UUID, *others: int) -> Any:
     """A run interleaved with another one, and what further builds of its revision counted."""
     builds = tuple(OtherBuild(counted={"minor-faults": count}) for count in others)
     return reports.report(number, *[value] * 30, session=session, other_builds=builds)
@@ -146,7 +146,7 @@ def test_a_culprit_is_proven_by_what_was_measured_in_turns(api: Api) -> None:
     assert (wanted["kind"], wanted["parent"], wanted["commit"]) == ("prove", reports.commit(12), reports.commit(13))
     assert wanted["precision"] is None
     session = uuid.uuid4()
-    api.send(in_turns(12, 7, session), in_turns(13, 27, session))
+    api.send(interleaved(12, 7, session), interleaved(13, 27, session))
     (culprit,) = ask(api)["answer"]["culprits"]
     assert culprit["proof"]["state"] == "stands"
     assert "30 of 30" in culprit["proof"]["sentence"]
@@ -158,7 +158,7 @@ def test_a_small_step_is_proven_by_further_builds_of_both_commits(
 ) -> None:
     api.send(*(reports.report(number, 7 + (number >= 13)) for number in (1, 12, 13, COMMITS)))
     session = uuid.uuid4()
-    api.send(in_turns(12, 7, session, *base), in_turns(13, 8, session, *head))
+    api.send(interleaved(12, 7, session, *base), interleaved(13, 8, session, *head))
     answer = ask(api)["answer"]
     if proven:
         assert [culprit["proof"]["state"] for culprit in answer["culprits"]] == ["stands"]
@@ -169,10 +169,10 @@ def test_a_small_step_is_proven_by_further_builds_of_both_commits(
 
 
 def test_a_proof_that_fails_sends_the_search_on(api: Api) -> None:
-    """One stray run misled the search: interleaved 12 measures what 13 does."""
+    """One outlier run misled the search: interleaved 12 measures what 13 does."""
     api.send(*(reports.report(number, 7 + (number >= 13)) for number in (1, 12, 13, COMMITS)))
     session = uuid.uuid4()
-    api.send(in_turns(12, 8, session), in_turns(13, 8, session))
+    api.send(interleaved(12, 8, session), interleaved(13, 8, session))
     state = ask(api)["answer"]
     assert state["kind"] == "measure"
     (commit,) = state["commits"]

@@ -46,7 +46,7 @@ def test_points_are_told_along_the_path_then_beside_it(api: Api) -> None:
         (commit(1), JEMALLOC.hash, False),
     ]
     (change,) = detail["changes"]
-    assert change["knobs"] == [{"name": "allocator", "before": "glibc", "after": "jemalloc"}]
+    assert change["settings"] == [{"name": "allocator", "before": "glibc", "after": "jemalloc"}]
     assert (change["revision"], change["environment_before"], change["environment_after"]) == (
         commit(2),
         GLIBC.hash,

@@ -15,7 +15,7 @@ def test_a_configuration_change_lies_between_two_slots() -> None:
     (line,) = chart(made_series.faults(), str)["lines"]
     assert line["x"] == 9.5
     assert line["label"] == "variable.MALLOC_CONF +1"
-    assert line["knobs"][1] == "variable.LD_PRELOAD: empty → /usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+    assert line["settings"][1] == "variable.LD_PRELOAD: empty → /usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
 
 
 def test_levels_reach_from_drift_to_drift() -> None:

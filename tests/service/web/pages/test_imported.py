@@ -13,7 +13,7 @@ from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.text import read
 
-IMPORTED = Environment(knobs={**history.OLD.knobs, "import.format": "csv"})
+IMPORTED = Environment(settings={**history.OLD.settings, "import.format": "csv"})
 HERE = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
 
 

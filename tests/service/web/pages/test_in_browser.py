@@ -156,7 +156,7 @@ def test_the_chart_draws_levels_configuration_changes_and_failures(measured: Wat
     assert levels[::2] == [2239, 18623, 18624, 21624, 5240]
     (line,) = (entry for entry in chart["annotations"] if entry["type"] == "line")
     assert line["content"] == "variable.MALLOC_CONF"
-    assert line["knobs"] == ["variable.MALLOC_CONF: not set → dirty_decay_ms:0"]
+    assert line["settings"] == ["variable.MALLOC_CONF: not set → dirty_decay_ms:0"]
     before, after = chart["datasets"]["path"][history.ANCHOR], chart["datasets"]["path"][history.ANCHOR + 1]
     assert before["pixel"][0] < line["pixel"] < after["pixel"][0]
     (gap,) = chart["datasets"]["gaps"]
@@ -339,7 +339,7 @@ def test_labels_of_configuration_changes_cover_each_other_never_and_unfold(
     assert box
     line = next(entry for entry in drawn(page)["annotations"] if entry["id"] == "config-15")
     page.mouse.move(box["x"] + line["pixel"], box["y"] + 200)
-    assert comes_true(page, f"({LABELS})().some(({{ content }}) => content.includes('kernel.knob_03: 15 → 16'))")
+    assert comes_true(page, f"({LABELS})().some(({{ content }}) => content.includes('kernel.setting_03: 15 → 16'))")
     assert "and 8 more" in [text for label in page.evaluate(LABELS) for text in label["content"]]
     watched.assert_quiet()
 

@@ -59,7 +59,7 @@ def test_a_head_says_only_what_differs_between_the_columns_of_its_own_table(tmp_
         client = app.test_client()
         history.send(client)
         tools = {"tool.odd": "/opt/odd/bin/odd, 12 bytes of 2025-01-01 00:00:00"}
-        other = history.report(13, Environment(knobs={**history.NEW.knobs, **tools}))
+        other = history.report(13, Environment(settings={**history.NEW.settings, **tools}))
         history.send(client, [other.model_copy(update={"subject": "elsewhere"})])
         text = read(client, "/matrix")
         assert "no MALLOC_CONF" in text
@@ -88,21 +88,21 @@ def test_it_says_plainly_what_did_not_run_last_night_and_why(tmp_path: Path) -> 
         done = place | {"carried_out": True, "subject": "copyd", "revision": at, "cases": [case]}
         cells = [done, {**place, "workload": "scan", "carried_out": True, "problem": "no such workload"}]
         cells.append({**place, "host": "lab-2"})
-        assert client.put("/api/v1/nights/2025-05-01", json={"cells": cells}).status_code == 200
+        assert client.put("/api/v1/nightly-runs/2025-05-01", json={"cells": cells}).status_code == 200
         text = read(client, "/matrix")
-        assert "Last night: 2025-05-01" in text
+        assert "Last nightly run: 2025-05-01" in text
         assert "1 of 3 cells are complete; lab-2 has not reported" in text
         assert "2 planned but not measured" in text
         assert "lab-1 plain scan no such workload" in text
         assert "lab-2 plain copy lab-2 has not reported" in text
-        assert client.get("/matrix.json").json["night"]["absent"] == ["lab-2"]
+        assert client.get("/matrix.json").json["nightly_run"]["absent"] == ["lab-2"]
         cells[0] = done | {"revision": history.commit(history.BROKEN)}
-        client.put("/api/v1/nights/2025-05-02", json={"cells": cells[:1]})
+        client.put("/api/v1/nightly-runs/2025-05-02", json={"cells": cells[:1]})
         text = read(client, "/matrix")
         assert "failed : " in text
-        assert "✕ not measured last night" in text
-        assert "1 of 3 cells" in read(client, "/matrix?night=2025-05-01")
-        assert client.get("/matrix?night=never").status_code == 404
+        assert "✕ not measured in the last nightly run" in text
+        assert "1 of 3 cells" in read(client, "/matrix?nightly_run=2025-05-01")
+        assert client.get("/matrix?nightly_run=never").status_code == 404
 
 
 def test_of_many_cases_the_first_hundred_are_shown_and_the_formats_hold_all(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_the_cases_of_all_configurations_of_a_night_are_in_one_column(tmp_path: 
         client = app.test_client()
         measured = history.report(13, history.NEW)
         for number in range(12):
-            environment = Environment(knobs={**history.NEW.knobs, "process.memory_limit": str(number)})
+            environment = Environment(settings={**history.NEW.settings, "process.memory_limit": str(number)})
             case = measured.case.model_copy(update={"parameters": {"memory_limit": number}})
             changes = {"run_id": uuid.uuid4(), "case": case, "environment": environment}
             history.send(client, [measured.model_copy(update=changes)])

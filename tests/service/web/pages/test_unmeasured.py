@@ -72,7 +72,7 @@ def test_a_commit_that_does_not_build_says_why(client: FlaskClient) -> None:
 
 
 def test_imported_results_offer_no_measurement(tmp_path: Path) -> None:
-    imported = Environment(knobs={**history.OLD.knobs, "import.format": "csv"})
+    imported = Environment(settings={**history.OLD.settings, "import.format": "csv"})
     with application(tmp_path) as app:
         client = app.test_client()
         history.send(client, [history.report(number, imported) for number in MEASURED])

@@ -37,7 +37,7 @@ def test_a_page_that_still_holds_is_not_made_again(own: FlaskClient) -> None:
     assert {"accept", "cookie"} <= answer.vary.as_set()
 
 
-def test_whatever_is_stored_makes_each_page_anew(own: FlaskClient) -> None:
+def test_whatever_is_stored_makes_each_page_again(own: FlaskClient) -> None:
     known = {address: own.get(address).headers["ETag"] for address in PAGES}
     history.send(own, history.reports()[3:4])
     for address, tag in known.items():

@@ -1,4 +1,4 @@
-"""Which drifts a night tells of: those that are new to it. Each is told of once, and stays with the night that did."""
+"""Which drifts a nightly run reports: those that are new to it. Each is reported once, and stays with that run."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, exists, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
-from runner.contract.night import NightCell, NightDrift
+from runner.contract.nightly import NightlyCell, NightlyDrift
 from service.schemas.history import Cause, Direction, Drift
 from service.store import shared_rows
 from service.store.engine import bulk
-from service.store.models import Case, DriftRow, Event, EventDriftRow, Host, Night, Revision, Series, Subject
+from service.store.models import Case, DriftRow, Event, EventDriftRow, Host, NightlyRun, Revision, Series, Subject
 
 _KEYS_PER_QUERY = 500
 _KIN = aliased(EventDriftRow)
 """Another detection of a drift: its range was narrowed, or its level has moved."""
 
 
-def note_turn(session: Session, night: Night, cells: Iterable[NightCell]) -> None:
-    """Note that a night has measured the series of some cells."""
+def note_turn(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyCell]) -> None:
+    """Note that a nightly run has measured the series of some cells."""
     turn = {
-        "first_night_at": func.coalesce(Series.first_night_at, night.started_at),
-        "last_night_at": night.started_at,
+        "first_nightly_at": func.coalesce(Series.first_nightly_at, nightly_run.started_at),
+        "last_nightly_at": nightly_run.started_at,
     }
     for cell in cells:
         for chunk in _keys(cell):
             series = select(Series.id).where(*_of_cell(cell, chunk)).scalar_subquery()
-            later = or_(Series.last_night_at.is_(None), Series.last_night_at < night.started_at)
+            later = or_(Series.last_nightly_at.is_(None), Series.last_nightly_at < nightly_run.started_at)
             noted = update(Series).where(Series.id.in_(series), later).values(turn)
             session.execute(noted.execution_options(synchronize_session=False))
 
 
-def news(session: Session, night: Night, cells: Iterable[NightCell]) -> list[str]:
-    """Return the drifts that are new to a night: no night has told of them, and none is below the floor.
+def news(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyCell]) -> list[str]:
+    """Return the drifts that are new to a nightly run: no nightly run has told of them, and none is below the floor.
 
-    Only the last night that has measured a series tells what is new in it: which drifts begin at its revision, and
-    which earlier ones were found since the first night began. When a drift was measured does not matter: a noisy metric
-    needs many nights until its drift is found, and a host's clock can be wrong.
+    Only the last nightly run that has measured a series tells what is new in it: which drifts begin at its revision,
+    and which earlier ones were found since the first nightly run began. When a drift was measured does not matter: a
+    noisy metric needs many nightly runs until its drift is found, and a host's clock can be wrong.
     """
     found: list[str] = []
     for cell in cells:
@@ -50,13 +50,13 @@ def news(session: Session, night: Night, cells: Iterable[NightCell]) -> list[str
             .scalar_subquery()
         )
         conditions = (
-            Series.last_night_at == night.started_at,
+            Series.last_nightly_at == nightly_run.started_at,
             DriftRow.position <= newest,
             Event.below_floor.is_(False),
-            ~_has_kin(_KIN.told_in.is_not(None)),
+            ~_has_kin(_KIN.reported_in.is_not(None)),
             or_(
                 DriftRow.position == newest,
-                ~_has_kin(_KIN.found_at < Series.first_night_at),
+                ~_has_kin(_KIN.found_at < Series.first_nightly_at),
             ),
         )
         for chunk in _keys(cell):
@@ -71,16 +71,16 @@ def news(session: Session, night: Night, cells: Iterable[NightCell]) -> list[str
     return sorted(set(found))
 
 
-def tell(session: Session, night: str, drift_ids: Iterable[str]) -> None:
-    """Have a night tell of some drifts. Those that another night tells of by now stay with that one."""
+def tell(session: Session, nightly_run: str, drift_ids: Iterable[str]) -> None:
+    """Have a nightly run tell of some drifts. Those that another nightly run tells of by now stay with that one."""
     for chunk in bulk.chunks(drift_ids, _KEYS_PER_QUERY):
-        untold = EventDriftRow.drift_id.in_(chunk), EventDriftRow.told_in.is_(None)
-        told = update(EventDriftRow).where(*untold).values(told_in=night)
+        unreported = EventDriftRow.drift_id.in_(chunk), EventDriftRow.reported_in.is_(None)
+        told = update(EventDriftRow).where(*unreported).values(reported_in=nightly_run)
         session.execute(told.execution_options(synchronize_session=False))
 
 
-def of_night(session: Session, night: Night) -> list[NightDrift]:
-    """Return the drifts that a night has told of, as they are known now.
+def of_nightly_run(session: Session, nightly_run: NightlyRun) -> list[NightlyDrift]:
+    """Return the drifts that a nightly run has told of, as they are known now.
 
     One that was a fact and does not stand any more says why; one that was provisional and is gone is left out.
     """
@@ -91,10 +91,10 @@ def of_night(session: Session, night: Night) -> list[NightDrift]:
         .join(Series.case)
         .join(_KIN, and_(_is_kin(), _KIN.found), isouter=True)
         .join(DriftRow, DriftRow.id == _KIN.drift_id, isouter=True)
-        .where(EventDriftRow.told_in == night.name)
+        .where(EventDriftRow.reported_in == nightly_run.name)
         .order_by(EventDriftRow.drift_id, DriftRow.id)
     )
-    drifts: dict[str, NightDrift] = {}
+    drifts: dict[str, NightlyDrift] = {}
     for told, host, case, metric, document in rows:
         if document is not None:
             drifts[document["id"]] = _present(document)
@@ -103,13 +103,13 @@ def of_night(session: Session, night: Night) -> list[NightDrift]:
     return list(drifts.values())
 
 
-def _keys(cell: NightCell) -> Iterable[list[str]]:
+def _keys(cell: NightlyCell) -> Iterable[list[str]]:
     """Return the keys of the cases of a cell, in parts; none where it has not measured any."""
     measured = cell.cases if cell.carried_out and cell.subject and cell.revision else ()
     return bulk.chunks((shared_rows.case_key(case) for case in measured), _KEYS_PER_QUERY)
 
 
-def _of_cell(cell: NightCell, keys: Iterable[str]) -> tuple[ColumnElement[bool], ...]:
+def _of_cell(cell: NightlyCell, keys: Iterable[str]) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions on the series of some cases of a cell."""
     return (
         Series.subject_id == select(Subject.id).where(Subject.name == cell.subject).scalar_subquery(),
@@ -131,17 +131,17 @@ def _has_kin(condition: ColumnElement[bool]) -> ColumnElement[bool]:
     return exists().where(_is_kin(), condition)
 
 
-def _present(document: Mapping[str, Any]) -> NightDrift:
+def _present(document: Mapping[str, Any]) -> NightlyDrift:
     """Return a drift that is found: what is not confirmed yet says so."""
     drift = Drift.model_validate(document)
     only = drift.cause is Cause.COMMIT and drift.candidates_known and len(drift.candidates) == 1
     title = drift.cause_words if only or drift.cause is Cause.CONFIG else ""
-    told = {name: document[name] for name in NightDrift.model_fields}
-    return NightDrift.model_validate_json(json.dumps(told | {"title": title}))
+    told = {name: document[name] for name in NightlyDrift.model_fields}
+    return NightlyDrift.model_validate_json(json.dumps(told | {"title": title}))
 
 
-def _withdrawn(row: EventDriftRow, host: str, case: str, metric: str) -> NightDrift:
-    return NightDrift(
+def _withdrawn(row: EventDriftRow, host: str, case: str, metric: str) -> NightlyDrift:
+    return NightlyDrift(
         id=row.drift_id,
         host=host,
         case=case,

@@ -7,9 +7,9 @@ import pytest
 
 from runner.contract.report import Environment
 from runner.contract.trust import Mismatch
-from runner.host.declared_knobs import VARIABLE, Declaration, declaration
+from runner.host.declared_settings import VARIABLE, Declaration, declaration
 
-HELD = Environment(knobs={"vm.swappiness": "60", "thp.enabled": "madvise", "kernel.release": "6.1"})
+HELD = Environment(settings={"vm.swappiness": "60", "thp.enabled": "madvise", "kernel.release": "6.1"})
 
 
 def test_what_does_not_hold_is_a_mismatch_and_what_nobody_declared_is_free() -> None:
@@ -21,10 +21,10 @@ def test_what_does_not_hold_is_a_mismatch_and_what_nobody_declared_is_free() -> 
 
 
 def test_what_env_prints_is_a_declaration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "knobs.json"
-    file.write_text(json.dumps({"hash": HELD.hash, "knobs": HELD.knobs}))
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps({"hash": HELD.hash, "settings": HELD.settings}))
     monkeypatch.setenv(VARIABLE, str(file))
-    assert declaration() == Declaration(HELD.knobs)
+    assert declaration() == Declaration(HELD.settings)
     assert declaration().mismatches(HELD) == ()
 
 
@@ -38,12 +38,14 @@ def test_a_file_that_was_named_has_to_be_there(tmp_path: Path, monkeypatch: pyte
     assert "missing.json, which does not exist" in declaration().problem
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", "7", '{"knobs": []}', '{"knobs": {"vm.swappiness": 1}}', "\udcff"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", "7", '{"settings": []}', '{"settings": {"vm.swappiness": 1}}', "\udcff"]
+)
 def test_a_file_that_declares_nothing_is_told(text: str, tmp_path: Path) -> None:
-    file = tmp_path / "knobs.json"
+    file = tmp_path / "settings.json"
     file.write_bytes(text.encode(errors="surrogateescape"))
     found = declaration(file)
-    assert (found.knobs, str(file) in found.problem) == ({}, True)
+    assert (found.settings, str(file) in found.problem) == ({}, True)
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:

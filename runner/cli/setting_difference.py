@@ -1,4 +1,4 @@
-"""``faultwatch bisect --knobs``: the differences between two environments, as knobs to search."""
+"""``faultwatch bisect --settings``: the differences between two environments, as settings to search."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from runner.campaigns.knob_search import PARAMETER, PER_RUN, VARIABLE, can_be_set
+from runner.campaigns.setting_search import PARAMETER, PER_RUN, VARIABLE, can_be_set
 from runner.cli.formatting import format_quantity
 from runner.contract.base import Parameter, parameter_text
-from runner.contract.knob_search import FoundKnobs, KnobChange, KnobSearch, MeasureKnobs
 from runner.contract.level import median
 from runner.contract.report import Case, Environment, Outcome, Report
 from runner.contract.search import NothingToFind
+from runner.contract.setting_search import FoundSettings, MeasureSettings, SettingChange, SettingSearch
 from runner.errors import FaultwatchError
 from runner.process_state.memory_group import MemoryGroup
 from runner.workload import Workload
@@ -22,24 +22,26 @@ from runner.workload.allocators import ALLOCATORS
 from runner.workload.bound_case import size
 
 DERIVED = frozenset({"allocator"})
-"""Knobs that only follow from a variable or from the library that it loads."""
+"""Settings that only follow from a variable or from the library that it loads."""
 
 
 class Difference(Struct, frozen=True):
     """The differences between two environments."""
 
-    knobs: tuple[KnobChange, ...]
-    """The knobs that can be set for a single run."""
+    settings: tuple[SettingChange, ...]
+    """The settings that can be set for a single run."""
     common: Mapping[str, str]
     """The variables that both environments share."""
-    hosts: tuple[KnobChange, ...]
-    """The knobs that only an administrator can set, or that the runner fixes: they stay as they are here."""
+    hosts: tuple[SettingChange, ...]
+    """The settings that only an administrator can set, or that the runner fixes: they stay as they are here."""
 
     @property
     def left_out(self) -> str:
-        """The knobs that are not searched, in one line; empty if there are none."""
-        knobs = ", ".join(f"{knob.name} ({_shown(knob.before)} → {_shown(knob.after)})" for knob in self.hosts)
-        return f"not searched, because only the host's administrator can set them: {knobs}" if knobs else ""
+        """The settings that are not searched, in one line; empty if there are none."""
+        settings = ", ".join(
+            f"{setting.name} ({_shown(setting.before)} → {_shown(setting.after)})" for setting in self.hosts
+        )
+        return f"not searched, because only the host's administrator can set them: {settings}" if settings else ""
 
 
 def difference(
@@ -51,24 +53,24 @@ def difference(
         own |= {f"{VARIABLE}{name}" for variables in ALLOCATORS.values() for name in variables}
     skipped = {*without, *own, *DERIVED}
     names = sorted({*before, *after} - skipped)
-    moved = [KnobChange(name=name, before=before.get(name), after=after.get(name)) for name in names]
-    moved = [knob for knob in moved if knob.before != knob.after]
+    moved = [SettingChange(name=name, before=before.get(name), after=after.get(name)) for name in names]
+    moved = [setting for setting in moved if setting.before != setting.after]
     return Difference(
-        knobs=tuple(knob for knob in moved if can_be_set(knob.name)),
+        settings=tuple(setting for setting in moved if can_be_set(setting.name)),
         common={
             name: before[name] for name in names if name.startswith(VARIABLE) and before.get(name) == after.get(name)
         },
-        hosts=tuple(knob for knob in moved if not can_be_set(knob.name)),
+        hosts=tuple(setting for setting in moved if not can_be_set(setting.name)),
     )
 
 
-def parse_change(text: str) -> KnobChange:
-    """Parse ``NAME=BEFORE..AFTER``; an empty side means that the knob is not set.
+def parse_change(text: str) -> SettingChange:
+    """Parse ``NAME=BEFORE..AFTER``; an empty side means that the setting is not set.
 
     Raises
     ------
     FaultwatchError
-        The text does not have that form, or no run can set the knob.
+        The text does not have that form, or no run can set the setting.
     """
     name, equals, values = text.partition("=")
     before, dots, after = values.partition("..")
@@ -79,9 +81,9 @@ def parse_change(text: str) -> KnobChange:
             f"--change {text!r}: {name} cannot be set for a single run",
             f"settings that can: variable.NAME, parameter.NAME, build.NAME, {', '.join(sorted(PER_RUN))}",
         )
-    if name == MemoryGroup.knob:
+    if name == MemoryGroup.setting:
         before, after = (str(size(one)) if one not in {"", "none"} else "none" for one in (before, after))
-    return KnobChange(name=name, before=before or None, after=after or None)
+    return SettingChange(name=name, before=before or None, after=after or None)
 
 
 def split_sides(text: str) -> tuple[str, str]:
@@ -96,53 +98,53 @@ def split_sides(text: str) -> tuple[str, str]:
     splits = [(text[:place], text[place + 2 :]) for place in places]
     there = [split for split in splits if all(Path(side).exists() for side in split)]
     if not splits:
-        raise FaultwatchError(f"--knobs {text!r} does not have the form BEFORE..AFTER")
+        raise FaultwatchError(f"--settings {text!r} does not have the form BEFORE..AFTER")
     return (there or splits)[0]
 
 
 def parameters(source: Mapping[str, Parameter]) -> dict[str, str]:
-    """Return the parameters of a case as knobs."""
+    """Return the parameters of a case as settings."""
     return {f"{PARAMETER}{name}": parameter_text(value) for name, value in source.items()}
 
 
-def knobs_of(environment: Environment, case: Case | None) -> dict[str, str]:
-    """Return the knobs of an environment and the parameters of the case that ran in it."""
-    return environment.knobs | parameters(case.parameters if case else {})
+def settings_of(environment: Environment, case: Case | None) -> dict[str, str]:
+    """Return the settings of an environment and the parameters of the case that ran in it."""
+    return environment.settings | parameters(case.parameters if case else {})
 
 
-def describe_run(state: KnobSearch, report: Report, name: str) -> str:
+def describe_run(state: SettingSearch, report: Report, name: str) -> str:
     """Describe a run in one line."""
-    chosen = state.answer.changed if isinstance(state.answer, MeasureKnobs) else ()
+    chosen = state.answer.changed if isinstance(state.answer, MeasureSettings) else ()
     what = "could not be measured"
     if report.outcome is Outcome.MEASURED:
         what = format_quantity(name, median(report.values(name)))
     return f"{what}  with {', '.join(chosen) or 'nothing'} changed"
 
 
-def describe_result(search: KnobSearch, difference: Difference, name: str) -> list[str]:
+def describe_result(search: SettingSearch, difference: Difference, name: str) -> list[str]:
     """Describe the result of a search, in lines."""
     if isinstance(search.answer, NothingToFind):
         left_out = f" {difference.left_out.capitalize()}." if difference.left_out else ""
         return [f"{search.answer.sentence}{left_out}"]
-    if not isinstance(search.answer, FoundKnobs):
+    if not isinstance(search.answer, FoundSettings):
         return []
-    changes = {knob.name: knob for knob in difference.knobs}
+    changes = {setting.name: setting for setting in difference.settings}
     before, after = search.answer.before, search.answer.after
     lines = [f"{name}: {format_quantity(name, before, after)} → {format_quantity(name, after, before)}, caused by"]
-    for knob in search.answer.knobs:
-        without = search.answer.without.get(knob)
+    for setting in search.answer.settings:
+        without = search.answer.without.get(setting)
         alone = (
             f"; without it {format_quantity(name, without)}"
-            if without is not None and len(search.answer.knobs) > 1
+            if without is not None and len(search.answer.settings) > 1
             else ""
         )
-        lines.append(f"  {knob}: {_shown(changes[knob].before)} → {_shown(changes[knob].after)}{alone}")
+        lines.append(f"  {setting}: {_shown(changes[setting].before)} → {_shown(changes[setting].after)}{alone}")
     return lines
 
 
-def document(search: KnobSearch, difference: Difference) -> dict[str, Any]:
-    """Return the search and the knobs that were not searched, as --json prints them."""
-    hosts = [knob.model_dump(mode="json") for knob in difference.hosts]
+def document(search: SettingSearch, difference: Difference) -> dict[str, Any]:
+    """Return the search and the settings that were not searched, as --json prints them."""
+    hosts = [setting.model_dump(mode="json") for setting in difference.hosts]
     return search.model_dump(mode="json") | {"not_searched": hosts}
 
 

@@ -1,4 +1,4 @@
-"""Counts that were taken over from a run of the same bytes, and the measurements that check such counts."""
+"""Counts that were reused from a run of the same bytes, and the measurements that check such counts."""
 
 from typing import Annotated
 from uuid import UUID
@@ -8,14 +8,14 @@ from pydantic import Field, StringConstraints
 from runner.contract.base import CommitHash, Strict
 from runner.contract.level import Number
 
-TAKEN_OVER = "taken over from a run of the same bytes"
+REUSED = "reused from a run of the same bytes"
 """Why the points of a run that was not measured are no evidence: they repeat those of another run."""
 
 _MetricName = Annotated[str, StringConstraints(max_length=200)]
 _Levels = Annotated[dict[_MetricName, Number], Field(max_length=1000)]
 
 
-class TakenOver(Strict):
+class ReusedCounts(Strict):
     """Says that a run was not measured, and whose counts it has: a run of the same bytes in the same environment."""
 
     run_id: UUID
@@ -23,7 +23,7 @@ class TakenOver(Strict):
 
 
 class SameBytesCheck(Strict):
-    """Compares the counts of a run with those that could have been taken over instead of measuring."""
+    """Compares the counts of a run with those that could have been reused instead of measuring."""
 
     run_id: UUID
     """The run of the same bytes."""

@@ -1,18 +1,19 @@
-"""Searches for the knobs that carry a difference between two environments: delta debugging. Pure.
+"""Searches for the settings that carry a difference between two environments: delta debugging.
 
-Both environments are measured, then mixtures, with some knobs at their "after" values and the others at their "before"
-values. A mixture *carries* the difference if it measures the same as the environment after. The search is for a set of
-knobs that carries it and from which none can be left out, however they interact.
+Both environments are measured, then mixtures, with some settings at their "after" values and the others at their
+"before" values. A mixture *carries* the difference if it measures the same as the environment after. The search is for
+a set of settings that carries it and from which none can be left out, however they interact.
 
-Exact metrics: among the knobs in order, the shortest prefix that carries the difference (with the knobs found so far)
-ends in a necessary knob. It is found by bisection and added to the set, and the search continues before it until the
-set carries the difference alone. So k guilty knobs out of n take about k·(log₂ n + 1) measurements, while A. Zeller's
-and R. Hildebrandt's ddmin ("Simplifying and isolating failure-inducing input", IEEE Trans. Softw. Eng. 28, 2002) takes
-up to n² + 3n; this is the rule of U. Junker's QuickXplain (AAAI 2004). Finally each knob of the set is left out once:
-the result is minimal in ddmin's sense, whatever the interactions, and the effect of each knob is known.
+Exact metrics: among the settings in order, the shortest prefix that carries the difference (with the settings found so
+far) ends in a necessary setting. It is found by bisection and added to the set, and the search continues before it
+until the set carries the difference alone. So k guilty settings out of n take about k·(log₂ n + 1) measurements, while
+A. Zeller's and R. Hildebrandt's ddmin ("Simplifying and isolating failure-inducing input", IEEE Trans. Softw. Eng. 28,
+2002) takes up to n² + 3n; this is the rule of U. Junker's QuickXplain (AAAI 2004). Finally each setting of the set is
+left out once: the result is minimal in ddmin's sense, whatever the interactions, and the effect of each setting is
+known.
 
-Noisy metrics: each set of up to three knobs is an explanation, and a mixture is measured after the step if it contains
-the whole set; see :mod:`service.rules.bisect.belief`.
+Noisy metrics: each set of up to three settings is an explanation, and a mixture is measured after the step if it
+contains the whole set; see :mod:`service.rules.bisect.belief`.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ import numpy as np
 from pydantic import Field
 
 from runner.contract.base import Strict
-from runner.contract.knob_search import FoundKnobs, KnobAnswer, MeasureKnobs
 from runner.contract.level import Number, median
+from runner.contract.setting_search import FoundSettings, MeasureSettings, SettingAnswer
 from service.rules.bisect.belief import Bools, Data, believe
 from service.rules.bisect.question import Refused
 from service.text.numbers import number, quantity
 
 MAX_NECESSARY_TOGETHER = 3
-"""How many knobs can be necessary together, for a noisy metric."""
+"""How many settings can be necessary together, for a noisy metric."""
 MIN_RUNS_PER_END = 2
 """Runs of each environment before any mixture, for a noisy metric."""
 MAX_NO_STEP_PROBABILITY = 0.25
@@ -40,24 +41,24 @@ MAX_NO_STEP_PROBABILITY = 0.25
 NO_STEP_PRIOR = 0.1
 """Prior probability that the environments do not differ."""
 MAX_RUNS = 200
-"""Runs after which a noisy search gives up: its model, that a few knobs carry one step, does not hold."""
+"""Runs after which a noisy search gives up: its model, that a few settings carry one step, does not hold."""
 MAX_ORDERS = 6
-"""Orders of the knobs that are tried where a mixture cannot be measured."""
+"""Orders of the settings that are tried where a mixture cannot be measured."""
 MAX_MIXTURES = 512
 """Mixtures to choose from where there are too many to try all of them."""
 
 
 class Mixture(Strict):
-    """One run with these knobs at their "after" values; its value is None where it could not be measured."""
+    """One run with these settings at their "after" values; its value is None where it could not be measured."""
 
     changed: frozenset[str]
     value: Number | None
 
 
-class KnobQuestion(Strict):
-    """A search for the knobs that carry a difference; see :class:`service.rules.bisect.question.Question`."""
+class SettingQuestion(Strict):
+    """A search for the settings that carry a difference; see :class:`service.rules.bisect.question.Question`."""
 
-    knobs: tuple[str, ...] = Field(min_length=1, max_length=64)
+    settings: tuple[str, ...] = Field(min_length=1, max_length=64)
     exact: bool = True
     least: float = Field(default=0, ge=0, allow_inf_nan=False)
     confidence: float = Field(default=0.99, gt=0.5, lt=1)
@@ -65,21 +66,21 @@ class KnobQuestion(Strict):
     unit: str = ""
 
 
-def search(question: KnobQuestion, observations: Iterable[Mixture]) -> KnobAnswer:
-    """Return the mixture to measure next, or the knobs that carry the difference."""
+def search(question: SettingQuestion, observations: Iterable[Mixture]) -> SettingAnswer:
+    """Return the mixture to measure next, or the settings that carry the difference."""
     mixtures = list(observations)
     return _exact(question, mixtures) if question.exact else _noisy(question, mixtures)
 
 
-def _measure(question: KnobQuestion, changed: frozenset[str]) -> MeasureKnobs:
-    return MeasureKnobs(changed=tuple(knob for knob in question.knobs if knob in changed))
+def _measure(question: SettingQuestion, changed: frozenset[str]) -> MeasureSettings:
+    return MeasureSettings(changed=tuple(setting for setting in question.settings if setting in changed))
 
 
 class _UnmeasurableError(Exception):
-    """The answer depends on mixtures that cannot be measured: some knobs cannot be told apart without them."""
+    """The answer depends on mixtures that cannot be measured: some settings cannot be told apart without them."""
 
-    def __init__(self, knobs: Sequence[str]) -> None:
-        self.knobs = knobs
+    def __init__(self, settings: Sequence[str]) -> None:
+        self.settings = settings
 
 
 class _NotMeasuredError(Exception):
@@ -89,7 +90,7 @@ class _NotMeasuredError(Exception):
         self.changed = changed
 
 
-def _exact(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
+def _exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:
     values: dict[frozenset[str], list[Number]] = {}
     for mixture in mixtures:
         values.setdefault(mixture.changed, [])
@@ -101,7 +102,7 @@ def _exact(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
             raise _NotMeasuredError(changed)
         return median(values[changed])
 
-    everything = frozenset(question.knobs)
+    everything = frozenset(question.settings)
     try:
         before, after = level(frozenset()), level(everything)
         if before is None or after is None:
@@ -121,32 +122,34 @@ def _exact(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
             value = level(changed)
             return None if value is None else abs(value - after) <= question.least / 2
 
-        culprits = _minimal_in_some_order(question.knobs, carries)
-        without = {knob: level(culprits - {knob}) for knob in culprits}
+        culprits = _minimal_in_some_order(question.settings, carries)
+        without = {setting: level(culprits - {setting}) for setting in culprits}
     except _NotMeasuredError as missing:
         return _measure(question, missing.changed)
     except _UnmeasurableError as error:
-        names = ", ".join(error.knobs)
+        names = ", ".join(error.settings)
         return Refused(
-            sentence=f"Cannot tell whether {names} {'carries' if len(error.knobs) == 1 else 'carry'} the difference, "
-            "because mixtures with the knobs around it could not be measured."
+            sentence=f"Cannot tell whether {names} {'carries' if len(error.settings) == 1 else 'carry'} the difference "
+            "because mixtures with the settings around it could not be measured."
         )
-    return FoundKnobs(
-        knobs=tuple(knob for knob in question.knobs if knob in culprits),
+    return FoundSettings(
+        settings=tuple(setting for setting in question.settings if setting in culprits),
         before=before,
         after=after,
-        without={knob: value for knob, value in without.items() if value is not None},
+        without={setting: value for setting, value in without.items() if value is not None},
     )
 
 
 _Carries = Callable[[frozenset[str]], bool | None]
 
 
-def _minimal_in_some_order(knobs: Sequence[str], carries: _Carries) -> frozenset[str]:
-    """Return :func:`_minimal` for the first order of the knobs in which it needs no mixture that cannot be measured."""
-    orders = [list(knobs), list(reversed(knobs))]
+def _minimal_in_some_order(settings: Sequence[str], carries: _Carries) -> frozenset[str]:
+    """Return :func:`_minimal` for the first order of the settings whose mixtures can all be measured."""
+    orders = [list(settings), list(reversed(settings))]
     random = np.random.default_rng(0)
-    orders += [[knobs[place] for place in random.permutation(len(knobs))] for _ in range(MAX_ORDERS - len(orders))]
+    orders += [
+        [settings[place] for place in random.permutation(len(settings))] for _ in range(MAX_ORDERS - len(orders))
+    ]
     first: _UnmeasurableError | None = None
     for order in orders:
         try:
@@ -157,33 +160,33 @@ def _minimal_in_some_order(knobs: Sequence[str], carries: _Carries) -> frozenset
     raise first
 
 
-def _minimal(knobs: Sequence[str], carries: _Carries) -> frozenset[str]:
-    """Return a set that carries the difference and in which each knob is necessary.
+def _minimal(settings: Sequence[str], carries: _Carries) -> frozenset[str]:
+    """Return a set that carries the difference and in which each setting is necessary.
 
-    A knob is in it only if a mixture without it was measured that does not carry the difference, and one with it that
-    does.
+    A setting is in it only if a mixture without it was measured that does not carry the difference, and one with it
+    that does.
 
     Raises
     ------
     _UnmeasurableError
         This would need a mixture that cannot be measured.
     """
-    candidates = list(knobs)
+    candidates = list(settings)
     while True:
         needed: frozenset[str] = frozenset()
         rest: Sequence[str] = candidates
         while rest and not (needed and carries(needed)):
             needed, rest = _add_necessary(needed, rest, carries)
-        idle = next((knob for knob in candidates if knob in needed and carries(needed - {knob})), None)
+        idle = next((setting for setting in candidates if setting in needed and carries(needed - {setting})), None)
         if idle is None:
             return needed
-        candidates = [knob for knob in candidates if knob in needed and knob != idle]
+        candidates = [setting for setting in candidates if setting in needed and setting != idle]
 
 
 def _add_necessary(
     needed: frozenset[str], rest: Sequence[str], carries: _Carries
 ) -> tuple[frozenset[str], Sequence[str]]:
-    """Return the necessary knobs with one more of the rest, and the rest before it."""
+    """Return the necessary settings with one more of the rest, and the rest before it."""
     low, high = 0, len(rest)
     # The first `low` of the rest do not carry the difference, the first `high` do.
     while high - low > 1:
@@ -201,14 +204,14 @@ def _add_necessary(
     return needed | {rest[high - 1]}, rest[: high - 1]
 
 
-def _noisy(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
-    explanations, tests, effect = _table(question.knobs)
+def _noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:
+    explanations, tests, effect = _table(question.settings)
     place = {test: number for number, test in enumerate(tests)}
     known = [mixture for mixture in mixtures if mixture.changed in place]
     measured = [(place[mixture.changed], float(mixture.value)) for mixture in known if mixture.value is not None]
     failed = {place[mixture.changed] for mixture in known if mixture.value is None}
     data = Data.of(len(tests), measured)
-    before, after = place[frozenset()], place[frozenset(question.knobs)]
+    before, after = place[frozenset()], place[frozenset(question.settings)]
     lacking = next((which for which, end in (("before", before), ("after", after)) if end in failed), None)
     if lacking is not None:
         return Refused(sentence=f"The environment {lacking} could not be measured.")
@@ -220,8 +223,8 @@ def _noisy(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
     if float(belief.each[best]) >= question.confidence:
         side = effect[:, best]
         levels = [median([value for test, value in measured if side[test] == way]) or 0 for way in (False, True)]
-        return FoundKnobs(
-            knobs=tuple(knob for knob in question.knobs if knob in explanations[best]),
+        return FoundSettings(
+            settings=tuple(setting for setting in question.settings if setting in explanations[best]),
             before=levels[0],
             after=levels[1],
             without={},
@@ -238,29 +241,29 @@ def _noisy(question: KnobQuestion, mixtures: Sequence[Mixture]) -> KnobAnswer:
     if len(measured) < MAX_RUNS:
         return _measure(question, tests[belief.choose(effect, chance)])
     return Refused(
-        sentence=f"Cannot tell, because {len(measured)} runs fit no set of up to {MAX_NECESSARY_TOGETHER} knobs well "
-        f"enough: {', '.join(sorted(explanations[best]))} with a probability of {number(float(belief.each[best]))}."
+        sentence=f"Cannot tell: {len(measured)} runs fit no set of up to {MAX_NECESSARY_TOGETHER} settings well: "
+        f"{', '.join(sorted(explanations[best]))} with a probability of {number(float(belief.each[best]))}."
     )
 
 
 @lru_cache(maxsize=4)
-def _table(knobs: tuple[str, ...]) -> tuple[list[frozenset[str]], list[frozenset[str]], Bools]:
+def _table(settings: tuple[str, ...]) -> tuple[list[frozenset[str]], list[frozenset[str]], Bools]:
     """Return the explanations, the mixtures to choose from, and which mixture contains which explanation."""
     explanations = [
-        frozenset(chosen) for size in range(1, MAX_NECESSARY_TOGETHER + 1) for chosen in combinations(knobs, size)
+        frozenset(chosen) for size in range(1, MAX_NECESSARY_TOGETHER + 1) for chosen in combinations(settings, size)
     ]
-    tests = _tests(knobs, explanations)
+    tests = _tests(settings, explanations)
     return explanations, tests, np.array([[needed <= test for needed in explanations] for test in tests])
 
 
-def _tests(knobs: tuple[str, ...], explanations: Sequence[frozenset[str]]) -> list[frozenset[str]]:
+def _tests(settings: tuple[str, ...], explanations: Sequence[frozenset[str]]) -> list[frozenset[str]]:
     """Return the mixtures to choose from: all if they are few, else the explanations' complements and a spread."""
-    if 2 ** len(knobs) <= 2 * MAX_MIXTURES:
-        return [frozenset(chosen) for size in range(len(knobs) + 1) for chosen in combinations(knobs, size)]
+    if 2 ** len(settings) <= 2 * MAX_MIXTURES:
+        return [frozenset(chosen) for size in range(len(settings) + 1) for chosen in combinations(settings, size)]
     random = np.random.default_rng(0)
     halves = [
-        frozenset(knob for knob, chosen in zip(knobs, row, strict=True) if chosen)
-        for row in random.random((MAX_MIXTURES, len(knobs))) < random.uniform(0.2, 0.9, (MAX_MIXTURES, 1))
+        frozenset(setting for setting, chosen in zip(settings, row, strict=True) if chosen)
+        for row in random.random((MAX_MIXTURES, len(settings))) < random.uniform(0.2, 0.9, (MAX_MIXTURES, 1))
     ]
-    complements = [frozenset(knobs) - needed for needed in explanations if len(needed) <= 2]
-    return list(dict.fromkeys([frozenset(), frozenset(knobs), *complements, *halves]))
+    complements = [frozenset(settings) - needed for needed in explanations if len(needed) <= 2]
+    return list(dict.fromkeys([frozenset(), frozenset(settings), *complements, *halves]))

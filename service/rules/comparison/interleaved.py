@@ -1,4 +1,4 @@
-"""Compares a base and a head that were measured interleaved: every metric, with its budget. Pure.
+"""Compares a base and a head that were measured interleaved: every metric, with its budget.
 
 :mod:`service.rules.comparison.decision` decides on each metric. Without a change, the probability that a gate calls any
 metric of any case changed is at most ``FALSE_ALARM_PROBABILITY``, however often the caller looks: each case gets an
@@ -70,7 +70,7 @@ def decide(request: ComparisonRequest) -> Comparison:
         wants_other_place=any(entry.verdict.wants_other_place for entry in counting),
         wants_renewal=any(entry.verdict.wants_renewal for entry in counting),
         metrics=tuple(entry.verdict for entry in judged),
-        knobs=differing(base.environment, head.environment),
+        settings=differing(base.environment, head.environment),
         same_bytes=have_same_answers(request),
     )
 

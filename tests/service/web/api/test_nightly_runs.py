@@ -22,11 +22,11 @@ def carried_out(number: int = 3, **told: Any) -> dict[str, Any]:
     return cell(**{"carried_out": True, "subject": "demo", "revision": commit(number), "cases": cases, **told})
 
 
-def put(api: Api, *cells: dict[str, Any], night: str = "2025-01-04") -> dict[str, Any]:
-    answer = api.client.put(f"/api/v1/nights/{night}", json={"cells": cells})
+def put(api: Api, *cells: dict[str, Any], nightly_run: str = "2025-01-04") -> dict[str, Any]:
+    answer = api.client.put(f"/api/v1/nightly-runs/{nightly_run}", json={"cells": cells})
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json
-    assert api.get(f"/nights/{night}") == found
+    assert api.get(f"/nightly-runs/{nightly_run}") == found
     return found
 
 
@@ -39,17 +39,17 @@ def test_a_host_that_was_never_at_it_did_not_show_up(api: Api) -> None:
     api.put_revisions(1, 2, 3)
     api.send(reports.report(3, 100), reports.report(3, 100, case=OTHER_CASE))
     put(api, cell(host), cell("elsewhere"))
-    night = put(api, carried_out(host=host))
-    assert night["absent"] == ["elsewhere"]
-    assert not night["complete"]
-    assert night["sentence"] == "1 of 2 cells are complete; elsewhere has not reported; no drift begins here."
+    nightly_run = put(api, carried_out(host=host))
+    assert nightly_run["absent"] == ["elsewhere"]
+    assert not nightly_run["complete"]
+    assert nightly_run["sentence"] == "1 of 2 cells are complete; elsewhere has not reported; no drift begins here."
 
 
 def test_what_is_planned_again_does_not_undo_what_was_carried_out(api: Api) -> None:
     put(api, cell("here", carried_out=True, problem="no such workload"))
-    night = put(api, cell("here"), cell("here", "jemalloc"))
-    assert [one["problem"] for one in night["cells"]] == ["no such workload", ""]
-    assert not night["absent"]
+    nightly_run = put(api, cell("here"), cell("here", "jemalloc"))
+    assert [one["problem"] for one in nightly_run["cells"]] == ["no such workload", ""]
+    assert not nightly_run["absent"]
 
 
 def test_each_case_says_what_came_of_it(api: Api) -> None:
@@ -60,9 +60,9 @@ def test_each_case_says_what_came_of_it(api: Api) -> None:
     assert [case["state"] for case in told["cases"]] == ["failed", "missing"]
     assert told["cases"][0]["why"]
     api.send(reports.report(3, 100, at=99), reports.report(3, 100, case=OTHER_CASE))
-    night = put(api, carried_out(host=host, attempts=2))
-    assert [case["state"] for case in night["cells"][0]["cases"]] == ["measured", "measured"]
-    assert night["complete"]
+    nightly_run = put(api, carried_out(host=host, attempts=2))
+    assert [case["state"] for case in nightly_run["cells"][0]["cases"]] == ["measured", "measured"]
+    assert nightly_run["complete"]
 
 
 def test_a_drift_that_begins_at_the_nights_revision_is_told(api: Api) -> None:
@@ -70,7 +70,7 @@ def test_a_drift_that_begins_at_the_nights_revision_is_told(api: Api) -> None:
     api.put_revisions(1, 2, 3)
     api.send(*(reports.report(number, *[100 if number < 3 else 150] * 5) for number in (1, 2, 3)))
     assert [drift["revision"] for drift in api.drifts(metric="minor-faults")] == [commit(3)]
-    before = put(api, carried_out(2, host=host), night="before")
+    before = put(api, carried_out(2, host=host), nightly_run="before")
     assert not before["drifts"]
     (drift,) = [one for one in put(api, carried_out(3, host=host))["drifts"] if one["metric"] == "minor-faults"]
     assert (drift["before"], drift["after"]) == (100, 150)
@@ -85,11 +85,11 @@ def test_a_drift_below_the_floor_is_folded_as_on_the_first_page(api: Api) -> Non
     assert not put(api, carried_out(3, host=host))["drifts"]
 
 
-NEW_KERNEL = Environment(knobs={**reports.GLIBC.knobs, "kernel.release": "6.12.1"})
+NEW_KERNEL = Environment(settings={**reports.GLIBC.settings, "kernel.release": "6.12.1"})
 
 
 def tonight(number: int, faults: int, environment: Environment = reports.GLIBC) -> Report:
-    """Return a report of now, as a night measures it."""
+    """Return a report of now, as a nightly run measures it."""
     now = datetime.now(UTC)
     return reports.report(number, faults, faults, environment=environment, started_at=now, finished_at=now)
 
@@ -98,53 +98,55 @@ def tonight(number: int, faults: int, environment: Environment = reports.GLIBC) 
 def test_a_night_after_a_kernel_upgrade_tells_the_drift_where_the_commit_before_was_measured_again(api: Api) -> None:
     host = reports.report(1, 1).host.name
     api.put_revisions(1, 2, 3)
-    put(api, carried_out(2, host=host), night="first")
+    put(api, carried_out(2, host=host), nightly_run="first")
     api.send(*(tonight(2, 100) for _ in range(3)))
-    assert not put(api, carried_out(2, host=host), night="first")["drifts"]
-    put(api, cell(host), night="second")
+    assert not put(api, carried_out(2, host=host), nightly_run="first")["drifts"]
+    put(api, cell(host), nightly_run="second")
     api.send(*(tonight(number, 150, NEW_KERNEL) for number in (2, 3)))
-    (drift,) = put(api, carried_out(3, host=host), night="second")["drifts"]
+    (drift,) = put(api, carried_out(3, host=host), nightly_run="second")["drifts"]
     assert (drift["revision"], drift["cause"], drift["before"], drift["after"]) == (commit(2), "config", 100, 150)
     assert "kernel.release" in drift["title"]
-    assert not api.get("/nights/first")["drifts"]
+    assert not api.get("/nightly-runs/first")["drifts"]
 
 
 @BOTH
 def test_a_drift_is_news_once(api: Api) -> None:
     host = reports.report(1, 1).host.name
     api.put_revisions(1, 2, 3)
-    put(api, carried_out(2, host=host), night="first")
+    put(api, carried_out(2, host=host), nightly_run="first")
     api.send(*(tonight(2, 100) for _ in range(3)))
-    put(api, cell(host), night="second")
+    put(api, cell(host), nightly_run="second")
     api.send(*(tonight(3, 150) for _ in range(3)))
-    told = put(api, carried_out(3, host=host), night="second")["drifts"]
+    told = put(api, carried_out(3, host=host), nightly_run="second")["drifts"]
     assert [drift["revision"] for drift in told] == [commit(3)]
     # Nothing was committed for a day, and what is stored is not measured again.
-    assert not put(api, carried_out(3, host=host), night="third")["drifts"]
-    assert api.get("/nights/second")["drifts"] == told
+    assert not put(api, carried_out(3, host=host), nightly_run="third")["drifts"]
+    assert api.get("/nightly-runs/second")["drifts"] == told
 
 
-def measured_night(api: Api, night: str, number: int, faults: int, *, host: str = "box", **told: Any) -> list[str]:
-    """Measure a commit in a night; return the commits at which the drifts begin that the night tells of."""
-    put(api, cell(host), night=night)
+def measured_night(
+    api: Api, nightly_run: str, number: int, faults: int, *, host: str = "box", **told: Any
+) -> list[str]:
+    """Measure a commit in a nightly run; return the commits at which the drifts begin that the nightly run tells of."""
+    put(api, cell(host), nightly_run=nightly_run)
     api.send(*(tonight(number, faults) for _ in range(3)))
-    return began(put(api, carried_out(number, host=host, **told), night=night))
+    return began(put(api, carried_out(number, host=host, **told), nightly_run=nightly_run))
 
 
-def began(night: dict[str, Any]) -> list[str]:
-    return [drift["revision"] for drift in night["drifts"]]
+def began(nightly_run: dict[str, Any]) -> list[str]:
+    return [drift["revision"] for drift in nightly_run["drifts"]]
 
 
-def drifts_of(api: Api, night: str, *, judged: bool = False) -> list[str]:
-    return began(api.get(f"/nights/{night}", **({"judged": "true"} if judged else {})))
+def drifts_of(api: Api, nightly_run: str, *, judged: bool = False) -> list[str]:
+    return began(api.get(f"/nightly-runs/{nightly_run}", **({"judged": "true"} if judged else {})))
 
 
 def test_a_drift_is_not_news_again_after_a_night_in_which_the_cell_could_not_be_prepared(api: Api) -> None:
     api.put_revisions(1, 2, 3)
     assert not measured_night(api, "first", 2, 100)
     assert measured_night(api, "second", 3, 150) == [commit(3)]
-    put(api, cell("box", carried_out=True, problem="no compiler"), night="third")
-    assert not began(put(api, carried_out(3, host="box"), night="fourth"))
+    put(api, cell("box", carried_out=True, problem="no compiler"), nightly_run="third")
+    assert not began(put(api, carried_out(3, host="box"), nightly_run="fourth"))
     assert drifts_of(api, "second") == [commit(3)]
 
 
@@ -152,29 +154,29 @@ def test_a_drift_is_not_news_again_after_nights_of_another_branch_or_project(api
     api.put_revisions(1, 2, 3)
     assert not measured_night(api, "first", 2, 100)
     assert measured_night(api, "second", 3, 150) == [commit(3)]
-    assert not began(put(api, carried_out(1, host="box"), night="release"))
-    assert not began(put(api, carried_out(9, host="box", subject="other"), night="other"))
-    assert not began(put(api, carried_out(3, host="box"), night="third"))
+    assert not began(put(api, carried_out(1, host="box"), nightly_run="release"))
+    assert not began(put(api, carried_out(9, host="box", subject="other"), nightly_run="other"))
+    assert not began(put(api, carried_out(3, host="box"), nightly_run="third"))
     assert drifts_of(api, "second") == [commit(3)]
 
 
 def test_a_drift_stays_in_its_night_when_another_projects_night_has_a_cell_of_that_name(api: Api) -> None:
     api.put_revisions(1, 2, 3)
     assert not measured_night(api, "first", 2, 100)
-    put(api, cell("box"), night="second")
-    put(api, cell("box"), night="other")  # waits until the host is free
+    put(api, cell("box"), nightly_run="second")
+    put(api, cell("box"), nightly_run="other")  # waits until the host is free
     assert measured_night(api, "second", 3, 150) == [commit(3)]
-    assert not began(put(api, carried_out(9, host="box", subject="other"), night="other"))
+    assert not began(put(api, carried_out(9, host="box", subject="other"), nightly_run="other"))
     assert drifts_of(api, "second") == [commit(3)]
 
 
 def test_a_host_whose_clock_is_slow_loses_no_drift(api: Api) -> None:
     api.put_revisions(1, 2, 3)
     assert not measured_night(api, "first", 2, 100)
-    put(api, cell("box"), night="second")
+    put(api, cell("box"), nightly_run="second")
     slow = {"started_at": datetime.now(UTC) - timedelta(minutes=2), "finished_at": datetime.now(UTC)}
     api.send(*(tonight(number, 150, NEW_KERNEL).model_copy(update=slow) for number in (2, 3)))
-    (drift,) = put(api, carried_out(3, host="box"), night="second")["drifts"]
+    (drift,) = put(api, carried_out(3, host="box"), nightly_run="second")["drifts"]
     assert (drift["revision"], drift["cause"]) == (commit(2), "config")
     assert drifts_of(api, "first") == []
 
@@ -204,10 +206,10 @@ def test_a_drift_that_noise_hid_for_nights_is_told_by_the_night_that_finds_it(ap
     for number in range(1, 15):
         measure(number, 1000)
     for number in range(14, 21):
-        put(api, cell("box"), night=f"night-{number}")
+        put(api, cell("box"), nightly_run=f"night-{number}")
         if number > 14:
             measure(number, 992)
-        told[number] = began(put(api, carried_out(number, host="box"), night=f"night-{number}"))
+        told[number] = began(put(api, carried_out(number, host="box"), nightly_run=f"night-{number}"))
     assert {number: drifts for number, drifts in told.items() if drifts} == {17: [commit(15)]}
 
 
@@ -216,7 +218,7 @@ def test_a_drift_whose_range_is_narrowed_stays_in_its_night(api: Api) -> None:
     api.put_revisions(1, 2, 3, 4, 5)
     assert not measured_night(api, "first", 2, 100)
     assert measured_night(api, "second", 4, 150) == [commit(4)]
-    put(api, cell("box"), night="third")
+    put(api, cell("box"), nightly_run="third")
     api.send(*(tonight(3, 150) for _ in range(3)))
     assert not measured_night(api, "third", 5, 150)
     assert drifts_of(api, "second") == [commit(3)]
@@ -229,7 +231,7 @@ def test_a_night_that_is_over_tells_nothing_more(api: Api) -> None:
     api.send(*(tonight(2, 150) for _ in range(3)))
     assert [drift["revision"] for drift in api.drifts()]
     assert not drifts_of(api, "first", judged=True)
-    put(api, carried_out(3, host="box"), night="first")  # sent again
+    put(api, carried_out(3, host="box"), nightly_run="first")  # sent again
     assert not drifts_of(api, "first", judged=True)
     assert drifts_of(api, "second", judged=True)
 
@@ -244,16 +246,16 @@ def test_a_drift_that_was_told_and_withdrawn_says_why(api: Api) -> None:
     api.put_revisions(1, 2, 3)
     for number, speed in ((1, 1000), (2, 1000)):
         measure(number, speed)
-    put(api, carried_out(2, host="box"), night="first")
+    put(api, carried_out(2, host="box"), nightly_run="first")
     measure(3, 500)
-    assert began(put(api, carried_out(3, host="box"), night="second")) == [commit(3)]
+    assert began(put(api, carried_out(3, host="box"), nightly_run="second")) == [commit(3)]
     measure(3, 500, judge=())
     assert not api.drifts()
-    (drift,) = api.get("/nights/second")["drifts"]
+    (drift,) = api.get("/nightly-runs/second")["drifts"]
     assert (drift["metric"], drift["direction"], round(drift["before"], -1)) == ("throughput", "regression", 1000)
     assert drift["title"] == "withdrawn: The workload no longer has this metric judged."
 
 
 def test_nights_that_there_are_not(api: Api) -> None:
-    assert api.client.get("/api/v1/nights/never").status_code == 404
-    assert api.client.put("/api/v1/nights/a%20b", json={"cells": []}).status_code == 422
+    assert api.client.get("/api/v1/nightly-runs/never").status_code == 404
+    assert api.client.put("/api/v1/nightly-runs/a%20b", json={"cells": []}).status_code == 422

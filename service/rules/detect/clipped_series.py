@@ -1,4 +1,4 @@
-"""Computes the tamed series and its running sums, which give the cost of any segment in O(1)."""
+"""Computes the clipped series and its running sums, which give the cost of any segment in O(1)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import numpy as np
 
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
-from service.rules.detect.strays import HALF_WINDOW, running_median, tame
+from service.rules.detect.outliers import HALF_WINDOW, clip, running_median
 
-CLIP_LOOKAHEAD = HALF_WINDOW  # the tamed value of a point depends on this many points after it
+CLIP_LOOKAHEAD = HALF_WINDOW  # the clipped value of a point depends on this many points after it
 
 
-class TamedSeries:
-    """Running sums of a growing series with its strays clipped, in sigma.
+class ClippedSeries:
+    """Running sums of a growing series with its outliers clipped, in sigma.
 
     Attributes
     ----------
     sums, squares : arrays
-        Running sums of the tamed values and of their squares; ``sums[k]`` covers the first k points.
+        Running sums of the clipped values and of their squares; ``sums[k]`` covers the first k points.
     """
 
     def __init__(self) -> None:
@@ -33,15 +33,15 @@ class TamedSeries:
         middle = running_median(x[:n], max(0, start - 1), n)
         if start == 0:
             middle = np.concatenate([middle[:1], middle])
-        rest, rise = tame(x[start:n], middle, noise.sigma)
+        rest, rise = clip(x[start:n], middle, noise.sigma)
         _continue(self._height, start, rise)
-        tamed = rest + self._height[start + 1 : n + 1]
-        _continue(self.sums, start, tamed)
-        _continue(self.squares, start, tamed * tamed)
+        clipped = rest + self._height[start + 1 : n + 1]
+        _continue(self.sums, start, clipped)
+        _continue(self.squares, start, clipped * clipped)
         self._final = max(0, n - CLIP_LOOKAHEAD)
 
     def values(self, first: int, last: int) -> Floats:
-        """Return the tamed values at ``first … last - 1``, in sigma."""
+        """Return the clipped values at ``first … last - 1``, in sigma."""
         part: Floats = self.sums[first + 1 : last + 1] - self.sums[first:last]
         return part
 

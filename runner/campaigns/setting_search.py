@@ -1,4 +1,4 @@
-"""Search for the knobs that moved a metric: measure one revision with some of the knobs changed."""
+"""Search for the settings that moved a metric: measure one revision with some of the settings changed."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -6,8 +6,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.contract.base import Parameter
-from runner.contract.knob_search import KnobChange, KnobSearch, KnobSearchRequest, MeasureKnobs
 from runner.contract.report import Case, Environment, Report, Revision
+from runner.contract.setting_search import MeasureSettings, SettingChange, SettingSearch, SettingSearchRequest
 from runner.environment.allocator import NOT_THERE
 from runner.errors import FaultwatchError
 from runner.measuring.measurement import measure_revision
@@ -26,48 +26,48 @@ from runner.workload import Workload
 VARIABLE = "variable."
 PARAMETER = "parameter."
 BUILD = "build."
-"""Prefix of knobs that are variables of the build, such as ``build.CFLAGS``."""
-PER_RUN = frozenset({HugePages.knob, MemoryGroup.knob})
+"""Prefix of settings that are variables of the build, such as ``build.CFLAGS``."""
+PER_RUN = frozenset({HugePages.setting, MemoryGroup.setting})
 
-RunObserver = Callable[[KnobSearch, Report], None]
+RunObserver = Callable[[SettingSearch, Report], None]
 """Called after each run with the search before the run, and the report."""
 
 
 def can_be_set(name: str) -> bool:
-    """Return whether a knob can be set for a single run; only an administrator can set the others."""
+    """Return whether a setting can be set for a single run; only an administrator can set the others."""
     return name in PER_RUN or name.startswith((VARIABLE, PARAMETER, BUILD))
 
 
-class KnobSetting(Struct, frozen=True):
+class ConfiguredCase(Struct, frozen=True):
     """A case with everything that is set for one run of it."""
 
     workload: Workload
     case: Case
     bench: Bench
 
-    def with_knobs(self, values: Mapping[str, str | None]) -> "KnobSetting":
-        """Return this setting with some knobs changed; None removes a knob.
+    def with_settings(self, values: Mapping[str, str | None]) -> "ConfiguredCase":
+        """Return this setting with some settings changed; None removes a setting.
 
         Raises
         ------
         FaultwatchError
-            A knob does not take the value here.
+            A setting does not take the value here.
         """
         variables = dict(self.bench.variables)
         parameters = dict(self.case.parameters)
         run: dict[str, str] = {}
         build = dict(self.workload.build.environment)
-        build_knobs: dict[str, str] = {}
+        build_settings: dict[str, str] = {}
         for name, value in values.items():
             kind, _, rest = name.partition(".")
-            if name == HugePages.knob:
+            if name == HugePages.setting:
                 run["huge_pages"] = value or "host"
-            elif name == MemoryGroup.knob:
+            elif name == MemoryGroup.setting:
                 run["memory_limit"] = value or "none"
             elif kind == "build":
                 build.pop(rest, None)
                 if value is not None:
-                    build[rest] = build_knobs[name] = value
+                    build[rest] = build_settings[name] = value
             elif kind == "parameter" and value is not None:
                 parameters[rest] = like(parameters[rest], value)
             elif kind == "variable":
@@ -80,11 +80,11 @@ class KnobSetting(Struct, frozen=True):
 
         def capture_all(state: ProcessState) -> Environment:
             environment = capture(state)
-            return Environment(knobs=environment.knobs | build_knobs) if build_knobs else environment
+            return Environment(settings=environment.settings | build_settings) if build_settings else environment
 
-        setting = KnobSetting(workload, case, replace(self.bench, variables=variables, capture=capture_all))
-        setting._require(values)
-        return setting
+        configured = ConfiguredCase(workload, case, replace(self.bench, variables=variables, capture=capture_all))
+        configured._require(values)
+        return configured
 
     @property
     def environment(self) -> Environment:
@@ -92,8 +92,8 @@ class KnobSetting(Struct, frozen=True):
         return self.bench.environment_of(self.workload, self.case)
 
     def _require(self, values: Mapping[str, str | None]) -> None:
-        """Refuse a knob that does not hold although it was set: such runs would not show its effect."""
-        held = self.environment.knobs
+        """Refuse a setting that does not hold although it was set: such runs would not show its effect."""
+        held = self.environment.settings
         for name, value in values.items():
             if not name.startswith(PARAMETER) and held.get(name) != value:
                 raise FaultwatchError(
@@ -122,54 +122,56 @@ def _changed(workload: Workload, run: Mapping[str, str], build: Mapping[str, str
     return Workload(**tables)
 
 
-class KnobSearcher(Struct, frozen=True):
-    """Searches the knobs that differ between two environments, with one case of one revision.
+class SettingSearcher(Struct, frozen=True):
+    """Searches the settings that differ between two environments, with one case of one revision.
 
     Like a search for commits, it keeps no state outside the service.
     """
 
     repository: Repository
     revision: Revision
-    before: KnobSetting
+    before: ConfiguredCase
     builder: Builder
     service: Service
     spool: Spool
     samples: int | None = None
 
-    def search(self, knobs: Sequence[KnobChange], metric: str, observe: RunObserver, least: float = 0) -> KnobSearch:
-        """Search knobs, starting from their values before.
+    def search(
+        self, settings: Sequence[SettingChange], metric: str, observe: RunObserver, least: float = 0
+    ) -> SettingSearch:
+        """Search settings, starting from their values before.
 
         Raises
         ------
         FaultwatchError
-            A knob cannot be set here, or the service does not accept a run.
+            A setting cannot be set here, or the service does not accept a run.
         """
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver(at_once=True)
         self.service.send_revisions(self.repository.name, (self.revision,))
-        before = self.before.with_knobs({knob.name: knob.before for knob in knobs})
-        request = KnobSearchRequest(
+        before = self.before.with_settings({setting.name: setting.before for setting in settings})
+        request = SettingSearchRequest(
             subject=self.repository.name,
             revision=self.revision.commit,
             host=before.bench.host,
             environment=before.environment,
             case=before.case,
             metric=metric,
-            knobs=tuple(knobs),
+            settings=tuple(settings),
             least=least,
         )
-        while isinstance((state := self.service.search_knobs(request)).answer, MeasureKnobs):
-            report = self._measure(knobs, state.answer.changed).model_copy(update={"aside": True})
+        while isinstance((state := self.service.search_settings(request)).answer, MeasureSettings):
+            report = self._measure(settings, state.answer.changed).model_copy(update={"aside": True})
             outbox.post_now(report)
             if report.canary and not report.canary.holds:
                 raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "see `faultwatch doctor`")
             observe(state, report)
         return state
 
-    def _measure(self, knobs: Iterable[KnobChange], changed: Iterable[str]) -> Report:
+    def _measure(self, settings: Iterable[SettingChange], changed: Iterable[str]) -> Report:
         chosen = frozenset(changed)
-        setting = self.before.with_knobs(
-            {knob.name: knob.after if knob.name in chosen else knob.before for knob in knobs}
+        setting = self.before.with_settings(
+            {setting.name: setting.after if setting.name in chosen else setting.before for setting in settings}
         )
         return measure_revision(
             self.repository,

@@ -11,11 +11,11 @@ from runner.contract.level import Number
 from runner.contract.report import Case
 
 Words = Annotated[str, StringConstraints(max_length=1000)]
-NightName = Name
+NightlyName = Name
 """Name of a nightly run: a date, or the number of a CI run."""
 
 
-class NightCell(Strict):
+class NightlyCell(Strict):
     """One workload in one configuration on one host: first as planned, later as its host has run it."""
 
     host: Name
@@ -38,10 +38,10 @@ class NightCell(Strict):
         return self.host, self.configuration, self.workload
 
 
-class NightPart(Strict):
+class NightlyPart(Strict):
     """Cells of a nightly run: all cells as planned, or those of one host after it has run them."""
 
-    cells: tuple[NightCell, ...] = Field(max_length=10_000)
+    cells: tuple[NightlyCell, ...] = Field(max_length=10_000)
 
 
 class CaseState(StrEnum):
@@ -58,7 +58,7 @@ class CaseState(StrEnum):
     """No report has arrived."""
 
 
-class NightCase(Strict):
+class NightlyCase(Strict):
     """One case of a cell."""
 
     name: str
@@ -76,10 +76,10 @@ class CellDigest(Strict):
     carried_out: bool
     problem: str
     attempts: int
-    cases: tuple[NightCase, ...]
+    cases: tuple[NightlyCase, ...]
 
 
-class NightDrift(Strict):
+class NightlyDrift(Strict):
     """A drift that this nightly run is the first to show."""
 
     id: str
@@ -104,10 +104,10 @@ class NightDrift(Strict):
         return f"{'one of the commits up to' if self.cause in {'commit', 'both'} else 'at'} {self.revision[:10]}"
 
 
-class NightDigest(Strict):
+class NightlyDigest(Strict):
     """The digest of a nightly run."""
 
-    night: NightName
+    name: NightlyName
     started_at: Moment
     complete: bool
     """Whether everything planned is measured."""
@@ -115,4 +115,4 @@ class NightDigest(Strict):
     absent: tuple[str, ...]
     """Hosts that did not report."""
     cells: tuple[CellDigest, ...]
-    drifts: tuple[NightDrift, ...]
+    drifts: tuple[NightlyDrift, ...]

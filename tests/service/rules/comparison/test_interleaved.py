@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Reading, Report, Sample, Status, Verdict
 from runner.contract.files import ProgramFiles
-from service.rules.comparison.in_turns import decide
+from service.rules.comparison.interleaved import decide
 from tests.service import reports
 
 SESSION = uuid.uuid4()
@@ -174,7 +174,7 @@ def test_an_estimate_is_never_exact() -> None:
 def test_environments_that_differ_are_named() -> None:
     base = run({"minor-faults": [7, 7]}, environment=reports.GLIBC)
     head = run({"minor-faults": [7, 7]}, environment=reports.JEMALLOC)
-    assert decide(ComparisonRequest(base=base, head=head)).knobs == ("allocator",)
+    assert decide(ComparisonRequest(base=base, head=head)).settings == ("allocator",)
 
 
 @pytest.mark.parametrize("changes", [{"case": reports.OTHER_CASE}, {"subject": "other"}, {"session": uuid.uuid4()}])

@@ -1,4 +1,4 @@
-"""Tames a series: clips strays around a running median."""
+"""Clips the outliers of a series around a running median."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def running_median(x: Floats, start: int, stop: int) -> Floats:
     return result
 
 
-def clipped_strays(x: Floats) -> Floats:
+def clip_outliers(x: Floats) -> Floats:
     """Return values, in sigma, clipped around their running median; fewer than nine around their median."""
     middle = running_median(x, 0, len(x)) if len(x) > 2 * HALF_WINDOW else np.median(x)
     return np.asarray(middle + _clipped(x - middle, CLIP_SIGMA))
 
 
-def tame(x: Floats, middle: Floats, sigma: float) -> tuple[Floats, Floats]:
+def clip(x: Floats, middle: Floats, sigma: float) -> tuple[Floats, Floats]:
     """Return the clipped residuals of ``x`` and the clipped increments of its running median, both in sigma.
 
     Clipping is the bounded loss of Fearnhead and Rigaill, "Changepoint detection in the presence of outliers", JASA 114

@@ -8,13 +8,13 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = """
-module: knobs
+module: settings
 short_description: Sets files of /proc and /sys, where the machine has them
 description:
   - Reads each file, writes those that hold something else, and reads them again.
   - A file that the machine does not have, or that says that it cannot be set, is left out.
 options:
-  knobs:
+  settings:
     description: The settings.
     type: list
     elements: dict
@@ -22,12 +22,12 @@ options:
     suboptions:
       path: {description: The file; may hold C(*) for several., type: str, required: true}
       value: {description: What it is to hold., type: str, required: true}
-      name: {description: The knob by this name in C(held)., type: str}
-      shown: {description: How the knob's value is named in C(held) where it is set., type: str}
+      name: {description: The setting by this name in C(held)., type: str}
+      shown: {description: How the setting's value is named in C(held) where it is set., type: str}
 """
 
 RETURN = """
-held: {description: Knob to value, of those that this machine has., type: dict, returned: always}
+held: {description: Setting to value, of those that this machine has., type: dict, returned: always}
 absent: {description: Files that this machine does not have., type: list, returned: always}
 """
 
@@ -56,20 +56,21 @@ def write(path: str, value: str) -> None:
 
 def main() -> None:
     """Set what differs."""
-    knob = {
+    setting = {
         "path": {"type": "str", "required": True},
         "value": {"type": "str", "required": True},
         "name": {"type": "str"},
         "shown": {"type": "str"},
     }
     module = AnsibleModule(
-        {"knobs": {"type": "list", "elements": "dict", "options": knob, "required": True}}, supports_check_mode=True
+        {"settings": {"type": "list", "elements": "dict", "options": setting, "required": True}},
+        supports_check_mode=True,
     )
     held: dict[str, str] = {}
     absent: list[str] = []
     before: list[str] = []
     after: list[str] = []
-    for wanted in module.params["knobs"]:
+    for wanted in module.params["settings"]:
         found = {path: read(path) for path in sorted(map(str, Path("/").glob(wanted["path"].lstrip("/"))))}
         present = {path: value for path, value in found.items() if value is not None}
         if not present:

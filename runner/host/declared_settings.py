@@ -1,9 +1,9 @@
-"""The knobs that the host's setup declared, compared with those that hold.
+"""The settings that the host's setup declared, compared with those that hold.
 
 The file is JSON, in the format of ``faultwatch env --json``: its output on a correctly set up host can serve as the
 declaration.
 
-    {"knobs": {"vm.swappiness": "1", "thp.enabled": "madvise"}}
+    {"settings": {"vm.swappiness": "1", "thp.enabled": "madvise"}}
 """
 
 import json
@@ -17,22 +17,22 @@ from runner.contract.report import Environment
 from runner.contract.trust import Mismatch
 from runner.variables import value_of
 
-VARIABLE = "FAULTWATCH_DECLARED_KNOBS"
-DEFAULT = Path("/etc/faultwatch/knobs.json")
+VARIABLE = "FAULTWATCH_DECLARED_SETTINGS"
+DEFAULT = Path("/etc/faultwatch/settings.json")
 
 
 class Declaration(Struct, frozen=True):
-    """The declared knobs, or why they are unknown."""
+    """The declared settings, or why they are unknown."""
 
-    knobs: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
 
     def mismatches(self, held: Environment) -> tuple[Mismatch, ...]:
-        """Return the declared knobs that do not hold, sorted by name; other knobs may have any value."""
+        """Return the declared settings that do not hold, sorted by name; other settings may have any value."""
         return tuple(
-            Mismatch(name=name, declared=value, held=held.knobs.get(name))
-            for name, value in sorted(self.knobs.items())
-            if held.knobs.get(name) != value
+            Mismatch(name=name, declared=value, held=held.settings.get(name))
+            for name, value in sorted(self.settings.items())
+            if held.settings.get(name) != value
         )
 
 
@@ -42,12 +42,12 @@ def declaration(file: Path | None = None) -> Declaration:
     file = file or Path(named or DEFAULT)
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
-        return Declaration(Environment(knobs=document["knobs"]).knobs)
+        return Declaration(Environment(settings=document["settings"]).settings)
     except FileNotFoundError:
         return Declaration(problem=f"{VARIABLE} names {file}, which does not exist" if named else "")
     except OSError as error:
-        return Declaration(problem=f"the declared knobs cannot be read: {file}: {error.strerror}")
+        return Declaration(problem=f"the declared settings cannot be read: {file}: {error.strerror}")
     except (ValueError, KeyError, TypeError, ValidationError):
         return Declaration(
-            problem=f'{file} declares no knobs: its format is {{"knobs": {{"NAME": "VALUE"}}}}, all strings'
+            problem=f'{file} declares no settings: its format is {{"settings": {{"NAME": "VALUE"}}}}, all strings'
         )

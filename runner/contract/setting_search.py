@@ -1,0 +1,71 @@
+"""Searches for the settings that moved a metric: the request, and what to measure next or the result."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from runner.contract.base import CommitHash, Name, Strict
+from runner.contract.level import Number
+from runner.contract.report import Case, Environment, Host
+from runner.contract.search import NothingToFind
+
+SettingName = Annotated[str, Field(max_length=200)]
+SettingValue = Annotated[str, Field(max_length=4000)] | None
+"""As the environment shows it; None if the setting is not set."""
+
+
+class SettingChange(Strict):
+    """A setting that differs between the two environments; ``parameter.NAME`` is one of the case's parameters."""
+
+    name: SettingName
+    before: SettingValue
+    after: SettingValue
+
+
+class SettingSearchRequest(Strict):
+    """Which of these settings moved a metric? The stored runs are the only state of a search.
+
+    Its runs are aside (``Report.aside``), of one revision: the environment and the case with some settings changed.
+    """
+
+    subject: Name
+    revision: CommitHash
+    host: Host
+    environment: Environment
+    """The environment before, with none of the settings changed."""
+    case: Case
+    """The case before."""
+    metric: Annotated[str, Field(max_length=200)]
+    settings: tuple[SettingChange, ...] = Field(min_length=1, max_length=64)
+    least: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
+    """Differences smaller than this do not matter, in the metric's unit."""
+
+
+class MeasureSettings(Strict):
+    """Next, measure with these settings as after, and the others as before."""
+
+    kind: Literal["measure"] = "measure"
+    changed: tuple[str, ...]
+
+
+class FoundSettings(Strict):
+    """The search has ended: these settings together cause the difference, and none of them can be left out."""
+
+    kind: Literal["found"] = "found"
+    settings: tuple[str, ...]
+    before: Number
+    after: Number
+    without: dict[str, Number]
+    """By setting: the value with all of the others changed, as far as it is known."""
+    probability: float = 1.0
+
+
+SettingAnswer = MeasureSettings | FoundSettings | NothingToFind
+
+
+class SettingSearch(Strict):
+    """The state of a search."""
+
+    known: int
+    """Number of stored runs that the search could use."""
+    answer: SettingAnswer = Field(discriminator="kind")

@@ -1,0 +1,37 @@
+"""Decides which of the searched settings a run had at their "after" values."""
+
+from __future__ import annotations
+
+from runner.contract import Case, Environment
+from runner.contract.base import parameter_text
+from runner.contract.setting_search import SettingSearchRequest
+
+PARAMETER = "parameter."
+"""Prefix of the settings that are parameters of the case."""
+_FOLLOWS = {"allocator": "variable.LD_PRELOAD"}
+"""Settings whose value only follows from that of another setting."""
+
+
+def changed_settings(search: SettingSearchRequest, environment: Environment, case: Case) -> frozenset[str] | None:
+    """Return the searched settings that have their "after" values; None where the run differs in anything else."""
+    if (case.workload, case.definition) != (search.case.workload, search.case.definition):
+        return None
+    searched = {setting.name: setting for setting in search.settings}
+    before, actual = _all_settings(search.environment, search.case), _all_settings(environment, case)
+    changed = set()
+    for name in before.keys() | actual.keys():
+        value = actual.get(name)
+        if name in searched:
+            if value == searched[name].after:
+                changed.add(name)
+            elif value != searched[name].before:
+                return None
+        elif value != before.get(name) and _FOLLOWS.get(name) not in searched:
+            return None
+    return frozenset(changed)
+
+
+def _all_settings(environment: Environment, case: Case) -> dict[str, str]:
+    return environment.settings | {
+        f"{PARAMETER}{name}": parameter_text(value) for name, value in case.parameters.items()
+    }
