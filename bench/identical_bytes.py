@@ -35,7 +35,7 @@ from runner.contract.report import Case, Environment, Host, Report, Revision
 from runner.dependencies.digests import combine_digests, digest_built_file
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox, sandbox
-from runner.measuring.comparison import undisturbed
+from runner.measuring.comparison import run_undisturbed
 from runner.measuring.measurement import measure
 from runner.measuring.sampling import Sampling, levels
 from runner.measuring.trial import Bench
@@ -318,7 +318,7 @@ def _short(counts: dict[int, int]) -> str:
 def _count_unprepared(program: Program, tree: Path) -> int:
     """Return the most frequent count without preparation. The first execution warms the page cache and is left out."""
     state = ProcessState(variables=dict(program.environment), huge_pages="never", cpus=program.cpus)
-    with undisturbed():
+    with run_undisturbed():
         counts = [
             count(program.command, directory=tree, state=state, timeout=60).sample.readings["minor-faults"].value or 0
             for _ in range(1 + program.sampling.least)
@@ -347,7 +347,7 @@ def _measured(program: Program, tree: Path, confined: Sandbox | None) -> Report:
     )
     case = Case(workload="same", definition="0" * 16, parameters={"program": program.command[-1], "by": program.needs})
     revision = Revision(commit="0" * 40, committed_at=datetime(2025, 1, 1, tzinfo=UTC))
-    with undisturbed():
+    with run_undisturbed():
         return measure(workload, case, tree, bench=bench, subject="same", revision=revision, sampling=program.sampling)
 
 

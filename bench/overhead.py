@@ -24,8 +24,8 @@ from bench.report import finish, steps
 from runner.contract.comparison import Verdict
 from runner.contract.level import majority
 from runner.contract.report import Case, Environment, Host, Revision
-from runner.execution.start_block import padded
-from runner.measuring.comparison import Compared, Pairs, compare, undisturbed
+from runner.execution.start_block import pad_variables
+from runner.measuring.comparison import Compared, Pairs, compare, run_undisturbed
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.command import perf_stat
 from runner.perf.session import count
@@ -81,7 +81,7 @@ def bare(command: Sequence[str], folder: Path) -> Faults:
     It writes to pipes there too: the Fortran library sizes its buffers by what its output is, which can be a page more.
     """
     output = folder / "bare.csv"
-    environment = padded({**STATE.environment, **added_by_perf()}, command)
+    environment = pad_variables({**STATE.environment, **added_by_perf()}, command)
     environment = {name: value for name, value in environment.items() if name not in added_by_perf()}
     with STATE.applied():
         subprocess.run(
@@ -183,7 +183,7 @@ def overhead(ledger: Ledger, folder: Path, tenth: bool) -> None:
 
     measured(1)  # builds
     rounds: list[tuple[float, float, float]] = []
-    with undisturbed():
+    with run_undisturbed():
         for _ in steps(range(3 if tenth else 7), "rounds"):
             rounds.append(
                 (
@@ -274,7 +274,7 @@ def start(ledger: Ledger, folder: Path, tenth: bool) -> None:
     """The command starts fast and needs nothing of the service's."""
     command = [sys.executable, "-m", "runner", "--help"]
     run = partial(subprocess.run, cwd=ROOT, check=True, capture_output=True)
-    with undisturbed():
+    with run_undisturbed():
         times = [seconds(partial(run, command)) for _ in range(5 if tenth else 20)]
     milliseconds = round(1000 * statistics.median(times))
     ledger.claim("milliseconds until faultwatch --help is done", milliseconds <= 150, milliseconds)

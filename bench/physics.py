@@ -26,7 +26,7 @@ from runner.process_state.attribute import can_apply
 from runner.process_state.huge_pages import HugePageChoice, HugePagePolicy, HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
-from runner.workload.allocators import ALLOCATORS, missing_library
+from runner.workload.allocators import ALLOCATORS, describe_missing_library
 
 WORKLOADS = Path(__file__).parents[1] / "workloads"
 SAMPLES = 3
@@ -170,7 +170,7 @@ def tensor_copy(folder: Path, ledger: Ledger) -> None:
     fresh: dict[str, list[Run]] = {}
     for name, variables in ALLOCATORS.items():
         case = f"tensor_copy[fresh,{name}]"
-        if library := missing_library(name):
+        if library := describe_missing_library(name):
             ledger.skip(case, f"this host does not have {library}")
             continue
         fresh[name] = undisturbed(folder, (*command, "fresh"), variables)

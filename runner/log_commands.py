@@ -27,7 +27,7 @@ _LONGEST = 4096
 """How much of a line is looked at again when more of it comes."""
 
 
-def without_commands(text: str) -> str:
+def break_commands(text: str) -> str:
     """Return text in which a space breaks each command; characters that are shown as nothing go."""
     return _COMMAND.sub(lambda found: f"{found[0][:-1]} {found[0][-1]}", _INVISIBLE.sub("", text))
 
@@ -37,16 +37,16 @@ def json_without_commands(document: str) -> str:
 
     Only its strings can contain commands, and the last character of one is never part of an escape sequence.
     """
-    hidden = _INVISIBLE.sub(lambda found: _escaped(found[0]), document)
-    return _COMMAND.sub(lambda found: found[0][:-1] + _escaped(found[0][-1]), hidden)
+    hidden = _INVISIBLE.sub(lambda found: _escape(found[0]), document)
+    return _COMMAND.sub(lambda found: found[0][:-1] + _escape(found[0][-1]), hidden)
 
 
-def _escaped(letter: str) -> str:
+def _escape(letter: str) -> str:
     units = letter.encode("utf-16-be")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
-def guarded(stream: TextIO) -> TextIO:
+def guard_stream(stream: TextIO) -> TextIO:
     """Return a stream that writes to another one, and through which no command gets."""
     return cast(TextIO, _GuardedStream(stream))
 

@@ -74,13 +74,13 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     app.register_blueprint(feeds.bp)
     app.register_blueprint(metrics.bp)
     app.register_blueprint(sign_in.bp)
-    app.after_request(_secure)
+    app.after_request(_add_security_headers)
     visible_text.register(app)
     settings_changes.record_changes(database, config)
     return app
 
 
-def _secure(response: Response) -> Response:
+def _add_security_headers(response: Response) -> Response:
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)
     if response.status_code == HTTPStatus.NOT_MODIFIED:

@@ -46,7 +46,7 @@ class BuiltProgram(Struct, frozen=True):
     google: bool = False
 
 
-def built_programs(tree: Path, tracked: Collection[str]) -> list[BuiltProgram]:
+def find_built_programs(tree: Path, tracked: Collection[str]) -> list[BuiltProgram]:
     """Return the programs in a built tree that are not files of the commit, sorted by path."""
     known = set(tracked)
     found = []
@@ -89,7 +89,7 @@ def rank(program: BuiltProgram, project: str) -> tuple[int, int, str]:
         place = 6
     elif program.google or any("bench" in part for part in path.parts):
         place = 0
-    elif _plain(path.name) == _plain(project.lower()):
+    elif _read_arguments(path.name) == _read_arguments(project.lower()):
         place = 1
     elif any("fuzz" in word for word in words):
         place = 5
@@ -102,7 +102,7 @@ def rank(program: BuiltProgram, project: str) -> tuple[int, int, str]:
     return place, path.name.count("_") + len(path.parts), program.name
 
 
-def _plain(name: str) -> str:
+def _read_arguments(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name)
 
 

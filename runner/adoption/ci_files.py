@@ -73,14 +73,14 @@ def ci_file(
         text = _READ.sub("", text)
     text = _SUBMODULES.sub(r"\1" if sources.has(".gitmodules") else "", text)
     values = {"WORKLOAD": workload, "BRANCH": branch, "READ": ":".join(readable)}
-    return CiFile(place.path, _filled(text, values), executable=system.is_program, remark=place.remark)
+    return CiFile(place.path, _fill_template(text, values), executable=system.is_program, remark=place.remark)
 
 
 _SUBMODULES = re.compile(r"^ *# @SUBMODULES@\n(.*?)^ *# @END@\n", re.MULTILINE | re.DOTALL)
 _READ = re.compile(r"^ *# Folders outside of /usr .*\n.*@READ@\n", re.MULTILINE)
 
 
-def _filled(template: str, values: dict[str, str]) -> str:
+def _fill_template(template: str, values: dict[str, str]) -> str:
     for name, value in values.items():
         # These characters mean something to none of the formats and to no shell.
         if f"@{name}@" not in template:

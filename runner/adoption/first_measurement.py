@@ -10,8 +10,8 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from runner.adoption.built_programs import built_programs, runs_of
-from runner.adoption.printed_text import complains, is_usage, lacking_module
+from runner.adoption.built_programs import find_built_programs, runs_of
+from runner.adoption.printed_text import complains, find_missing_module, is_usage
 from runner.adoption.proposal import BuildProposal, RunProposal, shell
 from runner.adoption.sources import Sources
 from runner.adoption.workload_text import workload_text
@@ -131,7 +131,7 @@ class FirstMeasurement:
 
     def runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
         """Return the commands that can be tried after a build, the most telling first."""
-        programs = built_programs(tree, self.sources.files)
+        programs = find_built_programs(tree, self.sources.files)
         return [*proposal.runs, *runs_of(programs, self.sources.name, inputs_of(self.sources))]
 
     def try_runs(
@@ -153,7 +153,7 @@ class FirstMeasurement:
                 return
             candidates = [run]
             if run.stand_in and not any(one.run.stand_in for one in before):
-                candidates.append(from_standard_input(run))
+                candidates.append(read_from_standard_input(run))
             for candidate in candidates:
                 say(f"trying {candidate.command}")
                 tried = self._try(proposal, candidate, tree)
@@ -237,7 +237,7 @@ class FirstMeasurement:
         counts = report.values(FAULTS)
         if report.outcome is Outcome.MEASURED and counts:
             text = "" if run.output != "none" else self._executed(workload, tree).output
-            _, lack = lacking_module(text)
+            _, lack = find_missing_module(text)
             if lack:
                 # It has started another program, and does not care that it failed.
                 problem = f"`{run.command}` succeeds, but prints: {_PLACE.sub('.', lack)}"
@@ -256,7 +256,7 @@ class FirstMeasurement:
 
         Its faults do not say so: those of the shell that opens the file are counted too.
         """
-        runs = from_standard_input(run), from_standard_input(replace(run, stand_in=os.devnull))
+        runs = read_from_standard_input(run), read_from_standard_input(replace(run, stand_in=os.devnull))
         first, second = (self._executed(self._workload(proposal, one, TRIAL_SECONDS), tree) for one in runs)
         differ = (first.status, first.output) != (second.status, second.output)
         return differ and not (complains(first.output) and not complains(second.output))
@@ -276,7 +276,7 @@ class FirstMeasurement:
         return self.workload_of(workload_text(self.sources.name, proposal, run, timeout=timeout, schema=""))
 
 
-def from_standard_input(run: RunProposal) -> RunProposal:
+def read_from_standard_input(run: RunProposal) -> RunProposal:
     """Return a command that reads its file from standard input, so that it neither removes it nor writes beside it."""
     program, *_ = run.command.split()
     return replace(run, command=shell(f"exec {program} < {run.stand_in}"))

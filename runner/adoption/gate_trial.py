@@ -10,7 +10,7 @@ from runner.contract.report import Revision
 from runner.errors import FaultwatchError
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
-from runner.subject.sandbox_needs import NO_NETWORK, hidden, needs
+from runner.subject.sandbox_needs import NO_NETWORK, list_hidden, list_needs
 from runner.workload import Workload
 from runner.workload.own_places import build_variables
 
@@ -52,22 +52,22 @@ def try_gate(
         builder = prepared()
         assert builder.sandbox
         environment = build_variables(workload)
-        unseen = hidden(needs(workload.build.needs, environment), builder.sandbox)
+        unseen = list_hidden(list_needs(workload.build.needs, environment), builder.sandbox)
         folders = tuple(dict.fromkeys(str(need.folder) for need in unseen))
         shown = replace(builder.sandbox, readable=(*builder.sandbox.readable, *folders))
-        readable = tuple(_portable(Path(folder)) for folder in shown.readable)
+        readable = tuple(_make_portable(Path(folder)) for folder in shown.readable)
         _, build = replace(builder, sandbox=shown, reveals_host=True).build(repository, revision.commit, workload)
     except BuildFailure as failure:
         # What the message says to fill is shown as soon as it is there.
-        unfilled = [need.folder for need in needs((), environment) if not need.folder.exists()]
-        readable = (*readable, *map(_portable, unfilled)) if NO_NETWORK in failure.message else readable
+        unfilled = [need.folder for need in list_needs((), environment) if not need.folder.exists()]
+        readable = (*readable, *map(_make_portable, unfilled)) if NO_NETWORK in failure.message else readable
         return GateTrial(readable, failure.build.seconds, failure.message, failure.build.log)
     except FaultwatchError as error:
         return GateTrial(problem=f"{error.what}" + (f" ({error.remedy})" if error.remedy else ""))
     return GateTrial(readable, build.seconds)
 
 
-def _portable(folder: Path) -> str:
+def _make_portable(folder: Path) -> str:
     """Return a path that holds for other users too."""
     home = Path.home()
     return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) and folder != home else str(folder)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from runner.errors import FaultwatchError
 from runner.system.durable_files import rename_durably
-from runner.system.processes import own_name
+from runner.system.processes import read_own_name
 
 
 def exists_otherwise(top: Path, name: str, text: str) -> bool:
@@ -28,7 +28,7 @@ def write_file(top: Path, name: str, text: str, *, executable: bool = False) -> 
         Its folder leads out of the work tree, or cannot be written.
     """
     place = _place(top, name)
-    part = place.with_name(f".{place.name}.{own_name()}")
+    part = place.with_name(f".{place.name}.{read_own_name()}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         part.write_text(text, encoding="utf-8")

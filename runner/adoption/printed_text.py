@@ -25,7 +25,7 @@ def complains(text: str) -> bool:
     return bool(_ERROR.search(text))
 
 
-def lacking_module(text: str) -> tuple[str, str]:
+def find_missing_module(text: str) -> tuple[str, str]:
     """Return the Python module that a program or one that it has started lacks, and the line that says so."""
     found = _LACKS.search(text)
     return (found[1].partition(".")[0], found[0].strip()) if found else ("", "")

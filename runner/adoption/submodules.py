@@ -4,14 +4,14 @@ import os
 import subprocess
 from pathlib import Path
 
-from runner.environment.secrets import without_password
+from runner.environment.secrets import hide_password
 from runner.errors import FaultwatchError
 
 _TIMEOUT = 1800.0
 COMMAND = ("git", "submodule", "update", "--init", "--recursive")
 
 
-def missing_submodules(top: Path) -> tuple[str, ...]:
+def find_missing_submodules(top: Path) -> tuple[str, ...]:
     """Return the paths of the submodules of a work tree that were never fetched."""
     lines = _git(top, "git", "submodule", "status", "--recursive").split("\n")
     return tuple(line[1:].partition(" ")[2] for line in lines if line.startswith("-"))
@@ -46,6 +46,6 @@ def _git(top: Path, *command: str) -> str:
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         errors = [line for line in lines if line.startswith(("fatal: ", "error: "))]
-        cause = without_password((errors or lines[-1:])[0])
+        cause = hide_password((errors or lines[-1:])[0])
         raise FaultwatchError(f"`{' '.join(command)}` failed in {top}: {cause}", "run it yourself, then try again")
     return done.stdout

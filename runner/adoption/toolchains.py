@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from runner.subject.tool_search import usual_path
+from runner.subject.tool_search import read_usual_path
 
 VERSION_WORD = {"cargo": "--version", "go": "version"}
 """The tools of which there may be several, and the word that asks each for its version."""
@@ -44,14 +44,14 @@ class Toolchain(Struct, frozen=True):
 def toolchains(tool: str, build_path: str) -> list[Toolchain]:
     """Return the versions of a tool on this host: those on the user's ``PATH``, then the build's, then others."""
     files: list[str] = []
-    for folder in (*os.environ.get("PATH", "").split(os.pathsep), *build_path.split(os.pathsep), *usual_path()):
+    for folder in (*os.environ.get("PATH", "").split(os.pathsep), *build_path.split(os.pathsep), *read_usual_path()):
         file = shutil.which(tool, path=folder) if folder else None
         if file and not any(Path(file).samefile(other) for other in files):
             files.append(file)
     return [Toolchain(tool, Path(file), _version(tool, file)) for file in files]
 
 
-def chosen(found: Iterable[Toolchain], least: str = "") -> Toolchain | None:
+def choose_toolchain(found: Iterable[Toolchain], least: str = "") -> Toolchain | None:
     """Return the first that suffices, else the newest; None if there is none."""
     ordered = list(found)
     sufficient = next((one for one in ordered if one.suffices(least)), None)

@@ -7,9 +7,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from runner.adoption.proposal import BuildProposal
-from runner.adoption.toolchains import VERSION_WORD, Toolchain, chosen, toolchains
+from runner.adoption.toolchains import VERSION_WORD, Toolchain, choose_toolchain, toolchains
 from runner.execution.start_block import BASE_VARIABLES
-from runner.subject.tool_search import whereabouts
+from runner.subject.tool_search import describe_whereabouts
 
 
 def with_tools(build: BuildProposal, home: Path | None = None) -> BuildProposal:
@@ -21,15 +21,15 @@ def with_tools(build: BuildProposal, home: Path | None = None) -> BuildProposal:
         file = _better(build, tool, path.replace("{home}", str(home)))
         if file is None:
             continue
-        path = f"{_portable(file.parent, home)}:{path}"
+        path = f"{_make_portable(file.parent, home)}:{path}"
         more["PATH"] = path
         if rustup := _rustup_home(file, home):
             # Without it, rustup looks in HOME, which is the folder of the build.
-            more["RUSTUP_HOME"] = _portable(rustup, home)
+            more["RUSTUP_HOME"] = _make_portable(rustup, home)
     return replace(build, environment=more)
 
 
-def described(build: BuildProposal) -> tuple[str, str]:
+def describe_tools(build: BuildProposal) -> tuple[str, str]:
     """Return which of several versions of a tool builds a project, and why that one does not suffice; empty if known.
 
     Of a tool that the host has once, and that suffices, there is nothing to say.
@@ -37,7 +37,7 @@ def described(build: BuildProposal) -> tuple[str, str]:
     path = _path(build).replace("{home}", str(Path.home()))
     for tool in build.tools:
         found = toolchains(tool, path) if tool in VERSION_WORD else []
-        used = chosen(found, build.least.get(tool, ""))
+        used = choose_toolchain(found, build.least.get(tool, ""))
         if used is None:
             continue
         others = [other for other in found if other is not used]
@@ -59,8 +59,8 @@ def _path(build: BuildProposal) -> str:
 def _better(build: BuildProposal, tool: str, path: str) -> Path | None:
     """Return a tool that the ``PATH`` of a build lacks, or a better one than that there."""
     if tool not in VERSION_WORD:
-        return whereabouts(tool, path)
-    used = chosen(toolchains(tool, path), build.least.get(tool, ""))
+        return describe_whereabouts(tool, path)
+    used = choose_toolchain(toolchains(tool, path), build.least.get(tool, ""))
     there = shutil.which(tool, path=path)
     return None if used is None or (there and used.file.samefile(there)) else used.file
 
@@ -75,5 +75,5 @@ def _rustup_home(tool: Path, home: Path) -> Path | None:
     return next((place for place in (*((Path(named),) if named else ()), *usual) if place.is_dir()), None)
 
 
-def _portable(folder: Path, home: Path) -> str:
+def _make_portable(folder: Path, home: Path) -> str:
     return f"{{home}}/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)

@@ -33,7 +33,7 @@ def workload_text(
         if build.incomplete:
             lines.append("incomplete = true")
         lines += _table("build.environment", build.environment)
-    lines += ["", "[run]", f"command = {_text(_escaped(run.command))}"]
+    lines += ["", "[run]", f"command = {_text(_escape(run.command))}"]
     if run.output != "none":
         lines.append(f"output = {_text(run.output)}")
     lines.append('huge_pages = "never"')
@@ -41,7 +41,7 @@ def workload_text(
     return "\n".join(lines) + "\n"
 
 
-def _escaped(command: str) -> str:
+def _escape(command: str) -> str:
     return command.replace("{", "{{").replace("}", "}}")
 
 

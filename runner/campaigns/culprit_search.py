@@ -13,7 +13,7 @@ from runner.contract.report import SEARCHED, Case, Environment, Purpose, Report,
 from runner.contract.search import Measure, Pace, Prove, Search, SearchRequest
 from runner.errors import FaultwatchError
 from runner.measuring.comparison import Pairs, compare
-from runner.measuring.measurement import failed_build, measure
+from runner.measuring.measurement import measure, report_failed_build
 from runner.measuring.sampling import Sampling
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.reporting.client import Service
@@ -158,7 +158,7 @@ class CulpritSearcher(Struct, frozen=True):
             tree, build = builds.build(revision.commit)
         except BuildFailure as failure:
             subject = self.repository.name
-            report = failed_build(
+            report = report_failed_build(
                 self.workload, self.case, failure, bench=self.bench, subject=subject, revision=revision
             )
             return report, 0.0

@@ -10,7 +10,7 @@ from runner.contract.level import Number
 from runner.contract.plan import PlannedRun, PlanRequest, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.errors import FaultwatchError
-from runner.measuring.measurement import failed_build, measure
+from runner.measuring.measurement import measure, report_failed_build
 from runner.measuring.same_bytes import SameBytes
 from runner.measuring.sampling import Sampling, levels
 from runner.measuring.scaling import with_scaling_efficiency
@@ -257,7 +257,7 @@ class HistoryMeasurement(Struct, frozen=True):
             for run in runs:
                 yield (
                     run,
-                    failed_build(
+                    report_failed_build(
                         self.workload, run.case, failure, bench=self.bench, subject=subject, revision=revision
                     ),
                     0,

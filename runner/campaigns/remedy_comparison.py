@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from runner.campaigns.setting_search import PARAMETER, PER_RUN, VARIABLE, ConfiguredCase, like
+from runner.campaigns.setting_search import PARAMETER, PER_RUN, VARIABLE, ConfiguredCase, convert_like
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.measuring.trial import Bench, Subject, Trial
@@ -59,7 +59,7 @@ def case_with(case: Case, settings: Mapping[str, str | None]) -> Case:
     for name, value in settings.items():
         own = name.removeprefix(PARAMETER)
         if own in parameters and value is not None:
-            parameters[own] = like(parameters[own], value)
+            parameters[own] = convert_like(parameters[own], value)
     return case.model_copy(update={"parameters": parameters})
 
 

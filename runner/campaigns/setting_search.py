@@ -69,12 +69,12 @@ class ConfiguredCase(Struct, frozen=True):
                 if value is not None:
                     build[rest] = build_settings[name] = value
             elif kind == "parameter" and value is not None:
-                parameters[rest] = like(parameters[rest], value)
+                parameters[rest] = convert_like(parameters[rest], value)
             elif kind == "variable":
                 variables.pop(rest, None)
                 if value is not None:
                     variables[rest] = value
-        workload = _changed(self.workload, run, build)
+        workload = _change_workload(self.workload, run, build)
         case = self.case.model_copy(update={"parameters": parameters})
         capture = self.bench.capture
 
@@ -106,7 +106,7 @@ class ConfiguredCase(Struct, frozen=True):
             )
 
 
-def like(previous: Parameter, value: str) -> Parameter:
+def convert_like(previous: Parameter, value: str) -> Parameter:
     """Convert the text of a parameter to the type of its previous value."""
     try:
         return value == "true" if isinstance(previous, bool) else type(previous)(value)
@@ -114,7 +114,7 @@ def like(previous: Parameter, value: str) -> Parameter:
         return value
 
 
-def _changed(workload: Workload, run: Mapping[str, str], build: Mapping[str, str]) -> Workload:
+def _change_workload(workload: Workload, run: Mapping[str, str], build: Mapping[str, str]) -> Workload:
     # Construct it: a copy would keep the cached hash of its definition, and reuse the builds of the original.
     tables = {name: getattr(workload, name) for name in Workload.model_fields}
     tables["run"] = workload.run.model_copy(update=dict(run))

@@ -19,7 +19,7 @@ _FRESH = 3600.0
 _BOOT = "proc/sys/kernel/random/boot_id"
 
 
-def remembered_cost(program: Path, measure: Callable[[], float | None]) -> float | None:
+def recall_cost(program: Path, measure: Callable[[], float | None]) -> float | None:
     """Return the seconds that a fault costs; measure them if they are not known, or not any more."""
     boot, now = Tree().text(_BOOT), time.clock_gettime(time.CLOCK_BOOTTIME)
     made_for = [program.name, boot]

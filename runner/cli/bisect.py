@@ -33,7 +33,7 @@ from runner.subject.presence import present, refuse_incomplete
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload
-from runner.workload.lookup import check_metric, one_case
+from runner.workload.lookup import check_metric, choose_one_case
 
 _SHOWN = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", ProofState.OPEN: "not decided"}
 
@@ -120,7 +120,7 @@ def command(
         settings=settings,
         repository=repository,
         workload=workload,
-        case=one_case(workload, choices, case_names),
+        case=choose_one_case(workload, choices, case_names),
         variables=variables,
         confined=wants_sandbox(confined, repository, settings),
         samples=samples,
@@ -224,7 +224,7 @@ def _search_settings(
     from runner.campaigns.setting_search import ConfiguredCase, SettingSearcher
     from runner.cli import setting_difference
     from runner.cli.env import load
-    from runner.cli.untrusted_text import harmless
+    from runner.cli.untrusted_text import make_harmless
     from runner.reporting.embedded import connect
 
     tip = present(request.repository, request.workload, revision)
@@ -233,7 +233,7 @@ def _search_settings(
         if compared
         else [{}, {}]
     )
-    own = setting_difference.parameters(request.case.parameters)
+    own = setting_difference.list_parameters(request.case.parameters)
     for side in sides:
         for name in own.keys() - side.keys():
             side[name] = own[name]
@@ -284,7 +284,7 @@ def _search_settings(
         as_json=request.as_json,
         output_file=request.output_file,
         show=lambda: click.echo(
-            harmless("\n".join(setting_difference.describe_result(search, difference, request.metric)))
+            make_harmless("\n".join(setting_difference.describe_result(search, difference, request.metric)))
         ),
     )
     return isinstance(search.answer, FoundSettings)

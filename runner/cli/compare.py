@@ -29,7 +29,7 @@ from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.gate import BaseQuery
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
-from runner.measuring.comparison import SAMPLES, Compared, Pairs, compare, compare_with_stored, undecided
+from runner.measuring.comparison import SAMPLES, Compared, Pairs, compare, compare_with_stored, make_undecided
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
@@ -38,7 +38,7 @@ from runner.subject.presence import present
 from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.judge import Contest
-from runner.workload.lookup import chosen_cases
+from runner.workload.lookup import choose_cases
 
 if TYPE_CHECKING:
     from runner.subject.build import BuildFailure
@@ -78,7 +78,7 @@ def command(
     settings = load_settings()
     ends = ends_of(span)
     workload, repository = find_target(settings, workload_name, repo)
-    chosen = chosen_cases(workload, choices, case_names)
+    chosen = choose_cases(workload, choices, case_names)
     base, head = (present(repository, workload, end).commit for end in ends)
     confinement = wants_sandbox(confined, repository, settings)
     with connect(settings) as service, host_turn(settings) as turn:
@@ -292,7 +292,7 @@ def _head_alone(base: _Side, head: _Side, case: Case) -> Compared:
         known[trial] = trial.failed(Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary)
     elif trial.obstacle:
         known[trial] = trial.skipped(trial.obstacle)
-    return undecided(skipped, trial, known)
+    return make_undecided(skipped, trial, known)
 
 
 def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -> Compared:
@@ -306,7 +306,7 @@ def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -
         if trial not in failed and trial.obstacle:
             failed[trial] = trial.skipped(trial.obstacle)
     if failed:
-        return undecided(base, head, failed)
+        return make_undecided(base, head, failed)
 
     def other_builds(number: int) -> tuple[Trial, Trial] | None:
         from runner.subject.build import BuildFailure

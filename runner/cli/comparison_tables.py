@@ -58,7 +58,7 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
         console.print(f"0 on both sides: {', '.join(zero)}", style="dim", highlight=False)
     for sentence, names in _sentences(comparison.metrics).items():
         console.print(f"  {escape(', '.join(names))}: {escape(sentence)}", highlight=False, soft_wrap=True)
-    for line in _unwatched(result):
+    for line in _describe_unwatched(result):
         console.print(f"  [yellow]{escape(line)}[/]", highlight=False, soft_wrap=True)
     if target and any(verdict.counts and verdict.direction == "regression" for verdict in comparison.metrics):
         span = f"{result.base.revision.commit[:10]}..{result.head.revision.commit[:10]}"
@@ -66,7 +66,7 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
         console.print(f"  `{escape(command)}` says where it comes from", highlight=False, soft_wrap=True)
 
 
-def _unwatched(result: Compared) -> list[str]:
+def _describe_unwatched(result: Compared) -> list[str]:
     """Return what to think of the counts of sides of which no execution could be watched."""
     sides = [side for side, report in (("base", result.base), ("head", result.head)) if not report.files]
     if not sides:
@@ -110,7 +110,7 @@ def _table(metrics: Sequence[MetricVerdict]) -> Table:
             _side(metric_verdict.metric, metric_verdict.head),
         )
         table.add_row(
-            _named(metric_verdict.metric),
+            _name_metric(metric_verdict.metric),
             base,
             head,
             _change(metric_verdict),
@@ -126,7 +126,7 @@ def _label(metric_verdict: MetricVerdict) -> str:
     return f"[bold]{words}[/]" if moved or stands_out(metric_verdict) else words
 
 
-def _named(name: str) -> str:
+def _name_metric(name: str) -> str:
     """Return a metric with its unit, unless its name or its values contain it."""
     unit = metric(name).unit
     return (

@@ -17,7 +17,7 @@ from runner.cli.suggestion import TypedTarget
 from runner.cli.terminal import say, terminal
 from runner.cli.workbench import host_turn
 from runner.errors import FaultwatchError
-from runner.execution.own_command import SAFE_DIRECTORY, own_environment, own_module
+from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, build_own_environment
 from runner.reporting.embedded import connect
 from runner.settings import Settings, load_settings
 from runner.workload.lookup import SHIPPED_WORKLOADS
@@ -111,10 +111,10 @@ def _serve(settings: Settings, port: int) -> None:
     """Run the service in the foreground until it is stopped."""
     process = subprocess.Popen(
         [
-            *own_module("service", "serve", "--host", "127.0.0.1", "--port", str(port)),
+            *build_module_command("service", "serve", "--host", "127.0.0.1", "--port", str(port)),
             *("--parent", str(os.getpid())),
         ],
-        env=own_environment() | {"FAULTWATCH_HOME": str(settings.home)},
+        env=build_own_environment() | {"FAULTWATCH_HOME": str(settings.home)},
         cwd=SAFE_DIRECTORY,
     )
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())

@@ -14,9 +14,9 @@ from typing import NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from runner.cli.untrusted_text import harmless
+from runner.cli.untrusted_text import make_harmless
 from runner.errors import FaultwatchError
-from runner.log_commands import guarded
+from runner.log_commands import guard_stream
 
 COMMANDS = {
     "bisect": "Find the commits of a range that moved a metric.",
@@ -150,7 +150,7 @@ def main() -> None:
     """Run the command. An error that the user can fix is one line on standard error and exit code 2."""
     gc.set_threshold(_SELDOM)
     try:
-        with redirect_stdout(guarded(sys.stdout)), redirect_stderr(guarded(sys.stderr)):
+        with redirect_stdout(guard_stream(sys.stdout)), redirect_stderr(guard_stream(sys.stderr)):
             _run_guarded()
     finally:
         gc.freeze()  # Otherwise the interpreter scans all of its memory on exit: 30 ms.
@@ -163,7 +163,7 @@ def _run_guarded() -> None:
         # Python turns what a signal raises into another error while it makes a class, as in an import.
         if _signals:
             _stopped()
-        _own_error(error)
+        _exit_with_own_code(error)
 
 
 def _look_for_no_plugins() -> None:
@@ -194,14 +194,14 @@ def _stopped() -> NoReturn:
     sys.exit(128 + (_signals[0] if _signals else signal.SIGINT))
 
 
-def _own_error(error: Exception) -> NoReturn:
+def _exit_with_own_code(error: Exception) -> NoReturn:
     """End with an exit code of its own: 1, as Python has it, would say that a metric got worse."""
     import traceback
 
-    from runner.environment.secrets import without_secrets
+    from runner.environment.secrets import hide_secrets
 
     text = "".join(traceback.format_exception(error))
-    click.echo(harmless(without_secrets(text, os.environ)), err=True, nl=False)
+    click.echo(make_harmless(hide_secrets(text, os.environ)), err=True, nl=False)
     click.echo("faultwatch: this is an error of Faultwatch; nothing was decided", err=True)
     click.echo("  → please report it, with the lines above", err=True)
     sys.exit(os.EX_SOFTWARE)
@@ -213,7 +213,7 @@ def _show_usage(error: click.UsageError) -> None:
         click.echo(error.format_message(), err=True)
         return
     path = error.ctx.command_path if error.ctx else "faultwatch"
-    click.echo(harmless(f"{path}: {' '.join(error.format_message().split())}"), err=True)
+    click.echo(make_harmless(f"{path}: {' '.join(error.format_message().split())}"), err=True)
     click.echo(f"  → {_form_of_commit(error)}`{path} -h` shows what it takes", err=True)
 
 
@@ -242,12 +242,12 @@ def _run() -> None:
         _show_usage(error)
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        click.echo(harmless(f"faultwatch: {error.format_message()}"), err=True)
+        click.echo(make_harmless(f"faultwatch: {error.format_message()}"), err=True)
         sys.exit(error.exit_code)
     except FaultwatchError as error:
-        click.echo(harmless(f"faultwatch: {error.what}"), err=True)
+        click.echo(make_harmless(f"faultwatch: {error.what}"), err=True)
         if error.remedy:
-            click.echo(harmless(f"  → {error.remedy}"), err=True)
+            click.echo(make_harmless(f"  → {error.remedy}"), err=True)
         sys.exit(2)
     except BrokenPipeError:
         # The reader closed the pipe; nothing is wrong.
@@ -257,7 +257,7 @@ def _run() -> None:
         # Writing to an open file tells no name.
         if error.errno not in (_CANNOT_WRITE if error.filename else _FULL):
             raise
-        click.echo(harmless(f"faultwatch: {error.filename or 'a file'}: {error.strerror}"), err=True)
+        click.echo(make_harmless(f"faultwatch: {error.filename or 'a file'}: {error.strerror}"), err=True)
         click.echo("  → name a folder with free space that you may write to with FAULTWATCH_HOME", err=True)
         sys.exit(2)
     else:

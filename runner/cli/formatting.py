@@ -2,7 +2,7 @@
 
 from rich.markup import escape
 
-from runner.cli.untrusted_text import harmless
+from runner.cli.untrusted_text import make_harmless
 from runner.contract import number_text
 from runner.contract.metrics import metric
 
@@ -17,7 +17,7 @@ def escape_text(text: str) -> str:
 
     Titles and program output are untrusted. Line breaks and tabs stay.
     """
-    return escape(harmless(text))
+    return escape(make_harmless(text))
 
 
 def format_value(name: str, value: float, *, sign: bool = False) -> str:

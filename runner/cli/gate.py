@@ -22,7 +22,7 @@ from runner.cli.output_files import require_writable
 from runner.cli.result import give_result, write_result
 from runner.cli.suggestion import TypedTarget
 from runner.cli.terminal import say
-from runner.cli.untrusted_text import harmless
+from runner.cli.untrusted_text import make_harmless
 from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.contract.gate import GateReport
@@ -98,7 +98,7 @@ def command(
             )
             turn.end()
             report = gate_report(results, plan)
-            measured = {"base": ends.base, "head": ends.head} | _about(report)
+            measured = {"base": ends.base, "head": ends.head} | _describe_comparison(report)
             measured["cases"] = [document(result) for result in results]
             # Before asking the service, so that the measurements are kept in any case.
             write_result(measured, output_file)
@@ -110,11 +110,11 @@ def command(
 
     def show() -> None:
         if answer.judge:
-            click.echo(harmless(answer.judge))
+            click.echo(make_harmless(answer.judge))
         # The commit of a merge ends with this command.
         target = None if ends.merged else TypedTarget(workload.name, workload_name, repo, variables)
         show_results(results, target)
-        click.echo(harmless(answer.sentence))
+        click.echo(make_harmless(answer.sentence))
         click.echo(f"gate: {answer.verdict}")
 
     give_result(judged, as_json=as_json, output_file=output_file, show=show)
@@ -122,6 +122,6 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _about(report: GateReport) -> dict[str, Any]:
+def _describe_comparison(report: GateReport) -> dict[str, Any]:
     """Return what was compared and who judged, as --json prints it."""
     return report.model_dump(mode="json", include={"target", "merge", "merge_bases", "judged_by", "changes"})

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from runner.contract.gate import JudgeChange, JudgeSource
 from runner.errors import FaultwatchError
-from runner.subject.committed_workload import Asked, asked_for, committed_workload
+from runner.subject.committed_workload import Asked, load_committed_workload, locate_asked_for
 from runner.subject.gate_ends import GateEnds, gate_ends
 from runner.subject.repository import Repository
 from runner.system.scratch import scratch_folder
@@ -53,7 +53,7 @@ def gate_plan(
     name
         What the command calls the workload.
     choices, case_names
-        The cases to measure; see :func:`runner.workload.lookup.chosen_cases`.
+        The cases to measure; see :func:`runner.workload.lookup.choose_cases`.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def gate_plan(
         There is nothing to compare, or no case that matches; see :func:`gate_ends`.
     """
     with gate_ends(repository, base, head) as ends, scratch_folder() as scratch:
-        asked = asked_for(repository, workload, name)
+        asked = locate_asked_for(repository, workload, name)
         if asked:
             files, source, changed = _files(ends, asked, scratch)
         else:
@@ -75,18 +75,18 @@ def _files(ends: GateEnds, asked: Asked, scratch: Path) -> tuple[Files, JudgeSou
 
     That of the target's tip judges: the author of head decides where their branch begins, but nothing of the tip.
     """
-    head, committed = _of_head(ends, asked, scratch)
+    head, committed = _find_head_workload(ends, asked, scratch)
     mistake = ""
     judge = base = None
     try:
-        judge = committed_workload(ends.repository, ends.target, asked, scratch)
+        judge = load_committed_workload(ends.repository, ends.target, asked, scratch)
     except FaultwatchError as error:
         mistake = error.what
     if ends.base == ends.target:
         base = judge
     else:
         with suppress(FaultwatchError):
-            base = committed_workload(ends.repository, ends.base, asked, scratch)
+            base = load_committed_workload(ends.repository, ends.base, asked, scratch)
     if mistake:
         # Somebody has to be able to mend the file, and somebody else has to look at that.
         changed = JudgeChange(key="file", before=(mistake[:300],))
@@ -98,8 +98,8 @@ def _files(ends: GateEnds, asked: Asked, scratch: Path) -> tuple[Files, JudgeSou
     return files, JudgeSource.TARGET, changes(files)
 
 
-def _of_head(ends: GateEnds, asked: Asked, scratch: Path) -> tuple[Workload, bool]:
+def _find_head_workload(ends: GateEnds, asked: Asked, scratch: Path) -> tuple[Workload, bool]:
     """Return the workload of head, and whether a commit has it: the work tree's file, if head is checked out."""
-    own = committed_workload(ends.repository, ends.measured, asked, scratch, by_name=False)
+    own = load_committed_workload(ends.repository, ends.measured, asked, scratch, by_name=False)
     checked_out = ends.repository.resolve("HEAD") == ends.measured
     return (asked.workload if own is None or checked_out else own), own is not None

@@ -37,7 +37,7 @@ from runner.subject.presence import refuse_incomplete
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload
-from runner.workload.lookup import chosen_cases
+from runner.workload.lookup import choose_cases
 
 _MOST_CHARTS = 3
 """Addresses at the end, so that a matrix does not fill the screen."""
@@ -240,7 +240,7 @@ def prepare(
         The repository, the range, the workload or this host does not allow it.
     """
     workload, repository = find_target(settings, workload_name, repo)
-    chosen = chosen_cases(workload, choices, case_names)
+    chosen = choose_cases(workload, choices, case_names)
     refuse_dirty(repository, workload, allow=committed_only)
     revisions = repository.revisions(span, first_parent=first_parent)
     # The newest first: it is the most likely to be whole.

@@ -99,7 +99,7 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: Type
             highlight=False,
             soft_wrap=True,
         )
-        for line in _blamed(drift, target):
+        for line in _describe_cause(drift, target):
             console.print(escape_text(line), highlight=False, soft_wrap=True)
         for setting in drift["settings"]:
             change = f"{setting['before'] or 'not set'} → {setting['after'] or 'not set'}"
@@ -108,7 +108,7 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: Type
         console.print(f"{folded} below the floor: runs of the same bytes can differ by as much.", style="dim")
 
 
-def _blamed(drift: dict[str, Any], target: TypedTarget) -> list[str]:
+def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
     """Return the cause of a drift in words: a single commit only if no other one can have caused it.
 
     While the drift waits for further runs, that stands before whatever is said of its cause.

@@ -9,7 +9,7 @@ import click
 from runner.cli.activity import activity
 from runner.cli.options import json_option, options
 from runner.cli.result import print_json
-from runner.cli.untrusted_text import harmless
+from runner.cli.untrusted_text import make_harmless
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
 from runner.reporting.client import Service
@@ -110,11 +110,11 @@ def command(
     if document["conflicting"]:
         click.echo(f"{document['conflicting']} were not stored: other details of the same runs are stored already")
     if left_out:
-        click.echo(f"files of no known format, left out: {_some(left_out)}")
+        click.echo(f"files of no known format, left out: {_list_some(left_out)}")
     if not_judged:
         click.echo(
-            f"stored, but not judged, because nothing says which direction is an improvement: {_some(not_judged)}; "
-            "pass --better METRIC=lower or METRIC=higher"
+            "stored, but not judged, because nothing says which direction is an improvement: "
+            f"{_list_some(not_judged)}; pass --better METRIC=lower or METRIC=higher"
         )
 
 
@@ -140,10 +140,10 @@ def _directions(texts: tuple[str, ...]) -> "dict[str, Better]":
     return directions
 
 
-def _some(names: list[str]) -> str:
+def _list_some(names: list[str]) -> str:
     """Write the first few of many names."""
     more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    return harmless(", ".join(name[:80] for name in names[:5])) + more
+    return make_harmless(", ".join(name[:80] for name in names[:5])) + more
 
 
 def _repository(location: str, settings: Settings) -> "tuple[Callable[[str], Revision | None], str]":

@@ -94,7 +94,7 @@ def command(
     from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.gate_trial import GateTrial
     from runner.adoption.sources import sources_of
-    from runner.adoption.systems.python import filling
+    from runner.adoption.systems.python import build_install_command
     from runner.adoption.version_from_git import version_remark
     from runner.subject.repository import Repository, open_repository
     from runner.subject.workload_files import workload_files
@@ -114,7 +114,7 @@ def command(
     if new:
         _refuse_two(workload_files(repository), top / WORKLOAD_FILE, questions)
     existing = top / WORKLOAD_FILE if new else workload_place(repository, top, workload_name)
-    kept = None if new else _kept(existing, top, questions)
+    kept = None if new else _find_kept_workload(existing, top, questions)
     rejected = kept is None and existing.exists()
     is_whole_needed = not (kept and kept.build.incomplete)
     missing = _submodules_missing(top, questions, kept) if is_whole_needed and sources.has(".gitmodules") else ()
@@ -123,9 +123,9 @@ def command(
         workbench = prepare_workbench(settings, turn=turn, confined=bool(confined))
         first = FirstMeasurement(repository, revision, sources, existing, workbench)
         text, workload, remarks, before = (
-            ("", kept, [], ()) if kept else _proposed(first, questions, build_command, run_command, missing)
+            ("", kept, [], ()) if kept else _propose_workload(first, questions, build_command, run_command, missing)
         )
-        reports = _measured(first, workload)
+        reports = _measure_workload(first, workload)
     remarks.append(version_remark(sources, workload.build.environment, git=workload.build.git))
     written = []
     if text:
@@ -136,7 +136,7 @@ def command(
     file = ci_file(chosen, sources, workload=within, branch=_branch(repository), readable=gate.readable)
     if file:
         written += _write(top, file, questions)
-        remarks += [] if file.path in written else _not_gated(top / file.path, within)
+        remarks += [] if file.path in written else _describe_ungated(top / file.path, within)
     measured = any(report.samples for report in reports)
     give_result(
         _document(top, existing, written, reports, before, gate),
@@ -146,16 +146,21 @@ def command(
             reports,
             before,
             written,
-            [*remarks, *_gate_remarks(gate, file, filling(sources, " ".join(workload.build.command or ())))],
+            [
+                *remarks,
+                *_gate_remarks(gate, file, build_install_command(sources, " ".join(workload.build.command or ()))),
+            ],
             file,
-            " ".join([*_typed(existing, top), *_last_commits(repository), "--repo", shlex.quote(location)]),
+            " ".join(
+                [*_type_workload(existing, top), *_select_last_commits(repository), "--repo", shlex.quote(location)]
+            ),
         ),
     )
     if not measured:
         raise click.exceptions.Exit(1)
 
 
-def _not_gated(ci: Path, workload: str) -> list[str]:
+def _describe_ungated(ci: Path, workload: str) -> list[str]:
     """Return the remark that a file of the CI that was kept does not measure a workload."""
     text = ci.read_text(encoding="utf-8", errors="replace")
     if re.search(rf"(?<![\w./-]){re.escape(workload)}(?![\w/-])", text):
@@ -209,7 +214,7 @@ def _refuse_two(files: Sequence[Path], top_file: Path, questions: Questions) -> 
     )
 
 
-def _kept(file: Path, top: Path, questions: Questions) -> "Workload | None":
+def _find_kept_workload(file: Path, top: Path, questions: Questions) -> "Workload | None":
     """Return the workload that the repository has; None if it has none, or if a new one shall replace it."""
     from runner.workload import load_workload
 
@@ -221,7 +226,7 @@ def _kept(file: Path, top: Path, questions: Questions) -> "Workload | None":
     return load_workload(file) if keep else None
 
 
-def _measured(first: "FirstMeasurement", workload: "Workload") -> "list[Report]":
+def _measure_workload(first: "FirstMeasurement", workload: "Workload") -> "list[Report]":
     from runner.adoption.first_measurement import describe
     from runner.subject.build import BuildFailure
 
@@ -242,9 +247,9 @@ def _submodules_missing(top: Path, questions: Questions, kept: "Workload | None"
     FaultwatchError
         They cannot be fetched, and the workload file that is kept needs them.
     """
-    from runner.adoption.submodules import COMMAND, fetch_submodules, missing_submodules
+    from runner.adoption.submodules import COMMAND, fetch_submodules, find_missing_submodules
 
-    missing = missing_submodules(top)
+    missing = find_missing_submodules(top)
     command = " ".join(COMMAND)
     if missing:
         say(f"this clone lacks submodules: {', '.join(missing)}")
@@ -257,7 +262,7 @@ def _submodules_missing(top: Path, questions: Questions, kept: "Workload | None"
                     remedy = f"run it yourself, or set `incomplete = true` in [build] of {kept.path}"
                     raise FaultwatchError(failure.what, remedy) from None
                 say(f"{failure.what}\n  → going on without them")
-            missing = missing_submodules(top)
+            missing = find_missing_submodules(top)
     return missing
 
 
@@ -273,7 +278,7 @@ def _refuse_torn(
         refuse_lacking(repository, (revision,))
 
 
-def _proposed(
+def _propose_workload(
     first: "FirstMeasurement", questions: Questions, build: str | None, run: str | None, missing: tuple[str, ...]
 ) -> tuple[str, "Workload", list[str], tuple[int, ...]]:
     """Return the text of a new workload file, the workload, what is left to do by hand, and what its trial counted.
@@ -291,7 +296,7 @@ def _proposed(
     # A limit that a slower host does not reach.
     timeout = int(seconds * 20) if seconds * 20 > 60 else None
     text = workload_text(first.sources.name, choice.proposal, choice.tried.run, timeout=timeout)
-    remarks = [_weakness(choice.tried), *_left_out(choice)]
+    remarks = [_weakness(choice.tried), *_describe_left_out(choice)]
     return text, first.workload_of(text), list(dict.fromkeys(filter(None, remarks))), choice.tried.faults
 
 
@@ -306,7 +311,7 @@ def _weakness(tried: "Tried") -> str:
     return _IDLE.format(run.command) if run.idle and not run.test else ""
 
 
-def _left_out(choice: "Choice") -> list[str]:
+def _describe_left_out(choice: "Choice") -> list[str]:
     """Return which commands fail, or take too long, that promise more work than the one that is proposed."""
     chosen = choice.tried
     if chosen.worked and chosen.run.promising:
@@ -446,7 +451,7 @@ def _document(
     }
 
 
-def _typed(file: Path, top: Path) -> list[str]:
+def _type_workload(file: Path, top: Path) -> list[str]:
     """Return how a command names a workload file; nothing for one at the top, which every command finds."""
     if file.parent == top:
         return []
@@ -454,7 +459,7 @@ def _typed(file: Path, top: Path) -> list[str]:
     return [shlex.quote(str(file.relative_to(here) if file.is_relative_to(here) else file))]
 
 
-def _last_commits(repository: Any) -> list[str]:
+def _select_last_commits(repository: Any) -> list[str]:
     """Return the range of the last ten commits, or of all after the first one; nothing if there is only one."""
     commits = repository.git("rev-list", "--count", "--first-parent", "--max-count=11", "HEAD")
     before = int(commits) - 1
@@ -471,19 +476,19 @@ def _show(
 ) -> None:
     from runner.adoption.slowness import slowness
     from runner.cli.report_tables import show_reports
-    from runner.cli.untrusted_text import harmless
+    from runner.cli.untrusted_text import make_harmless
 
     show_reports(reports)
     for report in reports:
         if judged := _exactness(report, before):
             prefix = f"{report.case.name}: " if len(reports) > 1 else ""
-            click.echo(harmless(f"{prefix}{judged.sentence}"))
+            click.echo(make_harmless(f"{prefix}{judged.sentence}"))
     longest = max((max(report.values("elapsed"), default=0.0) for report in reports), default=0.0)
     for remark in filter(None, [slowness(longest, len(reports)), *remarks]):
-        click.echo(f"  → {harmless(remark)}")
+        click.echo(f"  → {make_harmless(remark)}")
     if written:
-        click.echo(harmless(f"\nWritten: {', '.join(written)}"))
+        click.echo(make_harmless(f"\nWritten: {', '.join(written)}"))
     if file and file.path in written and file.remark:
-        click.echo(f"  → {harmless(file.remark)}")
+        click.echo(f"  → {make_harmless(file.remark)}")
     click.echo(f"Next: `faultwatch history {history}` measures the last commits,")
     click.echo("      `faultwatch-service serve` shows the results.")

@@ -76,12 +76,12 @@ def choose(
     chosen: tuple[BuildProposal, Path, list[Tried]] | None = None
     while proposals:
         try:
-            proposal, tree = _built(first, questions, proposals, build, run, missing)
+            proposal, tree = _build_project(first, questions, proposals, build, run, missing)
         except FaultwatchError:
             if chosen or failures:
                 break
             raise
-        tried = _tried(first, proposal, tree, run)
+        tried = _try_commands(first, proposal, tree, run)
         failures += [one for one in tried if not one.faults]
         starts = any(one.faults for one in tried)
         chosen = (proposal, tree, tried) if starts and chosen is None else chosen
@@ -90,9 +90,9 @@ def choose(
             break
         proposals = [other for other in proposals if _may_do_more(other, proposal, starts=starts)]
     if chosen is None:
-        raise _nothing_works(failures, run)
+        raise _explain_failure(failures, run)
     proposal, tree, tried = chosen
-    favourite = _asked(questions, tried, run)
+    favourite = _ask_person(questions, tried, run)
     steady = first.steadied(proposal, favourite, tree)
     if steady is not favourite:
         variables = " ".join(f"{name}={value}" for name, value in steady.run.environment.items())
@@ -157,7 +157,7 @@ def _proposals(
     return [replace(with_tools(proposal), incomplete=bool(missing)) for proposal in proposals]
 
 
-def _built(
+def _build_project(
     first: "FirstMeasurement",
     questions: Questions,
     proposals: list["BuildProposal"],
@@ -167,7 +167,7 @@ def _built(
 ) -> tuple["BuildProposal", Path]:
     """Build the project in the first way that works; the ways that were tried are removed."""
     from runner.adoption.first_measurement import describe
-    from runner.adoption.tools_found import described
+    from runner.adoption.tools_found import describe_tools
     from runner.contract.report import Stage
     from runner.subject.build import BuildFailure
 
@@ -180,7 +180,7 @@ def _built(
             labels = [proposal.command or f"nothing ({proposal.system})" for proposal in proposals]
             number = questions.choose("How is it built?", labels)
         proposal = proposals.pop(number)
-        tool, lacks = described(proposal)
+        tool, lacks = describe_tools(proposal)
         if tool and tool != named:
             say(f"uses {tool}")
             named = tool
@@ -223,7 +223,7 @@ def _remedy(build: str | None, missing: tuple[str, ...]) -> str:
     return f"{fetch}name the commands with --build and --run; or, {driver}"
 
 
-def _tried(first: "FirstMeasurement", proposal: "BuildProposal", tree: Path, run: str | None) -> list["Tried"]:
+def _try_commands(first: "FirstMeasurement", proposal: "BuildProposal", tree: Path, run: str | None) -> list["Tried"]:
     """Try the commands that can be measured."""
     from runner.adoption.proposal import RunProposal
 
@@ -237,12 +237,12 @@ def _tried(first: "FirstMeasurement", proposal: "BuildProposal", tree: Path, run
     return tried
 
 
-def _nothing_works(failures: "list[Tried]", run: str | None) -> FaultwatchError:
-    from runner.adoption.printed_text import lacking_module
+def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchError:
+    from runner.adoption.printed_text import find_missing_module
 
     first = failures[0]
     tip = f"name one with --run, such as --run './program --input FILE'; or, {_DRIVER.format('')}"
-    module, _ = lacking_module(first.problem)
+    module, _ = find_missing_module(first.problem)
     if module:
         tip = (
             f"let the build install {module}, such as --build \"sh -c 'python3 -m venv venv && venv/bin/pip install "
@@ -254,7 +254,7 @@ def _nothing_works(failures: "list[Tried]", run: str | None) -> FaultwatchError:
     return FaultwatchError(f"no program could be measured; the first: {first.run.command}: {first.problem}", tip)
 
 
-def _asked(questions: Questions, tried: "list[Tried]", run: str | None) -> "Tried":
+def _ask_person(questions: Questions, tried: "list[Tried]", run: str | None) -> "Tried":
     from runner.adoption.first_measurement import best
 
     chosen = best(tried)

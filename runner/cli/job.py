@@ -82,7 +82,7 @@ def run(
     help="The most jobs to list.",
 )
 @json_option
-def listed(everything: bool, limit: int, as_json: bool) -> None:
+def list_jobs(everything: bool, limit: int, as_json: bool) -> None:
     """List the open jobs, newest first."""
     from runner.reporting.embedded import connect
 

@@ -20,7 +20,7 @@ from runner.subject.presence import refuse_incomplete
 from runner.subject.registry import SubjectEntry, find_subject
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload
-from runner.workload.lookup import find_workload, one_case
+from runner.workload.lookup import choose_one_case, find_workload
 
 
 class JobPreparer(Struct, frozen=True):
@@ -62,7 +62,7 @@ class JobPreparer(Struct, frozen=True):
             )
         repository = replace(open_repository(location, self.settings.clones), name=question.subject)
         workload = self._workload(job, repository, entry)
-        case = one_case(workload, (), (question.case,))
+        case = choose_one_case(workload, (), (question.case,))
         refuse_incomplete(repository, workload, [repository.revision(name) for name in _revisions(question)])
         variables = tuple(f"{name}={value}" for name, value in question.variables.items())
         confined = wants_sandbox(self.confined, repository, self.settings)
@@ -85,7 +85,7 @@ class JobPreparer(Struct, frozen=True):
         if self.workload:
             return find_workload(self.workload)
         if job.question.workload:
-            return _inside(repository, job.question.workload)
+            return _load_inside(repository, job.question.workload)
         registered = entry.workloads.get(name, "")
         if Path(registered).is_file() and (workload := find_workload(registered)).name == name:
             return workload
@@ -103,7 +103,7 @@ def _revisions(question: Question) -> list[str]:
             return [question.revision]
 
 
-def _inside(repository: Repository, path: str) -> Workload:
+def _load_inside(repository: Repository, path: str) -> Workload:
     """Load a workload file of the repository; a link must not lead out of it."""
     file = repository.path / path
     if not file.resolve().is_relative_to(repository.path.resolve()):

@@ -1,5 +1,5 @@
 """``faultwatch jobs``: the same as ``faultwatch job list``."""
 
-from runner.cli.job import listed as command
+from runner.cli.job import list_jobs as command
 
 __all__ = ["command"]

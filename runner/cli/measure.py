@@ -32,7 +32,7 @@ from runner.subject.presence import present
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload
-from runner.workload.lookup import chosen_cases
+from runner.workload.lookup import choose_cases
 
 _MOST_COMMITS = 1_000
 """How many commits before a revision are sent with it, so that the service knows its position in the history."""
@@ -81,11 +81,11 @@ def command(
     """
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
-    chosen = chosen_cases(workload, choices, case_names)
+    chosen = choose_cases(workload, choices, case_names)
     if revision == "HEAD":
         refuse_dirty(repository, workload, allow=committed_only or workload.build.directory == "workload")
     if suite:
-        _one_case_only(len(chosen))
+        _require_one_case(len(chosen))
     tip = present(repository, workload, revision)
     confinement = wants_sandbox(confined, repository, settings)
     with host_turn(settings) as turn:
@@ -122,7 +122,7 @@ def _measure(
     workbench: Workbench,
     samples: int | None,
 ) -> list[Report]:
-    from runner.measuring.measurement import failed_build, measure
+    from runner.measuring.measurement import measure, report_failed_build
     from runner.measuring.sampling import Sampling
     from runner.measuring.scaling import with_scaling_efficiency
     from runner.subject.build import BuildFailure
@@ -134,7 +134,9 @@ def _measure(
             tree, build = workbench.builder.build(repository, revision.commit, workload)
         except BuildFailure as failure:
             return [
-                failed_build(workload, case, failure, bench=workbench.bench, subject=repository.name, revision=revision)
+                report_failed_build(
+                    workload, case, failure, bench=workbench.bench, subject=repository.name, revision=revision
+                )
                 for case in chosen
             ]
         reports: list[Report] = []
@@ -175,7 +177,7 @@ def _send(settings: Settings, repository: Repository, reports: list[Report]) -> 
         raise FaultwatchError(f"{outbox.error.what}; the reports wait on disk", "run `faultwatch spool --flush`")
 
 
-def _one_case_only(number: int) -> None:
+def _require_one_case(number: int) -> None:
     """Refuse several cases before any is measured: a suite file holds one case."""
     if number != 1:
         raise FaultwatchError(f"--suite takes one case, but {number} were chosen", "choose one with --set or --case")

@@ -9,7 +9,7 @@ import click
 from runner.cli.options import options, result_options, sandbox_option
 from runner.cli.result import give_result
 from runner.cli.terminal import say, terminal, warn
-from runner.cli.untrusted_text import harmless
+from runner.cli.untrusted_text import make_harmless
 from runner.cli.workbench import host_turn, prepare_workbench
 from runner.contract.nightly import NightlyCell, NightlyDigest, NightlyPart
 from runner.errors import FaultwatchError, ServiceUnavailable
@@ -17,7 +17,7 @@ from runner.host.lock import HostTurn
 from runner.log_commands import json_without_commands
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.nightly.cell_run import PreparedCell, run_cell
-from runner.nightly.cells import apply_configuration, case_choices, cells_of_host, github_jobs, planned_cells
+from runner.nightly.cells import apply_configuration, case_choices, cells_of_host, github_jobs, plan_cells
 from runner.nightly.matrix_file import Matrix, WorkloadEntry, load_matrix
 from runner.reporting.client import Service
 from runner.settings import Settings, load_settings
@@ -68,10 +68,10 @@ def command(
     if listing == "json":
         click.echo(json_without_commands(json.dumps({"include": github_jobs(matrix)})))
         return
-    cells = planned_cells(matrix, settings.host)
+    cells = plan_cells(matrix, settings.host)
     if listing == "cells":
         for cell in cells:
-            click.echo(harmless(f"{cell.host}  {cell.configuration}  {cell.workload}"))
+            click.echo(make_harmless(f"{cell.host}  {cell.configuration}  {cell.workload}"))
         return
     name = chosen_name or datetime.now(UTC).date().isoformat()
     with connect(settings) as service:
@@ -82,14 +82,14 @@ def command(
         if not only_digest:
             with host_turn(settings) as turn:
                 _run(name, matrix, settings, patient, turn, confined)
-        digest = last_digest(name, patient, service)
+        digest = fetch_last_digest(name, patient, service)
     _give(digest, as_json=as_json, output_file=output_file)
     checked = digest.cells if only_digest else [cell for cell in digest.cells if cell.host == settings.host]
     if not all(is_complete(cell) for cell in checked):
         raise click.exceptions.Exit(1)
 
 
-def last_digest(name: str, patient: Service, service: Service) -> NightlyDigest:
+def fetch_last_digest(name: str, patient: Service, service: Service) -> NightlyDigest:
     """Return the digest once all runs are judged; as it is where the patience for that ends."""
     try:
         return patient.find_nightly_run(name)

@@ -51,7 +51,7 @@ committed_only_option = click.option(
 )
 
 
-def _writable(_context: click.Context, _option: click.Parameter, file: Path | None) -> Path | None:
+def _check_writable(_context: click.Context, _option: click.Parameter, file: Path | None) -> Path | None:
     """Refuse a file that cannot be written, before anything is measured."""
     require_writable({"output": file})
     return file
@@ -63,7 +63,7 @@ output_option = click.option(
     "output_file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    callback=_writable,
+    callback=_check_writable,
     help="Also write the result to a file, as --json prints it; in GitHub Actions its path becomes an output of the "
     "step.",
 )

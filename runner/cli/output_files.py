@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.errors import FaultwatchError
-from runner.log_commands import without_commands
+from runner.log_commands import break_commands
 
 
 def require_writable(files: Mapping[str, Path | None]) -> None:
@@ -37,7 +37,7 @@ def require_writable(files: Mapping[str, Path | None]) -> None:
             with tempfile.TemporaryFile(dir=file.parent):
                 pass
         except OSError as error:
-            raise _unwritable(option, file, error) from None
+            raise _describe_unwritable(option, file, error) from None
 
 
 def write_output_file(file: Path, text: str, option: str) -> None:
@@ -51,12 +51,12 @@ def write_output_file(file: Path, text: str, option: str) -> None:
     made = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         if _is_special(file):
-            file.write_text(without_commands(text), encoding="utf-8")  # It may be the log of a CI system.
+            file.write_text(break_commands(text), encoding="utf-8")  # It may be the log of a CI system.
             return
         made.write_text(text, encoding="utf-8")
         made.replace(file)
     except OSError as error:
-        raise _unwritable(option, file, error) from None
+        raise _describe_unwritable(option, file, error) from None
     finally:
         with suppress(OSError):
             made.unlink()
@@ -71,5 +71,5 @@ def _is_special(file: Path) -> bool:
     return file.exists() and not links and not file.is_file() and not file.is_dir()
 
 
-def _unwritable(option: str, file: Path, error: OSError) -> FaultwatchError:
+def _describe_unwritable(option: str, file: Path, error: OSError) -> FaultwatchError:
     return FaultwatchError(f"{file} cannot be written: {error.strerror}", f"name another file with {option}")

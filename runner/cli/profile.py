@@ -24,7 +24,7 @@ from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
 from runner.subject.presence import present
 from runner.subject.registry import register_subject
-from runner.workload.lookup import one_case
+from runner.workload.lookup import choose_one_case
 
 if TYPE_CHECKING:
     from runner.contract.profile import Profile
@@ -88,7 +88,7 @@ def command(
     base, newest = _sides(span, revision)
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
-    case = one_case(workload, choices, case_names)
+    case = choose_one_case(workload, choices, case_names)
     ends = [present(repository, workload, end).commit for end in (base, newest) if end]
     confinement = wants_sandbox(confined, repository, settings)
     with host_turn(settings) as turn:

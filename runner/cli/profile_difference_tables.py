@@ -5,9 +5,9 @@ from rich.table import Table
 
 from runner.cli.formatting import escape_text
 from runner.cli.profile_tables import call_chain
-from runner.contract.function_names import shortened
+from runner.contract.function_names import shorten_name
 from runner.contract.profile import Profile
-from runner.contract.profile_difference import Change, Place, by_place, by_stack
+from runner.contract.profile_difference import Change, Place, compare_by_place, compare_by_stack
 
 _PLACES = 10
 _STACKS = 5
@@ -26,14 +26,14 @@ def show_difference(before: Profile, after: Profile) -> None:
     table = Table(box=None, padding=(0, 2, 0, 2))
     for name in ("change", "before", "after", "function and line"):
         table.add_column(name, justify="left" if name.startswith("function") else "right", overflow="fold")
-    places = by_place(before, after)
+    places = compare_by_place(before, after)
     for place, change in places[:_PLACES]:
         table.add_row(f"{change.grown:+,}", f"{change.before:,}", f"{change.after:,}", _place(place))
     if places:
         console.print(table)
     else:
         console.print("  No function of the program faults more or less than before.")
-    moved = sorted(by_stack(before, after), key=lambda stack: (-abs(stack.change.grown), -stack.change.grown))
+    moved = sorted(compare_by_stack(before, after), key=lambda stack: (-abs(stack.change.grown), -stack.change.grown))
     if moved:
         console.print("Stacks that changed most:")
     for stack in moved[:_STACKS]:
@@ -44,7 +44,7 @@ def _place(place: Place) -> str:
     line = place.line_after or place.line_before
     gone = " (before)" if not place.line_after and place.line_before else ""
     where = f"  {place.where.file or place.where.module}{f':{line}' if line else ''}{gone}"
-    return escape_text(f"{shortened(place.where.function)}{where}")
+    return escape_text(f"{shorten_name(place.where.function)}{where}")
 
 
 def _change(change: Change) -> str:

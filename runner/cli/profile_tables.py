@@ -10,9 +10,9 @@ from rich.table import Table
 from runner.cli.formatting import escape_text
 from runner.contract import number_text
 from runner.contract.diagnosis import Diagnosis, Finding
-from runner.contract.function_names import shortened
+from runner.contract.function_names import shorten_name
 from runner.contract.profile import Access, Anatomy, Frame, Memory, Profile, StackKind, StackProfile, Touch
-from runner.contract.profile_difference import own_line
+from runner.contract.profile_difference import find_own_line
 
 Label = TypeVar("Label", Memory, Touch, Access)
 Suggest = Callable[[Sequence[str]], str]
@@ -67,9 +67,9 @@ def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
     )
     if anatomy.lost or anatomy.unplaced:
         console.print(f"  {anatomy.unplaced:,} of them unplaced, {anatomy.lost:,} records lost", style="yellow")
-    console.print(f"  memory: {_listed(anatomy.by_memory)}", highlight=False)
-    console.print(f"  touched: {_listed(anatomy.by_touch)}", highlight=False)
-    console.print(f"  wanted: {_listed(anatomy.by_access)}", highlight=False)
+    console.print(f"  memory: {_list_lines(anatomy.by_memory)}", highlight=False)
+    console.print(f"  touched: {_list_lines(anatomy.by_touch)}", highlight=False)
+    console.print(f"  wanted: {_list_lines(anatomy.by_access)}", highlight=False)
     table = Table(box=None, padding=(0, 2, 0, 2))
     for name in ("faults", "memory", "touched", "where"):
         table.add_column(name, justify="right" if name == "faults" else "left", overflow="fold")
@@ -79,7 +79,7 @@ def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
         console.print(table)
 
 
-def _listed(table: Mapping[Label, int]) -> str:
+def _list_lines(table: Mapping[Label, int]) -> str:
     return ", ".join(f"{kind} {number:,}" for kind, number in table.items()) or "none"
 
 
@@ -115,10 +115,12 @@ def _show_finding(console: Console, finding: Finding, suggest: Suggest, *, first
 
 def _place(frame: Frame) -> str:
     line = f"  {frame.file.rpartition('/')[2]}:{frame.line}" if frame.file else ""
-    return escape_text(f"{shortened(frame.function)}{line}")
+    return escape_text(f"{shorten_name(frame.function)}{line}")
 
 
 def call_chain(frames: Sequence[Frame]) -> str:
     """Return the innermost functions of a stack, each with its caller to the right, and the subject's own line."""
-    own = own_line(frames)
-    return " ← ".join(shortened(frame.function) for frame in reversed(frames[-_DEEP:])) + (f", in {own}" if own else "")
+    own = find_own_line(frames)
+    return " ← ".join(shorten_name(frame.function) for frame in reversed(frames[-_DEEP:])) + (
+        f", in {own}" if own else ""
+    )

@@ -44,7 +44,7 @@ def show_reports(reports: Sequence[Report]) -> None:
 
 
 def _show_metrics(console: Console, reports: Sequence[Report]) -> None:
-    differing = _differing(reports)
+    differing = _find_differing_parameters(reports)
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("metric", no_wrap=True)
     table.add_column("unit", no_wrap=True)
@@ -80,11 +80,11 @@ def _reasons(reports: Sequence[Report]) -> list[str]:
 
 
 def _show_summary(console: Console, reports: Sequence[Report]) -> None:
-    differing = _differing(reports)
+    differing = _find_differing_parameters(reports)
     columns = {
         CATALOGUE[name].column: (f"region:{name}", name)  # that of the region, where there is one
         for name in _with_theory([name for name, entry in CATALOGUE.items() if entry.column])
-        if any(_short(report, (f"region:{name}", name)) for report in reports)
+        if any(_format_short(report, (f"region:{name}", name)) for report in reports)
     }
     table = Table(box=box.SIMPLE_HEAD, padding=0)
     for name in differing:
@@ -93,7 +93,7 @@ def _show_summary(console: Console, reports: Sequence[Report]) -> None:
         table.add_column(title, justify="right", no_wrap=True)
     for report in reports:
         point = [escape_text(str(report.case.parameters.get(name, ""))) for name in differing]
-        table.add_row(*point, *(_short(report, names) for names in columns.values()))
+        table.add_row(*point, *(_format_short(report, names) for names in columns.values()))
     _print_title(console, reports, differing)
     # Let the terminal wrap lines rather than cut digits.
     Console(width=max(console.width, Console(width=1000).measure(table).maximum)).print(table, crop=False)
@@ -109,7 +109,7 @@ def _print_title(console: Console, reports: Sequence[Report], differing: Sequenc
     console.print(escape_text(title), style="italic", highlight=False, soft_wrap=True)
 
 
-def _differing(reports: Sequence[Report]) -> list[str]:
+def _find_differing_parameters(reports: Sequence[Report]) -> list[str]:
     """Return the parameters whose values differ between the cases, in the order of the workload file."""
     names = dict.fromkeys(name for report in reports for name in report.case.parameters)
     return [name for name in names if len({str(report.case.parameters.get(name)) for report in reports}) > 1]
@@ -147,7 +147,7 @@ def _cell(report: Report, name: str) -> str:
     return f"~{text}" if estimated else text
 
 
-def _short(report: Report, names: Sequence[str]) -> str:
+def _format_short(report: Report, names: Sequence[str]) -> str:
     """Format the first available metric: a count in full, others as their median; empty if there is none."""
     name = next((name for name in names if report.values(name)), None)
     if name is None:

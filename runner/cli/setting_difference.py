@@ -39,7 +39,7 @@ class Difference(Struct, frozen=True):
     def left_out(self) -> str:
         """The settings that are not searched, in one line; empty if there are none."""
         settings = ", ".join(
-            f"{setting.name} ({_shown(setting.before)} → {_shown(setting.after)})" for setting in self.hosts
+            f"{setting.name} ({_show_value(setting.before)} → {_show_value(setting.after)})" for setting in self.hosts
         )
         return f"not searched, because only the host's administrator can set them: {settings}" if settings else ""
 
@@ -102,14 +102,14 @@ def split_sides(text: str) -> tuple[str, str]:
     return (there or splits)[0]
 
 
-def parameters(source: Mapping[str, Parameter]) -> dict[str, str]:
+def list_parameters(source: Mapping[str, Parameter]) -> dict[str, str]:
     """Return the parameters of a case as settings."""
     return {f"{PARAMETER}{name}": parameter_text(value) for name, value in source.items()}
 
 
 def settings_of(environment: Environment, case: Case | None) -> dict[str, str]:
     """Return the settings of an environment and the parameters of the case that ran in it."""
-    return environment.settings | parameters(case.parameters if case else {})
+    return environment.settings | list_parameters(case.parameters if case else {})
 
 
 def describe_run(state: SettingSearch, report: Report, name: str) -> str:
@@ -138,7 +138,9 @@ def describe_result(search: SettingSearch, difference: Difference, name: str) ->
             if without is not None and len(search.answer.settings) > 1
             else ""
         )
-        lines.append(f"  {setting}: {_shown(changes[setting].before)} → {_shown(changes[setting].after)}{alone}")
+        lines.append(
+            f"  {setting}: {_show_value(changes[setting].before)} → {_show_value(changes[setting].after)}{alone}"
+        )
     return lines
 
 
@@ -148,5 +150,5 @@ def document(search: SettingSearch, difference: Difference) -> dict[str, Any]:
     return search.model_dump(mode="json") | {"not_searched": hosts}
 
 
-def _shown(value: str | None) -> str:
+def _show_value(value: str | None) -> str:
     return "not set" if value is None else value

@@ -21,16 +21,16 @@ def be_quiet() -> None:
 
 def say(text: str) -> None:
     """Print a message on standard error. It may quote what others wrote, such as why a job was paused."""
-    from runner.cli.untrusted_text import harmless
+    from runner.cli.untrusted_text import make_harmless
 
-    terminal().print(harmless(text), markup=False, highlight=False, soft_wrap=True)
+    terminal().print(make_harmless(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def warn(text: str) -> None:
     """Print a warning on standard error."""
-    from runner.cli.untrusted_text import harmless
+    from runner.cli.untrusted_text import make_harmless
 
-    terminal().print(harmless(text), style="yellow", markup=False, highlight=False, soft_wrap=True)
+    terminal().print(make_harmless(text), style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def be_verbose() -> None:
@@ -47,8 +47,8 @@ class _Verbose(logging.Handler):
     """Prints dimmed lines, without the secrets of the environment and of addresses."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        from runner.cli.untrusted_text import harmless
-        from runner.environment.secrets import without_secrets
+        from runner.cli.untrusted_text import make_harmless
+        from runner.environment.secrets import hide_secrets
 
-        text = harmless(without_secrets(record.getMessage(), os.environ))
+        text = make_harmless(hide_secrets(record.getMessage(), os.environ))
         terminal().print(text, style="dim", markup=False, highlight=False, soft_wrap=True)

@@ -22,7 +22,7 @@ from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
 from runner.subject.presence import present
-from runner.workload.lookup import one_case
+from runner.workload.lookup import choose_one_case
 
 
 @click.command(name="try")
@@ -73,7 +73,7 @@ def command(
     config = load_settings()
     workload, repository = find_target(config, workload_name, repo)
     with_remedy(workload, remedy)  # Refuse an impossible remedy before the checks of the host.
-    case = one_case(workload, choices, case_names)
+    case = choose_one_case(workload, choices, case_names)
     tip = present(repository, workload, revision)
     pairs = Pairs.of(workload, samples or PAIRS)
     confinement = wants_sandbox(confined, repository, config)

@@ -2,12 +2,12 @@
 
 import re
 
-from runner.log_commands import without_commands
+from runner.log_commands import break_commands
 
 _UNBREAKABLE = re.compile("[\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}]")
 
 
-def harmless(text: str) -> str:
+def make_harmless(text: str) -> str:
     """Return text without control characters that a terminal obeys, and without commands that a CI system obeys.
 
     Line breaks and tabs stay; a space that does not break is an ordinary one. Carriage returns go: some readers take
@@ -17,4 +17,4 @@ def harmless(text: str) -> str:
     shown = "".join(
         letter if letter.isprintable() or letter in "\n\t" else "\N{REPLACEMENT CHARACTER}" for letter in text
     )
-    return without_commands(shown)
+    return break_commands(shown)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from runner.cli.activity import activity
 from runner.cli.terminal import say, warn
 from runner.contract.code_trust import CodeOrigin
-from runner.environment.secrets import without_password
+from runner.environment.secrets import hide_password
 from runner.host.abandoned import clear_abandoned
 from runner.host.lock import HostTurn
 from runner.measuring.preflight import Workbench, prepare
@@ -23,7 +23,7 @@ def find_target(settings: Settings, workload_name: str | None, repo: str | None)
     """Find the workload and the repository of a command, as :func:`workload_and_repository` does; shows a transfer."""
     if repo is None or Path(repo).expanduser().exists():
         return workload_and_repository(settings, workload_name, repo)
-    with activity(f"fetching {without_password(repo)}"):
+    with activity(f"fetching {hide_password(repo)}"):
         return workload_and_repository(settings, workload_name, repo)
 
 

@@ -133,7 +133,7 @@ class Comparison(Strict):
     """Whether the programs of both sides asked the same about their builds, and were answered the same."""
 
 
-def differing(base: Environment, head: Environment) -> tuple[str, ...]:
+def list_differing_settings(base: Environment, head: Environment) -> tuple[str, ...]:
     """Return the names of the settings that differ between two environments."""
     names = sorted({*base.settings, *head.settings})
     return tuple(name for name in names if base.settings.get(name) != head.settings.get(name))

@@ -30,10 +30,10 @@ def enum_description(cls: type[Enum]) -> str:
     """Return the docstring of an enum, with the meaning of each value that has one."""
     meanings = field_docstrings(cls)
     lines = [f"- `{member.value}`: {meanings[member.name]}" for member in cls if member.name in meanings]
-    return "\n".join([one_line(cls.__doc__ or ""), *([""] if lines else []), *lines]).strip()
+    return "\n".join([make_one_line(cls.__doc__ or ""), *([""] if lines else []), *lines]).strip()
 
 
-def one_line(text: str) -> str:
+def make_one_line(text: str) -> str:
     """Return a docstring as Markdown in one line."""
     return re.sub(r":\w+:`~?([^`]*)`", r"`\1`", " ".join(text.split())).replace("``", "`")
 
@@ -47,7 +47,7 @@ def _below_fields(cls: type) -> Iterator[tuple[str, str]]:
         if not isinstance(target, ast.Name) or not isinstance(text, ast.Expr):
             continue
         if isinstance(text.value, ast.Constant) and isinstance(text.value.value, str):
-            yield target.id, one_line(text.value.value)
+            yield target.id, make_one_line(text.value.value)
 
 
 @cache
@@ -65,4 +65,4 @@ def _attributes(docstring: str) -> Iterator[tuple[str, str]]:
     _, _, section = inspect.cleandoc(docstring).partition("Attributes\n----------\n")
     for match in re.finditer(r"^(\w[\w, ]*)\n((?: {4}.*\n?|\n)+)", section, re.MULTILINE):
         for name in match[1].split(","):
-            yield name.strip(), one_line(match[2])
+            yield name.strip(), make_one_line(match[2])

@@ -13,7 +13,7 @@ _MASK = str.maketrans("<>()[]", "\ue000\ue001\ue002\ue003\ue004\ue005")
 _UNMASK = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005", "<>()[]")
 
 
-def shortened(name: str, longest: int = LONGEST) -> str:
+def shorten_name(name: str, longest: int = LONGEST) -> str:
     """Return a name with at most so many characters.
 
     The types between brackets go first, the innermost before the others; then the middle.
@@ -22,7 +22,7 @@ def shortened(name: str, longest: int = LONGEST) -> str:
         return name
     masked = _OPERATOR.sub(lambda match: match[0].translate(_MASK), name)
     for depth in range(_depth(masked), 0, -1):
-        masked = _without(masked, depth)
+        masked = _replace_nested(masked, depth)
         if len(masked) <= longest:
             break
     short = masked.translate(_UNMASK)
@@ -41,7 +41,7 @@ def _depth(name: str) -> int:
     return deepest
 
 
-def _without(name: str, least: int) -> str:
+def _replace_nested(name: str, least: int) -> str:
     """Return a name with what is nested at least so deeply replaced by an ellipsis."""
     kept: list[str] = []
     depth = 0

@@ -14,12 +14,12 @@ Better = Literal["lower", "higher"]
 _KINDS = {"ns": Kind.TIME, "s": Kind.TIME, "ns/op": Kind.TIME, "bytes": Kind.SIZE, "B/op": Kind.SIZE}
 
 
-def imported_name(title: str, unit: str, better: Better) -> str:
+def name_imported_metric(title: str, unit: str, better: Better) -> str:
     """Return the name of a metric that another tool measured, of at most 200 characters."""
-    return f"{PREFIX}{better}:{_one_line(unit, 40).replace(':', '-')}:{_one_line(title, 120) or 'value'}"
+    return f"{PREFIX}{better}:{_make_one_line(unit, 40).replace(':', '-')}:{_make_one_line(title, 120) or 'value'}"
 
 
-def imported_metric(name: str) -> Metric | None:
+def find_imported_metric(name: str) -> Metric | None:
     """Return the metric that a name describes, or None if it is not the name of an imported metric."""
     prefix, better, unit, title = [*name.split(":", 3), "", "", ""][:4]
     if f"{prefix}:" != PREFIX or not title:
@@ -31,6 +31,6 @@ def imported_metric(name: str) -> Metric | None:
     return Metric(name, title, unit, kind, direction, False, definition)
 
 
-def _one_line(text: str, length: int) -> str:
+def _make_one_line(text: str, length: int) -> str:
     """Keep the printable characters of a text from a file."""
     return "".join(char for char in " ".join(text.split()) if char.isprintable())[:length]

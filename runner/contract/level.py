@@ -53,7 +53,7 @@ def bounds(values: Sequence[Number], error: float) -> tuple[Number, Number] | No
     A. Ramdas, "Sequential estimation of quantiles with applications to A/B testing and best-arm identification",
     Bernoulli 28(3), 2022). For k of n samples on one side the gain is Σ_{j≤k} C(n+1, j) ∕ ((n+1) C(n, k)).
     """
-    most = most_on_one_side(len(values), error) if values else None
+    most = bound_one_side(len(values), error) if values else None
     if most is None:
         return None
     ordered = sorted(values)
@@ -61,7 +61,7 @@ def bounds(values: Sequence[Number], error: float) -> tuple[Number, Number] | No
 
 
 @lru_cache(maxsize=4096)
-def most_on_one_side(n: int, error: float) -> int | None:
+def bound_one_side(n: int, error: float) -> int | None:
     """Return the largest number of n samples that can lie on one side of the median; None if all of them can.
 
     It holds at every n at once, like :func:`bounds`.

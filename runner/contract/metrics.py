@@ -7,7 +7,7 @@ metrics are shown.
 from msgspec.structs import replace
 
 from runner.contract.fault_metrics import FAULT_KINDS
-from runner.contract.imported_metric import imported_metric
+from runner.contract.imported_metric import find_imported_metric
 from runner.contract.memory_metrics import MEMORY_METRICS
 from runner.contract.metric import Kind, Metric, MetricView
 
@@ -219,7 +219,7 @@ def metric(name: str) -> Metric:
     ``region:NAME`` is metric NAME counted in the program's region of interest. The names of imported metrics describe
     them, see :mod:`runner.contract.imported_metric`.
     """
-    known = CATALOGUE.get(name) or imported_metric(name)
+    known = CATALOGUE.get(name) or find_imported_metric(name)
     if known is not None:
         return known
     if name.startswith("region:"):

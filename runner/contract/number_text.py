@@ -53,17 +53,17 @@ _TIMES = (Scale(1.0, "s"), Scale(1e-3, "ms"), Scale(1e-6, "µs"))
 
 def number(value: Number) -> str:
     """Write a value without its unit: ``513,707``, ``0.0392``, ``11.7``."""
-    return _written(value, DIGITS, "")
+    return _format_number(value, DIGITS, "")
 
 
-def signed(value: Number) -> str:
+def format_signed(value: Number) -> str:
     """Write a difference with its sign, ``+1`` or ``−4,096``."""
     return _with_sign(value, number(value))
 
 
 def percent(value: Number) -> str:
     """Write a relative change: ``+0.00195 %``, ``−8.25 %``, ``+22,844 %``."""
-    size = f"{value:,.0f}".replace("-", _MINUS) if abs(value) >= 100 else _significant(value, DIGITS)
+    size = f"{value:,.0f}".replace("-", _MINUS) if abs(value) >= 100 else _format_significant(value, DIGITS)
     return f"{_with_sign(value, size)}{_NARROW_SPACE}%"
 
 
@@ -86,11 +86,11 @@ def quantity(value: Number, unit: str, beside: Number | None = None) -> str:
         (
             digits
             for digits in range(DIGITS, _MOST_DIGITS)
-            if value == other or _scaled(value, scale, digits, unit) != _scaled(other, scale, digits, unit)
+            if value == other or _scale(value, scale, digits, unit) != _scale(other, scale, digits, unit)
         ),
         _MOST_DIGITS,
     )
-    return _joined(_scaled(value, scale, digits, unit), unit_of(value, unit) if scale is None else scale.unit)
+    return _join_parts(_scale(value, scale, digits, unit), unit_of(value, unit) if scale is None else scale.unit)
 
 
 def span(low: Number, high: Number, unit: str) -> str:
@@ -112,7 +112,7 @@ def amount(size: Number) -> str:
 
 def levels(before: Number, after: Number) -> str:
     """Write two levels of a series, with enough digits to differ: ``53,338 → 4,186``."""
-    return " → ".join(_joined_free(quantity(value, "", other)) for value, other in ((before, after), (after, before)))
+    return " → ".join(_join_freely(quantity(value, "", other)) for value, other in ((before, after), (after, before)))
 
 
 def sigmas(size: float) -> str:
@@ -123,15 +123,15 @@ def sigmas(size: float) -> str:
 def duration(seconds: float) -> str:
     """Write how long something takes, in two units at most: ``40 s``, ``3 min``, ``2 h 10 min``."""
     if seconds < 60:
-        return _joined(f"{max(1, round(seconds))}", "s")
+        return _join_parts(f"{max(1, round(seconds))}", "s")
     minutes = round(seconds / 60)
     if minutes < 60:
-        return _joined(str(minutes), "min")
+        return _join_parts(str(minutes), "min")
     if minutes < 24 * 60:
         hours, rest = divmod(minutes, 60)
-        return _joined(str(hours), "h") + (f" {_joined(str(rest), 'min')}" if rest else "")
+        return _join_parts(str(hours), "h") + (f" {_join_parts(str(rest), 'min')}" if rest else "")
     days, rest = divmod(round(minutes / 60), 24)
-    return _joined(f"{days:,}", "d") + (f" {_joined(str(rest), 'h')}" if rest else "")
+    return _join_parts(f"{days:,}", "d") + (f" {_join_parts(str(rest), 'h')}" if rest else "")
 
 
 def with_plain_spaces(text: str) -> str:
@@ -150,19 +150,19 @@ def scale_of(size: Number, unit: str) -> Scale | None:
     return None
 
 
-def _scaled(value: Number, scale: Scale | None, digits: int, unit: str) -> str:
-    return _written(value, digits, unit) if scale is None else _significant(value / scale.divisor, digits)
+def _scale(value: Number, scale: Scale | None, digits: int, unit: str) -> str:
+    return _format_number(value, digits, unit) if scale is None else _format_significant(value / scale.divisor, digits)
 
 
-def _written(value: Number, digits: int, unit: str) -> str:
+def _format_number(value: Number, digits: int, unit: str) -> str:
     if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
         return f"{int(value):,}".replace("-", _MINUS)
     if unit in _COUNTED and abs(value) >= 10 ** (digits - 1):
         return f"{value:,.0f}".replace("-", _MINUS)
-    return _significant(value, digits)
+    return _format_significant(value, digits)
 
 
-def _significant(value: float, digits: int) -> str:
+def _format_significant(value: float, digits: int) -> str:
     """Write a value with so many significant digits, without an exponent and without zeros at its end."""
     if value == 0:
         return "0"
@@ -180,9 +180,9 @@ def _with_sign(value: Number, text: str) -> str:
     return f"+{text}" if value > 0 and not text.startswith("≈") else text
 
 
-def _joined(text: str, unit: str) -> str:
+def _join_parts(text: str, unit: str) -> str:
     return f"{text}{_NARROW_SPACE if unit == '%' else _NO_BREAK_SPACE}{unit}"
 
 
-def _joined_free(text: str) -> str:
+def _join_freely(text: str) -> str:
     return text.rstrip(_NO_BREAK_SPACE)

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from runner.contract.function_names import shortened
+from runner.contract.function_names import shorten_name
 from runner.contract.profile import Frame, Profile, StackProfile
 
 _SYSTEM = ("/usr/", "/lib", "/opt/", "[")
@@ -49,7 +49,7 @@ class StackChange(NamedTuple):
     change: Change
 
 
-def by_place(before: Profile, after: Profile, kind: str = "faults") -> list[tuple[Place, Change]]:
+def compare_by_place(before: Profile, after: Profile, kind: str = "faults") -> list[tuple[Place, Change]]:
     """Return the subject's functions and lines by how much more or less they cost than before, the largest first.
 
     What a library or the kernel does is put to the line of the subject that called it. Lines of one function are paired
@@ -58,13 +58,13 @@ def by_place(before: Profile, after: Profile, kind: str = "faults") -> list[tupl
     lines = [_lines(profile, _stacks(profile, kind)) for profile in (before, after)]
     found = []
     for where in lines[0].keys() | lines[1].keys():
-        found += [(Place(where, *pair), change) for pair, change in _paired(lines[0][where], lines[1][where])]
+        found += [(Place(where, *pair), change) for pair, change in _pair_lines(lines[0][where], lines[1][where])]
     least = max(_resolution(profile, kind) for profile in (before, after))
     found = [(place, change) for place, change in found if abs(change.grown) > least]
     return sorted(found, key=lambda one: (-abs(one[1].grown), -one[1].grown, one[0]))
 
 
-def by_stack(before: Profile, after: Profile, kind: str = "faults") -> list[StackChange]:
+def compare_by_stack(before: Profile, after: Profile, kind: str = "faults") -> list[StackChange]:
     """Return the stacks that changed by how much they grew, the most first; those that shrank come last.
 
     Two stacks are the same if their functions are, regardless of the lines; the lines are those after the change.
@@ -99,7 +99,7 @@ def _stacks(profile: Profile, kind: str) -> StackProfile | None:
     return found
 
 
-def own_frame(frames: Sequence[Frame]) -> Frame | None:
+def find_own_frame(frames: Sequence[Frame]) -> Frame | None:
     """Return the innermost frame of the subject's own code; else the innermost that is not the kernel's, if any.
 
     A program contains code of others, too: templates of C++, and libraries of Rust and Go. Their source files are known
@@ -110,14 +110,14 @@ def own_frame(frames: Sequence[Frame]) -> Frame | None:
     return next(reversed([frame for frame in own if _is_own_source(frame)] or own or user), None)
 
 
-def own_line(frames: Sequence[Frame]) -> str:
+def find_own_line(frames: Sequence[Frame]) -> str:
     """Return which function of the subject a stack came through last, and at which line; empty if that is not known."""
-    own = own_frame(frames)
+    own = find_own_frame(frames)
     known = own is not None and own.line and _is_own_source(own)
     if own is None or not known:
         return ""
     file = own.file.rpartition("/")[2] if own.file.startswith("/") else own.file
-    return f"{shortened(own.function)} at {file}:{own.line}"
+    return f"{shorten_name(own.function)} at {file}:{own.line}"
 
 
 def _is_own_source(frame: Frame) -> bool:
@@ -127,7 +127,7 @@ def _is_own_source(frame: Frame) -> bool:
 def _lines(profile: Profile, stacks: StackProfile | None) -> defaultdict[Where, Counter[int]]:
     found: defaultdict[Where, Counter[int]] = defaultdict(Counter)
     for stack in stacks.stacks if stacks else ():
-        frame = own_frame([profile.frames[place] for place in stack.frames])
+        frame = find_own_frame([profile.frames[place] for place in stack.frames])
         if frame is not None:
             found[_name(frame)][frame.line] += stack.weight
     return found
@@ -138,7 +138,7 @@ def _name(frame: Frame) -> Where:
     return Where(frame.function, frame.module.rpartition("/")[2], frame.file)
 
 
-def _paired(before: Mapping[int, int], after: Mapping[int, int]) -> list[tuple[tuple[int, int], Change]]:
+def _pair_lines(before: Mapping[int, int], after: Mapping[int, int]) -> list[tuple[tuple[int, int], Change]]:
     """Pair the lines of a function in their order, so that as little as possible has changed (dynamic programming)."""
     old, new = sorted(before.items()), sorted(after.items())
     # From each pair of places on: what is left costs, and the step to take, as numbers of old and of new lines.

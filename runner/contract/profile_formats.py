@@ -15,7 +15,7 @@ def write(profile: Profile, stacks: StackProfile, form: str) -> bytes:
     return FORMATS[form](profile, stacks)
 
 
-def folded(profile: Profile, stacks: StackProfile) -> bytes:
+def format_folded(profile: Profile, stacks: StackProfile) -> bytes:
     """Return one stack per line, outermost frame first, with its weight: the input of flame graph tools."""
     lines = (
         ";".join(_word(profile.frames[place]) for place in stack.frames) + f" {stack.weight}" for stack in stacks.stacks
@@ -46,7 +46,7 @@ def speedscope(profile: Profile, stacks: StackProfile) -> bytes:
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def as_pprof(profile: Profile, stacks: StackProfile) -> bytes:
+def encode_pprof(profile: Profile, stacks: StackProfile) -> bytes:
     """Return the compressed protocol buffer that ``go tool pprof`` opens."""
     unit = UNITS[stacks.kind]
     rows = [([profile.frames[place] for place in reversed(stack.frames)], stack.weight) for stack in stacks.stacks]
@@ -55,9 +55,9 @@ def as_pprof(profile: Profile, stacks: StackProfile) -> bytes:
 
 
 FORMATS: Mapping[str, Callable[[Profile, StackProfile], bytes]] = {
-    "folded": folded,
+    "folded": format_folded,
     "speedscope": speedscope,
-    "pprof": as_pprof,
+    "pprof": encode_pprof,
 }
 
 

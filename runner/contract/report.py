@@ -185,10 +185,10 @@ class Failure(Strict):
     def explained(self) -> str:
         """The message and, if a program failed, the line in which it says why."""
         lines = [line.strip() for line in self.log.splitlines() if line.strip()] if self.stage is Stage.RUN else []
-        return f"{self.message}: {_telling_line(lines)[:200]}" if lines else self.message
+        return f"{self.message}: {_find_reason_line(lines)[:200]}" if lines else self.message
 
 
-def _telling_line(lines: Sequence[str]) -> str:
+def _find_reason_line(lines: Sequence[str]) -> str:
     """Return the line of a failed program's output that says why: the last one, unless that is the end of its usage."""
     usage = next((place for place, line in enumerate(lines) if _USAGE.match(line)), None)
     if usage is None or _ERROR.search(lines[-1]):

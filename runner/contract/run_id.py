@@ -5,7 +5,7 @@ import uuid
 from datetime import datetime
 
 
-def new_run_id(moment: datetime) -> uuid.UUID:
+def make_run_id(moment: datetime) -> uuid.UUID:
     """Return an id that begins with a moment and is random otherwise: a UUID of version 7 (RFC 9562, 5.7).
 
     Ids of runs that are stored soon after each other are side by side in the index of a database, so few of its pages

@@ -27,7 +27,7 @@ def to_suite(report: Report) -> pyperf.BenchmarkSuite | None:
     for name in report.metrics:
         readings = report.readings(name)
         if (
-            name != _one_line(name)
+            name != _make_one_line(name)
             or len(readings) < len(report.samples)
             or any(
                 reading.status is not Status.COUNTED or not reading.value or reading.value < 0 for reading in readings
@@ -45,7 +45,7 @@ def to_suite(report: Report) -> pyperf.BenchmarkSuite | None:
             "faultwatch_run": str(report.run_id),
             "faultwatch_subject": report.subject,
             "faultwatch_revision": report.revision.commit,
-            "faultwatch_case": _one_line(report.case.name),
+            "faultwatch_case": _make_one_line(report.case.name),
             "faultwatch_workload": report.case.workload,
             "faultwatch_definition": report.case.definition,
             "faultwatch_parameters": json.dumps(report.case.parameters, sort_keys=True),
@@ -62,6 +62,6 @@ def to_suite(report: Report) -> pyperf.BenchmarkSuite | None:
     return pyperf.BenchmarkSuite(benchmarks) if benchmarks else None
 
 
-def _one_line(text: str) -> str:
+def _make_one_line(text: str) -> str:
     """Return a text without line breaks; parameters, which come from a workload file, can have some."""
     return " ".join(text.split()) or "-"

@@ -18,7 +18,7 @@ def verdict_words(verdict: MetricVerdict, *, crept: bool = False, since: str = "
     if not verdict.counts:
         return "not judged"
     if lacks_a_side(verdict):
-        return f"missing in {_lacking(verdict)}"
+        return f"missing in {_describe_missing(verdict)}"
     if verdict.verdict is Verdict.NEEDS_MORE_RUNS:
         return "not decided"
     if verdict.verdict is Verdict.SAME:
@@ -36,7 +36,7 @@ def stands_out(verdict: MetricVerdict, *, crept: bool = False) -> bool:
     return verdict_words(verdict).startswith("missing") or verdict.over or crept
 
 
-def _lacking(verdict: MetricVerdict) -> str:
+def _describe_missing(verdict: MetricVerdict) -> str:
     return "base and head" if verdict.base.n == verdict.head.n else "head" if verdict.base.n else "base"
 
 

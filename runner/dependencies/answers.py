@@ -86,7 +86,7 @@ class Answered(Struct, frozen=True):
 
     def is_answered_alike(self, tree: Path, began: int) -> bool:
         """Return whether the program would be answered the same in another tree, in which nothing has run yet."""
-        asked = in_other_tree(self.asked, self.place.tree, tree)
+        asked = move_questions(self.asked, self.place.tree, tree)
         return answers_in(Place(tree, began, self.place.sandbox, is_fresh=True), asked) == self.answers
 
 
@@ -98,7 +98,7 @@ def answers_in(place: Place, asked: Asked) -> Answers:
     return Answers(reader.own, reader.elsewhere)
 
 
-def in_other_tree(asked: Asked, tree: Path, other: Path) -> Asked:
+def move_questions(asked: Asked, tree: Path, other: Path) -> Asked:
     """Return the questions that a program would ask that runs in another tree."""
     here, there = f"{tree}", f"{other}"
 

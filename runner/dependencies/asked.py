@@ -55,7 +55,7 @@ class Asked(Struct, frozen=True):
         )
 
 
-def unfollowed(why: str) -> Asked:
+def mark_unfollowed(why: str) -> Asked:
     """Return that nothing is known of a command's questions."""
     return Asked(unfollowed=why)
 
@@ -64,7 +64,7 @@ def parse_asked(output: bytes) -> Asked:
     """Read what ``watch`` has written."""
     fields = output.split(b"\0")
     if fields[-2:] != [b".", b""]:
-        return unfollowed("what followed it ended early")
+        return mark_unfollowed("what followed it ended early")
     questions, made, changed = set(), set(), set()
     too_deep = ""
     for field in fields[1:-2]:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from enum import IntEnum
 from functools import lru_cache
 
-from runner.execution.system_call_filter import Argument, add_rule, exported, in_descriptor, library
+from runner.execution.system_call_filter import Argument, add_rule, export_filter, library, open_as_descriptor
 
 _ALLOW, _TRACE = 0x7FFF0000, 0x7FF00000
 _OPTIMIZE, _BAD_ARCHITECTURE = 8, 2
@@ -34,55 +34,55 @@ class Action(IntEnum):
     ATTRIBUTES = 15
 
 
-def _coded(action: Action, folder: int = _NONE, name: int = _NONE, flags: int = _NONE) -> int:
+def _encode_call(action: Action, folder: int = _NONE, name: int = _NONE, flags: int = _NONE) -> int:
     """Return what the filter says of a call: the action, and the places of three arguments."""
     return action | folder << 4 | name << 7 | flags << 10
 
 
-def _each(names: str, code: int) -> dict[str, int]:
+def _encode_each(names: str, code: int) -> dict[str, int]:
     return dict.fromkeys(names.split(), code)
 
 
 CALLS: Mapping[str, int] = {
-    "open": _coded(Action.OPEN, name=0, flags=1),
-    "openat": _coded(Action.OPEN, 0, 1, 2),
-    **_each("stat stat64 access chdir statfs statfs64 uselib", _coded(Action.STATE, name=0)),
-    **_each("lstat lstat64 readlink", _coded(Action.NAME_STATE, name=0)),
-    "readlinkat": _coded(Action.NAME_STATE, 0, 1),
-    **_each("newfstatat fstatat64 faccessat2", _coded(Action.STATE, 0, 1, 3)),
-    "statx": _coded(Action.STATE, 0, 1, 2),
-    "faccessat": _coded(Action.STATE, 0, 1),
-    "name_to_handle_at": _coded(Action.STATE, 0, 1),
-    "inotify_add_watch": _coded(Action.STATE, name=1),
-    "fstat": _coded(Action.DESCRIPTOR, 0),
-    **_each("getdents getdents64", _coded(Action.LIST, 0)),
-    **_each("getxattr lgetxattr listxattr llistxattr", _coded(Action.ATTRIBUTES, name=0)),
-    **_each("fgetxattr flistxattr", _coded(Action.ATTRIBUTES, 0)),
-    **_each("mkdir mknod creat", _coded(Action.MAKE, name=0)),
-    **_each("mkdirat mknodat", _coded(Action.MAKE, 0, 1)),
-    "symlink": _coded(Action.MAKE, name=1),
-    "symlinkat": _coded(Action.MAKE, 1, 2),
-    "link": _coded(Action.LINK, name=0),
-    "linkat": _coded(Action.LINK, 0, 1),
-    "rename": _coded(Action.RENAME, name=0),
-    **_each("renameat renameat2", _coded(Action.RENAME, 0, 1)),
-    **_each(
+    "open": _encode_call(Action.OPEN, name=0, flags=1),
+    "openat": _encode_call(Action.OPEN, 0, 1, 2),
+    **_encode_each("stat stat64 access chdir statfs statfs64 uselib", _encode_call(Action.STATE, name=0)),
+    **_encode_each("lstat lstat64 readlink", _encode_call(Action.NAME_STATE, name=0)),
+    "readlinkat": _encode_call(Action.NAME_STATE, 0, 1),
+    **_encode_each("newfstatat fstatat64 faccessat2", _encode_call(Action.STATE, 0, 1, 3)),
+    "statx": _encode_call(Action.STATE, 0, 1, 2),
+    "faccessat": _encode_call(Action.STATE, 0, 1),
+    "name_to_handle_at": _encode_call(Action.STATE, 0, 1),
+    "inotify_add_watch": _encode_call(Action.STATE, name=1),
+    "fstat": _encode_call(Action.DESCRIPTOR, 0),
+    **_encode_each("getdents getdents64", _encode_call(Action.LIST, 0)),
+    **_encode_each("getxattr lgetxattr listxattr llistxattr", _encode_call(Action.ATTRIBUTES, name=0)),
+    **_encode_each("fgetxattr flistxattr", _encode_call(Action.ATTRIBUTES, 0)),
+    **_encode_each("mkdir mknod creat", _encode_call(Action.MAKE, name=0)),
+    **_encode_each("mkdirat mknodat", _encode_call(Action.MAKE, 0, 1)),
+    "symlink": _encode_call(Action.MAKE, name=1),
+    "symlinkat": _encode_call(Action.MAKE, 1, 2),
+    "link": _encode_call(Action.LINK, name=0),
+    "linkat": _encode_call(Action.LINK, 0, 1),
+    "rename": _encode_call(Action.RENAME, name=0),
+    **_encode_each("renameat renameat2", _encode_call(Action.RENAME, 0, 1)),
+    **_encode_each(
         "unlink rmdir chmod chown lchown truncate truncate64 utime utimes setxattr lsetxattr removexattr lremovexattr",
-        _coded(Action.CHANGE, name=0),
+        _encode_call(Action.CHANGE, name=0),
     ),
-    **_each("unlinkat fchmodat fchmodat2 fchownat futimesat utimensat", _coded(Action.CHANGE, 0, 1)),
-    **_each("fchmod fchown fsetxattr fremovexattr", _coded(Action.CHANGE, 0)),
-    "execve": _coded(Action.EXECUTE, name=0),
-    "execveat": _coded(Action.EXECUTE, 0, 1),
-    "connect": _coded(Action.CONNECT),
-    "clone": _coded(Action.CLONE, flags=0),
-    "clone3": _coded(Action.CLONE3),
+    **_encode_each("unlinkat fchmodat fchmodat2 fchownat futimesat utimensat", _encode_call(Action.CHANGE, 0, 1)),
+    **_encode_each("fchmod fchown fsetxattr fremovexattr", _encode_call(Action.CHANGE, 0)),
+    "execve": _encode_call(Action.EXECUTE, name=0),
+    "execveat": _encode_call(Action.EXECUTE, 0, 1),
+    "connect": _encode_call(Action.CONNECT),
+    "clone": _encode_call(Action.CLONE, flags=0),
+    "clone3": _encode_call(Action.CLONE3),
     # Whose questions no filter sees: of other threads of the kernel, by other views of the files, under other filters.
-    **_each(
+    **_encode_each(
         "io_uring_setup seccomp chroot pivot_root mount umount umount2 setns move_mount open_tree fsmount "
         "open_by_handle_at openat2 fanotify_init userfaultfd ptrace shmat msgrcv semop semtimedop mq_open keyctl "
         "sendmsg sendmmsg swapon swapoff acct quotactl",
-        _coded(Action.UNFOLLOWED),
+        _encode_call(Action.UNFOLLOWED),
     ),
 }
 """What the filter says of each call, by its name. A name that an architecture lacks is left out there."""
@@ -108,7 +108,7 @@ def question_filter(*, opened_too: bool) -> Iterator[int]:
     FaultwatchError
         If libseccomp is not installed, or refuses.
     """
-    with in_descriptor(_program(opened_too)) as descriptor:
+    with open_as_descriptor(_program(opened_too)) as descriptor:
         yield descriptor
 
 
@@ -117,7 +117,7 @@ def _program(opened_too: bool) -> bytes:
     seccomp = library()
     context = seccomp.seccomp_init(_ALLOW)
     try:
-        unfollowed = _TRACE | _coded(Action.UNFOLLOWED)
+        unfollowed = _TRACE | _encode_call(Action.UNFOLLOWED)
         # Programs of another architecture number their calls differently: each of them stops, and is not followed.
         seccomp.seccomp_attr_set(context, _BAD_ARCHITECTURE, ctypes.c_uint32(unfollowed))
         seccomp.seccomp_attr_set(context, _OPTIMIZE, 2)
@@ -128,6 +128,6 @@ def _program(opened_too: bool) -> bytes:
         add_rule(seccomp, context, "prctl", unfollowed, Argument(0, _EQUAL, _SET_SECCOMP, 0))
         add_rule(seccomp, context, "sendto", unfollowed, Argument(4, _NOT_EQUAL, 0, 0))
         add_rule(seccomp, context, "unshare", unfollowed, Argument(0, _MASKED_EQUAL, _NEW_VIEW, _NEW_VIEW))
-        return exported(seccomp, context)
+        return export_filter(seccomp, context)
     finally:
         seccomp.seccomp_release(context)

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from runner.dependencies.asked import Asked, parse_asked, unfollowed
+from runner.dependencies.asked import Asked, mark_unfollowed, parse_asked
 from runner.dependencies.system_calls import question_filter
 from runner.errors import FaultwatchError
 from runner.execution.compilation import CompilationError, compile_program
@@ -71,8 +71,8 @@ class QuestionWatch:
     def asked(self) -> Asked:
         """Return what the command asked, after it has ended and before the watch does."""
         if self._file is None:
-            return unfollowed(self._obstacle)
+            return mark_unfollowed(self._obstacle)
         try:
             return parse_asked(self._file.read_bytes())
         except OSError:
-            return unfollowed("what followed it ended early")
+            return mark_unfollowed("what followed it ended early")

@@ -14,15 +14,15 @@ from msgspec import Struct, field
 from runner.doctor import memory_checks, processor_checks
 from runner.doctor.probe import HostProbe
 from runner.doctor.result import CheckStatus
-from runner.doctor.undo_record import read_record, restorable, write_record
+from runner.doctor.undo_record import read_record, select_restorable, write_record
 from runner.errors import FaultwatchError
-from runner.execution.own_command import installed_module
+from runner.execution.own_command import build_installed_command
 
 _CPU = "sys/devices/system/cpu"
 _RATE = "proc/sys/kernel/perf_event_max_sample_rate"
 
 OWN_FIXES = {
-    "same-page merging": (memory_checks.same_page_merging, "sys/kernel/mm/ksm/run", "2"),
+    "same-page merging": (memory_checks.check_same_page_merging, "sys/kernel/mm/ksm/run", "2"),
     "NUMA balancing": (memory_checks.numa_balancing, "proc/sys/kernel/numa_balancing", "0"),
     "huge pages": (memory_checks.huge_pages, "sys/kernel/mm/transparent_hugepage/enabled", "madvise"),
     "watchdog": (processor_checks.watchdog, "proc/sys/kernel/nmi_watchdog", "0"),
@@ -70,15 +70,15 @@ def fix(host: HostProbe) -> FixReport:
         return FixReport(
             needs_root=[*wrong, *(name for name, check in PYPERF_FIXES.items() if _is_wrong(check(host).status))],
         )
-    before = _current_values(host)
+    before = _read_current_values(host)
     _store_values(host, before)
     fix_report = FixReport()
-    answer = host.run(installed_module("pyperf", "system", "tune"))
-    _note_reset(host, needed=_did_more_than_files(answer.text))
+    answer = host.run(build_installed_command("pyperf", "system", "tune"))
+    _note_reset(host, needed=_changed_more_than_files(answer.text))
     # pyperf lowers this to one event per second, which would ruin profiles.
     _write_values(host, {_RATE: before[_RATE]} if _RATE in before else {}, fix_report)
     _write_values(host, {OWN_FIXES[name][1]: OWN_FIXES[name][2] for name in wrong}, fix_report)
-    fix_report.changed = _difference(before, _current_values(host))
+    fix_report.changed = _difference(before, _read_current_values(host))
     return fix_report
 
 
@@ -92,7 +92,7 @@ def undo(host: HostProbe) -> FixReport:
     """
     try:
         noted = read_record(undo_file(host))
-        settings = restorable(dict(noted["settings"]), _TUNABLES)
+        settings = select_restorable(dict(noted["settings"]), _TUNABLES)
     except FileNotFoundError:
         raise FaultwatchError(f"nothing to undo: {undo_file(host)} does not exist") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -100,11 +100,11 @@ def undo(host: HostProbe) -> FixReport:
     if not host.is_root:
         raise FaultwatchError("only root can undo the fixes", "run it with sudo")
     fix_report = FixReport()
-    before = _current_values(host)
+    before = _read_current_values(host)
     if noted.get("reset"):
-        host.run(installed_module("pyperf", "system", "reset"))
+        host.run(build_installed_command("pyperf", "system", "reset"))
     _write_values(host, settings, fix_report)
-    fix_report.changed = _difference(before, _current_values(host))
+    fix_report.changed = _difference(before, _read_current_values(host))
     if not fix_report.failed:
         undo_file(host).unlink()
     return fix_report
@@ -114,7 +114,7 @@ def _is_wrong(status: CheckStatus) -> bool:
     return status is CheckStatus.WARNING
 
 
-def _current_values(host: HostProbe) -> dict[str, str]:
+def _read_current_values(host: HostProbe) -> dict[str, str]:
     """Return the current value of every file that a fix may change."""
     return {name: value for name in _files(host) if (value := host.tree.chosen(name)) is not None}
 
@@ -164,7 +164,7 @@ def _note_reset(host: HostProbe, *, needed: bool) -> None:
         write_record(undo_file(host), read_record(undo_file(host)) | {"reset": True})
 
 
-def _did_more_than_files(output: str) -> bool:
+def _changed_more_than_files(output: str) -> bool:
     """Return whether pyperf changed a service or a processor register, which only pyperf can restore."""
     actions = output.partition("Actions\n")[2].partition("System state\n")[0]
     return any(what in actions for what in ("irqbalance", "MSR"))

@@ -77,7 +77,7 @@ def address_layout(host: HostProbe) -> CheckResult:
     )
 
 
-def refusing_huge_pages(host: HostProbe) -> CheckResult:
+def check_refusing_huge_pages(host: HostProbe) -> CheckResult:
     """Check that a process can refuse transparent huge pages."""
     if host.can_refuse_huge_pages():
         return ok("can be switched off for a process")

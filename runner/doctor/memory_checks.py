@@ -37,7 +37,7 @@ def huge_pages(host: HostProbe) -> CheckResult:
     )
 
 
-def same_page_merging(host: HostProbe) -> CheckResult:
+def check_same_page_merging(host: HostProbe) -> CheckResult:
     """Check that KSM is off: a merged page is copied again when it is written."""
     setting = host.tree.text("sys/kernel/mm/ksm/run")
     if setting != "1":
@@ -56,7 +56,7 @@ def numa_balancing(host: HostProbe) -> CheckResult:
     )
 
 
-def idle_memory(host: HostProbe) -> CheckResult:
+def check_idle_memory(host: HostProbe) -> CheckResult:
     """Check that the kernel does not reclaim idle memory."""
     actions = _damon_actions(host.tree)
     if actions in {None, "none"}:
@@ -120,7 +120,7 @@ def _pressure(host: HostProbe) -> float:
 
 def limits(host: HostProbe) -> CheckResult:
     """Check that no control group limits memory or processors."""
-    settings = cgroup.settings(host.tree)
+    settings = cgroup.read_settings(host.tree)
     set_here = [
         f"{name.removeprefix('cgroup.')} {value}"
         for name, value in settings.items()

@@ -75,7 +75,7 @@ def timers(host: HostProbe) -> CheckResult:
 def load(host: HostProbe) -> CheckResult:
     """Check that the machine is otherwise idle."""
     words = (host.tree.text("proc/loadavg") or "").split()
-    cpus = int(cpu.online(host.tree) or 0)
+    cpus = int(cpu.count_online(host.tree) or 0)
     try:
         now = float(words[0])
     except (IndexError, ValueError):

@@ -54,7 +54,7 @@ def write_record(file: Path, document: Mapping[str, object]) -> None:
     partial.replace(file)
 
 
-def restorable(settings: Mapping[object, object], tunable: Collection[str]) -> dict[str, str]:
+def select_restorable(settings: Mapping[object, object], tunable: Collection[str]) -> dict[str, str]:
     """Return the settings that may be put back: files that a fix may change, with plain values.
 
     Parameters

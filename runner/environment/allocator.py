@@ -14,9 +14,9 @@ _LIBC = re.compile(r"(/\S+/(?:libc\.so\.6|libc-[\d.]+\.so|ld-musl-[^/\s]+))$", r
 _GLIBC_RELEASE = re.compile(rb"GNU C Library [^\n]*? release version (\d[\d.]*\d)")
 
 
-def settings(tree: Tree, variables: Mapping[str, str]) -> SettingValues:
+def read_settings(tree: Tree, variables: Mapping[str, str]) -> SettingValues:
     """Return the C library of this machine and the allocator of a process with these variables."""
-    library = _mapped_libc(tree)
+    library = _find_mapped_libc(tree)
     libc = _libc_name(library) if library else None
     return {
         "libc.version": f"{libc} ({library.name}, sha256 {libraries.fingerprint(library)})" if library else None,
@@ -42,7 +42,7 @@ def _allocator(tree: Tree, variables: Mapping[str, str], libc: str) -> str:
     return libc
 
 
-def _mapped_libc(tree: Tree) -> Path | None:
+def _find_mapped_libc(tree: Tree) -> Path | None:
     """Return the C library of this process, which other programs load too."""
     match = _LIBC.search(tree.text("proc/self/maps", limit=1 << 22) or "")
     return tree.path(match[1]) if match else None

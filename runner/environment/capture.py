@@ -13,7 +13,7 @@ from pathlib import Path
 
 from runner.contract.report import Environment
 from runner.environment import allocator, cgroup, compilers, cpu, filesystem, kernel, memory
-from runner.environment.secrets import without_secret
+from runner.environment.secrets import hide_secret
 from runner.execution.start_block import PROCESS_VARIABLES
 from runner.system.tree import SettingValues, Tree
 
@@ -49,17 +49,19 @@ def capture(
     """
     tree = Tree(root)
     settings: SettingValues = {
-        **kernel.settings(tree),
-        **cpu.settings(tree),
-        **memory.settings(tree),
-        **cgroup.settings(tree),
-        **(filesystem.settings(tree, work_directory.resolve()) if work_directory else {}),
-        **allocator.settings(tree, variables),
-        **compilers.settings(build_tools),
+        **kernel.read_settings(tree),
+        **cpu.read_settings(tree),
+        **memory.read_settings(tree),
+        **cgroup.read_settings(tree),
+        **(filesystem.read_settings(tree, work_directory.resolve()) if work_directory else {}),
+        **allocator.read_settings(tree, variables),
+        **compilers.read_settings(build_tools),
         **_variables(variables),
         **(extra or {}),
     }
-    return Environment(settings={name: _short(value) for name, value in sorted(settings.items()) if value is not None})
+    return Environment(
+        settings={name: _shorten(value) for name, value in sorted(settings.items()) if value is not None}
+    )
 
 
 def difference(before: Environment, after: Environment) -> list[tuple[str, str | None, str | None]]:
@@ -70,13 +72,13 @@ def difference(before: Environment, after: Environment) -> list[tuple[str, str |
 
 def _variables(variables: Mapping[str, str]) -> SettingValues:
     return {
-        f"variable.{name[:_LONGEST_NAME]}": without_secret(name, value)
+        f"variable.{name[:_LONGEST_NAME]}": hide_secret(name, value)
         for name, value in variables.items()
         if PROCESS_VARIABLES.get(name) != value
     }
 
 
-def _short(value: str) -> str:
+def _shorten(value: str) -> str:
     if len(value) <= _LONGEST:
         return value
     digest = hashlib.sha256(value.encode()).hexdigest()[:12]

@@ -10,7 +10,7 @@ _NO_LIMIT = 1 << 62
 """Version 1 shows «no limit» as the largest number of whole pages."""
 
 
-def settings(tree: Tree) -> SettingValues:
+def read_settings(tree: Tree) -> SettingValues:
     """Return the effective limits: the tightest of this group and its parents.
 
     The group's name is left out, because each login and each container start creates a new one.
@@ -31,8 +31,8 @@ def _version_2(tree: Tree, path: str) -> SettingValues:
     found: SettingValues = {"cgroup.version": "2"}
     if levels:
         for name in ("memory.max", "memory.high", "memory.swap.max"):
-            found[f"cgroup.{name}"] = _tightest(tree.text(f"{level}/{name}") for level in levels)
-        found["cgroup.cpu.max"] = _tightest_share(tree.text(f"{level}/cpu.max") for level in levels)
+            found[f"cgroup.{name}"] = _find_tightest(tree.text(f"{level}/{name}") for level in levels)
+        found["cgroup.cpu.max"] = _find_tightest_share(tree.text(f"{level}/cpu.max") for level in levels)
     return found
 
 
@@ -40,10 +40,10 @@ def _version_1(tree: Tree, groups: dict[str, str]) -> SettingValues:
     found: SettingValues = {"cgroup.version": "1"}
     memory = list(_levels(tree, f"{_MOUNT}/memory", groups["memory"]))
     if memory:
-        found["cgroup.memory.max"] = _tightest(tree.text(f"{level}/memory.limit_in_bytes") for level in memory)
+        found["cgroup.memory.max"] = _find_tightest(tree.text(f"{level}/memory.limit_in_bytes") for level in memory)
     cpu = list(_levels(tree, f"{_MOUNT}/cpu", groups.get("cpu", "/")))
     if cpu:
-        found["cgroup.cpu.max"] = _tightest_share(
+        found["cgroup.cpu.max"] = _find_tightest_share(
             f"{tree.text(f'{level}/cpu.cfs_quota_us')} {tree.text(f'{level}/cpu.cfs_period_us')}" for level in cpu
         )
     return found
@@ -58,12 +58,12 @@ def _levels(tree: Tree, mount: str, path: str) -> Iterator[str]:
             yield folder
 
 
-def _tightest(limits: Iterator[str | None]) -> str:
+def _find_tightest(limits: Iterator[str | None]) -> str:
     numbers = [int(limit) for limit in limits if limit and limit.isdecimal()]
     return str(min(numbers)) if numbers and min(numbers) < _NO_LIMIT else "max"
 
 
-def _tightest_share(limits: Iterator[str | None]) -> str:
+def _find_tightest_share(limits: Iterator[str | None]) -> str:
     """Return the smallest ``quota period`` in microseconds, as version 2 writes it, or ``max``."""
     words = (limit.split() for limit in limits if limit)
     shares = [(int(pair[0]), int(pair[1])) for pair in words if len(pair) == 2 and all(map(str.isdecimal, pair))]

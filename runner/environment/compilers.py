@@ -12,12 +12,12 @@ TOOLS: Mapping[str, str] = {"cc": "cc", "c++": "c++", "fortran": "gfortran", "li
 """The default tools of a build: role → command."""
 
 
-def settings(tools: Mapping[str, str] | None = None) -> SettingValues:
+def read_settings(tools: Mapping[str, str] | None = None) -> SettingValues:
     """Return the first line of each tool's ``--version``; a missing tool is left out."""
     programs = {role: _program(command) for role, command in (TOOLS if tools is None else tools).items()}
     for program in programs.values():
         if program:
-            _asked(program)  # All at once, because each takes some milliseconds.
+            _ask_version(program)  # All at once, because each takes some milliseconds.
     return {f"compiler.{role}": program and _version(program) for role, program in programs.items()}
 
 
@@ -36,7 +36,7 @@ def _program(command: str) -> str | None:
 
 
 @lru_cache(maxsize=32)
-def _asked(program: str) -> subprocess.Popen[bytes] | None:
+def _ask_version(program: str) -> subprocess.Popen[bytes] | None:
     try:
         return subprocess.Popen(
             [program, "--version"],
@@ -51,7 +51,7 @@ def _asked(program: str) -> subprocess.Popen[bytes] | None:
 
 @lru_cache(maxsize=32)
 def _version(program: str) -> str | None:
-    process = _asked(program)
+    process = _ask_version(program)
     if not process:
         return None
     try:

@@ -11,18 +11,18 @@ _FIRST_CPUS = 16_384
 """Bytes of /proc/cpuinfo that include the first processor. Reading all of it takes long on a large machine."""
 
 
-def settings(tree: Tree) -> SettingValues:
+def read_settings(tree: Tree) -> SettingValues:
     """Return the settings of the processors and of the memory nodes."""
     return {
         **_model(tree),
-        "cpu.online": online(tree),
+        "cpu.online": count_online(tree),
         # The number only: a container can get other processors each time, and allocators depend on the number.
-        "cpu.allowed": _count(_of_this_process(tree, "Cpus_allowed_list")),
+        "cpu.allowed": _count(_read_affinity(tree, "Cpus_allowed_list")),
         "cpu.smt": tree.text(f"{_CPU}/smt/control"),
         "cpu.governor": governors(tree),
         "cpu.turbo": turbo(tree),
         "numa.nodes": tree.text(f"{_NODE}/online"),
-        "numa.allowed": _of_this_process(tree, "Mems_allowed_list"),
+        "numa.allowed": _read_affinity(tree, "Mems_allowed_list"),
         "numa.topology": _topology(tree),
         "numa.balancing": tree.text("proc/sys/kernel/numa_balancing"),
         "numa.demotion": tree.text("sys/kernel/mm/numa/demotion_enabled"),
@@ -38,7 +38,7 @@ def turbo(tree: Tree) -> str | None:
     return {"0": "off", "1": "on"}.get(allowed or "")
 
 
-def online(tree: Tree) -> str | None:
+def count_online(tree: Tree) -> str | None:
     """Return how many processors are in use."""
     return _count(tree.text(f"{_CPU}/online"))
 
@@ -78,7 +78,7 @@ def _topology(tree: Tree) -> str | None:
     return "; ".join(nodes) or None
 
 
-def _of_this_process(tree: Tree, field: str) -> str | None:
+def _read_affinity(tree: Tree, field: str) -> str | None:
     match = re.search(rf"^{field}:\s+(\S+)$", tree.text("proc/self/status") or "", re.MULTILINE)
     return match[1] if match else None
 

@@ -43,7 +43,7 @@ _TOOL_VARIABLE = re.compile(
 )
 
 
-def executed_programs(
+def find_executed_programs(
     command: Sequence[str], environment: Mapping[str, str], is_program: Callable[[str], bool]
 ) -> set[str]:
     """Return the names of the programs that a command executes, and of those that its variables name as tools.
@@ -53,17 +53,17 @@ def executed_programs(
     is_program
         Tells whether a word is the name of a program; asked of the arguments of programs that execute another one.
     """
-    named = (word for item in environment.items() for word in _named_tools("=".join(item)))
-    return {*_of_command(list(command), is_program, in_shell=False), *named}
+    named = (word for item in environment.items() for word in _find_named_tools("=".join(item)))
+    return {*_find_in_command(list(command), is_program, in_shell=False), *named}
 
 
-def _of_command(words: list[str], is_program: Callable[[str], bool], *, in_shell: bool) -> Iterator[str]:
+def _find_in_command(words: list[str], is_program: Callable[[str], bool], *, in_shell: bool) -> Iterator[str]:
     """Yield the programs of one command, whose words are without quotes."""
     place = 0
     while place < len(words):
         word = words[place]
         place += 1
-        yield from _named_tools(word)
+        yield from _find_named_tools(word)
         if _SETS.fullmatch(word) or (in_shell and word in _BEFORE_A_PROGRAM | _WITHIN):
             continue
         if in_shell and word in _BUILT_IN:
@@ -71,10 +71,10 @@ def _of_command(words: list[str], is_program: Callable[[str], bool], *, in_shell
         name = _name(word)
         yield name
         if name in _SHELLS:
-            yield from _of_shell(words[place:], is_program)
+            yield from _find_in_shell(words[place:], is_program)
             return
         for argument in words[place:]:
-            yield from _named_tools(argument)
+            yield from _find_named_tools(argument)
         if name == "find":
             for option, program in pairwise(words):
                 if option in _EXECUTE:
@@ -85,31 +85,31 @@ def _of_command(words: list[str], is_program: Callable[[str], bool], *, in_shell
         place = next((number for number in rest if is_program(_name(words[number]))), len(words))
 
 
-def _of_shell(arguments: Iterable[str], is_program: Callable[[str], bool]) -> Iterator[str]:
+def _find_in_shell(arguments: Iterable[str], is_program: Callable[[str], bool]) -> Iterator[str]:
     """Yield the programs of a shell's script."""
     following = iter(arguments)
     for word in following:
         if not word.startswith("-"):
             return  # a file, which the revision holds
         if "c" in word and not word.startswith("--"):
-            yield from _of_script(next(following, ""), is_program)
+            yield from _find_in_script(next(following, ""), is_program)
             return
 
 
-def _of_script(script: str, is_program: Callable[[str], bool]) -> Iterator[str]:
+def _find_in_script(script: str, is_program: Callable[[str], bool]) -> Iterator[str]:
     words: list[str] = []
     for token in _TOKEN.finditer(script):
         if token.lastgroup == "between":
-            yield from _of_command(words, is_program, in_shell=True)
+            yield from _find_in_command(words, is_program, in_shell=True)
             words = []
         elif token.lastgroup == "word":
             words.append(re.sub(r"['\"]|\\(?=.)", "", token[0], flags=re.DOTALL))
         for inner in _SUBSTITUTION.finditer(token[0]) if not token[0].startswith("'") else ():
-            yield from _of_script(inner[1] or inner[2] or "", is_program)
-    yield from _of_command(words, is_program, in_shell=True)
+            yield from _find_in_script(inner[1] or inner[2] or "", is_program)
+    yield from _find_in_command(words, is_program, in_shell=True)
 
 
-def _named_tools(word: str) -> Iterator[str]:
+def _find_named_tools(word: str) -> Iterator[str]:
     """Yield the programs that a variable names, such as ``CC=ccache gcc-14 -m32``."""
     setting = _SETS.fullmatch(word)
     if setting and _TOOL_VARIABLE.fullmatch(setting[1]):

@@ -7,7 +7,7 @@ from pathlib import Path
 from runner.system.tree import SettingValues, Tree
 
 
-def settings(tree: Tree, directory: Path) -> SettingValues:
+def read_settings(tree: Tree, directory: Path) -> SettingValues:
     """Return the type of the file system of a directory, and its readahead size."""
     best: tuple[int, SettingValues] = (-1, {})
     for line in tree.lines("proc/self/mountinfo"):

@@ -3,7 +3,7 @@
 import os
 import re
 
-from runner.environment.secrets import without_secret
+from runner.environment.secrets import hide_secret
 from runner.system.tree import SettingValues, Tree
 
 _IRRELEVANT = re.compile(
@@ -16,7 +16,7 @@ _IRRELEVANT = re.compile(
 """Parameters for the location of the system, its name and its console; some change with every boot."""
 
 
-def settings(tree: Tree) -> SettingValues:
+def read_settings(tree: Tree) -> SettingValues:
     """Return the settings of the kernel."""
     return {
         "kernel.release": tree.text("proc/sys/kernel/osrelease"),
@@ -34,9 +34,9 @@ def _command_line(text: str | None) -> str | None:
     parameters = re.findall(r'(?:"[^"]*"|\S)+', text)
     if "--" in parameters:  # the rest is for init
         parameters = parameters[: parameters.index("--")]
-    return " ".join(_shown(parameter) for parameter in parameters if not _IRRELEVANT.fullmatch(parameter))
+    return " ".join(_show_value(parameter) for parameter in parameters if not _IRRELEVANT.fullmatch(parameter))
 
 
-def _shown(parameter: str) -> str:
+def _show_value(parameter: str) -> str:
     name, equals, value = parameter.partition("=")
-    return name + equals + without_secret(name, value)
+    return name + equals + hide_secret(name, value)

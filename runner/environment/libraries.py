@@ -26,7 +26,7 @@ def find(tree: Tree, pattern: str, first: tuple[str, ...] = ()) -> Iterator[Path
 
 def folders(tree: Tree, first: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the loader's folders in its order, ``first`` before all others."""
-    return tuple(dict.fromkeys((*first, *_configured(tree), *_STANDARD)))
+    return tuple(dict.fromkeys((*first, *_read_configuration(tree), *_STANDARD)))
 
 
 def fingerprint(path: Path) -> str | None:
@@ -44,7 +44,7 @@ def _fingerprint(path: Path, _modified: int, _size: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:12]
 
 
-def _configured(tree: Tree) -> Iterator[str]:
+def _read_configuration(tree: Tree) -> Iterator[str]:
     for name in tree.names("etc/ld.so.conf.d", "*.conf"):
         for line in tree.lines(f"etc/ld.so.conf.d/{name}"):
             folder = line.partition("#")[0].strip()

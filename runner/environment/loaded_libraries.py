@@ -33,21 +33,21 @@ def closure(tree: Tree, names: Iterable[str]) -> dict[str, Path]:
         place = next((tree.path(folder) / name for folder in folders if (tree.path(folder) / name).is_file()), None)
         if place:
             found[name] = place
-            waiting += needed(place)
+            waiting += list_needed(place)
     return found
 
 
-def needed(file: Path) -> tuple[str, ...]:
+def list_needed(file: Path) -> tuple[str, ...]:
     """Return the names of the libraries that a file needs itself; none for what is no 64-bit ELF file."""
     try:
         state = file.stat()
-        return _needed(file, state.st_mtime_ns, state.st_size)
+        return _parse_needed(file, state.st_mtime_ns, state.st_size)
     except OSError:
         return ()
 
 
 @lru_cache(maxsize=256)
-def _needed(file: Path, _modified: int, _size: int) -> tuple[str, ...]:
+def _parse_needed(file: Path, _modified: int, _size: int) -> tuple[str, ...]:
     try:
         with open_regular(file) as stream:
 

@@ -15,7 +15,7 @@ _SYSCTLS = (
 _FAULT_AROUND_DEFAULT = "65536"
 
 
-def settings(tree: Tree) -> SettingValues:
+def read_settings(tree: Tree) -> SettingValues:
     """Return the settings of memory management."""
     return {
         "memory.page_size": str(os.sysconf("SC_PAGE_SIZE")),

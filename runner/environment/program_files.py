@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from runner.environment import compilers, libraries, loaded_libraries
-from runner.environment.executed_programs import executed_programs
+from runner.environment.executed_programs import find_executed_programs
 from runner.execution.start_block import BASE_VARIABLES
 from runner.system.regular_file import read_regular
 from runner.system.tree import SettingValues, Tree
@@ -30,7 +30,7 @@ _MOST_SETTINGS = 1 << 16
 _PRELOAD = "etc/ld.so.preload"
 
 
-def build_settings(
+def read_build_settings(
     command: Sequence[str], needs: Iterable[str], path: str, environment: Mapping[str, str] = MappingProxyType({})
 ) -> SettingValues:
     """Return the tools that a build finds on its ``PATH``: versions of compilers, and what identifies the others.
@@ -46,7 +46,7 @@ def build_settings(
     environment
         The variables that the workload sets for the build; some name a tool.
     """
-    executed = executed_programs(command, environment, lambda word: _found(word, path) is not None)
+    executed = find_executed_programs(command, environment, lambda word: _find_program(word, path) is not None)
     names = sorted({*TOOLS, *needs, *executed})
     return {
         **{f"compiler.{role}": _compiler(name, path) for role, name in compilers.TOOLS.items()},
@@ -54,7 +54,7 @@ def build_settings(
     }
 
 
-def run_settings(tree: Tree, program: str, path: str) -> SettingValues:
+def read_run_settings(tree: Tree, program: str, path: str) -> SettingValues:
     """Return the program of a command, if this host provides it, and the libraries that programs load.
 
     Parameters
@@ -64,40 +64,40 @@ def run_settings(tree: Tree, program: str, path: str) -> SettingValues:
     path
         The ``PATH`` of the measured process.
     """
-    file = _found(program, path)
-    needed = loaded_libraries.needed(file) if file else ()
-    return {"program": _identity(file) if file else None, **library_settings(tree, needed)}
+    file = _find_program(program, path)
+    needed = loaded_libraries.list_needed(file) if file else ()
+    return {"program": _identity(file) if file else None, **read_library_settings(tree, needed)}
 
 
-def library_settings(tree: Tree, needed: Iterable[str] = ()) -> SettingValues:
+def read_library_settings(tree: Tree, needed: Iterable[str] = ()) -> SettingValues:
     """Return the libraries that compilers add to programs, those needed besides, and those preloaded for all."""
     loaded = loaded_libraries.closure(tree, (*RUNTIMES, *needed))
     return {
-        "loader.preload": " ".join(_preloaded(tree)) or None,
+        "loader.preload": " ".join(_list_preloaded(tree)) or None,
         **{f"library.{name}"[:200]: _library(place) for name, place in loaded.items()},
     }
 
 
 def _compiler(name: str, path: str) -> str | None:
-    file = _found(name, path)
+    file = _find_program(name, path)
     if file is None:
         return None
-    return compilers.version(name) if file == _found(name, BASE_VARIABLES["PATH"]) else _identity(file)
+    return compilers.version(name) if file == _find_program(name, BASE_VARIABLES["PATH"]) else _identity(file)
 
 
 def _tool(name: str, path: str) -> str | None:
-    file = _found(name, path)
+    file = _find_program(name, path)
     if file is None:
         return None
     proxy = file.resolve().with_name("rustup")
-    if name == "go" and (version := _go_version(file)):
+    if name == "go" and (version := _read_go_version(file)):
         return f"{_identity(file)}, {version}"
     # All of Rust's tools are then links to the one program, hard or symbolic.
     is_proxy = proxy.exists() and proxy.samefile(file)
     return _toolchain(proxy, name) if is_proxy else _identity(file)
 
 
-def _go_version(file: Path) -> str:
+def _read_go_version(file: Path) -> str:
     """Return the version of Go as its installation states it, which is read, not executed; empty if it does not."""
     try:
         stated = read_regular(file.resolve().parents[1] / "VERSION", _MOST_SETTINGS).decode()
@@ -119,7 +119,7 @@ def _toolchain(proxy: Path, name: str) -> str | None:
     return (_identity(home / "toolchains" / toolchain / "bin" / name) if inside else None) or _identity(proxy)
 
 
-def _found(name: str, path: str) -> Path | None:
+def _find_program(name: str, path: str) -> Path | None:
     """Return a program, from the absolute folders of a path only: a workload must not name the caller's folder."""
     absolute = os.pathsep.join(folder for folder in path.split(os.pathsep) if folder.startswith("/"))
     found = shutil.which(name, path=absolute) if absolute and "/" not in name else None
@@ -141,7 +141,7 @@ def _library(file: Path) -> str | None:
     return f"{file.resolve().name}, sha256 {digits}" if digits else None
 
 
-def _preloaded(tree: Tree) -> Iterator[str]:
+def _list_preloaded(tree: Tree) -> Iterator[str]:
     """Yield the libraries that the loader preloads into every program of this host."""
     for entry in re.split(r"[\s:]+", " ".join(line.partition("#")[0] for line in tree.lines(_PRELOAD))):
         if entry:

@@ -14,25 +14,25 @@ _PASSWORD_IN_ADDRESS = re.compile(r"(?<=://)[^/\s]+(?=@)")
 _SECRET_IN_QUERY = re.compile(r"(?i)([?&][^=&\s]*(?:token|passw|secret|key|auth|signature)[^=&\s]*=)[^&\s]+")
 
 
-def without_secret(name: str, value: str) -> str:
+def hide_secret(name: str, value: str) -> str:
     """Return the value, or a placeholder if the name indicates a secret; passwords in addresses are removed too.
 
     The placeholder is not a hash, because a short secret can be guessed from its hash.
     """
     if not value:
         return value
-    return HIDDEN if _SECRET_NAME.search(name) else without_password(value)
+    return HIDDEN if _SECRET_NAME.search(name) else hide_password(value)
 
 
-def without_password(text: str) -> str:
+def hide_password(text: str) -> str:
     """Return the text with user names, passwords and tokens in addresses hidden."""
     return _SECRET_IN_QUERY.sub(rf"\1{HIDDEN}", _PASSWORD_IN_ADDRESS.sub(HIDDEN, text))
 
 
-def without_secrets(text: str, variables: Mapping[str, str]) -> str:
+def hide_secrets(text: str, variables: Mapping[str, str]) -> str:
     """Return a program's output without the values of its secret variables, because many programs print them."""
     # The longest first, because one secret can be a part of another.
     for value in sorted(variables.values(), key=len, reverse=True):
         if len(value) >= _SHORTEST and any(_SECRET_NAME.search(name) for name in variables if variables[name] == value):
             text = text.replace(value, HIDDEN)
-    return without_password(text)
+    return hide_password(text)

@@ -43,7 +43,7 @@ class TreeGuard:
         self._limit = limit
         self._period = period
         self._room = Room.of(tree)
-        self._before = used_bytes(tree) or 0
+        self._before = count_used_bytes(tree) or 0
         self._why = ""
         self._ended = threading.Event()
         self._alarm, self._alarm_writer = os.pipe()
@@ -82,7 +82,7 @@ class TreeGuard:
             self._why = shortage(self._room, now)
             # A file that was unlinked while it is open takes room and cannot be found: the disk's own figure counts it.
             if not self._why and self._room.bytes - now.bytes >= self._limit:
-                used = used_bytes(self._tree)
+                used = count_used_bytes(self._tree)
                 if used is None or used - self._before > self._limit:
                     self._why = f"wrote more than {self._limit:,} bytes into its tree"
             if self._why:
@@ -102,7 +102,7 @@ class Room(Struct, frozen=True):
     def of(cls, tree: Path) -> Self:
         """Return the room on the file system of a tree."""
         state = os.statvfs(tree)
-        return cls(state.f_bfree * state.f_frsize, state.f_ffree, state.f_files > 0, _available_memory())
+        return cls(state.f_bfree * state.f_frsize, state.f_ffree, state.f_files > 0, _read_available_memory())
 
 
 def shortage(before: Room, now: Room) -> str:
@@ -118,14 +118,14 @@ def shortage(before: Room, now: Room) -> str:
     return ""
 
 
-def _available_memory() -> int:
+def _read_available_memory() -> int:
     for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
     return 0
 
 
-def used_bytes(tree: Path) -> int | None:
+def count_used_bytes(tree: Path) -> int | None:
     """Return what a tree takes on the disk; None if it is too large to find out."""
     total = 0
     try:

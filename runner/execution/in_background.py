@@ -7,7 +7,7 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 
-def in_background(work: Callable[[], Result]) -> Callable[[], Result]:
+def start_in_background(work: Callable[[], Result]) -> Callable[[], Result]:
     """Start a function in its own thread.
 
     ``concurrent.futures`` does the same, but importing it takes longer than most of the work started here.

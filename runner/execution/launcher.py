@@ -18,11 +18,11 @@ def launcher() -> Path:
     FaultwatchError
         There is no C compiler, or it fails.
     """
-    return _built(load_settings().programs)
+    return _build_launcher(load_settings().programs)
 
 
 @lru_cache
-def _built(cache: Path) -> Path:
+def _build_launcher(cache: Path) -> Path:
     try:
         # Static if the C library allows it: max RSS can never be less than the launcher's own memory.
         return compile_program(_SOURCE, cache, options=["-static"])

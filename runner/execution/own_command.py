@@ -18,17 +18,17 @@ _CREDENTIALS = re.compile(r"ACTIONS_(?:ID_TOKEN_REQUEST|RUNTIME)_.*|GITHUB_TOKEN
 """Credentials of a CI job, which the service never needs."""
 
 
-def own_module(name: str, *arguments: str) -> list[str]:
+def build_module_command(name: str, *arguments: str) -> list[str]:
     """Return the command line that runs a module of the runner or the service."""
-    return installed_module("faultwatch.module", name, *arguments)
+    return build_installed_command("faultwatch.module", name, *arguments)
 
 
-def installed_module(name: str, *arguments: str) -> list[str]:
+def build_installed_command(name: str, *arguments: str) -> list[str]:
     """Return the command line that runs an installed module, whatever the current directory holds."""
     return [sys.executable, "-P", "-m", name, *arguments]
 
 
-def own_environment(variables: Mapping[str, str] = os.environ, *, credentials: bool = False) -> dict[str, str]:
+def build_own_environment(variables: Mapping[str, str] = os.environ, *, credentials: bool = False) -> dict[str, str]:
     """Return the variables for a module of our own, with or without the credentials of a CI job."""
     return {
         name: value
@@ -37,6 +37,6 @@ def own_environment(variables: Mapping[str, str] = os.environ, *, credentials: b
     }
 
 
-def own_script(text: str) -> list[str]:
+def build_script_command(text: str) -> list[str]:
     """Return the command line that runs some lines of our own with the standard library alone."""
     return [sys.executable, "-I", "-S", "-c", text]

@@ -20,7 +20,7 @@ close all descriptors before they start another program.
 
 def limits_of_programs() -> dict[str, tuple[int, int, int]]:
     """Return the limits that programs get on this host: those wanted, unless the runner's own hard limits are lower."""
-    return {name: (number, *_within(number, soft, hard)) for name, (number, soft, hard) in _WANTED.items()}
+    return {name: (number, *_clamp(number, soft, hard)) for name, (number, soft, hard) in _WANTED.items()}
 
 
 def show_limits() -> str:
@@ -28,7 +28,7 @@ def show_limits() -> str:
     return " ".join(f"{name}={_show(soft)}:{_show(hard)}" for name, (_, soft, hard) in limits_of_programs().items())
 
 
-def _within(number: int, soft: int, hard: int) -> tuple[int, int]:
+def _clamp(number: int, soft: int, hard: int) -> tuple[int, int]:
     most = resource.getrlimit(number)[1]
     highest = hard if most == UNLIMITED else most if hard == UNLIMITED else min(hard, most)
     return (highest if soft == UNLIMITED else soft if highest == UNLIMITED else min(soft, highest)), highest

@@ -149,7 +149,7 @@ class Sandbox(Struct, frozen=True):
 
     def _view(self, tree: Path, launcher: Path) -> Iterator[str]:
         yield from _system()
-        yield from _without_kernel_folder()
+        yield from _hide_kernel_folder()
         for folder in ("/tmp", "/dev/shm", *self.empty):  # noqa: S108 - the sandbox's own
             size = ("--perms", "1777", "--size", str(TMP_BYTES // self.sharing))
             yield from (*_parents(Path(folder)), *size, "--tmpfs", folder)
@@ -209,7 +209,7 @@ def _settings() -> Iterator[Path]:
         yield from sorted(Path("/etc").glob(pattern))
 
 
-def _without_kernel_folder() -> Iterator[str]:
+def _hide_kernel_folder() -> Iterator[str]:
     """Yield the options that leave of ``/sys/kernel`` the settings of memory alone, by which allocators decide.
 
     The folder is the lock of the host: a program that sees it could keep every other command from measuring.

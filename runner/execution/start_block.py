@@ -25,7 +25,7 @@ PADDING = "FAULTWATCH_PADDING"
 _POINTER = 8
 
 
-def padded(variables: Mapping[str, str], command: Sequence[str]) -> dict[str, str]:
+def pad_variables(variables: Mapping[str, str], command: Sequence[str]) -> dict[str, str]:
     """Return the variables of a command and a padding variable that makes the block a multiple of the fixed size."""
     used = _size(command) + _size(f"{name}={value}" for name, value in variables.items()) + _size([f"{PADDING}="])
     return {**variables, PADDING: "." * (-used % START_SIZE)}

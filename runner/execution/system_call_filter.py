@@ -97,12 +97,12 @@ def filter_descriptor(*, no_user_namespaces: bool = False) -> Iterator[int]:
     FaultwatchError
         If libseccomp is not installed, or refuses.
     """
-    with in_descriptor(_program(no_user_namespaces)) as descriptor:
+    with open_as_descriptor(_program(no_user_namespaces)) as descriptor:
         yield descriptor
 
 
 @contextmanager
-def in_descriptor(program: bytes) -> Iterator[int]:
+def open_as_descriptor(program: bytes) -> Iterator[int]:
     """Yield a descriptor from which a filter can be read, from its begin."""
     descriptor = os.memfd_create("system-calls")
     try:
@@ -140,7 +140,7 @@ def _program(no_user_namespaces: bool) -> bytes:
             _deny(seccomp, context, "unshare", errno.EPERM)
             _deny(seccomp, context, "clone", errno.EPERM, Argument(0, _MASKED_EQUAL, _CLONE_NEWUSER, _CLONE_NEWUSER))
             _deny(seccomp, context, "clone3", errno.ENOSYS)  # Its flags lie in memory, where no filter can look.
-        return exported(seccomp, context)
+        return export_filter(seccomp, context)
     finally:
         seccomp.seccomp_release(context)
 
@@ -168,7 +168,7 @@ def add_rule(seccomp: ctypes.CDLL, context: int, name: str, action: int, *argume
         raise FaultwatchError(f"libseccomp cannot make a rule for {name}: {os.strerror(-status)}")
 
 
-def exported(seccomp: ctypes.CDLL, context: int) -> bytes:
+def export_filter(seccomp: ctypes.CDLL, context: int) -> bytes:
     """Return a filter as the kernel takes it.
 
     Raises

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from runner.contract.gate import GateAnswer, GateFinding
-from runner.gate_files.shown_text import shown
+from runner.gate_files.shown_text import make_visible
 
 _SEVERITIES = {"failure": "major", "warning": "minor", "notice": "info"}
 _NO_FILE = "workload.toml"
@@ -29,7 +29,7 @@ def fingerprint(finding: GateFinding) -> str:
 
 def _entry(finding: GateFinding) -> dict[str, Any]:
     return {
-        "description": shown(f"{finding.title}: {finding.message}"),
+        "description": make_visible(f"{finding.title}: {finding.message}"),
         "check_name": f"faultwatch/{finding.rule}",
         "fingerprint": fingerprint(finding),
         "severity": _SEVERITIES[finding.level],

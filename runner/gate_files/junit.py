@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from runner.contract import metric
 from runner.contract.comparison import Comparison, Side
 from runner.contract.gate import FindingRule, GateAnswer, GateCase, GateFinding, GateReport
-from runner.gate_files.shown_text import shown
+from runner.gate_files.shown_text import make_visible
 
 _SUITE = "faultwatch.gate"
 _WHOLE_GATE = "gate"
@@ -54,7 +54,7 @@ def junit(report: GateReport, answer: GateAnswer) -> str:
 def _test(
     name: str, group: str, seconds: float, about: Sequence[GateFinding], comparison: Comparison | None
 ) -> ET.Element:
-    test = ET.Element("testcase", name=shown(name), classname=shown(group), time=_time(seconds))
+    test = ET.Element("testcase", name=make_visible(name), classname=make_visible(group), time=_time(seconds))
     failures = [finding for finding in about if finding.level == "failure"]
     warnings = [finding for finding in about if finding.level == "warning"]
     if failures:
@@ -74,7 +74,7 @@ def _add(test: ET.Element, kind: str, about: Sequence[GateFinding]) -> None:
 
 
 def _line(finding: GateFinding) -> str:
-    return shown(f"{finding.title}: {finding.message}")
+    return make_visible(f"{finding.title}: {finding.message}")
 
 
 def _metrics(comparison: Comparison | None) -> Iterable[str]:
@@ -83,7 +83,7 @@ def _metrics(comparison: Comparison | None) -> Iterable[str]:
         if judged.counts:
             unit = metric(judged.metric).unit
             levels = f"{_level(judged.base)} → {_level(judged.head)} {unit}".rstrip()
-            yield shown(f"{judged.metric}: {levels}, {judged.verdict.replace('_', ' ')}")
+            yield make_visible(f"{judged.metric}: {levels}, {judged.verdict.replace('_', ' ')}")
 
 
 def _level(side: Side) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from runner.contract.gate import FindingRule, GateAnswer, GateFinding, GateReport
 from runner.gate_files.code_quality import fingerprint
-from runner.gate_files.shown_text import shown
+from runner.gate_files.shown_text import make_visible
 from runner.version import version
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -44,7 +44,7 @@ def _name(rule: FindingRule) -> str:
 
 
 def _result(finding: GateFinding) -> dict[str, Any]:
-    place: dict[str, Any] = {"logicalLocations": [{"name": shown(finding.case or "gate"), "kind": "member"}]}
+    place: dict[str, Any] = {"logicalLocations": [{"name": make_visible(finding.case or "gate"), "kind": "member"}]}
     if finding.file:
         place["physicalLocation"] = {
             "artifactLocation": {"uri": quote(finding.file), "uriBaseId": "%SRCROOT%"},
@@ -54,7 +54,7 @@ def _result(finding: GateFinding) -> dict[str, Any]:
         "ruleId": finding.rule.value,
         "ruleIndex": list(_RULES).index(finding.rule),
         "level": _LEVELS[finding.level],
-        "message": {"text": shown(f"{finding.title}: {finding.message}")},
+        "message": {"text": make_visible(f"{finding.title}: {finding.message}")},
         "locations": [place],
         "partialFingerprints": {"finding/v1": fingerprint(finding)},
     }

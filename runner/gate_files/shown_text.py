@@ -3,17 +3,17 @@
 The files are read by programs that show the text in web pages: as plain text, as Markdown, or as XML.
 """
 
-from runner.log_commands import without_commands
+from runner.log_commands import break_commands
 
 _JOINER = "\N{WORD JOINER}"
 
 
-def shown(text: str) -> str:
+def make_visible(text: str) -> str:
     """Return a text on one line, in which nothing is invisible, mentions anybody, is a link or a CI command.
 
     Every control character, surrogate and direction mark is written as its code point, so that the result also has only
     characters that XML 1.0 allows. SARIF 2.1.0, section 3.11.6, reads ``[text](target)`` as a link even in plain text.
     """
     line = " ".join(text.split())
-    visible = without_commands("".join(char if char.isprintable() else f"\\u{{{ord(char):x}}}" for char in line))
+    visible = break_commands("".join(char if char.isprintable() else f"\\u{{{ord(char):x}}}" for char in line))
     return visible.replace("@", f"@{_JOINER}").replace("](", f"]{_JOINER}(").replace("<", f"<{_JOINER}")

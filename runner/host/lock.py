@@ -19,10 +19,10 @@ from typing import Self
 
 from msgspec import Struct
 
-from runner.environment.secrets import without_password
+from runner.environment.secrets import hide_password
 from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_step
-from runner.system.processes import has_ended, is_stopped, started_at
+from runner.system.processes import has_ended, is_stopped, read_start_time
 
 _JOB = re.compile(r"\bjob run (?:--\S+ )*(\d+)\b")
 _LONGEST = 200
@@ -38,7 +38,7 @@ class Holder(Struct, frozen=True):
         """Return who it is, what it does, since when it runs, and how it goes on if it is stopped."""
         if has_ended(self.process):
             return f"what process {self.process}, which has ended, left running"
-        since = started_at(self.process)
+        since = read_start_time(self.process)
         time = _user(self.process) + (f", running since {since.astimezone():%Y-%m-%d %H:%M:%S}" if since else "")
         hint = f" (it is stopped: `kill -CONT {self.process}` lets it go on)" if is_stopped(self.process) else ""
         return f"process {self.process} ({time}): {_command(self.process)}{hint}"
@@ -79,7 +79,7 @@ class HostTurn:
         """
         if self._descriptor is not None:
             return
-        descriptor = _opened(self._lock)
+        descriptor = _open_lock(self._lock)
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -111,14 +111,14 @@ class HostTurn:
 
 def holder(lock: Path) -> Holder | None:
     """Return the process that holds a lock; None if nobody does, or a process of another container."""
-    descriptor = _opened(lock)
+    descriptor = _open_lock(lock)
     try:
         return _holder(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _opened(lock: Path) -> int:
+def _open_lock(lock: Path) -> int:
     try:
         # Not with O_CREAT: a file that anybody can create in a shared folder is anybody's.
         return os.open(lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
@@ -162,7 +162,7 @@ def _command(process: int) -> str:
         words = Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:
         words = []
-    text = " ".join(" ".join(without_password(word) for word in words).split())
+    text = " ".join(" ".join(hide_password(word) for word in words).split())
     # Whoever runs a command chooses its words: none of them may steer the terminal of who waits.
     text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

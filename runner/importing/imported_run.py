@@ -113,8 +113,8 @@ def make_reports(runs: Sequence[ImportedRun], defaults: ImportDefaults) -> list[
         first[key] = min(first.get(key, record.started_at), record.started_at)
     known = {key: defaults.look_up(key[1]) for key in first}
     _check_order(runs, {name for (_, name), commit in known.items() if commit is None})
-    commits = {key: known[key] or _placed(*key, at, runs[0].place) for key, at in first.items()}
-    reports = (_checked(run, commits[_subject(run, defaults), run.revision], defaults) for run in runs)
+    commits = {key: known[key] or _place_run(*key, at, runs[0].place) for key, at in first.items()}
+    reports = (_check_run(run, commits[_subject(run, defaults), run.revision], defaults) for run in runs)
     return list({report.run_id: report for report in reports}.values())
 
 
@@ -157,14 +157,14 @@ def _subject(record: ImportedRun, defaults: ImportDefaults) -> str:
     return safe_name(require(defaults.subject or record.subject, "subject", record.place))
 
 
-def _placed(subject: str, revision: str, first_measured: datetime, place: str) -> Revision:
+def _place_run(subject: str, revision: str, first_measured: datetime, place: str) -> Revision:
     try:
-        return _made_up(subject, revision, first_measured)
+        return _make_up_commit(subject, revision, first_measured)
     except ValidationError as error:
         raise FaultwatchError(f"{place}: {first_mistake(error)}") from None
 
 
-def _made_up(subject: str, revision: str, first_measured: datetime) -> Revision:
+def _make_up_commit(subject: str, revision: str, first_measured: datetime) -> Revision:
     """Create a commit for a revision of which only the name is known.
 
     A full hash stays: the repository may provide its details later. Any other name is replaced by its SHA-256.
@@ -180,7 +180,7 @@ def _hash_of_text(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-def _checked(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
+def _check_run(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
     try:
         return _report(record, revision, defaults)
     except ValidationError as error:

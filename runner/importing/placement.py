@@ -33,14 +33,14 @@ def place_result(
         Nothing names the revision.
     """
     names = (source.name, *source.folders)
-    revision = require(revision or defaults.revision or _named_revision(names, defaults), "revision", place)
+    revision = require(revision or defaults.revision or _find_named_revision(names, defaults), "revision", place)
     time = time or defaults.started_at or time_in(names)
     if time is None and (commit := defaults.look_up(revision)):
         time = commit.committed_at
     return Placement(revision, time or source.modified_at, time is not None)
 
 
-def _named_revision(names: tuple[str, ...], defaults: ImportDefaults) -> str:
+def _find_named_revision(names: tuple[str, ...], defaults: ImportDefaults) -> str:
     """Return the revision that the name of the file or of a folder states: a hash, or a name in the repository."""
     for name in names:
         if found := revision_in((name,)):

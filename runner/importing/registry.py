@@ -22,8 +22,8 @@ from runner.importing.formats import (
     pytest_benchmark,
 )
 from runner.importing.imported_run import ImportDefaults, ImportedRun
-from runner.importing.result import Result, to_runs
-from runner.importing.source import Source, first_mistake, one_line
+from runner.importing.result import Result, group_into_runs
+from runner.importing.source import Source, first_mistake, make_one_line
 
 
 class Format(Struct, frozen=True):
@@ -42,25 +42,25 @@ class Format(Struct, frozen=True):
     read: Callable[[Source, ImportDefaults], list[ImportedRun]]
 
 
-def _of_results(name: str, recognises: Callable[[Source], bool], parse: Callable[[Source], list[Result]]) -> Format:
-    return Format(name, recognises, lambda source, defaults: to_runs(parse(source), name, source, defaults))
+def _read_results(name: str, recognises: Callable[[Source], bool], parse: Callable[[Source], list[Result]]) -> Format:
+    return Format(name, recognises, lambda source, defaults: group_into_runs(parse(source), name, source, defaults))
 
 
 _CUSTOM = [
-    _of_results(name, benchmark_action.recognises_custom, partial(benchmark_action.parse_custom, better=better))
+    _read_results(name, benchmark_action.recognises_custom, partial(benchmark_action.parse_custom, better=better))
     for name, better in benchmark_action.CUSTOM.items()
 ]
-_WITHOUT_DIRECTION = _of_results(
+_WITHOUT_DIRECTION = _read_results(
     "", benchmark_action.recognises_custom, partial(benchmark_action.parse_custom, better=None)
 )
 _BY_CONTENT = (
     # Files of pyperf, Google Benchmark and pytest-benchmark have common keys: the most specific comes first.
-    _of_results(pytest_benchmark.NAME, pytest_benchmark.recognises, pytest_benchmark.parse),
-    _of_results(google_benchmark.NAME, google_benchmark.recognises, google_benchmark.parse),
+    _read_results(pytest_benchmark.NAME, pytest_benchmark.recognises, pytest_benchmark.parse),
+    _read_results(google_benchmark.NAME, google_benchmark.recognises, google_benchmark.parse),
     Format(pyperf_suite.NAME, pyperf_suite.recognises, pyperf_suite.read),
-    *(_of_results(module.NAME, module.recognises, module.parse) for module in (hyperfine, jmh, asv, lnt, go_bench)),
+    *(_read_results(module.NAME, module.recognises, module.parse) for module in (hyperfine, jmh, asv, lnt, go_bench)),
     Format(criterion.NAME, criterion.recognises, criterion.read),
-    _of_results(benchmark_action.HISTORY, benchmark_action.recognises_history, benchmark_action.parse_history),
+    _read_results(benchmark_action.HISTORY, benchmark_action.recognises_history, benchmark_action.parse_history),
     _WITHOUT_DIRECTION,
     Format(perf_output.NAME, perf_output.recognises, perf_output.read),
 )
@@ -89,9 +89,9 @@ def read_source(form: Format, source: Source, defaults: ImportDefaults) -> list[
     try:
         return form.read(source, defaults)
     except ValidationError as error:
-        raise FaultwatchError(one_line(f"{source.name}: {first_mistake(error)}")) from None
+        raise FaultwatchError(make_one_line(f"{source.name}: {first_mistake(error)}")) from None
     except FaultwatchError as error:
-        raise FaultwatchError(one_line(error.what), error.remedy) from None
+        raise FaultwatchError(make_one_line(error.what), error.remedy) from None
 
 
 def unknown_format(source: Source) -> FaultwatchError:

@@ -5,13 +5,13 @@ from datetime import datetime
 
 from msgspec import Struct, field
 
-from runner.contract.imported_metric import Better, imported_name
+from runner.contract.imported_metric import Better, name_imported_metric
 from runner.contract.judging import Judging
 from runner.contract.metrics import metric
 from runner.contract.report import IMPORT_FORMAT, Case, Reading, Sample, hash_of, safe_name
 from runner.importing.imported_run import ImportDefaults, ImportedRun
 from runner.importing.placement import place_result
-from runner.importing.source import Source, one_line
+from runner.importing.source import Source, make_one_line
 
 MOST_SAMPLES = 201
 """Of one run. More values are represented by evenly spaced order statistics, of which the middle is the median."""
@@ -69,7 +69,9 @@ def make_case(name: str, parameters: Mapping[str, object] | None = None, identit
     )
 
 
-def to_runs(results: Iterable[Result], form: str, source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
+def group_into_runs(
+    results: Iterable[Result], form: str, source: Source, defaults: ImportDefaults
+) -> list[ImportedRun]:
     """Group results into runs: those of one case, revision, time and host share one, with a sample for each value."""
     groups: dict[object, list[Result]] = {}
     for result in results:
@@ -81,14 +83,14 @@ def to_runs(results: Iterable[Result], form: str, source: Source, defaults: Impo
 
 def _run(group: Sequence[Result], form: str, source: Source, defaults: ImportDefaults) -> ImportedRun:
     first = group[0]
-    place = one_line(f"{source.name}: {first.case.name:.100}")
+    place = make_one_line(f"{source.name}: {first.case.name:.100}")
     placed = place_result(source, defaults, place, first.revision, first.time)
     columns: dict[str, tuple[float, ...]] = {}
     judged = []
     for result in group:
         better = defaults.better.get(result.metric, result.better)
         name = _name(result, better)
-        columns.setdefault(name, _reduced(result.values))
+        columns.setdefault(name, _reduce(result.values))
         if better and name not in judged:
             judged.append(name)
     length = max(map(len, columns.values()))
@@ -114,10 +116,10 @@ def _run(group: Sequence[Result], form: str, source: Source, defaults: ImportDef
 def _name(result: Result, better: Better | None) -> str:
     if result.in_catalogue:
         return result.metric
-    return imported_name(result.metric, result.unit, better or "lower")
+    return name_imported_metric(result.metric, result.unit, better or "lower")
 
 
-def _reduced(values: Sequence[float]) -> tuple[float, ...]:
+def _reduce(values: Sequence[float]) -> tuple[float, ...]:
     if len(values) <= MOST_SAMPLES:
         return tuple(values)
     ordered = sorted(values)

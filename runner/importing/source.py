@@ -62,7 +62,7 @@ def parse_json(text: str) -> Any:
         return None
 
 
-def checked(model: type[T] | TypeAdapter[T], document: Any, name: str, what: str) -> T:
+def check_document(model: type[T] | TypeAdapter[T], document: Any, name: str, what: str) -> T:
     """Return a document as a model.
 
     Raises
@@ -83,6 +83,6 @@ def first_mistake(error: ValidationError) -> str:
     return f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}"
 
 
-def one_line(text: str) -> str:
+def make_one_line(text: str) -> str:
     """Return a message without the line breaks of the file that it quotes, and of at most 500 characters."""
     return " ".join(text.split())[:500]

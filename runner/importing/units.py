@@ -24,7 +24,7 @@ def better_of(unit: str) -> Better | None:
     return None
 
 
-def as_rate(unit: str) -> tuple[str, float]:
+def convert_to_rate(unit: str) -> tuple[str, float]:
     """Return the unit and the factor by which a time becomes nanoseconds and a rate becomes one per second.
 
     ``us/op`` becomes ``ns/op`` × 1,000; ``ops/ms`` becomes ``ops/s`` × 1,000. Other units stay.

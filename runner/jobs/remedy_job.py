@@ -34,7 +34,7 @@ def run(job: ClaimedJob) -> JobResult:
         job.builder,
         job.workload,
         job.case,
-        bench=_without_own_variables(job),
+        bench=_drop_own_variables(job),
         revision=question.revision,
         settings=question.settings,
     )
@@ -59,7 +59,7 @@ def run(job: ClaimedJob) -> JobResult:
     return JobResult(f"With {settings}: {sentence}.", {"settings": dict(question.settings), "metrics": figures})
 
 
-def _without_own_variables(job: ClaimedJob) -> Bench:
+def _drop_own_variables(job: ClaimedJob) -> Bench:
     """Return the bench without the variables that the case sets itself: another parameter may set them otherwise."""
     own = bind(job.workload, job.case).variables
     variables = {name: value for name, value in job.bench.variables.items() if own.get(name) != value}

@@ -26,7 +26,7 @@ def with_fault_kinds(samples: Sequence[Sample], faults: FaultsByFile | None, pro
     if faults and usable and faults.total in totals:
         target, added = totals.index(faults.total), _readings(faults)
     else:
-        target, added = 0, _missing_readings(faults, processes)
+        target, added = 0, _make_missing_readings(faults, processes)
     return [
         sample.model_copy(update={"readings": sample.readings | added}) if index == target else sample
         for index, sample in enumerate(samples)
@@ -46,7 +46,7 @@ def _readings(faults: FaultsByFile) -> dict[str, Reading]:
     }
 
 
-def _missing_readings(faults: FaultsByFile | None, processes: int) -> dict[str, Reading]:
+def _make_missing_readings(faults: FaultsByFile | None, processes: int) -> dict[str, Reading]:
     status, reason = Status.NOT_COUNTED, ""
     if processes > 1:
         status, reason = Status.NOT_SUPPORTED, "only one of the processes that ran at once was watched"

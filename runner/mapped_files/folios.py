@@ -55,20 +55,20 @@ def _page_frames(mapping: FileMapping) -> list[int] | None:
         return []
     if not mapping.populate():
         return None
-    with _opened(_PAGEMAP) as pagemap:
+    with _open_file(_PAGEMAP) as pagemap:
         entries = array("Q", os.pread(pagemap, 8 * mapping.pages, 8 * mapping.first_page))
     frames = [entry & _FRAME for entry in entries]
     return frames if all(frames) else None  # Users other than root read zeros.
 
 
 def _page_flags(frames: list[int]) -> Iterator[int]:
-    with _opened(_KPAGEFLAGS) as kpageflags:
+    with _open_file(_KPAGEFLAGS) as kpageflags:
         for first, number in _runs(frames):
             yield from array("Q", os.pread(kpageflags, 8 * number, 8 * first))
 
 
 @contextmanager
-def _opened(name: str) -> Iterator[int]:
+def _open_file(name: str) -> Iterator[int]:
     descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
     try:
         yield descriptor

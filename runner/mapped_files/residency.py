@@ -57,7 +57,7 @@ class FileMapping:
         if self._length:
             address = _libc().mmap(None, self._length, _PROT_READ, _MAP_SHARED, self._descriptor, 0)
             if address == _MAP_FAILED:
-                raise _last_error()
+                raise _raise_last_error()
             self._address = address
         return self
 
@@ -78,7 +78,7 @@ class FileMapping:
             return b""
         states = ctypes.create_string_buffer(self.pages)
         if _libc().mincore(self._address, self._length, states) != 0:
-            raise _last_error()
+            raise _raise_last_error()
         return states.raw
 
     def populate(self) -> bool:
@@ -111,6 +111,6 @@ def _libc() -> ctypes.CDLL:
     return libc
 
 
-def _last_error() -> OSError:
+def _raise_last_error() -> OSError:
     number = ctypes.get_errno()
     return OSError(number, os.strerror(number))

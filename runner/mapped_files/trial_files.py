@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from runner.contract.files import CacheState, MappedFile, ProgramFiles, UncertainFaults
 from runner.dependencies.answers import Answered, Place, answers_in
-from runner.dependencies.asked import Asked, unfollowed
+from runner.dependencies.asked import Asked, mark_unfollowed
 from runner.dependencies.digests import combine_digests, digest_built_file, digest_file
 from runner.execution.sandbox import Sandbox
 from runner.mapped_files.cache_preparation import CachePreparer, Preparation
@@ -83,7 +83,7 @@ class TrialFiles:
     ) -> None:
         self.copies: dict[str, Path] = {}
         self.faults: FaultsByFile | None = None
-        self.asked = unfollowed("it was not executed")
+        self.asked = mark_unfollowed("it was not executed")
         self._tree = tree.resolve()
         self._place = Place(self._tree, began, sandbox)
         self._answered: Answered | None = None
@@ -192,7 +192,7 @@ class TrialFiles:
             if preparation.cache is CacheState.UNPREPARED:
                 unprepared.setdefault(preparation.reason, []).append(path)
         lines = [
-            f"the page-cache state of {_listed(paths)} could not be prepared: {reason}"
+            f"the page-cache state of {_list_files(paths)} could not be prepared: {reason}"
             for reason, paths in unprepared.items()
         ]
         mapped = self.paths
@@ -291,7 +291,7 @@ class TrialFiles:
         return path.relative_to(self._tree) if path.is_relative_to(self._tree) else path
 
 
-def _listed(paths: Sequence[str]) -> str:
+def _list_files(paths: Sequence[str]) -> str:
     more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
     return f"{', '.join(paths[:3])}{more}"
 

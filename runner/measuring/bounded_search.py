@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-from runner.execution.own_command import SAFE_DIRECTORY, own_script
+from runner.execution.own_command import SAFE_DIRECTORY, build_script_command
 from runner.execution.start_block import BASE_VARIABLES
 
 _SECONDS = 10.0
@@ -15,7 +15,7 @@ json.dump(match and match.groupdict(), sys.stdout)
 """
 
 
-def named_groups(pattern: str, text: str) -> dict[str, str | None]:
+def find_named_groups(pattern: str, text: str) -> dict[str, str | None]:
     """Return the named groups of the first match.
 
     Raises
@@ -25,7 +25,7 @@ def named_groups(pattern: str, text: str) -> dict[str, str | None]:
     """
     try:
         done = subprocess.run(
-            own_script(_SCRIPT),
+            build_script_command(_SCRIPT),
             input=json.dumps([pattern, text]),
             capture_output=True,
             text=True,

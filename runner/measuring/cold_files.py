@@ -57,7 +57,7 @@ def make_cold(files: Iterable[Path], *, within: Path | None = None) -> None:
             )
 
 
-def resident_pages(file: Path) -> tuple[int, int]:
+def count_resident_pages(file: Path) -> tuple[int, int]:
     """Return how many pages of a file are resident, and how many it has.
 
     The kernel shows this only to users who own the file or may write it; to others every page appears resident.

@@ -117,7 +117,7 @@ def compare(
         If measuring is impossible on this host. If the program fails, the report contains the failure.
     """
     trial = base
-    with undisturbed():
+    with run_undisturbed():
         try:
             for tree in dict.fromkeys((base.tree, head.tree)):
                 begin_session(tree)
@@ -125,7 +125,7 @@ def compare(
                 trial.warm_up()
                 progress()
         except (ExecutionFailure, SpoiledSession) as error:
-            return undecided(base, head, {trial: _without_samples(trial, error)})
+            return make_undecided(base, head, {trial: _drop_samples(trial, error)})
         judging = judging or base.workload.metrics.judging
         compared = sample_interleaved(base, head, decide, pairs=pairs, cases=cases, judging=judging, progress=progress)
         if compared.comparison and compared.comparison.wants_renewal:
@@ -134,7 +134,7 @@ def compare(
                     trial.renew()
                     progress()
             except ExecutionFailure as error:
-                return undecided(base, head, {trial: _without_samples(trial, error)})
+                return make_undecided(base, head, {trial: _drop_samples(trial, error)})
             compared = sample_interleaved(
                 base, head, decide, pairs=pairs, cases=cases, judging=judging, progress=progress
             )
@@ -177,8 +177,8 @@ def sample_interleaved(
         if trial is base and isinstance(error, ExecutionFailure) and _runs_alone(base):
             # It ran before head did, and runs without it: head is the reason, as where it fills the disk.
             failed = head.skipped(f"base fails beside it, and not alone: {error.message}", temporary=True)
-            return undecided(base, head, {head: failed})
-        return undecided(base, head, {trial: _without_samples(trial, error)})
+            return make_undecided(base, head, {head: failed})
+        return make_undecided(base, head, {trial: _drop_samples(trial, error)})
 
 
 def _runs_alone(trial: Trial) -> bool:
@@ -207,7 +207,7 @@ def _with_other_place(
     differences = tree_differences(*places)
     samples = []
     try:
-        with other_place() as trial, undisturbed():
+        with other_place() as trial, run_undisturbed():
             trial.warm_up()
             progress()
             for _ in range(SAMPLES_IN_PLACE):
@@ -241,8 +241,8 @@ def with_other_builds(
         if trials is None:
             break
         try:
-            with undisturbed():
-                counted = [_other_build(trial, progress) for trial in trials]
+            with run_undisturbed():
+                counted = [_measure_other_build(trial, progress) for trial in trials]
         except (ExecutionFailure, SpoiledSession):
             break
         base, head = (
@@ -254,7 +254,7 @@ def with_other_builds(
     return compared
 
 
-def _other_build(trial: Trial, progress: Callable[[], None]) -> OtherBuild:
+def _measure_other_build(trial: Trial, progress: Callable[[], None]) -> OtherBuild:
     begin_session(trial.tree)
     trial.warm_up()
     progress()
@@ -304,7 +304,7 @@ def compare_with_stored(
     session = uuid.uuid4()
     samples: list[Sample] = []
     wanted = max(2, pairs.first)
-    with undisturbed():
+    with run_undisturbed():
         try:
             begin_session(head.tree)
             head.warm_up()
@@ -325,7 +325,7 @@ def compare_with_stored(
             return None
 
 
-def undecided(base: Trial, head: Trial, known: Mapping[Trial, Report]) -> Compared:
+def make_undecided(base: Trial, head: Trial, known: Mapping[Trial, Report]) -> Compared:
     """Return the result of a comparison if a side cannot be measured.
 
     If base is that side, head is executed alone: a change that repairs the program has to be told from one that does
@@ -339,25 +339,25 @@ def undecided(base: Trial, head: Trial, known: Mapping[Trial, Report]) -> Compar
     if head in known:
         other = known.get(base) or base.skipped("the other side of the comparison could not be measured")
         return Compared(other, known[head], None)
-    return Compared(known[base], _alone(head), None)
+    return Compared(known[base], _measure_alone(head), None)
 
 
-def _alone(head: Trial) -> Report:
+def _measure_alone(head: Trial) -> Report:
     try:
         head.warm_up()
         return head.measured([head.execute()])
     except (ExecutionFailure, SpoiledSession) as error:
-        return _without_samples(head, error)
+        return _drop_samples(head, error)
 
 
-def _without_samples(trial: Trial, error: ExecutionFailure | SpoiledSession) -> Report:
+def _drop_samples(trial: Trial, error: ExecutionFailure | SpoiledSession) -> Report:
     if isinstance(error, ExecutionFailure):
         return trial.failed(error.stage, error.message, error.log, temporary=error.temporary)
     return trial.skipped(str(error), temporary=True)
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def run_undisturbed() -> Iterator[None]:
     """Run before the host's other processes for a while, if this user may."""
     scheduling = RoundRobin()
     applied = False

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from runner.contract.report import Build, Case, Report, Revision, Sample, Stage
 from runner.errors import FaultwatchError
-from runner.execution.in_background import in_background
+from runner.execution.in_background import start_in_background
 from runner.measuring.sampling import Sampling
 from runner.measuring.spoiled_session import SpoiledSession
 from runner.measuring.trial import Bench, Subject, Trial
@@ -59,7 +59,7 @@ def measure(
     """
     measured = Subject(subject, revision, case, build)
     try:
-        return _measured(Trial(workload, measured, bench, tree), sampling or Sampling.of(workload), progress)
+        return _measure_case(Trial(workload, measured, bench, tree), sampling or Sampling.of(workload), progress)
     except Exception as error:
         if not _is_of_revision(error):
             raise
@@ -68,13 +68,13 @@ def measure(
         return Trial(workload, measured, bench).failed(Stage.MEASURE, message, traceback.format_exc(), temporary=True)
 
 
-def _measured(trial: Trial, rule: Sampling, progress: Callable[[], None]) -> Report:
+def _measure_case(trial: Trial, rule: Sampling, progress: Callable[[], None]) -> Report:
     if trial.obstacle:
         return trial.skipped(trial.obstacle)
     samples: list[Sample] = []
     try:
         begin_session(trial.tree)
-        loaded = in_background(_load_what_reports_need)
+        loaded = start_in_background(_load_what_reports_need)
         try:
             trial.warm_up()
         finally:
@@ -125,7 +125,7 @@ def measure_revision(
     try:
         tree, build = builder.build(repository, revision.commit, workload)
     except BuildFailure as failure:
-        return failed_build(workload, case, failure, bench=bench, subject=repository.name, revision=revision)
+        return report_failed_build(workload, case, failure, bench=bench, subject=repository.name, revision=revision)
     return measure(
         workload,
         case,
@@ -138,7 +138,7 @@ def measure_revision(
     )
 
 
-def failed_build(
+def report_failed_build(
     workload: Workload, case: Case, failure: BuildFailure, *, bench: Bench, subject: str, revision: Revision
 ) -> Report:
     """Return the report of a revision whose build failed or is impossible on this host."""

@@ -10,9 +10,9 @@ from runner.contract.code_trust import CodeOrigin, build_store, needs_sandbox
 from runner.contract.report import Environment, Host
 from runner.environment import compilers
 from runner.environment.capture import capture
-from runner.environment.program_files import library_settings
+from runner.environment.program_files import read_library_settings
 from runner.errors import FaultwatchError
-from runner.execution.in_background import in_background
+from runner.execution.in_background import start_in_background
 from runner.execution.sandbox import sandbox
 from runner.host.trust import HostTrust, assess_host
 from runner.mapped_files.trial_files import page_cache_setting
@@ -86,8 +86,8 @@ def prepare(
 
     def find_scope() -> "Scope":
         scope = counting_scope()
-        compilers.settings()
-        library_settings(Tree())  # Remembers the digests of the libraries.
+        compilers.read_settings()
+        read_library_settings(Tree())  # Remembers the digests of the libraries.
         page_cache_setting(None)  # Remembers whether copies can be mounted.
         return scope
 
@@ -98,7 +98,7 @@ def prepare(
         )
     variables = dict(variables or {})
     # Several independent waits for other programs, so do them at once.
-    scope_found = in_background(find_scope)
+    scope_found = start_in_background(find_scope)
     try:
         trust = assess_host(settings.programs) if examined else HostTrust()
     finally:

@@ -22,7 +22,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.sampling import levels
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
-from runner.subject.built_tree import begin_session, making_began
+from runner.subject.built_tree import begin_session, read_start_of_build
 from runner.workload import Workload
 
 CHECKED = 20
@@ -71,7 +71,7 @@ class SameBytes:
         newest = self._newest.get(case.name)
         if newest is None or case.name in self._never:
             return None
-        alike = newest.answered.is_answered_alike(tree.resolve(), making_began(tree))
+        alike = newest.answered.is_answered_alike(tree.resolve(), read_start_of_build(tree))
         return newest.report if alike else None
 
     def reuse_counts(self, source: Report, revision: Revision, build: Build, tree: Path) -> Report | None:
@@ -108,7 +108,7 @@ class SameBytes:
             remark = _OTHER_FILES.format(source.revision.commit[:10])
             return report.model_copy(update={"remarks": (*report.remarks, remark)})
         expected, counted = _exact_counts(source) or {}, levels(report.samples)
-        if varying := _varying(report, expected, counted):
+        if varying := _describe_varying(report, expected, counted):
             self._contradicted.add(report.case.name)
             remark = _VARIES.format(source.revision.commit[:10], "; ".join(varying))
             return report.model_copy(update={"remarks": (*report.remarks, remark)})
@@ -166,7 +166,7 @@ def _exact_counts(report: Report) -> Mapping[str, Number] | None:
     return counts
 
 
-def _varying(report: Report, expected: Mapping[str, Number], counted: Mapping[str, Number]) -> list[str]:
+def _describe_varying(report: Report, expected: Mapping[str, Number], counted: Mapping[str, Number]) -> list[str]:
     """Return what is counted differently because it varies, as clauses; empty if another reason is needed.
 
     A program whose threads take memory by chance counts a fault more or less. That says nothing about the host, if the

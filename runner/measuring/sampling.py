@@ -82,10 +82,12 @@ class Sampling(Struct, frozen=True):
 def mark_outliers(samples: Sequence[Sample]) -> tuple[Sample, ...]:
     """Mark the values that differ from the other samples of their metric; nothing is dropped."""
     names = dict.fromkeys(name for sample in samples for name in sample.readings)
-    ordinary = {name: _ordinary(name, _values(samples, name)) for name in names}
+    ordinary = {name: _find_ordinary_range(name, _values(samples, name)) for name in names}
     return tuple(
         sample.model_copy(
-            update={"readings": {name: _marked(reading, ordinary[name]) for name, reading in sample.readings.items()}}
+            update={
+                "readings": {name: _mark_outliers(reading, ordinary[name]) for name, reading in sample.readings.items()}
+            }
         )
         for sample in samples
     )
@@ -97,13 +99,13 @@ def levels(samples: Sequence[Sample]) -> dict[str, Number]:
     return {name: agreed[0] for name, agreed in majorities.items() if agreed}
 
 
-def _marked(reading: Reading, ordinary: tuple[Number, Number] | None) -> Reading:
+def _mark_outliers(reading: Reading, ordinary: tuple[Number, Number] | None) -> Reading:
     if reading.value is None or ordinary is None or ordinary[0] <= reading.value <= ordinary[1]:
         return reading
     return reading.model_copy(update={"outlier": True})
 
 
-def _ordinary(name: str, values: Sequence[Number]) -> tuple[Number, Number] | None:
+def _find_ordinary_range(name: str, values: Sequence[Number]) -> tuple[Number, Number] | None:
     """Return the range outside which a value of a metric is an outlier; None if it is unknown."""
     if metric(name).exact:
         agreed = majority(values)

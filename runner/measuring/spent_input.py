@@ -35,7 +35,7 @@ class Inputs(Struct, frozen=True):
         """Return the inputs as they are now."""
         words = {word for part in command for word in _WORD.findall(part)}
         names = frozenset(word for word in words if len(word) < 256 and ".." not in word and (tree / word).is_file())
-        return cls(names, _beside(names, tree))
+        return cls(names, _list_beside(names, tree))
 
     def spent(self, tree: Path) -> str:
         """Return what an execution did to them so that the next one can fail, as a sentence; empty if nothing."""
@@ -44,7 +44,7 @@ class Inputs(Struct, frozen=True):
                 f"an execution before removed or renamed {', '.join(gone)}, so the command works only once: have it "
                 "keep its input, or read it from standard input"
             )
-        left = sorted(_beside(self.names, tree) - self.beside)
+        left = sorted(_list_beside(self.names, tree) - self.beside)
         if not left:
             return ""
         more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
@@ -54,7 +54,7 @@ class Inputs(Struct, frozen=True):
         )
 
 
-def _beside(names: Iterable[str], tree: Path) -> frozenset[str]:
+def _list_beside(names: Iterable[str], tree: Path) -> frozenset[str]:
     """Return the paths of all that is in the folders of some files, as text that can be stored and printed."""
     folders = {(tree / name).parent for name in names if not Path(name).is_absolute()}
     entries = (entry for folder in folders if folder.is_dir() for entry in folder.iterdir())

@@ -25,12 +25,12 @@ from runner.contract.report import (
     Stage,
 )
 from runner.contract.reused_counts import ReusedCounts
-from runner.contract.run_id import new_run_id
+from runner.contract.run_id import make_run_id
 from runner.dependencies.answers import Answered
-from runner.dependencies.asked import Asked, unfollowed
+from runner.dependencies.asked import Asked, mark_unfollowed
 from runner.dependencies.watch import QuestionWatch
-from runner.environment.program_files import build_settings, run_settings
-from runner.environment.secrets import without_secrets
+from runner.environment.program_files import read_build_settings, read_run_settings
+from runner.environment.secrets import hide_secrets
 from runner.errors import FaultwatchError
 from runner.execution.ceilings import memory_ceiling, objection_to_processes
 from runner.execution.execute import TOO_LONG
@@ -52,11 +52,11 @@ from runner.perf.session import ExecutionFailure, count_together
 from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
-from runner.subject.built_tree import making_began
+from runner.subject.built_tree import read_start_of_build
 from runner.system.tree import SettingValues, Tree
 from runner.version import version
 from runner.workload import Workload
-from runner.workload.allocators import missing_library
+from runner.workload.allocators import describe_missing_library
 from runner.workload.bound_case import BoundCase, bind
 from runner.workload.own_places import build_path
 
@@ -99,8 +99,10 @@ class Bench(Struct, frozen=True):
         # A stranger's PATH must not tell which programs the host has elsewhere.
         build, run = (self.sandbox.shown_part(path) for path in paths) if self.sandbox else paths
         files: SettingValues = {
-            **build_settings(workload.build.command or (), workload.build.needs, build, workload.build.environment),
-            **run_settings(Tree(), bound.command[0], run),
+            **read_build_settings(
+                workload.build.command or (), workload.build.needs, build, workload.build.environment
+            ),
+            **read_run_settings(Tree(), bound.command[0], run),
         }
         settings = {**self.capture(state).settings, **files}
         return Environment(settings={name: value for name, value in sorted(settings.items()) if value is not None})
@@ -148,7 +150,7 @@ class Trial:
         self._sandbox = bench.sandbox and bench.sandbox.showing(self._case.own_folder)
         untouched = (*self._cold, *(tree / name for name in self._case.own_state_files))
         self._files = TrialFiles(
-            tree, subject.case.name, bench.known_files, self._sandbox, untouched, began=making_began(tree)
+            tree, subject.case.name, bench.known_files, self._sandbox, untouched, began=read_start_of_build(tree)
         )
         self._inputs = Inputs()
         self._renewed = False
@@ -164,7 +166,7 @@ class Trial:
         match self._case.huge_pages:
             case "madvise" | "always" as policy if actual != policy:
                 return f"huge pages are {actual} here, not {policy}: {HugePages(policy).remedy}"
-        library = missing_library(self._case.allocator)
+        library = describe_missing_library(self._case.allocator)
         return f"this host does not have the allocator's library, {library}" if library else ""
 
     @property
@@ -270,7 +272,7 @@ class Trial:
         """
         unknown = self._bench.known_files.unfollowed
         if why := unknown.get(self.subject.case.name):
-            return self._watched(None), unfollowed(why)
+            return self._watched(None), mark_unfollowed(why)
         try:
             with QuestionWatch(launched=True, counted=True) as watch:
                 return self._watched(watch), watch.asked()
@@ -279,7 +281,7 @@ class Trial:
                 raise
             faults = self._watched(None)
             unknown[self.subject.case.name] = f"it fails while it is followed: {failure.message}"
-            return faults, unfollowed(unknown[self.subject.case.name])
+            return faults, mark_unfollowed(unknown[self.subject.case.name])
 
     def _watched(self, watch: QuestionWatch | None) -> FaultsByFile | None:
         recorder = FaultsByFileRecorder()
@@ -392,7 +394,7 @@ class Trial:
         temporary
             The state of this host is the reason, so another attempt can succeed.
         """
-        message, log = (without_secrets(text, self._state.variables) for text in (message, log))
+        message, log = (hide_secrets(text, self._state.variables) for text in (message, log))
         failure = Failure(stage=stage, message=message[:1000], log=log, temporary=temporary)
         return self._report(Outcome.FAILED, failure=failure)
 
@@ -407,7 +409,7 @@ class Trial:
         files_remarks = self._files.remarks() if samples else ()
         built = not (failure and failure.stage is Stage.BUILD)
         return Report(
-            run_id=new_run_id(self._started_at),
+            run_id=make_run_id(self._started_at),
             subject=self.subject.name,
             revision=self.subject.revision,
             case=self.subject.case,

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from runner.measuring.bounded_search import named_groups
+from runner.measuring.bounded_search import find_named_groups
 
 
 class UnreadableWorkError(Exception):
@@ -51,7 +51,7 @@ def read_work(text: str, form: str, pattern: str | None = None) -> WorkDone:
         The text does not have the format.
     """
     try:
-        work = _matched(text, pattern or "") if form == "regex" else READERS[form](text)
+        work = _match_output(text, pattern or "") if form == "regex" else READERS[form](text)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, ArithmeticError):
         raise UnreadableWorkError(REQUIREMENTS[form]) from None
     if not (_is_positive(work.operations) and _is_positive(work.seconds)):
@@ -100,8 +100,8 @@ def _pyperf(text: str) -> WorkDone:
     return WorkDone(sum(count for count, _ in loops), math.fsum(count * value for count, value in loops))
 
 
-def _matched(text: str, pattern: str) -> WorkDone:
-    groups = named_groups(pattern, text)
+def _match_output(text: str, pattern: str) -> WorkDone:
+    groups = find_named_groups(pattern, text)
     return WorkDone(float(groups.get("operations") or 1), float(groups.get("seconds") or 1))
 
 

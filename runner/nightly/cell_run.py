@@ -48,7 +48,7 @@ def run_cell(
     )
     digest = _report_cell(service, nightly_run, done)
     for attempt in range(2, retries + 2):
-        failed = _failed_cases(digest, done)
+        failed = _select_failed_cases(digest, done)
         if not failed:
             break
         try:
@@ -71,7 +71,7 @@ def _report_cell(service: Service, nightly_run: str, cell: NightlyCell) -> Night
     return service.update_nightly_run(nightly_run, NightlyPart(cells=(cell.model_copy(update={"carried_out": True}),)))
 
 
-def _failed_cases(digest: NightlyDigest, cell: NightlyCell) -> tuple[Case, ...]:
+def _select_failed_cases(digest: NightlyDigest, cell: NightlyCell) -> tuple[Case, ...]:
     states = {case.name: case.state for case in _cell_digest(digest, cell).cases}
     return tuple(case for case in cell.cases if states.get(case.name) in RETRIED)
 

@@ -12,7 +12,7 @@ from runner.workload import Workload
 _THREADS = "OMP_NUM_THREADS"
 
 
-def planned_cells(matrix: Matrix, here: str) -> tuple[NightlyCell, ...]:
+def plan_cells(matrix: Matrix, here: str) -> tuple[NightlyCell, ...]:
     """Return the planned cells of all hosts.
 
     Parameters
@@ -39,7 +39,7 @@ def cells_of_host(matrix: Matrix, here: str) -> tuple[tuple[NightlyCell, Workloa
             f"{matrix.path}: this host, {here}, is not one of {', '.join(matrix.hosts)}",
             "add it, or set FAULTWATCH_HOST to one of these names",
         )
-    every = zip(planned_cells(matrix, here), (entry for _, _, entry in _places(matrix)), strict=True)
+    every = zip(plan_cells(matrix, here), (entry for _, _, entry in _places(matrix)), strict=True)
     return tuple((cell, entry) for cell, entry in every if cell.host == here)
 
 

@@ -45,12 +45,12 @@ class Configuration(Table):
     @field_validator("allocator")
     @classmethod
     def _known_allocator(cls, name: str | None) -> str | None:
-        return _one_of(name, tuple(ALLOCATORS))
+        return _require_one_of(name, tuple(ALLOCATORS))
 
     @field_validator("huge_pages")
     @classmethod
     def _known_policy(cls, name: str | None) -> str | None:
-        return _one_of(name, tuple(CHOICES))
+        return _require_one_of(name, tuple(CHOICES))
 
 
 class WorkloadEntry(Table):
@@ -126,7 +126,7 @@ def load_matrix(file: Path) -> Matrix:
         raise FaultwatchError(f"{file}: {first_mistake(error, Matrix)}") from None
 
 
-def _one_of(name: str | None, known: tuple[str, ...]) -> str | None:
+def _require_one_of(name: str | None, known: tuple[str, ...]) -> str | None:
     if name is not None and name not in known:
         raise ValueError(f"{name!r} is not one of {', '.join(known)}")
     return name

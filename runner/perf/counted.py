@@ -13,11 +13,11 @@ from runner.contract.report import Reading, Status
 from runner.errors import FaultwatchError
 from runner.execution.disk_guard import TreeGuard
 from runner.execution.execute import Companion, Finished, Program
-from runner.execution.in_background import in_background
+from runner.execution.in_background import start_in_background
 from runner.execution.launch import Launch, Start
 from runner.execution.launcher import launcher
 from runner.execution.sandbox import TREE_BYTES, Sandbox
-from runner.execution.start_block import BASE_VARIABLES, padded
+from runner.execution.start_block import BASE_VARIABLES, pad_variables
 from runner.perf.attach import AttachedPerf, AttachError
 from runner.perf.lost_programs import LostPrograms, LostProgramsWatch
 from runner.perf.parse import PerfOutputError
@@ -77,7 +77,7 @@ class CountedProgram:
         order, binary = self._order, launcher()
         confinement = order.sandbox.confinement if order.sandbox else None
         variables = {**order.environment, **(self._region.variables if self._region else {})}
-        environment = padded(variables, order.command)
+        environment = pad_variables(variables, order.command)
         # A sandbox mounts the copies itself, because inside of it nobody may.
         copies = {} if order.sandbox else order.copies
         command = self.launch.command_line(
@@ -155,7 +155,7 @@ class CountedProgram:
 
     def _prepare(self, pid: int) -> None:
         # In the background: attaching perf and moving a process to another group take ten milliseconds each.
-        admitted = in_background(partial(self._group.admit, pid))
+        admitted = start_in_background(partial(self._group.admit, pid))
         self._watch = LostProgramsWatch(pid)
         self._stack.callback(self._watch.close)
         self._perf = AttachedPerf([pid], self._order.events)
@@ -192,7 +192,7 @@ class CountedProgram:
         return [] if program is None else [program, *descendants(program)]
 
 
-def unsupported(events: Sequence[str]) -> dict[str, Reading]:
+def make_unsupported_readings(events: Sequence[str]) -> dict[str, Reading]:
     """Return the readings of events that this perf does not know."""
     return {
         name: Reading(status=Status.NOT_SUPPORTED, reason="this version of perf does not know the event")

@@ -13,7 +13,7 @@ _known: dict[str, bool] = {}
 """Whether perf knows each event; each is asked once in the lifetime of the runner."""
 
 
-def known_events(events: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def split_known_events(events: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Split events into those that this perf knows and those that it does not.
 
     Raises
@@ -23,13 +23,13 @@ def known_events(events: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...
     """
     new = [event for event in events if event not in _known]
     if new:
-        all_known = _accepted(new)
-        _known.update({event: all_known or _accepted([event]) for event in new})
+        all_known = _is_accepted(new)
+        _known.update({event: all_known or _is_accepted([event]) for event in new})
     known = tuple(event for event in events if _known[event])
     return known, tuple(event for event in events if not _known[event])
 
 
-def _accepted(events: Sequence[str]) -> bool:
+def _is_accepted(events: Sequence[str]) -> bool:
     with scratch_folder() as scratch:
         try:
             done = execute(

@@ -83,7 +83,7 @@ def parse_lost_programs(output: bytes) -> LostPrograms:
     return LostPrograms(tuple(name.decode(errors="replace") for name in names), complete=True)
 
 
-def together(parts: Sequence[LostPrograms]) -> LostPrograms:
+def combine_losses(parts: Sequence[LostPrograms]) -> LostPrograms:
     """Combine what was lost of processes that ran at once."""
     names = (name for part in parts for name in part.names)
     return LostPrograms(tuple(dict.fromkeys(names)), all(part.complete for part in parts))

@@ -25,9 +25,9 @@ from runner.execution.launch import Start, resolve
 from runner.execution.sandbox import PROCESSES, Sandbox
 from runner.execution.temporary_failure import is_temporary
 from runner.perf.command import ATTACHED_EVENTS
-from runner.perf.counted import OUT_OF_FILES, CountedProgram, Order, unsupported
-from runner.perf.event_support import known_events
-from runner.perf.lost_programs import together
+from runner.perf.counted import OUT_OF_FILES, CountedProgram, Order, make_unsupported_readings
+from runner.perf.event_support import split_known_events
+from runner.perf.lost_programs import combine_losses
 from runner.perf.recording import Recording
 from runner.perf.second_witness import objection
 from runner.process_state.memory_group import MemoryGroup
@@ -127,7 +127,7 @@ def count_together(
     if missing:
         raise ExecutionFailure(missing)
     # Every perf since 5.10 knows the standard events, even if the machine cannot count them.
-    known, unknown = known_events(events)
+    known, unknown = split_known_events(events)
     counted_events = (*ATTACHED_EVENTS, *known)
     log_command(command, directory, f"{processes} at once" if processes > 1 else "")
     base_order = Order(command, path, directory, state.environment, counted_events, region, sandbox, copies=copies)
@@ -137,14 +137,14 @@ def count_together(
         def programs(group: MemoryGroup) -> Iterator[Program]:
             # Each is created after the previous one has started: they share the numbers of the region's descriptors.
             start = Start(processes)
-            order = replace(base_order, sandbox=_bounded(sandbox, processes, group))
+            order = replace(base_order, sandbox=_bound_sandboxes(sandbox, processes, group))
             for number in range(processes):
                 own_order = order if number else replace(order, recording=recording)
                 counted.append(CountedProgram(own_order, start, group, stack))
                 yield counted[-1].program()
 
         with state.applied() as group:
-            done = _executed(programs(group), directory, timeout, processes)
+            done = _execute(programs(group), directory, timeout, processes)
             for program, finished in zip(counted, done, strict=True):
                 problem = program.conclude(finished)
                 _raise_on_failure(command, problem, program.as_program(finished), group)
@@ -152,13 +152,13 @@ def count_together(
             in_group = memory_readings(group.folder, least)
             accounts = max(least, faults_of(group.folder))
         executions = [_execution(program, finished, unknown) for program, finished in zip(counted, done, strict=True)]
-        lost = together([program.lost for program in counted])
+        lost = combine_losses([program.lost for program in counted])
         if problem := objection(_faults(executions), accounts, lost):
             raise ExecutionFailure(f"`{shlex.join(command)}` {problem}", stage=Stage.MEASURE)
     return Burst(tuple(executions), in_group)
 
 
-def _executed(programs: Iterator[Program], directory: Path, timeout: float, processes: int) -> list[Finished]:
+def _execute(programs: Iterator[Program], directory: Path, timeout: float, processes: int) -> list[Finished]:
     try:
         return execute_together(programs, directory=directory, timeout=timeout)
     except OSError as error:
@@ -170,7 +170,7 @@ def _executed(programs: Iterator[Program], directory: Path, timeout: float, proc
         ) from None
 
 
-def _bounded(sandbox: Sandbox | None, processes: int, group: MemoryGroup) -> Sandbox | None:
+def _bound_sandboxes(sandbox: Sandbox | None, processes: int, group: MemoryGroup) -> Sandbox | None:
     """Bound all sandboxes of a case together: by the group, or where that is impossible by equal shares."""
     if sandbox is None or group.limit_processes(PROCESSES):
         return sandbox
@@ -179,7 +179,7 @@ def _bounded(sandbox: Sandbox | None, processes: int, group: MemoryGroup) -> San
 
 def _execution(program: CountedProgram, finished: Finished, unknown: Sequence[str]) -> Execution:
     readings, text = program.readings()
-    return Execution(Sample(readings=readings | unsupported(unknown), perf_output=text), finished.output)
+    return Execution(Sample(readings=readings | make_unsupported_readings(unknown), perf_output=text), finished.output)
 
 
 def _faults(executions: Sequence[Execution]) -> int | float:

@@ -20,14 +20,14 @@ _LONGEST_WAIT = 0.1
 
 
 @contextmanager
-def expedited(tree: Tree) -> Iterator[None]:
+def expedite_grace_periods(tree: Tree) -> Iterator[None]:
     """Expedite grace periods for a moment in which nothing is measured. If that is not allowed, nothing changes.
 
     Expediting interrupts all processors, so it must not stay switched on. Concurrent users wait for each other, so that
     none of them restores a value that another one has set; but not for long, because whoever has the switch may be
     stopped. If the runner is killed meanwhile, a note keeps the value for :func:`restore_grace_period`.
     """
-    switch = _locked(tree)
+    switch = _lock_switch(tree)
     if switch is None:
         yield
         return
@@ -50,7 +50,7 @@ def restore_grace_period(tree: Tree) -> None:
     """Restore the value that a runner has left behind that was killed while it had expedited grace periods."""
     if not tree.path(_NOTE).exists():
         return
-    switch = _locked(tree)
+    switch = _lock_switch(tree)
     if switch is not None:
         try:
             _restore(switch, tree)
@@ -58,7 +58,7 @@ def restore_grace_period(tree: Tree) -> None:
             os.close(switch)
 
 
-def _locked(tree: Tree) -> int | None:
+def _lock_switch(tree: Tree) -> int | None:
     """Open and lock the switch; None if this user may not change it, or if another process keeps it."""
     try:
         switch = os.open(tree.path(_SWITCH), os.O_RDWR | os.O_CLOEXEC)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from runner.process_state.grace_period import expedited
-from runner.system.processes import is_alive, own_name
+from runner.process_state.grace_period import expedite_grace_periods
+from runner.system.processes import is_alive, read_own_name
 from runner.system.tree import Tree
 
 _PREFIX = "faultwatch-"
@@ -62,7 +62,7 @@ class MemoryGroup:
         """
         folders = [folder for folder in (self.folder, self._counted) if folder is not None]
         if folders:
-            with expedited(self._tree) if at_once else nullcontext():
+            with expedite_grace_periods(self._tree) if at_once else nullcontext():
                 for folder in folders:
                     (folder / "cgroup.procs").write_text(str(pid), encoding="ascii")
 
@@ -84,7 +84,7 @@ class MemoryGroup:
         refusal: OSError = PermissionError("no control group with a memory controller was found")
         for parent, limit_file in self._parents("memory", "memory.limit_in_bytes", "memory.max"):
             try:
-                folder = _made_in(parent)
+                folder = _make_group(parent)
             except OSError as error:
                 refusal = error
                 continue
@@ -113,7 +113,7 @@ class MemoryGroup:
             return False
         for parent, limit_file in self._parents("pids", "pids.max", None):
             with suppress(OSError):
-                folder = _made_in(parent)
+                folder = _make_group(parent)
                 try:
                     (folder / limit_file).write_text(str(most), encoding="ascii")
                 except OSError:
@@ -175,9 +175,9 @@ class MemoryGroup:
                 yield group, file
 
 
-def _made_in(parent: Path) -> Path:
+def _make_group(parent: Path) -> Path:
     _sweep(parent)
-    folder = parent / f"{_PREFIX}{own_name()}-{time.monotonic_ns()}"
+    folder = parent / f"{_PREFIX}{read_own_name()}-{time.monotonic_ns()}"
     folder.mkdir()
     return folder
 

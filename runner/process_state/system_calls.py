@@ -29,7 +29,7 @@ class NodePolicy(Struct, frozen=True):
 def memory_policy() -> NodePolicy:
     """Return the NUMA memory policy of this thread."""
     mode, nodes = ctypes.c_int(), ctypes.create_string_buffer(_MOST_NODES // 8)
-    _checked(_libc().syscall(_GET_MEMPOLICY, ctypes.byref(mode), nodes, ctypes.c_ulong(_MOST_NODES), None, 0))
+    _check_result(_libc().syscall(_GET_MEMPOLICY, ctypes.byref(mode), nodes, ctypes.c_ulong(_MOST_NODES), None, 0))
     return NodePolicy(mode.value, nodes.raw)
 
 
@@ -37,22 +37,22 @@ def set_memory_policy(policy: NodePolicy) -> None:
     """Set the NUMA memory policy of this thread and its children."""
     nodes = ctypes.create_string_buffer(policy.nodes, _MOST_NODES // 8) if policy.nodes else None
     most = ctypes.c_ulong(_MOST_NODES if nodes else 0)
-    _checked(_libc().syscall(_SET_MEMPOLICY, ctypes.c_int(policy.mode), nodes, most))
+    _check_result(_libc().syscall(_SET_MEMPOLICY, ctypes.c_int(policy.mode), nodes, most))
 
 
 def personality() -> int:
     """Return the personality of this thread."""
-    return _checked(_libc().personality(_ASK))
+    return _check_result(_libc().personality(_ASK))
 
 
 def set_personality(flags: int) -> None:
     """Set the personality of this thread and its children."""
-    _checked(_libc().personality(flags))
+    _check_result(_libc().personality(flags))
 
 
 def huge_page_refusal() -> int:
     """Return which transparent huge pages this process refuses."""
-    return _checked(_libc().prctl(_PR_GET_THP_DISABLE, 0, 0, 0, 0))
+    return _check_result(_libc().prctl(_PR_GET_THP_DISABLE, 0, 0, 0, 0))
 
 
 def refuse_huge_pages(which: int) -> None:
@@ -63,10 +63,10 @@ def refuse_huge_pages(which: int) -> None:
     OSError
         This kernel cannot do it; before 6.18 none can refuse only those that are not advised.
     """
-    _checked(_libc().prctl(_PR_SET_THP_DISABLE, which & 1, which & 2, 0, 0))
+    _check_result(_libc().prctl(_PR_SET_THP_DISABLE, which & 1, which & 2, 0, 0))
 
 
-def _checked(result: int) -> int:
+def _check_result(result: int) -> int:
     if result == -1:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

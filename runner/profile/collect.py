@@ -19,15 +19,23 @@ from runner.measuring.trial import Trial
 from runner.perf.recording import Recording, RecordPlan
 from runner.profile import recording_plan
 from runner.profile.anatomy import CodePlace, Dissection
-from runner.profile.elf import call_graph_of, go_file
+from runner.profile.elf import call_graph_of, find_go_file
 from runner.profile.fault_access import FaultAccess
-from runner.profile.legibility import has_no_callers, missing_callers, missing_names
+from runner.profile.legibility import has_no_callers, remark_missing_callers, remark_missing_names
 from runner.profile.permissions import RecordingPermissions, recording_permissions
 from runner.profile.recording_plan import CallGraph, ExpectedCounts
 from runner.profile.recording_reader import ADDRESSES, CALLS_ALONE, STACKS, TRACED, recorded_events
 from runner.profile.script_parser import Event, ScriptFrame
 from runner.profile.source_lines import SourceLine, lines_of
-from runner.profile.stack_folding import FrameTable, Weighed, blocked_time, count_stacks, expanded, relative, scaled
+from runner.profile.stack_folding import (
+    FrameTable,
+    Weighed,
+    count_stacks,
+    distribute,
+    expand_inlined,
+    relative,
+    sum_blocked_time,
+)
 from runner.profile.strace_census import StraceCensus
 from runner.subject.built_tree import begin_session
 from runner.system.scratch import scratch_folder
@@ -120,7 +128,7 @@ class Collector(Struct):
         )
         self.trial.execute(recording=Recording(plans))
         running = count_stacks(self._events(on, *STACKS))
-        waiting = blocked_time(self._events(off, *STACKS))
+        waiting = sum_blocked_time(self._events(off, *STACKS))
         return (
             self._profile(StackKind.ON_CPU, running, clock, on, running.samples * clock),
             self._profile(StackKind.OFF_CPU, waiting, apart, off, waiting.stacks.total() * apart),
@@ -132,7 +140,7 @@ class Collector(Struct):
     def _profile(self, kind: StackKind, weighed: Weighed, period: int, file: Path, total: int) -> StackProfile:
         if has_no_callers(weighed):
             self.without_callers.append(kind)
-        stacks = self.table.stacks(scaled(weighed.stacks, total))
+        stacks = self.table.stacks(distribute(weighed.stacks, total))
         return StackProfile(
             kind=kind,
             samples=weighed.samples,
@@ -198,9 +206,9 @@ def collect(
             progress("recording CPU time and waiting")
             on_cpu, off_cpu = collector.times(expected)
     root = f"{trial.tree.absolute()}/"
-    frames = tuple(_from_tree(frame, root) for frame in collector.table.frames)
-    collector.remarks += missing_callers(collector.without_callers, chosen)
-    collector.remarks += missing_names(frames, trial.tree)
+    frames = tuple(_take_from_tree(frame, root) for frame in collector.table.frames)
+    collector.remarks += remark_missing_callers(collector.without_callers, chosen)
+    collector.remarks += remark_missing_names(frames, trial.tree)
     return Profile(
         profile_id=uuid.uuid4(),
         subject=trial.subject.name,
@@ -229,19 +237,19 @@ def collect(
 
 def _unwinding(trial: Trial) -> tuple[CallGraph, tuple[str, ...]]:
     """Return how to unwind the stacks of a case, and why if its program is of Go, also where a shell starts it."""
-    go = go_file(trial.own_files)
+    go = find_go_file(trial.own_files)
     if go is None:
         return call_graph_of(trial.program), ()
     name = relative(str(go.resolve()), f"{trial.tree.resolve()}/")
     return "fp", (f"stacks follow frame pointers, because {name} is a Go program, and Go keeps them (--call-graph fp)",)
 
 
-def _from_tree(frame: contract.Frame, root: str) -> contract.Frame:
+def _take_from_tree(frame: contract.Frame, root: str) -> contract.Frame:
     return frame.model_copy(update={"module": relative(frame.module, root), "file": relative(frame.file, root)})
 
 
 def _anatomy_from_tree(anatomy: Anatomy, root: str) -> Anatomy:
-    sites = tuple(site.model_copy(update={"frame": _from_tree(site.frame, root)}) for site in anatomy.sites)
+    sites = tuple(site.model_copy(update={"frame": _take_from_tree(site.frame, root)}) for site in anatomy.sites)
     areas = tuple(area.model_copy(update={"name": relative(area.name, root)}) for area in anatomy.areas)
     return anatomy.model_copy(update={"sites": sites, "areas": areas})
 
@@ -290,4 +298,6 @@ def _overhead(counted: Mapping[str, Reading], recorded: Mapping[str, Reading]) -
 
 
 def _frame_of(place: CodePlace, lines: Mapping[int, tuple[SourceLine, ...]]) -> contract.Frame:
-    return expanded(ScriptFrame(place.offset, place.function, place.module), tuple(lines.get(place.offset, ())))[0]
+    return expand_inlined(ScriptFrame(place.offset, place.function, place.module), tuple(lines.get(place.offset, ())))[
+        0
+    ]

@@ -79,7 +79,7 @@ def sections(file: Path) -> Sections | None:
     return Sections(bool(found & _GO), any(kind == _SYMBOLS for _, kind, *_ in table), bool(found & _LINES))
 
 
-def go_file(files: Iterable[Path]) -> Path | None:
+def find_go_file(files: Iterable[Path]) -> Path | None:
     """Return the first of some files that is of Go, if any."""
     return next((file for file in files if (found := sections(file)) and found.is_go), None)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from runner.contract.profile import Frame
 from runner.profile.elf import sections
 from runner.profile.recording_plan import CallGraph
-from runner.profile.stack_folding import Weighed, in_program
+from runner.profile.stack_folding import Weighed, is_in_program
 
 _NEARLY_ALL = 0.9
 _FEWEST = 10
@@ -22,19 +22,19 @@ _HELP: Mapping[CallGraph, str] = {
 
 def has_no_callers(weighed: Weighed) -> bool:
     """Return whether nearly all of the recorded stacks have one frame of the program; the kernel's do not count."""
-    depths = [(sum(map(in_program, stack)), weight) for stack, weight in weighed.stacks.items()]
+    depths = [(sum(map(is_in_program, stack)), weight) for stack, weight in weighed.stacks.items()]
     known = sum(weight for depth, weight in depths if depth)
     alone = sum(weight for depth, weight in depths if depth == 1)
     return weighed.samples >= _FEWEST and 0 < known * _NEARLY_ALL <= alone
 
 
-def missing_callers(kinds: Iterable[str], call_graph: CallGraph) -> Iterator[str]:
+def remark_missing_callers(kinds: Iterable[str], call_graph: CallGraph) -> Iterator[str]:
     """Yield a remark about the kinds of stacks that have no callers, if there are any."""
     if named := " and ".join(kinds):
         yield f"nearly all stacks of {named} have one frame: they name places, not who called. {_HELP[call_graph]}"
 
 
-def missing_names(frames: Iterable[Frame], tree: Path) -> Iterator[str]:
+def remark_missing_names(frames: Iterable[Frame], tree: Path) -> Iterator[str]:
     """Yield remarks about files of the work tree whose functions or lines are not known.
 
     Parameters
@@ -43,7 +43,7 @@ def missing_names(frames: Iterable[Frame], tree: Path) -> Iterator[str]:
         Frames whose modules are relative to the tree if they lie in it.
     """
     stripped, unread, without = [], [], []
-    for module, parts in sorted(_own(frames).items()):
+    for module, parts in sorted(_select_own(frames).items()):
         has = sections(tree / module)
         if has is None or any(part.line for part in parts):
             continue
@@ -54,14 +54,16 @@ def missing_names(frames: Iterable[Frame], tree: Path) -> Iterator[str]:
         elif any(part.function == "[unknown]" for part in parts):
             stripped.append(module)
     if stripped:
-        yield f"{_listed(stripped)}: stripped, so functions have no names; build without `strip`, `-s` or `--strip-all`"
+        names = _list_files(stripped)
+        yield f"{names}: stripped, so functions have no names; build without `strip`, `-s` or `--strip-all`"
     if unread:
-        yield f"{_listed(unread)}: has source lines, but none could be read; `llvm-addr2line` is asked too if installed"
+        names = _list_files(unread)
+        yield f"{names}: has source lines, but none could be read; `llvm-addr2line` is asked too if installed"
     if without:
-        yield f"{_listed(without)}: has no source lines; build with `-g`"
+        yield f"{_list_files(without)}: has no source lines; build with `-g`"
 
 
-def _own(frames: Iterable[Frame]) -> dict[str, list[Frame]]:
+def _select_own(frames: Iterable[Frame]) -> dict[str, list[Frame]]:
     found: dict[str, list[Frame]] = defaultdict(list)
     for frame in frames:
         if frame.module and not frame.module.startswith(("/", "[")):
@@ -69,6 +71,6 @@ def _own(frames: Iterable[Frame]) -> dict[str, list[Frame]]:
     return found
 
 
-def _listed(files: list[str]) -> str:
+def _list_files(files: list[str]) -> str:
     more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
     return ", ".join(files[:_MOST_NAMED]) + more

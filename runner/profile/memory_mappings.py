@@ -60,7 +60,7 @@ class ProcessMappings(Struct):
     def add(self, new: MemoryMapping) -> None:
         """Add a mapping; it replaces what it overlaps."""
         first, last = self._over(new.start, new.end)
-        mappings = [part for old in self._all[first:last] for part in _outside(old, new.start, new.end)]
+        mappings = [part for old in self._all[first:last] for part in _cut_outside(old, new.start, new.end)]
         mappings = sorted([*mappings, new], key=lambda mapping: mapping.start)
         self._all[first:last] = mappings
         self._starts[first:last] = [mapping.start for mapping in mappings]
@@ -84,7 +84,7 @@ class ProcessMappings(Struct):
         return first, last
 
 
-def _outside(old: MemoryMapping, start: int, end: int) -> list[MemoryMapping]:
+def _cut_outside(old: MemoryMapping, start: int, end: int) -> list[MemoryMapping]:
     """Return the parts of a mapping outside a range."""
     parts = []
     if old.start < start:

@@ -169,7 +169,7 @@ class _Lines:
 
     def __init__(self) -> None:
         self.frames = _Cache(_frame)
-        self._whose = _Cache(_who)
+        self._whose = _Cache(_parse_thread)
         self._places = _Cache(_place)
         self._names = _Cache(_name)
         self._codes = _Cache(_code)
@@ -245,7 +245,7 @@ def function_of(place: str) -> tuple[str, str]:
     return _OFFSET.sub("", text) or "[unknown]", module.removesuffix(")")
 
 
-def _who(text: str) -> tuple[int, int]:
+def _parse_thread(text: str) -> tuple[int, int]:
     match = _WHO.fullmatch(text)
     if match is None:
         raise ScriptError

@@ -36,7 +36,7 @@ def count_stacks(events: Iterable[Event]) -> Weighed:
     return weighed
 
 
-def blocked_time(events: Iterable[Event]) -> Weighed:
+def sum_blocked_time(events: Iterable[Event]) -> Weighed:
     """Add up the nanoseconds that threads were blocked off CPU, by stack.
 
     The time runs from leaving the CPU to returning to one, so it includes the wait for a free CPU after the wake-up.
@@ -63,7 +63,7 @@ def blocked_time(events: Iterable[Event]) -> Weighed:
     return weighed
 
 
-def scaled(weights: Mapping[tuple[ScriptFrame, ...], int], total: int) -> dict[tuple[ScriptFrame, ...], int]:
+def distribute(weights: Mapping[tuple[ScriptFrame, ...], int], total: int) -> dict[tuple[ScriptFrame, ...], int]:
     """Distribute a total in proportion to weights, in whole numbers that add up to it exactly."""
     whole = sum(weights.values())
     if not whole:
@@ -89,8 +89,8 @@ class FrameTable(Struct):
         folded: Counter[tuple[int, ...]] = Counter()
         for stack, weight in weights.items():
             frames: list[int] = []
-            for frame, offset in _called(stack):
-                frames += [self.place(part) for part in expanded(frame, known.get((frame.module, offset), ()))]
+            for frame, offset in _list_calls(stack):
+                frames += [self.place(part) for part in expand_inlined(frame, known.get((frame.module, offset), ()))]
             folded[tuple(reversed(frames[:_LONGEST]))] += weight
         return tuple(contract.Stack(frames=frames, weight=weight) for frames, weight in folded.most_common())
 
@@ -104,7 +104,7 @@ class FrameTable(Struct):
     def _lines_of(self, stacks: Iterable[tuple[ScriptFrame, ...]]) -> dict[tuple[str, int], tuple[SourceLine, ...]]:
         wanted: dict[str, set[int]] = defaultdict(set)
         for stack in stacks:
-            for frame, offset in _called(stack):
+            for frame, offset in _list_calls(stack):
                 if frame.module.startswith("/"):
                     wanted[frame.module].add(offset)
         return {
@@ -114,9 +114,9 @@ class FrameTable(Struct):
         }
 
 
-def expanded(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[contract.Frame]:
+def expand_inlined(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[contract.Frame]:
     """Return a frame and the functions inlined into it, innermost first. The outermost keeps perf's name."""
-    module = frame.module if in_program(frame) else KERNEL
+    module = frame.module if is_in_program(frame) else KERNEL
     if not lines:
         return [contract.Frame(function=frame.function[:4000], module=module[:4000])]
     inlined = [(line.function, line) for line in lines[:-1]]
@@ -127,7 +127,7 @@ def expanded(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[contract
     ]
 
 
-def in_program(frame: ScriptFrame) -> bool:
+def is_in_program(frame: ScriptFrame) -> bool:
     """Return whether a frame is of the program and its libraries, not of the kernel."""
     return frame.offset < _KERNEL_START
 
@@ -137,9 +137,9 @@ def relative(path: str, root: str) -> str:
     return path.removeprefix(root)
 
 
-def _called(stack: tuple[ScriptFrame, ...]) -> Iterable[tuple[ScriptFrame, int]]:
+def _list_calls(stack: tuple[ScriptFrame, ...]) -> Iterable[tuple[ScriptFrame, int]]:
     """Yield each frame with the offset of its instruction; for a caller, of the call and not of the return address."""
     innermost = True
     for frame in stack:
-        yield frame, frame.offset if innermost or not in_program(frame) else max(0, frame.offset - 1)
-        innermost = innermost and not in_program(frame)
+        yield frame, frame.offset if innermost or not is_in_program(frame) else max(0, frame.offset - 1)
+        innermost = innermost and not is_in_program(frame)

@@ -26,7 +26,7 @@ from runner.contract.report import Receipts, Ref, Report, ReportList, Revision, 
 from runner.contract.search import Search, SearchRequest
 from runner.contract.setting_search import SettingSearch, SettingSearchRequest
 from runner.contract.sign_in import Admission, Identity
-from runner.environment.secrets import without_password
+from runner.environment.secrets import hide_password
 from runner.errors import AlreadyEnded, FaultwatchError, RequestRefused, ServerError, ServiceUnavailable
 from runner.execution.execution_log import log_step
 
@@ -99,7 +99,7 @@ class Service:
         self._say: Callable[[str], None] | None = None
         self.before_send: Callable[[Report | Profile], None] | None = None
         """Called with each document before it is sent."""
-        self._shown = without_password(self.url)
+        self._shown = hide_password(self.url)
         # A proxy of the environment leads elsewhere: its own loopback is another one.
         self._proxies: Any = dict.fromkeys(("http", "https", "all")) if _is_loopback(self.url) else None
         self._session = requests.Session()
@@ -314,7 +314,7 @@ class Service:
             )
         except requests.RequestException as error:
             raise ServiceUnavailable(
-                f"the service at {self._shown} does not answer: {without_password(_innermost(error))}",
+                f"the service at {self._shown} does not answer: {hide_password(_find_innermost(error))}",
                 "start it with `faultwatch-service serve`, or unset FAULTWATCH_URL to use a local one",
             ) from None
         log_step(
@@ -373,7 +373,7 @@ def _problem(response: requests.Response, request: str) -> str:
         return f"{response.status_code} {response.reason} to {request}"
 
 
-def _innermost(error: BaseException) -> str:
+def _find_innermost(error: BaseException) -> str:
     while error.__context__ is not None:
         error = error.__context__
     return str(error) or type(error).__name__

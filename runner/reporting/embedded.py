@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_command, log_step
-from runner.execution.own_command import SAFE_DIRECTORY, own_environment, own_module
+from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, build_own_environment
 from runner.reporting.client import Service
 from runner.reporting.sign_in import sign_in
 from runner.settings import Settings
@@ -38,14 +38,14 @@ def connect(settings: Settings) -> Iterator[Service]:
         log = scratch / "log"
         began = time.monotonic()
         command = [
-            *own_module("service", "serve", "--host", "127.0.0.1", "--port", "0"),
+            *build_module_command("service", "serve", "--host", "127.0.0.1", "--port", "0"),
             *("--port-file", str(port_file), "--parent", str(os.getpid())),
         ]
         log_command(command)
         with log.open("wb") as stream:
             process = subprocess.Popen(
                 command,
-                env=own_environment() | {"FAULTWATCH_HOME": str(settings.home), "FAULTWATCH_JOBS_HERE": "no"},
+                env=build_own_environment() | {"FAULTWATCH_HOME": str(settings.home), "FAULTWATCH_JOBS_HERE": "no"},
                 cwd=SAFE_DIRECTORY,
                 stdin=subprocess.DEVNULL,
                 stdout=stream,

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from runner.contract.report import Report
 from runner.errors import FaultwatchError, RequestRefused, ServerError, ServiceUnavailable
 from runner.system.durable_files import rename_durably
-from runner.system.private_folder import private_folder
-from runner.system.processes import is_alive, own_name
+from runner.system.private_folder import make_private_folder
+from runner.system.processes import is_alive, read_own_name
 
 if TYPE_CHECKING:
     from runner.contract.profile import Profile  # Large, and most commands have none.
@@ -39,9 +39,9 @@ class Spool(Struct, frozen=True):
     def add(self, document: SpooledDocument) -> Path:
         """Write a document so that it survives a crash of the process or the machine; return its file."""
         file = self.file_of(document)
-        partial = file.with_suffix(f".{own_name()}{_PARTIAL}")
+        partial = file.with_suffix(f".{read_own_name()}{_PARTIAL}")
         try:
-            private_folder(self.folder)
+            make_private_folder(self.folder)
             partial.write_text(document.model_dump_json(), encoding="utf-8")
             _stamp(partial)
             rename_durably(partial, file)
@@ -74,12 +74,12 @@ class Spool(Struct, frozen=True):
                 continue
             except ServiceUnavailable:
                 # A proxy also says so of a document that it cannot pass on: the next attempt starts with another one.
-                _to_the_end(file)
+                _read_to_end(file)
                 raise
             except ServerError as error:
                 last_error = error
                 failures += 1
-                _to_the_end(file)
+                _read_to_end(file)
                 if failures == MOST_FAILURES:
                     break
                 continue
@@ -179,7 +179,7 @@ def _stamp(file: Path) -> None:
     os.utime(file, ns=(now, now))
 
 
-def _to_the_end(file: Path) -> None:
+def _read_to_end(file: Path) -> None:
     with suppress(OSError):
         _stamp(file)
 

@@ -13,31 +13,31 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.contract.report import Build, Stage, hash_of
-from runner.dependencies.asked import Asked, unfollowed
+from runner.dependencies.asked import Asked, mark_unfollowed
 from runner.dependencies.watch import QuestionWatch
-from runner.environment.program_files import build_settings, library_settings
-from runner.environment.secrets import without_password, without_secrets
+from runner.environment.program_files import read_build_settings, read_library_settings
+from runner.environment.secrets import hide_password, hide_secrets
 from runner.errors import FaultwatchError
 from runner.execution.execute import TOO_LONG, execute
 from runner.execution.execution_log import log_command, log_step
 from runner.execution.sandbox import Sandbox
 from runner.execution.temporary_failure import is_full, is_temporary
-from runner.subject.build_cache import BuildCache, emptied, put_aside
-from runner.subject.build_inputs import Inputs, changed_files, note_inputs
+from runner.subject.build_cache import BuildCache, make_empty_folder, put_aside
+from runner.subject.build_inputs import Inputs, find_changed_files, note_inputs
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
 from runner.subject.built_tree import TREE, UnreadableTree, begin_own_session, keep, lay_over
 from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
 from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
-from runner.subject.packages import OFFLINE, instead_of_fetching, wanted_network
+from runner.subject.packages import OFFLINE, needs_network, set_offline
 from runner.subject.repository import Repository
-from runner.subject.sandbox_needs import empty_folders, hint_at_network, lacking
-from runner.subject.tool_search import advice, missing_tool
+from runner.subject.sandbox_needs import describe_lacking, hint_at_network, list_empty_folders
+from runner.subject.tool_search import advice, describe_missing_tool
 from runner.subject.version_repository import tags_before, write_git_directory
 from runner.system.tree import Tree
 from runner.system.tree_walk import objection_to, remove_tree
 from runner.workload import Workload
-from runner.workload.own_places import build_command, build_path, build_variables, own_folder
+from runner.workload.own_places import build_command, build_path, build_variables, find_own_folder
 from runner.workload.source_tree import copy_sources
 
 _CHECKOUT = "checkout"
@@ -128,7 +128,7 @@ class Builder(Struct, frozen=True):
         FaultwatchError
             The disk is full or the build tool is not installed: not the fault of the revision.
         """
-        if lacking := missing_programs(workload, self._hidden_from):
+        if lacking := find_missing_programs(workload, self._hidden_from):
             raise BuildFailure(lacking, Build(), temporary=True, lacks_programs=True)
         place = self.cache.take(self._key(repository, commit, workload, number))
         record = self._usable(place)
@@ -199,7 +199,7 @@ class Builder(Struct, frozen=True):
         """Return the files that two commits differ in, if the build of ``known`` has read none of them; else None."""
         if not _may_reuse(workload):
             return None
-        changed = changed_files(repository, before, after)
+        changed = find_changed_files(repository, before, after)
         if changed is None:
             return None
         inputs = Inputs(self.cache.first_place(self._key(repository, known, workload)))
@@ -237,8 +237,10 @@ class Builder(Struct, frozen=True):
     def _key(self, repository: Repository, commit: str, workload: Workload, number: int = 0) -> str:
         path = build_path(workload)
         path = self.sandbox.shown_part(path) if self.sandbox else path
-        tools = build_settings(workload.build.command or (), workload.build.needs, path, workload.build.environment)
-        host = {**self.machine, **library_settings(Tree()), **tools}
+        tools = read_build_settings(
+            workload.build.command or (), workload.build.needs, path, workload.build.environment
+        )
+        host = {**self.machine, **read_library_settings(Tree()), **tools}
         # The result file is not part of the tree's fingerprint. Nothing else of [run] matters to a build.
         made_by = [workload.build.identity, workload.run.output_file]
         shown = self.sandbox.readable if self.sandbox else None
@@ -258,11 +260,11 @@ class Builder(Struct, frozen=True):
         So a program finds its own shared libraries (the run path of CMake), scripts their interpreter (virtual
         environments), and libtool's wrappers the program behind them.
         """
-        emptied(place)
+        make_empty_folder(place)
         try:
             record = self._made(repository, commit, workload, place / TREE)
             if record.failure:
-                emptied(place)
+                make_empty_folder(place)
             write_record(place, record)
         except BaseException:
             remove_tree(place)
@@ -297,7 +299,7 @@ class Builder(Struct, frozen=True):
         """
         if not self.follow or not _may_reuse(workload):
             built = _run_build(workload, tree, self.sandbox, reveals_host=self.reveals_host)
-            return (*built, unfollowed("nobody wanted to know"))
+            return (*built, mark_unfollowed("nobody wanted to know"))
         with QuestionWatch(launched=self.sandbox is not None, counted=False) as watch, suppress(BuildFailure):
             failure, build = _run_build(workload, tree, self.sandbox, watch, reveals_host=self.reveals_host)
             if not failure:
@@ -305,7 +307,7 @@ class Builder(Struct, frozen=True):
         remove_tree(tree)
         self._fill(repository, commit, workload, tree)
         built = _run_build(workload, tree, self.sandbox, reveals_host=self.reveals_host)
-        return (*built, unfollowed("it fails while it is followed"))
+        return (*built, mark_unfollowed("it fails while it is followed"))
 
     def _fill(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
         if workload.build.directory == "workload":
@@ -334,7 +336,7 @@ def _may_reuse(workload: Workload) -> bool:
     return workload.build.command is not None and not workload.build.git and workload.build.directory != "workload"
 
 
-def missing_programs(workload: Workload, hidden_from: Sandbox | None = None) -> str:
+def find_missing_programs(workload: Workload, hidden_from: Sandbox | None = None) -> str:
     """Return which of the programs that the build needs are missing, as a sentence; empty if none are.
 
     Parameters
@@ -382,9 +384,9 @@ def _run_build(
     log_command(command, tree, "in a sandbox" if sandbox else "")
     if sandbox:
         environment = {**OFFLINE, **environment}
-        sandbox = replace(sandbox, empty=empty_folders(environment, sandbox))
+        sandbox = replace(sandbox, empty=list_empty_folders(environment, sandbox))
         if workload.build_uses_own_folder:
-            sandbox = sandbox.showing(own_folder(workload))
+            sandbox = sandbox.showing(find_own_folder(workload))
     before = _cpu_seconds_of_children()
     try:
         timeout = workload.build.timeout
@@ -421,28 +423,28 @@ def _run_build(
         command=command,
         seconds=done.seconds,
         cpu_seconds=_cpu_seconds_of_children() - before,
-        log=without_secrets(done.output, os.environ)[-LOG_LIMIT:],
+        log=hide_secrets(done.output, os.environ)[-LOG_LIMIT:],
     )
     if not done.problem:
         return "", build
     if sandbox and not reveals_host:
         hint = hint_at_network(done.output)
     else:
-        tool = missing_tool(done.output) or command[0]
+        tool = describe_missing_tool(done.output) or command[0]
         hint = advice(tool, environment["PATH"])
-        hint = hint or (lacking(command, tool, environment, sandbox, tree, done.output) if sandbox else "")
+        hint = hint or (describe_lacking(command, tool, environment, sandbox, tree, done.output) if sandbox else "")
     # Outside of a sandbox that is no more than what the build itself says, and may pass.
-    offline = "" if hint or sandbox else _without_network(done.output)
+    offline = "" if hint or sandbox else _explain_missing_network(done.output)
     failure = f"`{written}` {done.problem}{f': {hint or offline}' if hint or offline else ''}"
     if hint or is_temporary(done):  # what the hint says to change is no part of the revision, so the failure may pass
         raise BuildFailure(failure, build, temporary=True)
     return failure, build
 
 
-def _without_network(log: str) -> str:
+def _explain_missing_network(log: str) -> str:
     """Return that a build lacked a network, and what CMake can do without it; empty if it did not."""
-    line = without_password(wanted_network(log))
-    kept = instead_of_fetching(log)
+    line = hide_password(needs_network(log))
+    kept = set_offline(log)
     return f"{line}{f'. {kept}' if kept else ''}" if line else ""
 
 

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from runner.contract.report import Build, hash_of
 from runner.execution.execution_log import log_step
-from runner.execution.own_command import SAFE_DIRECTORY, own_environment, own_module
+from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, build_own_environment
 from runner.execution.supervision import SupervisedProcess
 from runner.execution.supervisor import supervisor
 from runner.settings import load_settings
@@ -31,7 +31,7 @@ from runner.subject.build_inputs import sizes
 from runner.subject.build_worker import encode_order
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
-from runner.system.paused import paused_descendants
+from runner.system.paused import pause_descendants
 from runner.workload import Workload
 
 WORTHWHILE = 0.5
@@ -190,7 +190,7 @@ class BuildAhead:
 
     @contextmanager
     def _paused(self) -> Iterator[None]:
-        with paused_descendants(worker.supervisor for worker in self._workers):
+        with pause_descendants(worker.supervisor for worker in self._workers):
             yield
         self._order_next()
 
@@ -237,10 +237,10 @@ class _Worker:
         self._answers = self._channel.makefile("rb")
         with other:
             self._process = SupervisedProcess.start(
-                own_module("runner.subject.build_worker", str(other.fileno())),
+                build_module_command("runner.subject.build_worker", str(other.fileno())),
                 supervisor=program,
                 directory=Path(SAFE_DIRECTORY),
-                environment=own_environment(credentials=True),  # to take them out of the logs of builds
+                environment=build_own_environment(credentials=True),  # to take them out of the logs of builds
                 merge=True,
                 inherited=[other.fileno()],
             )

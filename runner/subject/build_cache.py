@@ -20,7 +20,7 @@ from runner.contract.code_trust import BuildStore
 from runner.errors import FaultwatchError
 from runner.subject.build_record import RECORD, DamagedBuild, read_record, remove_record
 from runner.subject.built_tree import TREE
-from runner.system.path_length import filled, path_length
+from runner.system.path_length import pad_path, path_length
 from runner.system.tree_walk import remove_tree
 
 _PLACES = 10
@@ -77,7 +77,7 @@ class BuildCache(Struct, frozen=True):
         return self._place(key, 0)
 
     def _place(self, key: str, number: int) -> Path:
-        return filled(self.folder / self.store, f"{key}-{number}", path_length(self.folder), TREE)
+        return pad_path(self.folder / self.store, f"{key}-{number}", path_length(self.folder), TREE)
 
     def evict(self) -> None:
         """Remove the builds beyond the limits, and what interrupted builds left; not what any process uses."""
@@ -94,7 +94,7 @@ class BuildCache(Struct, frozen=True):
     def remove_unfinished(self) -> None:
         """Remove what interrupted builds left: places that nobody uses and that have no record, or were put aside."""
         for aside in (self.folder / self.store).glob(f"*{_ASIDE}"):
-            with _borrowed(_lock_of(aside.with_suffix(""))) as free:
+            with _borrow_lock(_lock_of(aside.with_suffix(""))) as free:
                 if free:
                     remove_tree(aside)
         for lock in (self.folder / self.store).glob("*.lock"):
@@ -110,7 +110,7 @@ class BuildCache(Struct, frozen=True):
                 yield place, lock.stat().st_mtime, _size(place)
 
     def _remove(self, place: Path) -> bool:
-        with _borrowed(_lock_of(place)) as free:
+        with _borrow_lock(_lock_of(place)) as free:
             if free:
                 remove_record(place)
                 remove_tree(place)
@@ -126,7 +126,7 @@ def release_all() -> None:
         os.close(_held.popitem()[1])
 
 
-def emptied(place: Path) -> None:
+def make_empty_folder(place: Path) -> None:
     """Make the folder of a place, empty.
 
     Raises
@@ -165,7 +165,7 @@ def _size(place: Path) -> int:
 def _hold(lock: Path) -> bool:
     """Lock for this process, unless another one has; note that it is used now."""
     if lock not in _held:
-        descriptor = _locked(lock)
+        descriptor = _try_lock(lock)
         if descriptor is None:
             return False
         _held[lock] = descriptor
@@ -177,9 +177,9 @@ def _hold(lock: Path) -> bool:
 
 
 @contextmanager
-def _borrowed(lock: Path) -> Iterator[bool]:
+def _borrow_lock(lock: Path) -> Iterator[bool]:
     """Lock for a moment; yield whether nobody uses it."""
-    descriptor = None if lock in _held else _locked(lock)
+    descriptor = None if lock in _held else _try_lock(lock)
     try:
         yield descriptor is not None
     finally:
@@ -187,7 +187,7 @@ def _borrowed(lock: Path) -> Iterator[bool]:
             os.close(descriptor)
 
 
-def _locked(lock: Path) -> int | None:
+def _try_lock(lock: Path) -> int | None:
     while True:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:

@@ -55,7 +55,7 @@ class Inputs:
         return not self._changed.isdisjoint((name, *map(str, Path(name).parents)))
 
 
-def changed_files(repository: Repository, before: str, after: str) -> frozenset[str] | None:
+def find_changed_files(repository: Repository, before: str, after: str) -> frozenset[str] | None:
     """Return the files whose content two commits differ in; None if they differ in more than that."""
     options = ("-r", "-z", "--raw", "--no-renames", "--ignore-submodules=none")
     try:
@@ -65,7 +65,7 @@ def changed_files(repository: Repository, before: str, after: str) -> frozenset[
 
 
 def parse_changes(text: str) -> frozenset[str] | None:
-    """Return what :func:`changed_files` returns, from the output of ``git diff-tree --raw -z``."""
+    """Return what :func:`find_changed_files` returns, from the output of ``git diff-tree --raw -z``."""
     fields = text.split("\0")
     names: set[str] = set()
     for change, name in zip(fields[::2], fields[1::2], strict=False):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from runner.contract.report import Build
 from runner.errors import FaultwatchError
-from runner.execution.disk_guard import used_bytes
+from runner.execution.disk_guard import count_used_bytes
 from runner.execution.start_block import BASE_VARIABLES
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
 from runner.system.regular_file import open_regular
@@ -60,11 +60,11 @@ def keep(place: Path, build: Build, output_file: str | None, began: int = 0) -> 
         tree=fingerprint(tree, output_file),
         copy_of_tree=fingerprint(place / COPY / TREE),
         ignored=output_file,
-        bytes=2 * (used_bytes(tree) or 0),
+        bytes=2 * (count_used_bytes(tree) or 0),
     )
 
 
-def making_began(tree: Path) -> int:
+def read_start_of_build(tree: Path) -> int:
     """Return when the making of a built tree began, in nanoseconds since the epoch; 0 for a tree of no cache."""
     try:
         record = read_record(tree.parent) if tree.name == TREE else None
@@ -84,7 +84,7 @@ def lay_over(tree: Path, checkout: Path, names: Iterable[str], commit: str) -> N
         The files to use, as paths in both trees.
     """
     place, later = tree.parent, tree.with_name(_LATER)
-    record = _without_later(place)
+    record = _remove_later_files(place)
     for name in names:
         (later / name).parent.mkdir(parents=True, exist_ok=True)
         (checkout / name).rename(later / name)
@@ -106,11 +106,11 @@ def begin_own_session(tree: Path) -> None:
     """
     record = read_record(tree.parent)
     if record and record.later_commit:
-        write_record(tree.parent, _without_later(tree.parent))
+        write_record(tree.parent, _remove_later_files(tree.parent))
     begin_session(tree)
 
 
-def _without_later(place: Path) -> BuildRecord:
+def _remove_later_files(place: Path) -> BuildRecord:
     """Remove the files of a later commit; return the record that says so, which is not written yet."""
     record = read_record(place)
     assert record is not None

@@ -108,7 +108,7 @@ def write_commit(repository: Repository, commit: str, tree: Path, *, bounded: bo
     _set_times(tree)
 
 
-def missing_part(repository: Repository, commit: str, level: int = 0) -> IncompleteCheckout | None:
+def find_missing_part(repository: Repository, commit: str, level: int = 0) -> IncompleteCheckout | None:
     """Return what says which part of a commit a clone lacks; None if it seems to have all. No tree is written.
 
     Raises
@@ -122,7 +122,7 @@ def missing_part(repository: Repository, commit: str, level: int = 0) -> Incompl
     entries = list(_entries(listing))
     absent = next((entry for entry in entries if entry.size is None and entry.mode != _LINK), None)
     if absent:
-        return IncompleteCheckout(f"this clone lacks the file {_shown(absent.path)}", COMPLETE_CLONE)
+        return IncompleteCheckout(f"this clone lacks the file {_make_printable(absent.path)}", COMPLETE_CLONE)
     try:
         _refuse_missing_large_files(repository, commit, entries)
         links = [entry for entry in entries if entry.mode == _LINK] if level < _MOST_LEVELS else []
@@ -130,7 +130,7 @@ def missing_part(repository: Repository, commit: str, level: int = 0) -> Incompl
         for link in links:
             if link.path in names:
                 submodule = _submodule(repository.common_directory(), names[link.path], link)
-                if deeper := missing_part(submodule, link.name, level + 1):
+                if deeper := find_missing_part(submodule, link.name, level + 1):
                     return deeper
     except IncompleteCheckout as lacking:
         return lacking
@@ -157,7 +157,7 @@ def _refuse_missing_large_files(repository: Repository, commit: str, entries: li
         write(attributes)
         if _names_large_files(checkout.tree, entries):
             small = [entry.path for entry in entries if _may_be_pointer(entry)]
-            write(_managed(repository, small, checkout))
+            write(_list_managed(repository, small, checkout))
             for path, (name, size) in _pointers(entries, checkout.tree):
                 _large_file(repository, path, name, size)
 
@@ -234,7 +234,7 @@ def _submodule(store: Path, name: str, link: _Entry) -> Repository:
         except FaultwatchError:
             pass
     raise IncompleteCheckout(
-        f"this clone lacks the submodule {_shown(link.path)} at {link.name[:12]}",
+        f"this clone lacks the submodule {_make_printable(link.path)} at {link.name[:12]}",
         "run `git submodule update --init --recursive` in a clone of your own, fetch the submodule's old commits, and "
         "name that clone; or, if the build does without it, write `incomplete = true` into [build]",
     )
@@ -243,9 +243,9 @@ def _submodule(store: Path, name: str, link: _Entry) -> Repository:
 def _clear(place: Path, tree: Path) -> None:
     """Remove the empty folder that git makes for a submodule."""
     if place.parent.resolve() != tree.resolve() and not place.parent.resolve().is_relative_to(tree.resolve()):
-        raise IncompleteCheckout(f"the submodule {_shown(place.name)} lies outside of the project")
+        raise IncompleteCheckout(f"the submodule {_make_printable(place.name)} lies outside of the project")
     if place.is_symlink() or (place.exists() and not place.is_dir()):
-        raise IncompleteCheckout(f"the submodule {_shown(place.name)} is no folder")
+        raise IncompleteCheckout(f"the submodule {_make_printable(place.name)} is no folder")
     if place.exists():
         place.rmdir()
 
@@ -253,7 +253,7 @@ def _clear(place: Path, tree: Path) -> None:
 def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path) -> None:
     """Replace the pointers of Git LFS by the files that the clone has of it."""
     pointers = dict(_pointers(entries, tree))
-    managed = _managed(repository, list(pointers), Checkout(tree.absolute(), tree.parent / "no-index"))
+    managed = _list_managed(repository, list(pointers), Checkout(tree.absolute(), tree.parent / "no-index"))
     if sum(pointers[path][1] for path in managed) > MOST_BYTES:
         raise TooLargeCheckout(f"the files that Git LFS keeps would take more than {MOST_BYTES:,} bytes")
     for path in managed:
@@ -281,7 +281,7 @@ def _large_file(repository: Repository, path: str, name: str, size: int, *, whol
     source = repository.common_directory() / "lfs" / "objects" / name[:2] / name[2:4] / name
     if not _is_intact(source, name if whole else "", size):
         raise IncompleteCheckout(
-            f"this clone lacks the content of {_shown(path)}, which Git LFS keeps",
+            f"this clone lacks the content of {_make_printable(path)}, which Git LFS keeps",
             "run `git lfs fetch --all` in a clone of your own, and name that clone",
         )
     return source
@@ -307,7 +307,7 @@ def _may_be_pointer(entry: _Entry) -> bool:
     return entry.mode.startswith("100") and 0 < (entry.size or 0) <= _LONGEST_POINTER
 
 
-def _managed(repository: Repository, paths: list[str], checkout: Checkout) -> list[str]:
+def _list_managed(repository: Repository, paths: list[str], checkout: Checkout) -> list[str]:
     """Return the paths to which the attributes of a checkout give the filter of Git LFS."""
     found: list[str] = []
     for some in _batches(paths):
@@ -334,7 +334,7 @@ def _digest(stream: BufferedReader) -> str:
     return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _shown(path: str) -> str:
+def _make_printable(path: str) -> str:
     """Return a path as text that can be stored and printed."""
     return os.fsencode(path).decode(errors="replace")
 

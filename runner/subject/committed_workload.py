@@ -43,7 +43,7 @@ class Asked(Struct, frozen=True):
     word: str = ""
 
 
-def asked_for(repository: Repository, workload: Workload, name: str | None) -> Asked | None:
+def locate_asked_for(repository: Repository, workload: Workload, name: str | None) -> Asked | None:
     """Return where a workload file lies in the work tree of a repository; None if it lies outside.
 
     Parameters
@@ -67,7 +67,7 @@ def asked_for(repository: Repository, workload: Workload, name: str | None) -> A
     return Asked(workload, workload.path.relative_to(top).as_posix(), written, word)
 
 
-def committed_workload(
+def load_committed_workload(
     repository: Repository, commit: str, asked: Asked, scratch: Path, *, by_name: bool = True
 ) -> Workload | None:
     """Return the workload that a commit has for what a person asked for; None if it has none.

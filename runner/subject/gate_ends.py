@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.errors import FaultwatchError
-from runner.subject.hardened_git import Checkout, GitError, execute_git, hardened_environment
+from runner.subject.hardened_git import Checkout, GitError, build_hardened_environment, execute_git
 from runner.subject.repository import FULL_HISTORY, Repository
 from runner.system.scratch import scratch_folder
 
@@ -88,12 +88,12 @@ def gate_ends(repository: Repository, base: str, head: str) -> Iterator[GateEnds
         yield ends
         return
     with scratch_folder() as scratch:
-        beside = _beside(repository, scratch)
+        beside = _with_objects_beside(repository, scratch)
         merge = _merge(beside, (base, head), ends, scratch)
         yield replace(ends, repository=beside, base=target, measured=merge)
 
 
-def _beside(repository: Repository, scratch: Path) -> Repository:
+def _with_objects_beside(repository: Repository, scratch: Path) -> Repository:
     """Return the repository with a folder of its own for new objects."""
     objects = scratch / "objects"
     (objects / "info").mkdir(parents=True)
@@ -105,7 +105,7 @@ def _beside(repository: Repository, scratch: Path) -> Repository:
 def _merge(beside: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
     """Make the commit that merging head into the target would make; its hash depends on nothing else."""
     base, head = names
-    tree = _merged_tree(beside, names, ends, scratch)
+    tree = _write_merged_tree(beside, names, ends, scratch)
     moment = max(beside.revision(commit).committed_at for commit in (ends.target, ends.head))
     dated = {f"GIT_{who}_DATE": f"@{int(moment.timestamp())} +0000" for who in ("AUTHOR", "COMMITTER")}
     parents = ("-p", ends.target, "-p", ends.head)
@@ -116,14 +116,14 @@ def _merge(beside: Repository, names: tuple[str, str], ends: GateEnds, scratch: 
         raise FaultwatchError(f"{beside.name}: merging {head} into {base} fails: {error.what}", error.remedy) from None
 
 
-def _merged_tree(beside: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
+def _write_merged_tree(beside: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
     base, head = names
     parted = f"{base} and {head} have {len(ends.merge_bases)} merge bases, so the gate measures what merging makes"
     by_hand = f"merge {base} into {head}; then there is one merge base"
     empty = scratch / "empty"
     empty.mkdir()
     # In an empty work tree with an empty index, no attributes of a checkout choose how files are merged.
-    environment = hardened_environment(checkout=Checkout(empty, scratch / "index"), more=_MERGING)
+    environment = build_hardened_environment(checkout=Checkout(empty, scratch / "index"), more=_MERGING)
     own = beside.git("rev-parse", "--absolute-git-dir", paths=True).removesuffix("\n")
     where = ["-C", str(empty), f"--git-dir={own}"]
     words = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ends.target, ends.head]

@@ -20,7 +20,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from runner.environment.secrets import without_password
+from runner.environment.secrets import hide_password
 from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_command
 from runner.system.descendants import descendants
@@ -117,8 +117,8 @@ def run_git(
     own = [f"--git-dir={git_dir}"] if git_dir else []
     filters: Iterable[str] = ()
     if verb in _READ_FILES:
-        filters = _configured_filters((*own, *(arguments[:2] if arguments[0] == "-C" else ())))
-    environment = hardened_environment(filters=filters, checkout=checkout) | dict(variables)
+        filters = _read_configured_filters((*own, *(arguments[:2] if arguments[0] == "-C" else ())))
+    environment = build_hardened_environment(filters=filters, checkout=checkout) | dict(variables)
     if verb in _TRANSFERS:
         log_command(["git", *own, *arguments])
     done = execute_git([*own, *arguments], verb, environment)
@@ -146,7 +146,7 @@ def iterate_git(
         try:
             process = subprocess.Popen(
                 command,
-                env={**hardened_environment(), **variables},
+                env={**build_hardened_environment(), **variables},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=error,
@@ -181,10 +181,10 @@ def _failure(verb: str, status: int, error: bytes) -> "GitError":
     said = error.decode(errors="replace").strip().splitlines() or [f"exit code {status}"]
     absent = next(filter(_ABSENT.search, said), "")
     line = absent or next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1])
-    return GitError(f"git {verb}: {without_password(line.removeprefix('fatal: '))}", COMPLETE_CLONE if absent else "")
+    return GitError(f"git {verb}: {hide_password(line.removeprefix('fatal: '))}", COMPLETE_CLONE if absent else "")
 
 
-def hardened_environment(
+def build_hardened_environment(
     variables: Mapping[str, str] = os.environ,
     *,
     filters: Iterable[str] = (),
@@ -240,10 +240,10 @@ def is_git_directory(path: Path) -> bool:
 
 
 @lru_cache(maxsize=32)
-def _configured_filters(where: tuple[str, ...]) -> tuple[str, ...]:
+def _read_configured_filters(where: tuple[str, ...]) -> tuple[str, ...]:
     """Return the attribute filters that are configured on this host and for a repository, such as ``lfs``."""
     query = ["config", "--null", "--name-only", "--get-regexp", r"^filter\."]
-    done = execute_git([*where, *query], "config", hardened_environment())
+    done = execute_git([*where, *query], "config", build_hardened_environment())
     names = {key.partition(".")[2].rpartition(".")[0] for key in done.stdout.decode(errors="replace").split("\0")}
     return tuple(sorted(name for name in names | {"lfs"} if name))
 

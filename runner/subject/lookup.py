@@ -7,7 +7,7 @@ from pathlib import Path
 
 from runner.contract.base import load_validation
 from runner.errors import FaultwatchError
-from runner.execution.in_background import in_background
+from runner.execution.in_background import start_in_background
 from runner.settings import Settings
 from runner.subject.registry import find_subject
 from runner.subject.repository import Repository, open_repository
@@ -33,16 +33,16 @@ def workload_and_repository(
     FaultwatchError
         One of them does not exist, or none is named and the current folder has no workload.
     """
-    in_background(load_validation)  # While git answers.
+    start_in_background(load_validation)  # While git answers.
     repository = open_repository(repo, settings.clones) if repo else None
     if not workload_name:
-        workload = find_workload(_own_workload(repository.path if repository else Path.cwd(), settings))
+        workload = find_workload(_find_own_workload(repository.path if repository else Path.cwd(), settings))
     else:
-        workload = _named(workload_name, repository or _current_repository(settings), settings)
+        workload = _find_named(workload_name, repository or _find_current_repository(settings), settings)
     return workload, repository or _repository_of(workload, settings)
 
 
-def _named(name: str, repository: Repository | None, settings: Settings) -> Workload:
+def _find_named(name: str, repository: Repository | None, settings: Settings) -> Workload:
     """Return the workload at a path, or that a repository or Faultwatch itself calls by a name."""
     if is_path(name) or not repository:
         return find_workload(name)
@@ -85,14 +85,14 @@ def _workload_files(name: str, repository: Repository, settings: Settings) -> It
     yield from workload_files(repository)
 
 
-def _current_repository(settings: Settings) -> Repository | None:
+def _find_current_repository(settings: Settings) -> Repository | None:
     try:
         return open_repository(str(Path.cwd()), settings.clones, named=False)
     except FaultwatchError:
         return None
 
 
-def _own_workload(folder: Path, settings: Settings) -> str:
+def _find_own_workload(folder: Path, settings: Settings) -> str:
     file = folder / WORKLOAD_FILE
     if file.exists():
         return str(file)

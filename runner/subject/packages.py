@@ -76,12 +76,12 @@ def managers_of(command: Iterable[str]) -> list[PackageManager]:
     return [manager for manager in MANAGERS if not found.isdisjoint(manager.programs)]
 
 
-def wanted_network(log: str) -> str:
+def needs_network(log: str) -> str:
     """Return the line with which a build that failed says that a network was not there; empty if none does."""
     return next((line.strip()[:_LONGEST_LINE] for line in log.splitlines() if _NO_NETWORK.search(line)), "")
 
 
-def instead_of_fetching(log: str) -> str:
+def set_offline(log: str) -> str:
     """Return what makes CMake's FetchContent do without a network, as a clause; empty if it wanted none."""
     names = list(dict.fromkeys(_FETCHED.findall(log)))
     if not names:

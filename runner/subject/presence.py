@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from runner.contract.report import Revision
 from runner.errors import FaultwatchError
-from runner.subject.checkout_content import IncompleteCheckout, missing_part
+from runner.subject.checkout_content import IncompleteCheckout, find_missing_part
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
 from runner.workload import Workload
@@ -48,7 +48,7 @@ def refuse_lacking(repository: Repository, revisions: Iterable[Revision]) -> Non
     problem = None
     for revision in revisions:
         try:
-            problem = missing_part(repository, revision.commit)
+            problem = find_missing_part(repository, revision.commit)
         except GitError as error:
             if not error.remedy:  # of a damaged commit, the build says what is wrong
                 return

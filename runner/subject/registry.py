@@ -11,8 +11,8 @@ from msgspec import Struct, field
 
 from runner.settings import Settings
 from runner.subject.repository import Repository
-from runner.system.private_folder import private_folder
-from runner.system.processes import is_alive, own_name
+from runner.system.private_folder import make_private_folder
+from runner.system.processes import is_alive, read_own_name
 from runner.workload import Workload
 
 
@@ -39,9 +39,9 @@ def register_subject(settings: Settings, repository: Repository, workload: Workl
     if entry == previous:
         return
     file = _file(settings, repository.name)
-    part = file.with_name(f".{file.name}.{own_name()}")
+    part = file.with_name(f".{file.name}.{read_own_name()}")
     with suppress(OSError):
-        private_folder(file.parent)
+        make_private_folder(file.parent)
         part.write_text(json.dumps({"repository": entry.repository, "workloads": entry.workloads}), encoding="utf-8")
         part.replace(file)
 

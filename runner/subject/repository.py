@@ -13,11 +13,11 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from runner.contract.report import Ref, Revision, hash_of, safe_name
-from runner.environment.secrets import without_password
+from runner.environment.secrets import hide_password
 from runner.errors import FaultwatchError
 from runner.subject.hardened_git import Checkout, GitError, is_git_directory, iterate_git, run_git
 from runner.system.durable_files import rename_folder_durably
-from runner.system.private_folder import private_folder
+from runner.system.private_folder import make_private_folder
 from runner.system.scratch import scratch_folder
 
 _MOST_REFS = 5000
@@ -280,7 +280,7 @@ def open_repository(location: str, cache: Path, *, named: bool = True) -> Reposi
     if "://" not in location and not ("@" in location and ":" in location):
         raise FaultwatchError(f"{location}: no such folder", "name a git repository by its path or its address")
     # Use a token in the address only for this command: no name, message or clone configuration may contain it.
-    known_as = without_password(location)
+    known_as = hide_password(location)
     name = safe_name(_last_part(known_as))
     clone = cache / f"{name}-{hash_of(known_as)}.git"
     if clone.exists():
@@ -288,7 +288,7 @@ def open_repository(location: str, cache: Path, *, named: bool = True) -> Reposi
         with _alone_in(clone):
             run_git(*fetch, git_dir=str(clone))
     else:
-        private_folder(cache)
+        make_private_folder(cache)
         with scratch_folder(cache) as scratch:
             partial = scratch / "clone"
             run_git("clone", "--quiet", "--bare", "--", location, str(partial))

@@ -12,9 +12,9 @@ from runner.subject.packages import (
     GO_OBJECTS,
     MANAGERS,
     PackageManager,
-    instead_of_fetching,
     managers_of,
-    wanted_network,
+    needs_network,
+    set_offline,
 )
 
 _VARIABLES = {manager.variable: manager for manager in MANAGERS}
@@ -41,7 +41,7 @@ class Need(Struct, frozen=True):
         return f"{self.folder} ({self.why})"
 
 
-def needs(tools: Iterable[str], environment: Mapping[str, str], tree: Path | None = None) -> list[Need]:
+def list_needs(tools: Iterable[str], environment: Mapping[str, str], tree: Path | None = None) -> list[Need]:
     """Return the folders that a build reads: those of its tools, and those that its variables name.
 
     Parameters
@@ -66,12 +66,12 @@ def needs(tools: Iterable[str], environment: Mapping[str, str], tree: Path | Non
     return [need for need in found if tree is None or not need.folder.is_relative_to(tree)]
 
 
-def hidden(needed: Iterable[Need], sandbox: Sandbox) -> list[Need]:
+def list_hidden(needed: Iterable[Need], sandbox: Sandbox) -> list[Need]:
     """Return those of some folders that exist and that a sandbox does not show."""
     return [need for need in needed if need.folder.exists() and not sandbox.shows(need.folder)]
 
 
-def empty_folders(environment: Mapping[str, str], sandbox: Sandbox) -> tuple[str, ...]:
+def list_empty_folders(environment: Mapping[str, str], sandbox: Sandbox) -> tuple[str, ...]:
     """Return the folders of package managers that a sandbox hides: they are empty ones there, which can be written.
 
     Nothing else than these variables counts, and only folders in the home of this user.
@@ -93,12 +93,12 @@ def hint_at_network(log: str) -> str:
     """Return why a stranger's build may have failed in its sandbox; empty if it wanted no network.
 
     It chooses between two fixed texts by what the stranger's build printed, and says nothing of this host. Where to
-    find packages and tools, :func:`lacking` tells the owner of the code.
+    find packages and tools, :func:`describe_lacking` tells the owner of the code.
     """
-    return HIDDEN_NETWORK if wanted_network(log) else ""
+    return HIDDEN_NETWORK if needs_network(log) else ""
 
 
-def lacking(  # noqa: PLR0917 - what a build consists of
+def describe_lacking(  # noqa: PLR0917 - what a build consists of
     command: Sequence[str], tool: str, environment: Mapping[str, str], sandbox: Sandbox, tree: Path, log: str = ""
 ) -> str:
     """Return why a build failed in its sandbox and what to do, as a sentence; empty if the sandbox is not the reason.
@@ -110,26 +110,24 @@ def lacking(  # noqa: PLR0917 - what a build consists of
     log
         What the build printed. It lacks a folder that does not exist only if it says so.
     """
-    needed = needs([tool], environment, tree)
-    unseen = hidden(needed, sandbox)
-    if wanted_network(log):
-        kept = instead_of_fetching(log)
+    needed = list_needs([tool], environment, tree)
+    unseen = list_hidden(needed, sandbox)
+    if needs_network(log):
+        kept = set_offline(log)
         show = "; if it is outside of the repository, name it in FAULTWATCH_SANDBOX_READ too"
-        remedy = f". {kept}{show}" if kept else _without_network(command, environment, sandbox, unseen)
+        remedy = f". {kept}{show}" if kept else _lacks_network(command, environment, sandbox, unseen)
         return f"{NO_NETWORK}{remedy}"
     if unseen:
-        return f"the sandbox does not show {_named(unseen)}: {_setting(sandbox, unseen)}"
-    missing = [need for need in needed if any(str(one) in log for one in _absent(need.folder))]
+        return f"the sandbox does not show {_find_named(unseen)}: {_setting(sandbox, unseen)}"
+    missing = [need for need in needed if any(str(one) in log for one in _list_absent(need.folder))]
     if not missing:
         return ""
     managers = [_VARIABLES[need.why] for need in missing if need.why in _VARIABLES]
     remedy = managers[0].filling(command) if managers else "make it on this host"
-    return f"this host lacks {_named(missing)}, which a build in the sandbox cannot make: {remedy}"
+    return f"this host lacks {_find_named(missing)}, which a build in the sandbox cannot make: {remedy}"
 
 
-def _without_network(
-    command: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox, unseen: list[Need]
-) -> str:
+def _lacks_network(command: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox, unseen: list[Need]) -> str:
     """Return where the packages are that the build would download, and how the sandbox gets them."""
     used = [manager for manager in MANAGERS if manager.variable in environment]
     manager = next((manager for manager in managers_of(command) if manager not in used), None)
@@ -139,10 +137,10 @@ def _without_network(
             f': write {manager.variable} = "{manager.folder}" under [build.environment], '
             f"{manager.filling(command)}, and {_setting(sandbox, [*unseen, *_packages([manager], place.folder)])}"
         )
-    empty = [need for manager in used for need in _unfilled(manager, Path(environment[manager.variable]))]
+    empty = [need for manager in used for need in _list_unfilled(manager, Path(environment[manager.variable]))]
     if unseen or empty:
-        fill = f" {_named(empty)} is empty: {used[0].filling(command)}" if empty else ""
-        show = f" it does not show {_named(unseen)}" if unseen else ""
+        fill = f" {_find_named(empty)} is empty: {used[0].filling(command)}" if empty else ""
+        show = f" it does not show {_find_named(unseen)}" if unseen else ""
         unseen = [*unseen, *(need for need in empty if not _is_shown(str(need.folder), sandbox))]
         setting = f"{', and' if empty else ':'} {_setting(sandbox, unseen)}" if unseen else ""
         return f", and{' and'.join(part for part in (show, fill) if part)}{setting}"
@@ -156,7 +154,7 @@ def _packages(managers: Iterable[PackageManager], folder: Path) -> list[Need]:
     return [Need(place, manager.variable) for manager in managers for place in manager.places(folder) or [folder]]
 
 
-def _unfilled(manager: PackageManager, folder: Path) -> list[Need]:
+def _list_unfilled(manager: PackageManager, folder: Path) -> list[Need]:
     """Return the folder of a manager if it holds no packages."""
     places = [place for place in manager.places(folder) if place.is_dir() and any(place.iterdir())]
     return [] if places else [Need(folder, manager.variable)]
@@ -170,7 +168,7 @@ def _installation(folder: Path) -> Path:
     return folder if alone else folder.parent
 
 
-def _named(found: Iterable[Need]) -> str:
+def _find_named(found: Iterable[Need]) -> str:
     return ", ".join(map(str, found))
 
 
@@ -179,6 +177,6 @@ def _setting(sandbox: Sandbox, unseen: Iterable[Need]) -> str:
     return f"set FAULTWATCH_SANDBOX_READ={value} on this host"
 
 
-def _absent(folder: Path) -> list[Path]:
+def _list_absent(folder: Path) -> list[Path]:
     """Return a folder and those above it, as far as they do not exist."""
     return [one for one in (folder, *folder.parents) if not one.exists()]

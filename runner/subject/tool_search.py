@@ -22,25 +22,25 @@ _MISSING = (
 """Lines with which shells, ``env`` and make say that a program is missing."""
 
 
-def usual_path() -> list[str]:
+def read_usual_path() -> list[str]:
     """Return the folders, beside those of a ``PATH``, in which users install tools."""
     return [str(Path(folder).expanduser()) for folder in _USUAL]
 
 
-def whereabouts(tool: str, build_path: str, variables: Mapping[str, str] = os.environ) -> Path | None:
+def describe_whereabouts(tool: str, build_path: str, variables: Mapping[str, str] = os.environ) -> Path | None:
     """Return where a tool is that the build's ``PATH`` lacks: on the caller's ``PATH``, or in a usual folder.
 
     Returns None if the build finds the tool, or if the tool is nowhere.
     """
     if shutil.which(tool, path=build_path):
         return None
-    file = shutil.which(tool, path=os.pathsep.join((variables.get("PATH", ""), *usual_path())))
+    file = shutil.which(tool, path=os.pathsep.join((variables.get("PATH", ""), *read_usual_path())))
     return Path(file) if file else None
 
 
 def advice(tool: str, build_path: str) -> str:
     """Return where a missing tool is and what makes it available to the build, as a sentence; empty if unknown."""
-    file = whereabouts(tool, build_path)
+    file = describe_whereabouts(tool, build_path)
     if file is None:
         return ""
     return (
@@ -49,7 +49,7 @@ def advice(tool: str, build_path: str) -> str:
     )
 
 
-def missing_tool(log: str) -> str:
+def describe_missing_tool(log: str) -> str:
     """Return the program that a build's log reports as missing; empty if there is none."""
     for line in reversed(log.splitlines()[-50:]):
         for pattern in _MISSING:

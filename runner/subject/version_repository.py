@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runner.contract.report import hash_of
 from runner.errors import FaultwatchError
-from runner.subject.hardened_git import Checkout, execute_git, hardened_environment
+from runner.subject.hardened_git import Checkout, build_hardened_environment, execute_git
 from runner.subject.repository import Repository
 
 
@@ -66,7 +66,7 @@ def _run(
     check: bool = True,
 ) -> bytes:
     own_objects = {"GIT_OBJECT_DIRECTORY": str(objects)} if objects else {}
-    environment = hardened_environment(filters=["lfs"], checkout=checkout) | own_objects
+    environment = build_hardened_environment(filters=["lfs"], checkout=checkout) | own_objects
     own = [f"--git-dir={git_dir}"] if git_dir else []
     done = execute_git([*own, verb, *arguments], verb, environment, data)
     if check and done.returncode:

@@ -24,7 +24,7 @@ def path_length(builds: Path) -> int:
     return -(-len(os.fsencode(builds) + os.fsencode(_LONGEST)) // _STEP) * _STEP
 
 
-def filled(folder: Path, name: str, length: int, below: str = "") -> Path:
+def pad_path(folder: Path, name: str, length: int, below: str = "") -> Path:
     """Return a path in a folder: its name begins as given, and is filled until the path has so many bytes.
 
     Parameters

@@ -12,7 +12,7 @@ _ROUNDS = 10
 
 
 @contextmanager
-def paused_descendants(processes: Iterable[int]) -> Iterator[None]:
+def pause_descendants(processes: Iterable[int]) -> Iterator[None]:
     """Stop all that some processes have started for the duration of a context. They themselves keep running."""
     roots = list(processes)
     stopped: set[int] = set()

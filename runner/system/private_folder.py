@@ -6,7 +6,7 @@ from pathlib import Path
 _OTHERS = 0o077
 
 
-def private_folder(folder: Path) -> Path:
+def make_private_folder(folder: Path) -> Path:
     """Return a folder that only its owner may enter: made if needed, corrected if others may enter it.
 
     Raises

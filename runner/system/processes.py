@@ -42,13 +42,13 @@ def _status(process: int) -> list[str]:
 
 
 @lru_cache
-def own_name() -> str:
+def read_own_name() -> str:
     """Return a name of this process that no other process has: ``PID-START-MACHINE``."""
     return name_of(os.getpid())
 
 
 def name_of(process: int) -> str:
-    """Return the name of a process, as :func:`own_name` does."""
+    """Return the name of a process, as :func:`read_own_name` does."""
     return f"{process}-{start_of(process) or 0}-{_machine()}"
 
 
@@ -73,7 +73,7 @@ def _machine() -> str:
     return hashlib.sha256(identity + os.uname().nodename.encode()).hexdigest()[:8]
 
 
-def started_at(process: int) -> datetime | None:
+def read_start_time(process: int) -> datetime | None:
     """Return the time at which a process started, to the second; None if it cannot be seen."""
     start = start_of(process)
     lines = Path("/proc/stat").read_text(encoding="ascii").splitlines()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from runner.system.processes import is_alive, own_name
+from runner.system.processes import is_alive, read_own_name
 
 _PREFIX = "faultwatch-"
 _NAME = re.compile(rf"{_PREFIX}(\d+-\d+-[0-9a-f]{{8}})-\w+")
@@ -24,7 +24,7 @@ def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
     parent
         Where to make it; by default in the folder of temporary files.
     """
-    with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{own_name()}-", dir=parent) as folder:
+    with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{read_own_name()}-", dir=parent) as folder:
         yield Path(folder)
 
 

@@ -35,7 +35,7 @@ def allocator_variables(name: str) -> dict[str, str]:
         ) from None
 
 
-def missing_library(name: str) -> str:
+def describe_missing_library(name: str) -> str:
     """Return the library of an allocator if this host lacks it, or an empty string."""
     library = allocator_variables(name).get("LD_PRELOAD", "")
     return "" if not library or _can_preload(library) else library

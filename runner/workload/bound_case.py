@@ -11,7 +11,7 @@ from runner.errors import FaultwatchError
 from runner.process_state.huge_pages import CHOICES, HugePageChoice
 from runner.workload.allocators import allocator_variables
 from runner.workload.definition import PAGE_CACHE_STATES, Workload, fill
-from runner.workload.own_places import own_folder
+from runner.workload.own_places import find_own_folder
 
 MOST_PROCESSES = 1024
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -62,7 +62,7 @@ def bind(workload: Workload, case: Case) -> BoundCase:
         Where a filled value is not valid for its key: names the file, the key and the value.
     """
     run = workload.run
-    folder = own_folder(workload)
+    folder = find_own_folder(workload)
     values = {**case.parameters, **({"workload": str(folder)} if folder else {})}
 
     def filled(text: str) -> str:

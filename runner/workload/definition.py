@@ -17,8 +17,8 @@ from runner.contract.report import hash_of
 from runner.errors import FaultwatchError
 from runner.perf.event_grammar import is_allowed
 from runner.process_state.huge_pages import CHOICES as HUGE_PAGE_CHOICES
-from runner.workload.location import located
-from runner.workload.source_tree import SourceFile, copied, digest_of_all, source_files
+from runner.workload.location import locate_workload
+from runner.workload.source_tree import SourceFile, copy_tree, digest_of_all, source_files
 from runner.workload.strict_toml import Table, first_mistake, read_toml
 
 
@@ -27,7 +27,7 @@ def _split(value: object) -> object:
     return tuple(shlex.split(value)) if isinstance(value, str) else value
 
 
-def _not_empty(command: tuple[str, ...]) -> tuple[str, ...]:
+def _require_not_empty(command: tuple[str, ...]) -> tuple[str, ...]:
     if not command:
         raise ValueError("the command is empty")
     return command
@@ -40,7 +40,7 @@ def _variable_names(variables: dict[str, str]) -> dict[str, str]:
     return variables
 
 
-def _one_of(*choices: str) -> AfterValidator:
+def _require_one_of(*choices: str) -> AfterValidator:
     """Accept one of some words, or a text with a placeholder, whose value is only known for each case."""
 
     def check(text: str) -> str:
@@ -51,7 +51,7 @@ def _one_of(*choices: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _only_counters(events: tuple[str, ...]) -> tuple[str, ...]:
+def _require_counters(events: tuple[str, ...]) -> tuple[str, ...]:
     for event in events:
         if not is_allowed(event):
             raise ValueError(f"{event[:100]!r} is no event that a workload may count")
@@ -69,7 +69,9 @@ HOME = "{home}"
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z0-9_.-]+)\}|[{}]")
 
 Command = Annotated[
-    tuple[str, ...], BeforeValidator(_split, json_schema_input_type=str | tuple[str, ...]), AfterValidator(_not_empty)
+    tuple[str, ...],
+    BeforeValidator(_split, json_schema_input_type=str | tuple[str, ...]),
+    AfterValidator(_require_not_empty),
 ]
 Variables = Annotated[dict[str, str], AfterValidator(_variable_names)]
 
@@ -124,7 +126,7 @@ class RunRecipe(Table):
     """Variables of the measured process, in addition to PATH, LC_ALL and HOME, or in their place."""
     allocator: str = "glibc"
     """Name of an allocator that is preloaded, or a placeholder for one."""
-    page_cache: Annotated[str, _one_of(*PAGE_CACHE_STATES)] = "host"
+    page_cache: Annotated[str, _require_one_of(*PAGE_CACHE_STATES)] = "host"
     """``cold``: the files are evicted from memory before each execution. ``host``: they stay as they are, and the
     program may set their state itself."""
     files: tuple[str, ...] = ()
@@ -141,7 +143,7 @@ class RunRecipe(Table):
     """Bytes that the processes may use together, with ``K``, ``M`` or ``G``; or a placeholder."""
     region: bool = False
     """Whether the program marks a region of interest, which is counted in addition to the whole process."""
-    huge_pages: Annotated[str, _one_of(*HUGE_PAGE_CHOICES)] = "host"
+    huge_pages: Annotated[str, _require_one_of(*HUGE_PAGE_CHOICES)] = "host"
     """Which memory gets transparent huge pages; with ``never``, counts do not depend on free memory."""
 
     def texts(self) -> tuple[str, ...]:
@@ -153,7 +155,7 @@ class RunRecipe(Table):
 class Metrics(Table):
     """``[metrics]``: additional perf events, and the required precision and the budgets of metrics."""
 
-    events: Annotated[tuple[str, ...], Field(max_length=100), AfterValidator(_only_counters)] = ()
+    events: Annotated[tuple[str, ...], Field(max_length=100), AfterValidator(_require_counters)] = ()
     """perf events to count in addition to the standard ones, by their perf names."""
     judge: Annotated[tuple[MetricName, ...], Field(max_length=100)] = ()
     """Metrics to judge in addition to the exact counts."""
@@ -214,7 +216,7 @@ class Workload(Table):
 
         So nothing that a build or an execution can read is missing in the definition.
         """
-        return [one for one in copied(source_files(self.path.parent)) if one.name != self.path.name]
+        return [one for one in copy_tree(source_files(self.path.parent)) if one.name != self.path.name]
 
     @cached_property
     def own_digest(self) -> str:
@@ -272,7 +274,7 @@ def load_workload(path: Path) -> Workload:
         file, "workload file", "name a workload.toml, its folder, or one that `faultwatch workloads` lists"
     )
     try:
-        workload = Workload.model_validate(document | {"path": located(file)})
+        workload = Workload.model_validate(document | {"path": locate_workload(file)})
     except ValidationError as error:
         raise FaultwatchError(f"{file}: {first_mistake(error, Workload)}") from None
     _check_matrix(workload, file)

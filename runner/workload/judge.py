@@ -14,8 +14,8 @@ from runner.contract.gate import MOST_CASES, JudgeChange
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.workload.definition import Workload
-from runner.workload.lookup import named_cases
-from runner.workload.matrix import cases, chosen_points
+from runner.workload.lookup import find_named_cases
+from runner.workload.matrix import cases, choose_points
 
 _LONGEST = 300
 _MOST_ITEMS = 100
@@ -67,7 +67,7 @@ class Contest(Struct, frozen=True):
         return Case(workload=workload.name, definition=workload.definition, parameters=dict(self.parameters))
 
 
-def judged_by(own: Workload, judge: Workload) -> Workload:
+def apply_judge(own: Workload, judge: Workload) -> Workload:
     """Return a workload that is built and run as its own file says, and measured and judged as another one says."""
     if (own.workload, own.metrics) == (judge.workload, judge.metrics):
         return own
@@ -81,7 +81,7 @@ def contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = (
     Parameters
     ----------
     choices, names
-        Only those that match; see :func:`runner.workload.lookup.chosen_cases`.
+        Only those that match; see :func:`runner.workload.lookup.choose_cases`.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = (
         A choice or a name matches no case, or there are more cases than a gate may have.
     """
     judge = files.judge
-    base, head = judged_by(files.base, judge), judged_by(files.head, judge)
+    base, head = apply_judge(files.base, judge), apply_judge(files.head, judge)
     of_judge, of_base, of_head = (_points(cases(one)) for one in (judge, base, head))
     known = {**of_base, **of_judge}
     held = [
@@ -101,7 +101,7 @@ def contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = (
         for key, point in of_head.items()
         if key not in known
     ]
-    chosen = _chosen(judge, [*held, *added], choices, names)
+    chosen = _choose(judge, [*held, *added], choices, names)
     if len(chosen) > MOST_CASES:
         raise FaultwatchError(
             f"{judge.name} has {len(chosen):,} cases, and a gate measures {MOST_CASES:,} at most",
@@ -110,10 +110,10 @@ def contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = (
     return chosen
 
 
-def _chosen(judge: Workload, found: list[Contest], choices: Sequence[str], names: Sequence[str]) -> list[Contest]:
-    points = {_key(point) for point in chosen_points(judge, [dict(one.parameters) for one in found], choices)}
+def _choose(judge: Workload, found: list[Contest], choices: Sequence[str], names: Sequence[str]) -> list[Contest]:
+    points = {_key(point) for point in choose_points(judge, [dict(one.parameters) for one in found], choices)}
     found = [one for one in found if _key(one.parameters) in points]
-    named = {case.name for case in named_cases(judge, [one.head_case for one in found], names)}
+    named = {case.name for case in find_named_cases(judge, [one.head_case for one in found], names)}
     return [one for one in found if one.head_case.name in named]
 
 
@@ -131,8 +131,8 @@ def changes(files: Files) -> tuple[JudgeChange, ...]:
         if after.get(key) not in (before.get(key), now.get(key))
     ]
     points = [_points(cases(one)) for one in (files.base, files.judge, files.head)]
-    lost = [_shown(point) for key, point in points[1].items() if key in points[0] and key not in points[2]]
-    gained = [_shown(point) for key, point in points[2].items() if key not in points[0] and key not in points[1]]
+    lost = [_show_value(point) for key, point in points[1].items() if key in points[0] and key not in points[2]]
+    gained = [_show_value(point) for key, point in points[2].items() if key not in points[0] and key not in points[1]]
     if lost or gained:
         changed.append(JudgeChange(key="matrix", before=_items(lost), after=_items(gained)))
     if files.head.uses_own_folder and files.head.own_digest not in {
@@ -191,5 +191,5 @@ def _items(value: str | list[str] | None) -> tuple[str, ...]:
     return tuple(item[:_LONGEST] for item in items[:_MOST_ITEMS])
 
 
-def _shown(point: Mapping[str, Parameter]) -> str:
+def _show_value(point: Mapping[str, Parameter]) -> str:
     return ",".join(f"{name}={parameter_text(value)}" for name, value in sorted(point.items())) or "the only case"

@@ -6,7 +6,7 @@ from pathlib import Path
 from runner.errors import FaultwatchError
 
 
-def located(path: Path) -> Path:
+def locate_workload(path: Path) -> Path:
     """Return the absolute path of a workload file; its own name is not replaced by that of a link's target.
 
     The workload's folder is the one in which the file is found, so that a link cannot choose another one.
@@ -16,7 +16,7 @@ def located(path: Path) -> Path:
     FaultwatchError
         If a link leads out of the folder that a person named.
     """
-    trusted = _trusted_part(path)
+    trusted = _find_trusted_part(path)
     folder = path.parent.resolve()
     place = folder / path.name
     inside = trusted is None or folder.is_relative_to(trusted.resolve())
@@ -27,7 +27,7 @@ def located(path: Path) -> Path:
     return place
 
 
-def _trusted_part(path: Path) -> Path | None:
+def _find_trusted_part(path: Path) -> Path | None:
     """Return the folder from which a relative path goes down; None if the path is absolute: a person wrote it."""
     if path.is_absolute():
         return None

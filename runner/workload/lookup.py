@@ -68,7 +68,7 @@ def check_metric(workload: Workload, name: str) -> None:
     )
 
 
-def chosen_cases(workload: Workload, choices: Sequence[str], names: Sequence[str] = ()) -> tuple[Case, ...]:
+def choose_cases(workload: Workload, choices: Sequence[str], names: Sequence[str] = ()) -> tuple[Case, ...]:
     """Return the cases of a workload that match the choices of ``--set`` and have one of the names of ``--case``.
 
     Raises
@@ -76,40 +76,40 @@ def chosen_cases(workload: Workload, choices: Sequence[str], names: Sequence[str
     FaultwatchError
         A choice or a name matches no case.
     """
-    return named_cases(workload, cases(workload, choices), names)
+    return find_named_cases(workload, cases(workload, choices), names)
 
 
-def named_cases(workload: Workload, chosen: Sequence[Case], names: Sequence[str]) -> tuple[Case, ...]:
-    """Return those of some cases that have one of the names, or all if there is none; see :func:`chosen_cases`."""
+def find_named_cases(workload: Workload, chosen: Sequence[Case], names: Sequence[str]) -> tuple[Case, ...]:
+    """Return those of some cases that have one of the names, or all if there is none; see :func:`choose_cases`."""
     known = [case.name for case in chosen]
     if unknown := next((name for name in names if name not in known), None):
         near = difflib.get_close_matches(unknown, known, n=1)
         raise FaultwatchError(
-            f"{workload.name} has no case {unknown!r}", f"did you mean {near[0]!r}?" if near else _listed(known)
+            f"{workload.name} has no case {unknown!r}", f"did you mean {near[0]!r}?" if near else _list_names(known)
         )
     return tuple(case for case in chosen if not names or case.name in names)
 
 
-def one_case(workload: Workload, choices: Sequence[str], names: Sequence[str] = ()) -> Case:
-    """Return the only case of a workload that matches; see :func:`chosen_cases`.
+def choose_one_case(workload: Workload, choices: Sequence[str], names: Sequence[str] = ()) -> Case:
+    """Return the only case of a workload that matches; see :func:`choose_cases`.
 
     Raises
     ------
     FaultwatchError
         No case matches, or more than one.
     """
-    chosen = chosen_cases(workload, choices, names)
+    chosen = choose_cases(workload, choices, names)
     if len(chosen) != 1:
         raise FaultwatchError(
-            f"this is for one case, but {len(chosen)} match", f"choose one with --set or --case: {_first(chosen)}"
+            f"this is for one case, but {len(chosen)} match", f"choose one with --set or --case: {_list_first(chosen)}"
         )
     return chosen[0]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return f"its cases: {', '.join(names[:_LISTED]) or 'none'}{more}"
 
 
-def _first(chosen: Sequence[Case]) -> str:
+def _list_first(chosen: Sequence[Case]) -> str:
     return f"the first is {chosen[0].name}" if chosen else "none matches"

@@ -32,20 +32,20 @@ def cases(workload: Workload, choices: Iterable[str] = ()) -> tuple[Case, ...]:
     points = [dict(zip(workload.matrix, point, strict=True)) for point in itertools.product(*workload.matrix.values())]
     points = [point for point in points if not any(left_out.items() <= point.items() for left_out in workload.exclude)]
     points += [dict(extra) for extra in workload.include if dict(extra) not in points]
-    points = chosen_points(workload, points, choices)
+    points = choose_points(workload, points, choices)
     return tuple(Case(workload=workload.name, definition=workload.definition, parameters=point) for point in points)
 
 
-def chosen_points(
+def choose_points(
     workload: Workload, points: list[dict[str, Parameter]], choices: Iterable[str]
 ) -> list[dict[str, Parameter]]:
     """Return those of some points that match all choices; see :func:`cases`."""
     for choice in choices:
-        points = _chosen(workload, points, choice)
+        points = _is_chosen(workload, points, choice)
     return points
 
 
-def _chosen(workload: Workload, points: list[dict[str, Parameter]], choice: str) -> list[dict[str, Parameter]]:
+def _is_chosen(workload: Workload, points: list[dict[str, Parameter]], choice: str) -> list[dict[str, Parameter]]:
     name, _, wanted = choice.partition("=")
     values = list(dict.fromkeys(parameter_text(point[name]) for point in points if name in point))
     if not values:

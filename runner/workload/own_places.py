@@ -14,11 +14,11 @@ from runner.errors import FaultwatchError
 from runner.execution.start_block import BASE_VARIABLES
 from runner.settings import BUILDS_DAYS, load_settings
 from runner.system.durable_files import rename_folder_durably
-from runner.system.path_length import filled, path_length
-from runner.system.processes import own_name
+from runner.system.path_length import pad_path, path_length
+from runner.system.processes import read_own_name
 from runner.system.tree_walk import remove_tree, walk
 from runner.workload.definition import HOME, OWN_FOLDER, Workload
-from runner.workload.source_tree import copied, copy_sources, digest_of_all, source_files
+from runner.workload.source_tree import copy_sources, copy_tree, digest_of_all, source_files
 
 _DIGITS = 32
 
@@ -31,7 +31,7 @@ def build_variables(workload: Workload, home: str | None = None) -> dict[str, st
     home
         What ``HOME`` is unless the workload sets it: the folder of the build.
     """
-    own = {name: _replaced(text, workload) for name, text in workload.build.environment.items()}
+    own = {name: _replace_places(text, workload) for name, text in workload.build.environment.items()}
     return {**BASE_VARIABLES, **({"HOME": home} if home else {}), **own}
 
 
@@ -43,10 +43,10 @@ def build_path(workload: Workload) -> str:
 def build_command(workload: Workload) -> tuple[str, ...] | None:
     """Return the build command; None if nothing is built."""
     command = workload.build.command
-    return command and tuple(_replaced(word, workload) for word in command)
+    return command and tuple(_replace_places(word, workload) for word in command)
 
 
-def own_folder(workload: Workload) -> Path | None:
+def find_own_folder(workload: Workload) -> Path | None:
     """Return the copy of a workload's folder, made if needed; None if the workload does not use it.
 
     Raises
@@ -58,13 +58,13 @@ def own_folder(workload: Workload) -> Path | None:
         return None
     digest = workload.own_digest
     settings = load_settings()
-    place = filled(settings.home / "workloads", digest[:_DIGITS], path_length(settings.builds))
+    place = pad_path(settings.home / "workloads", digest[:_DIGITS], path_length(settings.builds))
     if not place.is_dir():
         _remove_unused(place.parent)
-        part = place.with_name(f".{place.name}.{own_name()}")
+        part = place.with_name(f".{place.name}.{read_own_name()}")
         try:
             copy_sources(workload.own_files(), part)
-            if digest_of_all(copied(source_files(part))) != digest:
+            if digest_of_all(copy_tree(source_files(part))) != digest:
                 raise FaultwatchError(f"the files in {workload.path.parent} have changed meanwhile", "start again")
             _make_readable(part)
             with suppress(OSError):  # Another process was faster.
@@ -75,11 +75,11 @@ def own_folder(workload: Workload) -> Path | None:
     return place
 
 
-def _replaced(text: str, workload: Workload) -> str:
+def _replace_places(text: str, workload: Workload) -> str:
     if HOME in text:
         text = text.replace(HOME, str(Path.home()))
     if OWN_FOLDER in text:
-        text = text.replace(OWN_FOLDER, str(own_folder(workload)))
+        text = text.replace(OWN_FOLDER, str(find_own_folder(workload)))
     return text
 
 

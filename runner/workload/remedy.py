@@ -42,36 +42,36 @@ def with_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
     run: dict[str, Any] = {name: getattr(workload.run, name) for name in _FIELDS}
     for name, value in settings.items():
         if name.startswith(VARIABLE):
-            run["environment"] = {**run["environment"], name.removeprefix(VARIABLE): _literally(value)}
+            run["environment"] = {**run["environment"], name.removeprefix(VARIABLE): _quote_literally(value)}
         elif name == "allocator":
-            run["allocator"] = _one_of(name, value, tuple(ALLOCATORS))
+            run["allocator"] = _require_one_of(name, value, tuple(ALLOCATORS))
         elif name == "thp":
-            run["huge_pages"] = _one_of(name, value, tuple(CHOICES))
+            run["huge_pages"] = _require_one_of(name, value, tuple(CHOICES))
         elif name in workload.matrix:
-            run = {key: _filled(content, name, value) for key, content in run.items()}
+            run = {key: _fill(content, name, value) for key, content in run.items()}
         else:
             known = ", ".join(("allocator", "thp", "env.NAME", *workload.matrix))
             raise FaultwatchError(f"--with {name}: there is no such setting", f"known settings: {known}")
     return workload.model_copy(update={"run": workload.run.model_copy(update=run)})
 
 
-def _one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
+def _require_one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise FaultwatchError(f"--with {name}={value}: there is no such {name}", f"known values: {', '.join(choices)}")
     return value
 
 
-def _filled(content: Any, name: str, value: str) -> Any:
+def _fill(content: Any, name: str, value: str) -> Any:
     """Replace a parameter by a value wherever it occurs."""
     if isinstance(content, str):
-        return re.sub(r"(?<!\{)\{" + re.escape(name) + r"\}", lambda _: _literally(value), content)
+        return re.sub(r"(?<!\{)\{" + re.escape(name) + r"\}", lambda _: _quote_literally(value), content)
     if isinstance(content, tuple):
-        return tuple(_filled(part, name, value) for part in content)
+        return tuple(_fill(part, name, value) for part in content)
     if isinstance(content, dict):
-        return {key: _filled(part, name, value) for key, part in content.items()}
+        return {key: _fill(part, name, value) for key, part in content.items()}
     return content
 
 
-def _literally(value: str) -> str:
+def _quote_literally(value: str) -> str:
     """Escape braces in a value, because ``{name}`` is a placeholder."""
     return value.replace("{", "{{").replace("}", "}}")

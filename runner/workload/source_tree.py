@@ -50,7 +50,7 @@ def source_files(folder: Path) -> list[SourceFile]:
     listed: list[SourceFile] = []
     total = 0
     for path in _walk(folder):
-        file = _followed(path, boundary) if path.is_symlink() else path
+        file = _follow_link(path, boundary) if path.is_symlink() else path
         state = file.lstat()
         if not stat.S_ISREG(state.st_mode):
             raise FaultwatchError(f"{path} is no ordinary file", "take it out of the workload's folder")
@@ -64,7 +64,7 @@ def source_files(folder: Path) -> list[SourceFile]:
     return sorted(listed, key=lambda one: one.name)
 
 
-def copied(files: Sequence[SourceFile]) -> list[SourceFile]:
+def copy_tree(files: Sequence[SourceFile]) -> list[SourceFile]:
     """Return those that a build gets: all but what an earlier build in the folder left."""
     return [one for one in files if not fnmatch.fnmatch(one.name, "*.o")]
 
@@ -114,7 +114,7 @@ def _walk(folder: Path) -> Iterator[Path]:
                     yield Path(entry.path)
 
 
-def _followed(link: Path, boundary: Path) -> Path:
+def _follow_link(link: Path, boundary: Path) -> Path:
     try:
         file = link.resolve(strict=True)
     except (OSError, RuntimeError):

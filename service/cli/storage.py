@@ -150,10 +150,10 @@ def retain(
         chosen = {name: age for name, age in ages.items() if age is not None}
         _record(database, AuditAction.DATA_THINNED, ", ".join(subjects), {**chosen, **asdict(result)})
     database.close()
-    click.echo(_described(result, dry_run=dry_run))
+    click.echo(_describe(result, dry_run=dry_run))
 
 
-def _described(result: RetentionResult, *, dry_run: bool) -> str:
+def _describe(result: RetentionResult, *, dry_run: bool) -> str:
     """Return what retention has done, or would do, in a line."""
     parts = [f"{result.thinned:,} reports and {result.profiles_thinned:,} profiles thinned"]
     if result.reduced:
@@ -181,7 +181,7 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
     # What is deleted is deleted in order; SQLite would read all points for each run to check it.
     database = Database(_database_address(), checks_references=False)
     _refuse_unknown(database, [subject])
-    counts = {name: count for name, count in subjects.stored(database, subject).items() if count}
+    counts = {name: count for name, count in subjects.count_stored(database, subject).items() if count}
     click.echo(f"{subject} has {', '.join(f'{count:,} × {name}' for name, count in counts.items()) or 'nothing'}")
     if not dry_run and (yes or click.confirm("Delete all of it?", default=False)):
         with progress("deleting") as shown:
@@ -202,7 +202,7 @@ def _refuse_unknown(database: Database, names: Collection[str]) -> None:
     from service.store import subjects
 
     with database.reading() as session:
-        known = [entry.name for entry in subjects.listed(session).items]
+        known = [entry.name for entry in subjects.list_subjects(session).items]
     for name in names:
         if name not in known:
             raise ServiceError("There is no such subject", name, f"Known: {', '.join(known) or 'none yet'}.")

@@ -86,7 +86,7 @@ def listed(as_json: bool) -> None:
                 "scopes": ",".join(row.scopes),
                 "name": row.name,
             }
-            for row in tokens.listed(session)
+            for row in tokens.list_tokens(session)
         ]
     if as_json:
         click.echo(json.dumps([row | {"scopes": row["scopes"].split(",")} for row in rows], indent=2))

@@ -23,7 +23,7 @@ def parse(address: str) -> URL:
         # `postgresql://one:5432,other:5432/name`: SQLAlchemy takes everything after the first colon for a port.
         if "," not in address:
             raise
-        return _of_several_servers(address)
+        return _names_several_servers(address)
 
 
 def without_password(address: str) -> str:
@@ -33,7 +33,7 @@ def without_password(address: str) -> str:
     return url.set(query=query).render_as_string(hide_password=True)
 
 
-def _of_several_servers(address: str) -> URL:
+def _names_several_servers(address: str) -> URL:
     """Let PostgreSQL's library read an address. SQLAlchemy has several servers in the query."""
     from psycopg import Error  # noqa: PLC0415 - most services have SQLite
     from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415

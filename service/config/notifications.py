@@ -315,11 +315,11 @@ def load(home: Path, named: Path | None = None) -> NotificationSettings:
         raise ServiceError("The file is not TOML", f"{path}: {error}", "See the guide “Notifications”.") from error
     except ValidationError as error:
         raise ServiceError(
-            "A setting is invalid", f"{path}: {_first_problem(error)}", "See the guide “Notifications”."
+            "A setting is invalid", f"{path}: {_describe_first_problem(error)}", "See the guide “Notifications”."
         ) from error
 
 
-def _first_problem(error: ValidationError) -> str:
+def _describe_first_problem(error: ValidationError) -> str:
     problem = error.errors(include_url=False, include_input=False)[0]
     location = ".".join(str(part) for part in problem["loc"] if part not in {"email", "chat", "webhook"})
     return f"{location}: {problem['msg']}" if location else problem["msg"]

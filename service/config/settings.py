@@ -31,7 +31,7 @@ IDLE = timedelta(minutes=2)
 """Time without a new run after which a host counts as idle."""
 
 
-def this_host() -> str:
+def read_host_name() -> str:
     """Return the name of this machine in reports."""
     return safe_name(socket.gethostname())
 
@@ -102,7 +102,7 @@ class Config(Settings):
     )
     """Whether this machine carries out jobs."""
     host: Annotated[str, AfterValidator(safe_name)] = setting(
-        "FAULTWATCH_HOST", "Host", default_factory=this_host, usual="the host name"
+        "FAULTWATCH_HOST", "Host", default_factory=read_host_name, usual="the host name"
     )
     """The name of this machine in the reports of its jobs."""
     lease: _Duration = setting(

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from runner.contract import MetricVerdict, Verdict, metric
 from runner.contract.comparison import Side
 from runner.contract.verdict_words import lacks_a_side, stands_out, verdict_words
-from service.forges.wording import change, judge, metric_name, of_rows, since, verdict
+from service.forges.wording import change, describe_rows, describe_since, judge, metric_name, verdict
 from service.rules.gate import insight
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, MetricOutcome
 from service.text.markdown import block, code
@@ -71,10 +71,11 @@ def text(outcome: GateOutcome, links: Links, end: str = "", limit: int = LIMIT) 
     """
     first = f"**{verdict(outcome, code)}**\n\n{_judge(outcome)}{_failures(outcome.cases)}"
     sides = (
-        f"{_lacking(outcome.metrics)}{_same_bytes(outcome)}{_stored_bases(outcome.cases)}{_environments(outcome.cases)}"
+        f"{_describe_missing(outcome.metrics)}{_describe_same_bytes(outcome)}"
+        f"{_describe_stored_bases(outcome.cases)}{_environments(outcome.cases)}"
     )
     steps = f"{_commands(outcome)}{_next_step(outcome, links)}"
-    last = f"{insight.as_markdown(outcome.insights)}{sides}{steps}{_links(outcome, links)}"
+    last = f"{insight.format_insights(outcome.insights)}{sides}{steps}{_links(outcome, links)}"
     last = f"{last}{end}\n" if end else last
     room = limit - _size(first) - _size(last)
     return f"{first}{_table(outcome.metrics, room)}{last}"
@@ -93,18 +94,18 @@ def _judge(outcome: GateOutcome) -> str:
 def _table(rows: Sequence[MetricOutcome], room: int) -> str:
     visible = [_line(row) for row in rows if not row.settled]
     folded = [_line(row) for row in rows if row.settled]
-    table = _fitting(visible, room)
+    table = _fit_into_limit(visible, room)
     if not folded:
         return table
     before, after = _FOLD
     before = before.format(f"{len(folded)} more: unchanged, or not judged")
-    rest = _fitting(folded, room - _size(table) - _size(before) - _size(after))
+    rest = _fit_into_limit(folded, room - _size(table) - _size(before) - _size(after))
     return f"{table}{before}{rest}{after}\n" if rest else table
 
 
-def _fitting(lines: Sequence[str], room: int) -> str:
+def _fit_into_limit(lines: Sequence[str], room: int) -> str:
     """Return a table of the rows that fit, and the number of those that do not."""
-    left = room - _size(_HEAD) - _size(_left_out(len(lines))) - 2
+    left = room - _size(_HEAD) - _size(_describe_left_out(len(lines))) - 2
     taken = 0
     for line in lines:
         left -= _size(line)
@@ -112,11 +113,11 @@ def _fitting(lines: Sequence[str], room: int) -> str:
             break
         taken += 1
     if not taken:
-        return _left_out(len(lines)) if _size(_left_out(len(lines))) <= room else ""
-    return f"{_HEAD}{''.join(lines[:taken])}\n{_left_out(len(lines) - taken)}"
+        return _describe_left_out(len(lines)) if _size(_describe_left_out(len(lines))) <= room else ""
+    return f"{_HEAD}{''.join(lines[:taken])}\n{_describe_left_out(len(lines) - taken)}"
 
 
-def _left_out(count: int) -> str:
+def _describe_left_out(count: int) -> str:
     return f"… and {count:,} more row{'s' if count != 1 else ''}.\n\n" if count else ""
 
 
@@ -161,7 +162,7 @@ def _span(verdict: MetricVerdict, side: Side) -> str:
 
 def _verdict(row: MetricOutcome) -> str:
     crept = row.crept is not None
-    words = verdict_words(row.metric_verdict, crept=crept, since=since(row))
+    words = verdict_words(row.metric_verdict, crept=crept, since=describe_since(row))
     return re.sub(r"^\w+", r"**\g<0>**", words) if stands_out(row.metric_verdict, crept=crept) else words
 
 
@@ -178,7 +179,7 @@ def _failures(cases: Iterable[CaseOutcome]) -> str:
     return "".join(parts)
 
 
-def _lacking(rows: Iterable[MetricOutcome]) -> str:
+def _describe_missing(rows: Iterable[MetricOutcome]) -> str:
     """Return each reason why a side has no value, once, with the metrics and cases that it is about."""
     reasons: dict[str, list[MetricOutcome]] = {}
     for row in rows:
@@ -186,14 +187,14 @@ def _lacking(rows: Iterable[MetricOutcome]) -> str:
             reasons.setdefault(row.metric_verdict.sentence, []).append(row)
     parts = []
     for sentence, about in list(reasons.items())[:_REASONS]:
-        metrics, cases = of_rows(about, code)
+        metrics, cases = describe_rows(about, code)
         parts.append(f"{metrics[:1].upper()}{metrics[1:]} in {cases}: {code(sentence, 300)}\n\n")
     if len(reasons) > _REASONS:
         parts.append(f"… and {len(reasons) - _REASONS} more reasons why a side has no value.\n\n")
     return "".join(parts)
 
 
-def _same_bytes(outcome: GateOutcome) -> str:
+def _describe_same_bytes(outcome: GateOutcome) -> str:
     """Return for how many cases base and head have the same bytes; the first line says so where all of them have."""
     compared = [case.comparison for case in outcome.cases if case.comparison is not None]
     count = sum(comparison.same_bytes and comparison.verdict is Verdict.SAME for comparison in compared)
@@ -202,7 +203,7 @@ def _same_bytes(outcome: GateOutcome) -> str:
     return f"Base and head have the same bytes in {count} of {len(outcome.cases)} cases, and count the same.\n\n"
 
 
-def _stored_bases(cases: Sequence[CaseOutcome]) -> str:
+def _describe_stored_bases(cases: Sequence[CaseOutcome]) -> str:
     """Return for how many cases a stored run served as base."""
     count = sum(case.case.base_stored for case in cases)
     if not count:
@@ -222,7 +223,7 @@ def _environments(cases: Iterable[CaseOutcome]) -> str:
         return ""
     cells = [[code(cell, _LONGEST_SETTING) for cell in setting] for setting in list(settings)[:_SETTINGS]]
     rows = [f"| {' | '.join(row)} |\n" for row in cells]
-    more = _left_out(len(settings) - _SETTINGS) if len(settings) > _SETTINGS else ""
+    more = _describe_left_out(len(settings) - _SETTINGS) if len(settings) > _SETTINGS else ""
     heading = "| setting | base | head |\n| :--- | :--- | :--- |\n"
     return f"The environments of base and head differ:\n\n{heading}{''.join(rows)}\n{more}"
 

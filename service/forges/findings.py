@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Literal
 
 from runner.contract.gate import FindingRule, GateFinding
-from service.forges.wording import change, judge, metric_name, since, verdict, what_failed
+from service.forges.wording import change, describe_failures, describe_since, judge, metric_name, verdict
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
-from service.text.markdown import plain
+from service.text.markdown import make_plain
 
 _LONGEST = 1_000
 _FAILING = {GateState.HEAD_FAILED, GateState.DISTURBED, GateState.OLD_BASE_FAILED}
@@ -24,18 +24,21 @@ def findings(outcome: GateOutcome) -> tuple[GateFinding, ...]:
     if not outcome.cases:
         level: Literal["failure", "warning"] = "warning" if outcome.passed else "failure"
         return (
-            *_of_judge(outcome),
+            *_list_for_judge(outcome),
             GateFinding(
                 rule=FindingRule.NOT_MEASURED,
                 level=level,
                 title="Nothing was measured",
-                message=verdict(outcome, plain),
+                message=verdict(outcome, make_plain),
             ),
         )
-    return (*_of_judge(outcome), *(finding for case in outcome.cases for finding in _of_case(case, outcome)))
+    return (
+        *_list_for_judge(outcome),
+        *(finding for case in outcome.cases for finding in _list_for_case(case, outcome)),
+    )
 
 
-def _of_judge(outcome: GateOutcome) -> Iterator[GateFinding]:
+def _list_for_judge(outcome: GateOutcome) -> Iterator[GateFinding]:
     """Yield what head changes of how it is measured and judged."""
     if outcome.report.changes:
         level: Literal["failure", "notice"] = "failure" if outcome.weaker_judge and not outcome.accepted else "notice"
@@ -43,19 +46,19 @@ def _of_judge(outcome: GateOutcome) -> Iterator[GateFinding]:
             rule=FindingRule.JUDGE_CHANGED,
             level=level,
             title="This pull request changes how it is judged",
-            message=plain(judge(outcome, plain), _LONGEST),
+            message=make_plain(judge(outcome, make_plain), _LONGEST),
             file=next((case.case.file for case in outcome.cases), ""),
         )
 
 
-def _of_case(case: CaseOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
+def _list_for_case(case: CaseOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
     if case.state is GateState.ADDED:
         return
     if case.comparison is None or case.state is GateState.UNMEASURED:
         yield _unmeasured(case, outcome)
         return
     for row in case.metrics:
-        yield from _of_metric(case, row, outcome)
+        yield from _list_for_metric(case, row, outcome)
 
 
 def _unmeasured(case: CaseOutcome, outcome: GateOutcome) -> GateFinding:
@@ -65,13 +68,13 @@ def _unmeasured(case: CaseOutcome, outcome: GateOutcome) -> GateFinding:
         rule=FindingRule.NOT_MEASURED,
         level="failure" if fails else "warning",
         case=case.name,
-        title=plain(f"{case.name}: {what_failed(case)}" if failure else f"{case.name} was not measured"),
-        message=plain(failure.message if failure else "No metric that decides has a value.", _LONGEST),
+        title=make_plain(f"{case.name}: {describe_failures(case)}" if failure else f"{case.name} was not measured"),
+        message=make_plain(failure.message if failure else "No metric that decides has a value.", _LONGEST),
         file=case.case.file,
     )
 
 
-def _of_metric(case: CaseOutcome, row: MetricOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
+def _list_for_metric(case: CaseOutcome, row: MetricOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
     judged = row.metric_verdict
     level: Literal["failure", "warning", "notice"] = "notice"
     if judged.over or row.crept is not None:
@@ -85,15 +88,15 @@ def _of_metric(case: CaseOutcome, row: MetricOutcome, outcome: GateOutcome) -> I
         rule = FindingRule.WITHIN_BUDGET
     else:
         return
-    worse = since(row) if rule is FindingRule.STEP_BY_STEP else change(judged)
+    worse = describe_since(row) if rule is FindingRule.STEP_BY_STEP else change(judged)
     amount = "" if judged.change is None else f"{worse}, budget {judged.budget}. "
     yield GateFinding(
         rule=rule,
         level=level,
         case=case.name,
         metric=judged.metric,
-        title=plain(f"{case.name}: {metric_name(judged, plain)}"),
-        message=plain(f"{amount}{judged.sentence}", _LONGEST),
+        title=make_plain(f"{case.name}: {metric_name(judged, make_plain)}"),
+        message=make_plain(f"{amount}{judged.sentence}", _LONGEST),
         file=case.case.file,
         line=case.case.lines.get(judged.metric, 1),
     )

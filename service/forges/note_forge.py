@@ -124,7 +124,7 @@ class NoteForge(ABC):
         marker = notes.reply_marker(action.comment_id)
         if notes.posted(self.client.notes(pull), marker, self.client.user_id) is None:
             reply = notes.reply(action.commands, self.client.head(pull), handlers)
-            self.client.create_note(pull, notes.without_quick_actions(f"{reply}\n\n{marker}"))
+            self.client.create_note(pull, notes.break_quick_actions(f"{reply}\n\n{marker}"))
 
     def _publish_note(self, pull: PullRequest, publication: Publication) -> int:
         name = qualified(self.kind, pull.repository)

@@ -13,7 +13,7 @@ from service.forges import comment_text
 from service.forges.commands import HELP, Command, Verb
 from service.forges.forge import Handlers, Publication
 from service.forges.wording import verdict
-from service.text.markdown import code, plain
+from service.text.markdown import code, make_plain
 
 CONTEXT = "Faultwatch"
 """Name of the commit status."""
@@ -54,10 +54,10 @@ def body_of(publication: Publication, name: str, most: int) -> str:
     """
     links = replace(publication.links, bisect=False)
     text = comment_text.text(publication.outcome, links, comment_text.marker(name, publication.number), most)
-    return without_quick_actions(text)
+    return break_quick_actions(text)
 
 
-def without_quick_actions(text: str) -> str:
+def break_quick_actions(text: str) -> str:
     """Return a text that gives no command to GitLab, whose quick actions are lines that begin with a slash.
 
     Such a line is only text in a block of code, but which lines are a block has been read differently by versions of
@@ -73,7 +73,7 @@ def posted(notes: Iterable[Note], marker: str, author: int) -> Note | None:
 
 def status_of(publication: Publication) -> Status:
     """Return the status of the head: the sentence of the verdict, and whether the gate passes."""
-    description = plain(verdict(publication.outcome, plain), LONGEST_DESCRIPTION)
+    description = make_plain(verdict(publication.outcome, make_plain), LONGEST_DESCRIPTION)
     return Status(publication.outcome.passed, description, publication.links.compare or publication.links.log)
 
 

@@ -28,7 +28,7 @@ class Retry:
     """Whether the forge asks for no calls at all until then."""
 
 
-def after_failure(refusal: Refusal | None, error: Exception, attempts: int, now: datetime) -> tuple[Retry, str]:
+def schedule_retry(refusal: Refusal | None, error: Exception, attempts: int, now: datetime) -> tuple[Retry, str]:
     """Return when to retry work that raised an exception, and what happened.
 
     Parameters
@@ -65,10 +65,12 @@ def decide_retry(status: int | None, headers: Mapping[str, str], message: str, a
     """
     wait = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** min(attempts - 1, 20))
     if status == 429 or (status == 403 and _rate_limited(headers, message)):
-        return Retry(now + max(_requested_wait(headers, now) or _RATE_LIMIT_WAIT, timedelta(seconds=1)), pause_all=True)
+        return Retry(
+            now + max(_read_requested_wait(headers, now) or _RATE_LIMIT_WAIT, timedelta(seconds=1)), pause_all=True
+        )
     if status in _PERMANENT or attempts >= MOST_ATTEMPTS:
         return Retry(None)
-    requested = _requested_wait(headers, now) if status is not None and status >= 500 else None
+    requested = _read_requested_wait(headers, now) if status is not None and status >= 500 else None
     return Retry(now + max(wait, requested or wait))
 
 
@@ -77,7 +79,7 @@ def _rate_limited(headers: Mapping[str, str], message: str) -> bool:
     return spent or "retry-after" in headers or "rate limit" in message.lower()
 
 
-def _requested_wait(headers: Mapping[str, str], now: datetime) -> timedelta | None:
+def _read_requested_wait(headers: Mapping[str, str], now: datetime) -> timedelta | None:
     """Return how long the forge asks to wait, at most :data:`_LONGEST_WAIT`."""
     after, reset = headers.get("retry-after", ""), headers.get("x-ratelimit-reset", "")
     if after.isdecimal():

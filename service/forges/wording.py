@@ -40,7 +40,7 @@ def judge(outcome: GateOutcome, show: Show) -> str:
     said = []
     if report.changes:
         named = "; ".join(_judge_change(change, show) for change in report.changes[:_CHANGES])
-        more = _others(len(report.changes) - _CHANGES, "change")
+        more = _describe_others(len(report.changes) - _CHANGES, "change")
         said.append(f"This pull request changes how it is judged: {named}{more}.")
         if outcome.weaker_judge:
             said.append("Somebody has to accept that." if outcome.accepted is None else "That is accepted.")
@@ -68,7 +68,7 @@ def _judge_change(change: JudgeChange, show: Show) -> str:
         return "the files of the workload's folder"
     if table == "matrix":
         sides = (("loses", change.before), ("gains", change.after))
-        parts = [f"{verb} {_listed([show(item) for item in items])}" for verb, items in sides if items]
+        parts = [f"{verb} {_list_names([show(item) for item in items])}" for verb, items in sides if items]
         return f"matrix {' and '.join(parts)}"
     group, _, name = key.partition(".")
     if table == "metrics" and name:
@@ -76,11 +76,11 @@ def _judge_change(change: JudgeChange, show: Show) -> str:
     else:
         what = show(key if table in {"workload", "metrics"} else f"[{table}] {key}")
     absent = "0" if group == "budget" else "none"
-    before, after = (" ".join(map(_grouped, items)) or absent for items in (change.before, change.after))
+    before, after = (" ".join(map(_group_rows, items)) or absent for items in (change.before, change.after))
     return f"{what} {show(before)} → {show(after)}"
 
 
-def _grouped(text: str) -> str:
+def _group_rows(text: str) -> str:
     """Return a whole number with commas, and any other text as it is."""
     return f"{int(text):,}" if text.isascii() and text.isdecimal() and len(text) < _DIGITS else text
 
@@ -92,14 +92,14 @@ def _sentence(outcome: GateOutcome, show: Show) -> str:
     if state in _NOT_MEASURED:
         return _unmeasured(outcome, show)
     if state in {GateState.UNDECIDED, GateState.HEAD_LACKS}:
-        return _undecided(outcome, show)
+        return _describe_undecided(outcome, show)
     if state in {GateState.SAME, GateState.ADDED}:
         return _unchanged(outcome, show)
     row = next(outcome.changed_metrics())
     if state is GateState.CREPT:
         step, budget = change(row.metric_verdict), row.metric_verdict.budget
         where = f"{show(row.case)} ({metric_name(row.metric_verdict, show)})"
-        return f"Worse step by step: {since(row)} in {where}; {step} is within the budget of {budget}."
+        return f"Worse step by step: {describe_since(row)} in {where}; {step} is within the budget of {budget}."
     return f"{_changes(outcome, show)}."
 
 
@@ -107,7 +107,7 @@ def _unchanged(outcome: GateOutcome, show: Show) -> str:
     count = sum(case.state is GateState.SAME for case in outcome.cases)
     if not count:
         return f"Head adds {_count(len(outcome.cases), 'case')}: there is nothing to compare with."
-    nothing = f"No change in {_listed(_judged_titles(outcome, show))}"
+    nothing = f"No change in {_list_names(_list_judged_titles(outcome, show))}"
     what = "No change: base and head have the same bytes" if outcome.same_bytes else nothing
     return f"{what}, in {_count(count, 'case')}."
 
@@ -116,21 +116,21 @@ def _unmeasured(outcome: GateOutcome, show: Show) -> str:
     """Return which case was not measured, and which side of it failed."""
     states = {GateState.UNMEASURED} if outcome.state is GateState.NOTHING else {outcome.state}
     cases = [case for case in outcome.cases if case.state in states]
-    worst, others = cases[0], _others(len(cases) - 1, "case")
+    worst, others = cases[0], _describe_others(len(cases) - 1, "case")
     where = f"{show(worst.name)}{others}"
     nothing = outcome.state is GateState.NOTHING
     if worst.failed is None:
         lead = "Nothing was measured" if nothing else "A case was not measured"
         return f"{lead}: no metric that decides has a value in {where}."
     tail = _NOT_MEASURED[outcome.state]
-    what = what_failed(worst)
+    what = describe_failures(worst)
     sentence = f"{what[:1].upper()}{what[1:]}{tail}: {where}."
     if outcome.state is GateState.OLD_BASE_FAILED:
         return f"{sentence} Merge the branch that it goes into, or have somebody accept it."
     return sentence
 
 
-def what_failed(case: CaseOutcome) -> str:
+def describe_failures(case: CaseOutcome) -> str:
     """Return which sides of a case failed, and at what, as a clause; empty if both sides were measured."""
     if not case.failures:
         return ""
@@ -145,7 +145,7 @@ def what_failed(case: CaseOutcome) -> str:
     return " and ".join(said)
 
 
-def _undecided(outcome: GateOutcome, show: Show) -> str:
+def _describe_undecided(outcome: GateOutcome, show: Show) -> str:
     """Return what the faults did, even where another metric is undecided, and what is undecided."""
     open_rows = [row for row in outcome.metrics if row.is_open]
     faults_open = any(row.is_count for row in open_rows)
@@ -163,7 +163,7 @@ def _open(rows: Sequence[MetricOutcome], show: Show) -> str:
     missing = [row for row in rows if row.metric_verdict.rule == "absent"]
     lacking = [row for row in rows if row.head_lacks]
     shown = missing or lacking or rows
-    titles, where = of_rows(shown, show)
+    titles, where = describe_rows(shown, show)
     if missing:
         sides = {_side_without(row.metric_verdict) for row in missing}
         return f"{sides.pop() if len(sides) == 1 else 'one side lacks'} {titles} in {where}"
@@ -176,11 +176,11 @@ def _open(rows: Sequence[MetricOutcome], show: Show) -> str:
     return f"{titles} {_verb(titles, 'needs', 'need')} more runs in {where}"
 
 
-def of_rows(rows: Sequence[MetricOutcome], show: Show) -> tuple[str, str]:
+def describe_rows(rows: Sequence[MetricOutcome], show: Show) -> tuple[str, str]:
     """Return of which metrics rows are, and of which cases."""
-    titles = _listed(list(dict.fromkeys(metric_name(row.metric_verdict, show) for row in rows)))
+    titles = _list_names(list(dict.fromkeys(metric_name(row.metric_verdict, show) for row in rows)))
     cases = list(dict.fromkeys(row.case for row in rows))
-    return titles, f"{show(cases[0])}{_others(len(cases) - 1, 'case')}"
+    return titles, f"{show(cases[0])}{_describe_others(len(cases) - 1, 'case')}"
 
 
 def _verb(titles: str, one: str, many: str) -> str:
@@ -200,23 +200,23 @@ def _changes(outcome: GateOutcome, show: Show) -> str:
     lead = "Better"
     if verdict.direction == "regression":
         lead = "Worse" if verdict.over or verdict.may_exceed else "Worse, within budget"
-    return f"{lead}: {_row(rows[0], show)}{_others(len(rows) - 1, 'change')}"
+    return f"{lead}: {_row(rows[0], show)}{_describe_others(len(rows) - 1, 'change')}"
 
 
-def _judged_titles(outcome: GateOutcome, show: Show) -> list[str]:
+def _list_judged_titles(outcome: GateOutcome, show: Show) -> list[str]:
     """Return what was judged: the fault counts together, and each other metric."""
     rows = [row.metric_verdict for row in outcome.metrics if row.metric_verdict.counts]
     names = ("faults" if metric(verdict.metric).exact else metric_name(verdict, show) for verdict in rows)
     return sorted(dict.fromkeys(names), key=lambda name: name != "faults")
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     if len(names) > 3:
         names = [*names[:2], f"{len(names) - 2} others"]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def since(row: MetricOutcome) -> str:
+def describe_since(row: MetricOutcome) -> str:
     """Return the change since the baseline; an empty text where the row has none."""
     if row.baseline is None or row.metric_verdict.head.level is None:
         return ""
@@ -261,7 +261,7 @@ def change(verdict: MetricVerdict) -> str:
     return f"{shown} in {verdict.times} of {min(verdict.base.n, verdict.head.n)} executions"
 
 
-def _others(count: int, noun: str) -> str:
+def _describe_others(count: int, noun: str) -> str:
     return f", and {count} other {noun}{'s' if count != 1 else ''}" if count > 0 else ""
 
 

@@ -27,7 +27,7 @@ from service.forges.commands import Command
 from service.forges.comment_text import links
 from service.forges.forge import Forge, Handlers, Publication
 from service.forges.names import split
-from service.forges.retry import Retry, after_failure
+from service.forges.retry import Retry, schedule_retry
 from service.jobs.scheduler import JobScheduler
 from service.pipeline import gate_insights
 from service.rules.gate.verdict import Acceptance, judge_gate
@@ -204,7 +204,7 @@ class ForgeWorker:
             refusal = forge.refusal(error)
             if refusal is None:
                 log.exception("work for %s crashed", kind)
-            retry, message = after_failure(refusal, error, attempts, self.now())
+            retry, message = schedule_retry(refusal, error, attempts, self.now())
         else:
             return None, None
         outlook = f"next attempt at {retry.at}" if retry.at else "given up"

@@ -53,7 +53,7 @@ class DriftBisector:
             return
         now = self.scheduler.now()
         with self.scheduler.database.reading() as session:
-            names = [name for name in subjects.to_bisect(session) if self._is_due(name, now)]
+            names = [name for name in subjects.list_to_bisect(session) if self._is_due(name, now)]
             due = [self._order(session, name) for name in names]
         self._looked_at.update(dict.fromkeys(names, now))
         for order in due:
@@ -70,7 +70,7 @@ class DriftBisector:
             rows = {row.id: row for row in jobs.open_jobs(session)}
             others = [_open_job(session, row) for row in rows.values() if row.asked_by != SERVICE or _is_own(row)]
             decided = giving_way.acts(
-                others, lambda host: next_bisect.is_idle(hosts.last_seen(session, host), now, self.idle), now
+                others, lambda host: next_bisect.is_idle(hosts.find_last_seen(session, host), now, self.idle), now
             )
             for job_id, act in decided.items():
                 jobs.move(rows[job_id], act.act, SERVICE, act.why, now)
@@ -85,7 +85,7 @@ class DriftBisector:
         drift, runs = next_bisect.drift_to_order(
             session, subject, self.scheduler.now(), runs_a_day=self.runs_a_day, idle=self.idle
         )
-        question = bisect_question(drift, points.settings(session, drift.environment_after)) if drift else None
+        question = bisect_question(drift, points.find_settings(session, drift.environment_after)) if drift else None
         if question is None:
             return None
         return JobOrder(question=question, github=jobs.github_of(session, subject), most_runs=runs)
@@ -106,7 +106,7 @@ def _is_own(row: Job) -> bool:
 
 def _open_job(session: Session, row: Job) -> OpenJob:
     own, drift = _is_own(row), row.question.get("drift")
-    settled, in_doubt = next_bisect.why_settled(session, drift) if own and drift else ("", False)
+    settled, in_doubt = next_bisect.explain_settled(session, drift) if own and drift else ("", False)
     last: dict[str, str] = row.course[-1] if row.course else {}
     return OpenJob(
         id=row.id,

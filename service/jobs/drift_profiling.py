@@ -64,7 +64,7 @@ class DriftProfiler:
 
 def profile_question(session: Session, drift: Drift) -> ProfileQuestion | None:
     """Return what to profile for a drift, in the environment of the drift; None if no job can have the question."""
-    bisect = bisect_question(drift, points.settings(session, drift.environment_after))
+    bisect = bisect_question(drift, points.find_settings(session, drift.environment_after))
     if bisect is None:
         return None
     return ProfileQuestion(
@@ -81,7 +81,7 @@ def _is_answered(session: Session, question: ProfileQuestion) -> bool:
     """Return whether both profiles exist, or a job was ordered for them before, with whatever result."""
     revisions = [revision for revision in (question.revision, question.against) if revision is not None]
     filters = (ProfileFilter(question.subject, question.case, revision, question.host) for revision in revisions)
-    if all(profiles.newest(session, profile_filter) for profile_filter in filters):
+    if all(profiles.find_newest(session, profile_filter) for profile_filter in filters):
         return True
     document = jobs.document(question)
     rows = session.scalars(select(Job.question).where(Job.kind == question.kind, Job.subject == question.subject))

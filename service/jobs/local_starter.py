@@ -16,7 +16,7 @@ from pathlib import Path
 
 from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.contract.job import Job, JobOrder
-from service.config.settings import this_host
+from service.config.settings import read_host_name
 from service.rules.access.scope import Scope
 from service.rules.jobs.automatic_acts import how_to_go_first, job_words
 from service.store import tokens
@@ -59,7 +59,7 @@ class LocalStarter:
     by_token: bool
     ended: Callable[[int, str], None]
     url: str = ""
-    host: str = field(default_factory=this_host)
+    host: str = field(default_factory=read_host_name)
     _busy: bool = field(default=False, init=False)
     """Whether a process that was started here has not ended."""
 

@@ -145,7 +145,7 @@ class JobScheduler:
             drift = drifts.find(session, order.drift)
             if drift is None:
                 raise WrongOrderError("drift", f"there is no drift {order.drift}")
-            question = bisect_question(drift, points.settings(session, drift.environment_after))
+            question = bisect_question(drift, points.find_settings(session, drift.environment_after))
         if question is None:
             raise WrongOrderError("drift", "the name of its case or metric is too long for a job")
         return order.model_copy(update={"question": question, "drift": None})

@@ -18,7 +18,7 @@ from apprise.result import AppriseResult
 from service.config.notifications import CHATS, LOOPBACK, Chat, ChatChannel
 from service.notify import address
 from service.notify.mail import NotSentError
-from service.notify.message import Message, plain
+from service.notify.message import Message, make_plain
 
 _CONNECT_SECONDS, _READ_SECONDS = 5, 20
 _SHORTEST_SECRET = 4
@@ -59,7 +59,7 @@ def send(message: Message, channel: ChatChannel, environment: Mapping[str, str])
     for part in parts(message, receiver.body_maxlen, chat):
         result = apprise.notify(body=part, body_format=written_in)
         if not result:
-            raise NotSentError(f"{chat.name}: {without_secrets(_reason(result), url)}")
+            raise NotSentError(f"{chat.name}: {hide_secrets(_reason(result), url)}")
 
 
 def parts(message: Message, longest: int, chat: Chat) -> Iterator[str]:
@@ -89,7 +89,7 @@ def inert(line: str, *, markdown: bool) -> str:
     return text if line.startswith("Next: ") else _ADDRESS.sub(f":{_BREAK}", text)
 
 
-def without_secrets(text: str, url: str) -> str:
+def hide_secrets(text: str, url: str) -> str:
     """Return text in one line, without the parts of an address that may be secret: user, path and query."""
     split = urlsplit(url)
     # Some services have a secret in place of the host.
@@ -99,7 +99,7 @@ def without_secrets(text: str, url: str) -> str:
     for word in sorted({*words, *map(unquote, words)}, key=len, reverse=True):
         if len(word) >= _SHORTEST_SECRET and word.lower() not in kept:
             text = text.replace(word, "***")
-    return plain(text, _LONGEST_REASON)
+    return make_plain(text, _LONGEST_REASON)
 
 
 def _receiver(url: str, asset: AppriseAsset, name: str) -> tuple[NotifyBase, Chat]:

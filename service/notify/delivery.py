@@ -95,7 +95,7 @@ def _concerns(channel: ChannelSettings, event: EventSummary) -> bool:
 
 def _message(database: Database, key: str, base: str, now: datetime) -> Message:
     with database.reading() as session:
-        summaries = events.most_important(session, deliveries.events_of(session, key))
+        summaries = events.list_most_important(session, deliveries.events_of(session, key))
         steps = next_bisect.next_steps(session, summaries[:MOST_EVENTS], now)
     return write(key, summaries, base, steps)
 

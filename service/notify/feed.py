@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from xml.etree.ElementTree import Element, SubElement, indent, register_namespace, tostring
 
-from service.notify.message import cause, link, plain, subject
+from service.notify.message import cause, link, make_plain, subject
 from service.schemas.triage import EventSummary
 
 ATOM = "http://www.w3.org/2005/Atom"
@@ -48,7 +48,7 @@ def _entry(feed: Element, event: EventSummary, base: str) -> None:
     _add(entry, "updated", _moment(event.changed_at))
     _link(entry, "alternate", link(base, event), "text/html")
     author = SubElement(entry, f"{{{ATOM}}}author")
-    _add(author, "name", plain(event.author, 100) or "unknown")
+    _add(author, "name", make_plain(event.author, 100) or "unknown")
     SubElement(entry, f"{{{ATOM}}}category", {"term": event.state.value, "label": event.state.replace("_", " ")})
     SubElement(entry, f"{{{ATOM}}}category", {"term": event.cause.value})
     silenced = " Silenced." if event.silenced else ""

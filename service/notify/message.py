@@ -83,7 +83,7 @@ def write(
 
 def subject(event: EventSummary) -> str:
     """Return what happened in one line."""
-    return f"[{plain(event.subject, 60)}] {_PREFIXES.get(event.state, '')}{plain(event.full_headline)}"
+    return f"[{make_plain(event.subject, 60)}] {_PREFIXES.get(event.state, '')}{make_plain(event.full_headline)}"
 
 
 def link(base: str, event: EventSummary | None = None) -> str:
@@ -92,13 +92,13 @@ def link(base: str, event: EventSummary | None = None) -> str:
     return f"{root}/" if event is None else f"{root}/events/{event.id}"
 
 
-def plain(text: str, longest: int = 200) -> str:
+def make_plain(text: str, longest: int = 200) -> str:
     """Return text as one line without control characters, including those that change the direction of writing."""
     line = " ".join(_CONTROL.sub(" ", text).split())
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
-def for_slack(message: Message) -> dict[str, str]:
+def escape_for_slack(message: Message) -> dict[str, str]:
     """Return the body of a request to an incoming webhook. The text has no links, mentions or markup."""
     text = "\n".join((message.subject, *message.lines))
     for character, escaped in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
@@ -113,11 +113,11 @@ def cause(event: EventSummary) -> str:
         return provisionally(words) if event.certainty is Certainty.PROVISIONAL else words
     if len(event.culprits) == 1:
         culprit = event.culprits[0]
-        named = f"commit {culprit.commit[:12]} “{plain(culprit.title)}” by {plain(culprit.author, 80)}"
+        named = f"commit {culprit.commit[:12]} “{make_plain(culprit.title)}” by {make_plain(culprit.author, 80)}"
     elif event.certainty is Certainty.SINGLE:
-        named = f"commit {event.revision[:12]} “{plain(event.title)}” by {plain(event.author, 80)}"
+        named = f"commit {event.revision[:12]} “{make_plain(event.title)}” by {make_plain(event.author, 80)}"
     else:
-        named = plain(event.blamed)
+        named = make_plain(event.blamed)
     return f"{named}, proven by bisect {event.bisect}" if event.culprits else named
 
 
@@ -125,11 +125,11 @@ def _lines(event: EventSummary, base: str, steps: Mapping[str, NextStep]) -> tup
     decision = event.last_decision
     reason = decision.reason if event.state is State.WITHDRAWN and decision is not None else ""
     return (
-        plain(event.headline),
-        *([f"Withdrawn: {plain(reason, 500)}"] if reason else []),
-        *([f"Price: {plain(event.price)}"] if event.price else []),
+        make_plain(event.headline),
+        *([f"Withdrawn: {make_plain(reason, 500)}"] if reason else []),
+        *([f"Price: {make_plain(event.price)}"] if event.price else []),
         f"Cause: {cause(event)}",
-        f"Where: {event.n_series} series of {plain(event.subject, 60)}",
+        f"Where: {event.n_series} series of {make_plain(event.subject, 60)}",
         *(_next_step(steps[event.id]) if event.id in steps else ()),
         link(base, event),
     )
@@ -141,5 +141,5 @@ def _next_step(step: NextStep) -> tuple[str, ...]:
     if step.policy is BisectPolicy.DO:
         return (f"Next: the service bisects the commits{runs}",)
     # A command that a line cannot hold as it is would do something else.
-    whole = step.command if plain(step.command, _LONGEST_COMMAND) == step.command else ""
+    whole = step.command if make_plain(step.command, _LONGEST_COMMAND) == step.command else ""
     return (f"Next: bisect the commits{runs}{', in a clone: ' if whole else ''}{whole}",)

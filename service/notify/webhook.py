@@ -9,7 +9,7 @@ import requests
 from service.config.notifications import WebhookChannel
 from service.notify import address
 from service.notify.mail import NotSentError
-from service.notify.message import Message, for_slack
+from service.notify.message import Message, escape_for_slack
 
 TIMEOUT = (5, 20)
 """Timeouts in seconds: to connect, and between two parts of the answer."""
@@ -28,7 +28,7 @@ def send(message: Message, channel: WebhookChannel, environment: Mapping[str, st
     try:
         with requests.post(
             address.of(channel, environment),
-            json=for_slack(message),
+            json=escape_for_slack(message),
             headers={"Idempotency-Key": message.key},
             allow_redirects=False,
             timeout=TIMEOUT,

@@ -28,10 +28,10 @@ def settle(database: Database, now: datetime) -> bool:
     An event is left alone if somebody has decided about it, or if the gate did not report all of its drifts.
     """
     with database.reading() as session:
-        if not any(_accepted_events(session, gate) for gate in _merged(session, now)):
+        if not any(_accepted_events(session, gate) for gate in _list_merged(session, now)):
             return False
     with database.writing() as session:
-        for gate in _merged(session, now):
+        for gate in _list_merged(session, now):
             for event in _accepted_events(session, gate):
                 reason = f"{gate.accepted_reason} ({gate.pull.repository}#{gate.pull.number})"
                 entry = LogEntry(Action.EXPECT, by_service=False, reason=reason, commit=gate.head)
@@ -40,7 +40,7 @@ def settle(database: Database, now: datetime) -> bool:
     return True
 
 
-def _merged(session: Session, now: datetime) -> list[ForgeGate]:
+def _list_merged(session: Session, now: datetime) -> list[ForgeGate]:
     query = select(ForgeGate).options(forges.WITH_PULL)
     recent = query.where(ForgeGate.accepted_by.is_not(None), ForgeGate.merged_at > now - WAIT)
     return list(session.scalars(recent.where(ForgeGate.document.is_not(None))))

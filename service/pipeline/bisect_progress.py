@@ -70,7 +70,7 @@ def _request(session: Session, job: Job, ended: Search | None) -> SearchRequest 
     question = job.question
     asked = ended.asked if ended else None
     if asked is not None:
-        settings = environments.settings(session, [asked.environment])
+        settings = environments.find_settings(session, [asked.environment])
         if not settings:
             return None
         return SearchRequest(

@@ -82,7 +82,7 @@ def _answer(
         answer = noisy_search.search(question, seen)
     if not isinstance(answer, Found):
         return answer
-    culprits = tuple(_proven(session, request.metric, question, culprit, seen) for culprit in answer.culprits)
+    culprits = tuple(_prove(session, request.metric, question, culprit, seen) for culprit in answer.culprits)
     refuted = {
         culprit.commit for culprit in culprits if culprit.proof is not None and culprit.proof.state is ProofState.FAILS
     }
@@ -97,7 +97,7 @@ def _answer(
     return proof.next_proof(question, found, seen) if request.prove else found
 
 
-def _proven(session: Session, name: str, question: Question, culprit: Culprit, seen: Sequence[Observation]) -> Culprit:
+def _prove(session: Session, name: str, question: Question, culprit: Culprit, seen: Sequence[Observation]) -> Culprit:
     """Return the culprit with its proof, if it was measured interleaved with its parent."""
     pair = proof.find_interleaved_runs(culprit, seen)
     base, head = (runs.report(session, side.run) if side.run else None for side in pair or ()) if pair else (None, None)

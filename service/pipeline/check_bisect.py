@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from service.pipeline.name_commit import named_commit
+from service.pipeline.name_commit import name_commit
 from service.rules.expected_runs import is_imported
 from service.rules.series import candidate_commits
 from service.schemas.history import Candidate
@@ -51,7 +51,7 @@ class KnownNames:
     """Tags and branches, then the newest commits."""
 
 
-def known_names(session: Session, subject: str, limit: int) -> KnownNames:
+def list_known_names(session: Session, subject: str, limit: int) -> KnownNames:
     """Return the names to complete a form with: those of a subject if it is known, else those of all."""
     series = select(Series).join(Series.subject).join(Series.case).join(Series.host)
     subjects = list(session.scalars(select(Subject.name).order_by(Subject.name)))
@@ -62,13 +62,13 @@ def known_names(session: Session, subject: str, limit: int) -> KnownNames:
         for column in (Case.name, Series.metric, Host.name)
     )
     only = subject if subject in subjects else subjects[0] if len(subjects) == 1 else None
-    commits = known_commits(session, only, limit) if only else []
+    commits = list_known_commits(session, only, limit) if only else []
     return KnownNames(subjects, cases, metrics, hosts, commits)
 
 
-def known_commits(session: Session, subject: str, limit: int) -> list[Candidate | RefRow]:
+def list_known_commits(session: Session, subject: str, limit: int) -> list[Candidate | RefRow]:
     """Return what completes a box that takes a commit: tags and branches, then the newest commits."""
-    return [*refs.listed(session, subject, limit), *revisions.newest(session, subject, limit)]
+    return [*refs.list_refs(session, subject, limit), *revisions.list_newest(session, subject, limit)]
 
 
 def check(session: Session, form: Mapping[str, str]) -> CheckedBisect:
@@ -97,7 +97,7 @@ def check(session: Session, form: Mapping[str, str]) -> CheckedBisect:
             objections["metric"] = _unknown(f"metric of {case}", name, metrics)
         if host and host not in hosts:
             objections["host"] = _unknown(f"host that has measured {case}", host, hosts)
-        elif _only_imported(session, subject, case, host):
+        elif _has_only_imported(session, subject, case, host):
             objections["case"] = f"The results of {case} were imported: no host can measure it again."
     ends = {end: _commit(session, subject, values.get(end, ""), end, objections) for end in ("good", "bad")}
     good, bad = ends["good"], ends["bad"]
@@ -115,14 +115,14 @@ def check(session: Session, form: Mapping[str, str]) -> CheckedBisect:
 
 
 def _commit(session: Session, subject: str, text: str, end: str, objections: dict[str, str]) -> str | None:
-    found, why = named_commit(session, text, subject)
+    found, why = name_commit(session, text, subject)
     if found is None:
         objections[end] = why
         return None
     return found.commit
 
 
-def _only_imported(session: Session, subject: str, case: str, host: str) -> bool:
+def _has_only_imported(session: Session, subject: str, case: str, host: str) -> bool:
     # One look into the index of runs for each environment, instead of a walk through all runs of the case.
     in_environment = (
         select(Run.number)
@@ -133,7 +133,7 @@ def _only_imported(session: Session, subject: str, case: str, host: str) -> bool
         .where(*([Host.name == host] if host else []))
     )
     hashes = list(session.scalars(select(Environment.hash).where(in_environment.exists())))
-    known = environments.settings(session, hashes)
+    known = environments.find_settings(session, hashes)
     return bool(hashes) and all(is_imported(known[hash_]) for hash_ in hashes)
 
 

@@ -116,7 +116,7 @@ def _is_soon_done(stale: Mapping[int, StaleSeries]) -> bool:
 def _stale(database: Database, wanted: Collection[SeriesFilter] = _ALL) -> dict[int, StaleSeries]:
     """Return the series that are to be judged."""
     with database.reading() as session:
-        stale = series.stale(session, wanted)
+        stale = series.list_stale(session, wanted)
     failed = _failed.get(database, {})
     return {series_id: one for series_id, one in stale.items() if failed.get(series_id) != one.version}
 

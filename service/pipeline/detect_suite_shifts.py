@@ -42,7 +42,7 @@ class Suite:
 def detect_shifts(database: Database) -> None:
     """Check the newest revision of each subject on each host, once, when all its cases are measured."""
     with database.reading() as session:
-        due = list(_due(session))
+        due = list(_select_due(session))
     for suite, metric in due:
         with database.reading() as session:
             shift = _judge(session, suite, metric)
@@ -52,7 +52,7 @@ def detect_shifts(database: Database) -> None:
         update_events.refresh(database)
 
 
-def _due(session: Session) -> Iterator[tuple[Suite, str]]:
+def _select_due(session: Session) -> Iterator[tuple[Suite, str]]:
     """Return the complete suites with each metric in which they are to be checked."""
     for suite in _suites(session):
         metrics = _unchecked_metrics(session, suite)
@@ -102,7 +102,7 @@ def _judge(session: Session, suite: Suite, metric: str) -> views.Drift | None:
     if shift is None:
         return None
     path = paths[0][0]
-    settings = [points.settings(session, point.environment) for point in (path[-2], path[-1])]
+    settings = [points.find_settings(session, point.environment) for point in (path[-2], path[-1])]
     return suite_shift.describe_suite_shift(
         identity=hash_of(["suite", suite.subject.name, suite.host.name, metric, suite.newest.commit]),
         suite=suite_shift.SuiteKey(suite.subject.name, suite.host.name, metric),
@@ -130,7 +130,7 @@ def _paths(session: Session, suite: Suite, metric: str) -> list[tuple[Points, in
     of_suite = select(Series.id).where(
         Series.subject_id == suite.subject.id, Series.host_id == suite.host.id, Series.metric == metric, ~drifted
     )
-    since = points.since_revision(session, suite.subject.id, suite.host.id, _REVISIONS)
+    since = points.find_since_revision(session, suite.subject.id, suite.host.id, _REVISIONS)
     paths = []
     for chunk in bulk.chunks(session.scalars(of_suite.order_by(Series.id)).all(), _SERIES_PER_QUERY):
         of_series = select(DriftRow.series_id, func.max(DriftRow.position)).where(DriftRow.series_id.in_(chunk))
@@ -144,7 +144,7 @@ def _paths(session: Session, suite: Suite, metric: str) -> list[tuple[Points, in
             path = trend.path
             if len(path) > 1 and path[-1].revision == suite.newest.commit and path[-2].revision == suite.before.commit:
                 paths.append((path, last.get(series_id, -1)))
-    return suite_shift.in_common_environments(paths)
+    return suite_shift.select_common_environments(paths)
 
 
 def _candidates(session: Session, suite: Suite, path: Points) -> list[views.Candidate]:

@@ -29,7 +29,7 @@ class DriftFacts:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._parents = cache(partial(revisions.parents, session))
-        self._settings = cache(partial(points.settings, session))
+        self._settings = cache(partial(points.find_settings, session))
         self._levels = cache(partial(points.levels, session))
         self._report = cache(partial(runs.report, session))
 

@@ -76,7 +76,7 @@ def around(session: Session, commit: NamedCommit, host: str = "", workload: str 
         Count only the runs on this host, or of this workload.
     """
     subject_id = session.scalars(select(Subject.id).where(Subject.name == commit.subject)).one()
-    measured = _measured(subject_id, host, workload)
+    measured = _find_measured(subject_id, host, workload)
     position = session.scalars(
         select(Revision.position).where(Revision.subject_id == subject_id, Revision.commit == commit.commit)
     ).one()
@@ -85,8 +85,8 @@ def around(session: Session, commit: NamedCommit, host: str = "", workload: str 
     older = measured.where(Revision.position < position).order_by(Revision.position.desc()).limit(_NEAREST)
     newer = measured.where(Revision.position > position).order_by(Revision.position).limit(_NEAREST)
     parents = revisions.parents(session, subject_id)
-    before = _nearest(session, older, lambda other: _distance(parents, other, commit.commit))
-    after = _nearest(session, newer, lambda other: _distance(parents, commit.commit, other))
+    before = _find_nearest(session, older, lambda other: _distance(parents, other, commit.commit))
+    after = _find_nearest(session, newer, lambda other: _distance(parents, commit.commit, other))
     nearest = [side.commit for side in (before, after) if side is not None]
     if not nearest:
         return None
@@ -94,7 +94,7 @@ def around(session: Session, commit: NamedCommit, host: str = "", workload: str 
     failures = failures.where(Run.outcome != Outcome.MEASURED).order_by(Run.started_at.desc())
     failed = session.scalars(failures.limit(1)).first()
     cases = _cases(session, subject_id, nearest, host, workload)
-    report = range_runs.newest_report(session, CaseOnHost(commit.subject, cases[0], host)) if cases else None
+    report = range_runs.find_newest_report(session, CaseOnHost(commit.subject, cases[0], host)) if cases else None
     return UnmeasuredCommit(
         commit=commit,
         where="".join([f" of {workload}" if workload else "", f" on {host}" if host else ""]),
@@ -112,11 +112,11 @@ def question(session: Session, commit: NamedCommit, case: str) -> MeasureQuestio
 
     None where no run of the case can be repeated.
     """
-    report = range_runs.newest_report(session, CaseOnHost(commit.subject, case))
+    report = range_runs.find_newest_report(session, CaseOnHost(commit.subject, case))
     return measure_question(report, commit.commit) if report else None
 
 
-def _measured(subject_id: int, host: str, workload: str) -> Select[int, str, str]:
+def _find_measured(subject_id: int, host: str, workload: str) -> Select[int, str, str]:
     """Return the query for the commits of a subject that have a measured run."""
     runs = select(Run.number).where(Run.revision_id == Revision.id, Run.outcome == Outcome.MEASURED)
     if host:
@@ -127,7 +127,7 @@ def _measured(subject_id: int, host: str, workload: str) -> Select[int, str, str
     return query.where(runs.exists())
 
 
-def _nearest(
+def _find_nearest(
     session: Session, candidates: Select[int, str, str], distance: Callable[[str], int | None]
 ) -> MeasuredCommit | None:
     """Return the first measured commit that is connected; where none is, the first one in the order of the history."""

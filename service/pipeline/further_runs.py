@@ -32,14 +32,14 @@ class FurtherRuns:
     def last_seen(self, host: str) -> datetime | None:
         """Return when a host ended its newest run; None where it has none."""
         if host not in self._last_seen:
-            self._last_seen[host] = hosts.last_seen(self.session, host)
+            self._last_seen[host] = hosts.find_last_seen(self.session, host)
         return self._last_seen[host]
 
     def _case(self, drift: Drift) -> CaseOnHost:
         sides = {drift.environment_before, drift.environment_after}
         unknown = sides - self._imported.keys()
         if unknown:
-            known = environments.settings(self.session, unknown)
+            known = environments.find_settings(self.session, unknown)
             self._imported |= {hash_: is_imported(known.get(hash_, {})) for hash_ in unknown}
         imported = any(self._imported[hash_] for hash_ in sides)
         return CaseOnHost(drift.host, imported, None if imported else self.last_seen(drift.host))

@@ -24,7 +24,7 @@ from service.store.fast_parse import PlainReport
 from service.store.models import Run, StoredReport
 from service.store.new_runs import PreparedPoint, PreparedReport
 from service.store.points import encode_samples
-from service.store.stored_reports import pack, same_report
+from service.store.stored_reports import is_same_report, pack
 
 _COUNTED = Status.COUNTED.value
 _IDS_PER_QUERY = 500
@@ -93,7 +93,7 @@ def store(session: Session, prepared: Sequence[PreparedReport]) -> IngestResult:
     conflicting: list[UUID] = []
     for report in prepared:
         first = new.setdefault(report.report.run_id, report)
-        if not same_report(report.document, first.document):
+        if not is_same_report(report.document, first.document):
             conflicting.append(report.report.run_id)
     for chunk in bulk.chunks(list(new), _IDS_PER_QUERY):
         stored = (
@@ -102,7 +102,7 @@ def store(session: Session, prepared: Sequence[PreparedReport]) -> IngestResult:
             .where(Run.id.in_(chunk))
         )
         for run_id, document, thinned, reduced in session.execute(stored):
-            if not same_report(new.pop(run_id).document, document, thinned=thinned, reduced=reduced):
+            if not is_same_report(new.pop(run_id).document, document, thinned=thinned, reduced=reduced):
                 conflicting.append(run_id)
     new_runs.add(session, list(new.values()))
     return IngestResult(frozenset(new), tuple(conflicting))

@@ -13,14 +13,14 @@ HOW = (
 )
 
 
-def named_commit(session: Session, text: str, subject: str | None = None) -> tuple[NamedCommit | None, str]:
+def name_commit(session: Session, text: str, subject: str | None = None) -> tuple[NamedCommit | None, str]:
     """Return the only commit that a text names; or None, and why in sentences that say what to write instead."""
     found = list({(entry.subject, entry.commit): entry for entry in refs.find(session, text, subject)}.values())
     if len(found) == 1:
         return found[0], ""
     of_subject = f" of {subject}" if subject else ""
     if not found:
-        return None, f"There is no commit {text}{of_subject}. {HOW}{_newest(session, subject)}"
+        return None, f"There is no commit {text}{of_subject}. {HOW}{_find_newest(session, subject)}"
     if len({entry.subject for entry in found}) == 1:
         names = ", ".join(entry.commit[: max(12, len(text) + 4)] for entry in found)
         return None, f"{text} can mean several commits{of_subject}: {names}. Write more digits."
@@ -28,6 +28,6 @@ def named_commit(session: Session, text: str, subject: str | None = None) -> tup
     return None, f"{text} can mean several commits: {names}. Choose the subject."
 
 
-def _newest(session: Session, subject: str | None) -> str:
-    known = revisions.newest(session, subject, 1) if subject else []
+def _find_newest(session: Session, subject: str | None) -> str:
+    known = revisions.list_newest(session, subject, 1) if subject else []
     return f" The newest that the service knows is {known[0].commit[:10]}." if known else ""

@@ -84,7 +84,7 @@ def drift_to_order(
     """
     policy = subjects.policies(session, [subject])[subject]
     allowed = drifts_to_bisect.runs_allowed(
-        policy, bisect_results.ordered_by_service(session, subject), now, runs_a_day
+        policy, bisect_results.list_ordered_by_service(session, subject), now, runs_a_day
     )
     if not allowed:
         return None, 0
@@ -112,7 +112,7 @@ def is_idle(last_seen: datetime | None, now: datetime, idle: timedelta) -> bool:
     return last_seen is None or last_seen < now - idle
 
 
-def why_settled(session: Session, drift_id: str) -> tuple[str, bool]:
+def explain_settled(session: Session, drift_id: str) -> tuple[str, bool]:
     """Return why a drift needs no bisect any more, empty where it does; and whether the drift is in doubt."""
     event_id = event_drifts.events_of(session, [drift_id]).get(drift_id)
     event = next(iter(events.summaries(session, [event_id])), None) if event_id else None
@@ -156,11 +156,11 @@ def _is_of_pull_request(session: Session, drift: Drift) -> bool:
 
 
 def _step(session: Session, drift: Drift, policy: BisectPolicy) -> NextStep:
-    question = bisect_question(drift, points.settings(session, drift.environment_after))
+    question = bisect_question(drift, points.find_settings(session, drift.environment_after))
     return NextStep(
         drift=drift.id,
         commits=len(drift.candidates) if drift.candidates_known else None,
-        runs=drifts_to_bisect.expected_runs(drift),
+        runs=drifts_to_bisect.estimate_drift_runs(drift),
         policy=policy,
         command=commands.bisect(question, None) if question else "",
     )

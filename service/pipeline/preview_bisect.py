@@ -69,7 +69,7 @@ def preview(session: Session, checked: CheckedBisect) -> BisectPreview | None:
     values = checked.values
     subject, name = values["subject"], values["metric"]
     of = CaseOnHost(subject, values["case"], values.get("host", ""))
-    reports = range_runs.newest_reports(session, of)
+    reports = range_runs.list_newest_reports(session, of)
     if not reports:
         return None
     host = reports[0].host.name
@@ -87,13 +87,13 @@ def preview(session: Session, checked: CheckedBisect) -> BisectPreview | None:
         bad=bad,
         levels=(levels.get(good.commit), levels.get(bad.commit)),
         commits=len(checked.range),
-        measured=len(checked.range & range_runs.measured_commits(session, of, name)),
+        measured=len(checked.range & range_runs.list_measured_commits(session, of, name)),
         host=of.host,
         unit=metric(name).unit,
         durations=durations,
         half_range=half_range(runs) if unsteady else None,
         remedy=remedy(reports[0].environment.settings) if unsteady else "",
-        cost=cost.expected_cost(
+        cost=cost.estimate_cost(
             len(checked.range),
             exact=metric(name).exact and not unsteady,
             build_seconds=durations.build,

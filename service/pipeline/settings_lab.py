@@ -11,11 +11,11 @@ from sqlalchemy.orm import Session
 from runner.contract.job import Job, RemedyQuestion, State
 from runner.contract.level import median
 from runner.contract.report import hash_of
-from service.pipeline.name_commit import named_commit
+from service.pipeline.name_commit import name_commit
 from service.rules.expected_runs import is_imported
 from service.rules.jobs.job_variables import settable
 from service.rules.settings_lab import setting_names
-from service.rules.settings_lab.best import best_cell
+from service.rules.settings_lab.best import choose_best_cell
 from service.rules.settings_lab.grid import (
     GridCell,
     LabRun,
@@ -84,9 +84,9 @@ def find_target(session: Session, subject: str, case: str, host: str, commit: st
     LabProblem
         Nothing of that name was measured, or the commit is unknown.
     """
-    newest = lab_runs.newest_target(session, subject, case, host)
+    newest = lab_runs.find_newest_target(session, subject, case, host)
     if newest is None:
-        if lab_runs.newest_target(session) is None:
+        if lab_runs.find_newest_target(session) is None:
             return None
         given = (("subject", subject), ("case", case), ("host", host))
         wrong = next((name for name, text in given if text and not _is_known(session, name, text)), "case")
@@ -94,15 +94,15 @@ def find_target(session: Session, subject: str, case: str, host: str, commit: st
         raise LabProblem(wrong, f"Nothing that a host can measure again is stored of {what}.")
     if not commit:
         return newest
-    named, why = named_commit(session, commit, newest.subject)
+    named, why = name_commit(session, commit, newest.subject)
     if named is None:
         raise LabProblem("commit", why)
-    there = lab_runs.newest_target(session, newest.subject, case or newest.case, host or newest.host, named.commit)
+    there = lab_runs.find_newest_target(session, newest.subject, case or newest.case, host or newest.host, named.commit)
     return there or replace(newest, commit=named.commit)
 
 
 def _is_known(session: Session, name: str, text: str) -> bool:
-    return lab_runs.newest_target(session, **{name: text}) is not None
+    return lab_runs.find_newest_target(session, **{name: text}) is not None
 
 
 def read(session: Session, target: LabTarget, query: LabQuery) -> SettingsLab | None:
@@ -113,9 +113,9 @@ def read(session: Session, target: LabTarget, query: LabQuery) -> SettingsLab | 
     ValueError
         The chosen settings make too many cells.
     """
-    runs = lab_runs.of_commit(session, target)
+    runs = lab_runs.list_of_commit(session, target)
     default = default_run(runs, target.case_key, query.environment) or next(
-        iter(lab_runs.of_case(session, target)), None
+        iter(lab_runs.find_of_case(session, target)), None
     )
     if default is None:
         return None
@@ -129,7 +129,7 @@ def read(session: Session, target: LabTarget, query: LabQuery) -> SettingsLab | 
     views = tuple(tuple(cells.view(cell) for cell in row) for row in grid.cells)
     flat = [cell for row in views for cell in row]
     work = ", ".join(setting_names.title(axis.name) for axis in (*rows, *columns) if axis.changes_the_work)
-    best = best_cell(flat, other_work=work)
+    best = choose_best_cell(flat, other_work=work)
     missing = [cell for cell in flat if cell.question is not None and cell.state is CellState.EMPTY]
     commits = refs.find(session, target.commit, target.subject)
     return SettingsLab(

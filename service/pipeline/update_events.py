@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from service.pipeline import decide_events, order_cross_measurements
 from service.rules.events import headline, importance, narrowing
 from service.rules.events.assemble import AssembledEvents, assemble
-from service.rules.events.automatic_decisions import new_entries, sureness_entry
+from service.rules.events.automatic_decisions import decide_automatically, sureness_entry
 from service.rules.events.carry_over import KnownEvent
 from service.rules.events.grouping import LocatedDrift
 from service.rules.events.narrowing import BisectResult
@@ -78,7 +78,7 @@ def _first_drifts(session: Session, event: Event) -> list[Drift]:
 def _rank(event: Event, drifts: Sequence[Drift]) -> None:
     """Write what the list of events selects and sorts by."""
     terms = importance.event_terms(drifts, proven=bool(event.document.get("culprits")))
-    event.direction = headline.leading_drift(drifts).direction
+    event.direction = headline.choose_leading_drift(drifts).direction
     event.certainty, event.size, event.price = terms.certainty, terms.size, terms.price
     event.importance = importance.importance(terms)
     only_builds = bool(event.document.get("only_builds"))
@@ -91,7 +91,7 @@ def refresh_culprits(session: Session, subject: str, drift_id: str, now: datetim
     event = session.get(Event, event_id) if event_id else None
     if event is None or not event.document:
         return
-    document = narrowing.narrow(event.document, bisect_results.by_event(session, subject).get(event.id))
+    document = narrowing.narrow(event.document, bisect_results.map_by_event(session, subject).get(event.id))
     if document != event.document:
         event.document, event.changed_at = document, now
         if first := _first_drifts(session, event):
@@ -106,7 +106,7 @@ def _mark_unchanged(database: Database, subject_id: int, name: str) -> None:
     """
     version = select(Subject.drifts_version).where(Subject.id == subject_id)
     with database.reading() as session:
-        seen, events = session.scalar(version), event_drifts.unchanged(session, subject_id)
+        seen, events = session.scalar(version), event_drifts.map_unchanged(session, subject_id)
     for chunk in bulk.chunks(events.items(), _DRIFTS_PER_TRANSACTION):
         with database.writing([name]) as session:
             if session.scalar(version) != seen:
@@ -130,7 +130,7 @@ def _rebuild(session: Session, subject: Subject, updated: event_drifts.DriftUpda
     """Rebuild the events; return whether there are series to judge again, and the drifts with another event."""
     now, subject_id = datetime.now(UTC), subject.id
     new = {row.drift_id: row for row in updated.new}
-    stored = event_drifts.stored(session, subject_id)
+    stored = event_drifts.list_stored(session, subject_id)
     current = [*event_drifts.locate(session, updated.new), *(drift for drift in stored if drift.found)]
     events = {event.id: event for event in session.scalars(select(Event).where(Event.subject_id == subject_id))}
     assembled = assemble(current, _known(stored, events))
@@ -138,7 +138,7 @@ def _rebuild(session: Session, subject: Subject, updated: event_drifts.DriftUpda
     was_sure = {name for name, event in events.items() if event.found and event.confirmed and not event.merged_into}
     assigned = _assign(session, assembled, new, stored, events)
     again = _carry_decisions(session, assembled, events)
-    results = bisect_results.by_event(session, subject.name)
+    results = bisect_results.map_by_event(session, subject.name)
     _summarise(session, assembled, events, now, stored=stored, refreshed=updated.refreshed, results=results)
     _follow_up(session, subject_id, assembled, events, now)
     _withdraw(session, events, was_sure, now)
@@ -269,7 +269,7 @@ def _follow_up(
     logs = decisions.logs(session, subject_id)
     units = event_drifts.units(session, {step.by.series for steps in assembled.transitions.values() for step in steps})
     for name, transitions in assembled.transitions.items():
-        for entry in new_entries([decisions.entry(row) for row in logs.get(name, ())], transitions, units):
+        for entry in decide_automatically([decisions.entry(row) for row in logs.get(name, ())], transitions, units):
             decide_events.add(session, events[name], entry, SERVICE, now)
 
 
@@ -278,7 +278,7 @@ def _withdraw(session: Session, events: Mapping[str, Event], was_sure: Set[str],
     is_sure = {name for name, event in events.items() if event.found and event.confirmed}
     in_question = {name for name, event in events.items() if event.state is State.WITHDRAWN} | (was_sure - is_sure)
     changed = {name: events[name] for name in sorted(in_question) if not events[name].merged_into}
-    withdrawn = event_drifts.withdrawn(session, list(changed))
+    withdrawn = event_drifts.list_withdrawn(session, list(changed))
     for name, event in changed.items():
         entry = sureness_entry(
             event.state,

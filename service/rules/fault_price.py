@@ -66,14 +66,14 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
     uncertainty = 0.0
     if costs.before and costs.after:
         each, source = (costs.before, costs.after), "profiles of both sides"
-        if not _other_pages(before, after):
+        if not _may_differ_in_huge_pages(before, after):
             mean = (costs.before + costs.after) / 2
             each = (mean, mean)
         else:
             uncertainty = _COST_UNCERTAINTY * hypot(after.faults * costs.after, before.faults * costs.before)
     else:
         one = costs.after or costs.before or costs.host
-        if not one or _other_pages(before, after):
+        if not one or _may_differ_in_huge_pages(before, after):
             return None
         each, source = (one, one), "a profile of the case" if costs.after or costs.before else "the host's canary"
     # With one cost the difference of the counts is exact, however large they are.
@@ -98,7 +98,7 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
     )
 
 
-def _other_pages(before: Side, after: Side) -> bool:
+def _may_differ_in_huge_pages(before: Side, after: Side) -> bool:
     """Return whether huge pages may differ between the sides."""
     return any(before.levels.get(name) != after.levels.get(name) for name in _HUGE_PAGES) or any(
         before.settings.get(name) != after.settings.get(name) for name in _HUGE_PAGE_SETTINGS

@@ -90,14 +90,14 @@ def list_missed(digest: NightlyDigest) -> list[Missed]:
         elif cell.problem:
             misses.append(Missed(*place, case="", why=cell.problem))
         misses += [
-            Missed(*place, case=case.name, why=_why(case), run_id=case.run_id)
+            Missed(*place, case=case.name, why=_explain_case(case), run_id=case.run_id)
             for case in cell.cases
             if case.state is not CaseState.MEASURED
         ]
     return misses
 
 
-def _why(case: NightlyCase) -> str:
+def _explain_case(case: NightlyCase) -> str:
     return f"{case.state}: {case.why}" if case.why else str(case.state)
 
 

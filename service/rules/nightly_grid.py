@@ -204,7 +204,7 @@ def list_cases(runs: Iterable[SeenCase | RecentPoint | UnmeasuredRun]) -> list[G
     return [GridCase(*row, last_seen[row], superseded=row not in current) for row in order]
 
 
-def by_subject(grid: NightlyGrid) -> list[NightlyGrid]:
+def split_by_subject(grid: NightlyGrid) -> list[NightlyGrid]:
     """Return a grid for each subject, in their order, with the columns in which it was ever run.
 
     What one subject's hosts were set to is no empty column of another one.
@@ -288,8 +288,8 @@ def build_grid(
     failed: dict[_CellKey, UnmeasuredRun] = {}
     for run in failures:
         failed.setdefault((run.subject, run.case_key, run.host, run.environment), run)
-    cells = _grouped(recent)
-    scaling = {key: _newest(points).value for key, points in _grouped(efficiency).items()}
+    cells = _group_points(recent)
+    scaling = {key: _find_newest(points).value for key, points in _group_points(efficiency).items()}
     runs: list[RecentPoint | UnmeasuredRun] = [*failed.values(), *recent]
     columns = _columns(runs, machines)
     rows = []
@@ -297,12 +297,12 @@ def build_grid(
         keys = [_key_in(column, case, cells, failed) for column in columns]
         measured: list[Sequence[RecentPoint]] = [cells.get(key, ()) for key in keys]
         shared = _shared_commit(measured) if one_commit else None
-        measured = [_up_to(points, shared) for points in measured]
+        measured = [_cut_at_commit(points, shared) for points in measured]
         row = [
             _cell(points, failed.get(key), scaling.get(key), _began(nightly_run, key[2]), flagged)
             for key, points in zip(keys, measured, strict=True)
         ]
-        revision, row = _at_one_commit(row, measured)
+        revision, row = _align_row(row, measured)
         # A nightly run plans a case by its name, and runs it by its newest definition.
         cells_of_row = tuple(row if case.superseded else _mark_missed(row, columns, case.case, nightly_run))
         of_case = case.subject, case.case, case.case_key, case.last_seen, case.superseded
@@ -321,13 +321,13 @@ def _shared_commit(columns: Iterable[Sequence[RecentPoint]]) -> str | None:
     return max(times, key=lambda revision: (times[revision], position[revision]), default=None)
 
 
-def _up_to(points: Sequence[RecentPoint], commit: str | None) -> Sequence[RecentPoint]:
+def _cut_at_commit(points: Sequence[RecentPoint], commit: str | None) -> Sequence[RecentPoint]:
     """Return the points up to a commit; all of them where they lack it."""
     position = next((point.position for point in _levels(points) if point.revision == commit), None)
     return points if position is None else [point for point in points if point.position <= position]
 
 
-def _at_one_commit(
+def _align_row(
     cells: Iterable[GridCell], columns: Iterable[Sequence[RecentPoint]]
 ) -> tuple[str | None, list[GridCell]]:
     """Return the commit of a row, the newest of its cells, and the cells with those of another commit marked."""
@@ -350,11 +350,11 @@ def _columns(runs: Iterable[RecentPoint | UnmeasuredRun], machines: Mapping[str,
         of_host = [GridColumn(host, environment, at) for (name, environment), at in newest.items() if name == host]
         of_host.sort(key=lambda column: column.last_seen, reverse=True)
         current = [column for column in of_host if of_host[0].last_seen - column.last_seen <= CURRENT]
-        columns += _merged(current, cases, machines)[:MOST_COLUMNS]
+        columns += _merge_columns(current, cases, machines)[:MOST_COLUMNS]
     return tuple(columns)
 
 
-def _merged(
+def _merge_columns(
     columns: Iterable[GridColumn],
     cases: Mapping[tuple[str, str], set[tuple[str, str]]],
     machines: Mapping[str, Hashable],
@@ -383,7 +383,7 @@ def _key_in(
     return next((key for key in keys if key in cells or key in failed), keys[0])
 
 
-def _grouped(points: Iterable[RecentPoint]) -> dict[_CellKey, list[RecentPoint]]:
+def _group_points(points: Iterable[RecentPoint]) -> dict[_CellKey, list[RecentPoint]]:
     groups: dict[_CellKey, list[RecentPoint]] = {}
     for point in points:
         groups.setdefault((point.subject, point.case_key, point.host, point.environment), []).append(point)
@@ -408,7 +408,7 @@ def _mark_missed(
     return cells
 
 
-def _newest(points: Sequence[RecentPoint]) -> RecentPoint:
+def _find_newest(points: Sequence[RecentPoint]) -> RecentPoint:
     return max(points, key=_order)
 
 
@@ -432,12 +432,12 @@ def _cell(
     if failed is not None and (last is None or failed.started_at > last):
         return GridCell(run_id=failed.run_id, environment=failed.environment, why=failed.why)
     if not levels:
-        return _without_level(points)
-    latest = _newest(levels)
+        return _make_empty_cell(points)
+    latest = _find_newest(levels)
     older = [point for point in levels if point is not latest]
     until = latest.started_at - NIGHT if began is None or latest.started_at < began else began
     earlier_nights = [point for point in older if point.started_at <= until]
-    before = _newest(earlier_nights or older) if older else None
+    before = _find_newest(earlier_nights or older) if older else None
     begun = [
         flagged[point.run_id] for point in levels if point.run_id in flagged and _is_between(before, point, latest)
     ]
@@ -459,9 +459,9 @@ def _is_between(before: RecentPoint | None, point: RecentPoint, latest: RecentPo
     return before is not None and _order(before) < _order(point) <= _order(latest)
 
 
-def _without_level(points: Sequence[RecentPoint]) -> GridCell:
+def _make_empty_cell(points: Sequence[RecentPoint]) -> GridCell:
     if not points:
         return GridCell(why="not measured here")
-    newest = _newest(points)
+    newest = _find_newest(points)
     why = f"in quarantine: {newest.quarantine}" if newest.quarantine else newest.status.value.replace("_", " ")
     return GridCell(series_id=newest.series_id, run_id=newest.run_id, environment=newest.environment, why=why)

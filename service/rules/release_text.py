@@ -5,7 +5,7 @@ from __future__ import annotations
 from runner.contract import metric
 from service.schemas.history import Certainty
 from service.schemas.releases import ReleaseChange, ReleasePart, Releases
-from service.text.markdown import code, plain
+from service.text.markdown import code, make_plain
 from service.text.numbers import difference, number, percent
 
 _MAX_LISTED = 100
@@ -19,7 +19,7 @@ _CERTAIN = {
 
 def markdown(found: Releases) -> str:
     """Return a table with a row for each changed series, the largest change first, at most a hundred."""
-    head = f"### {plain(found.subject)}: {plain(found.base.name)} to {plain(found.head.name)}"
+    head = f"### {make_plain(found.subject)}: {make_plain(found.base.name)} to {make_plain(found.head.name)}"
     if not found.changes:
         return f"{head}\n\nNo judged series changed ({found.unchanged:,} compared).\n"
     rows = [_row(change) for change in found.changes[:_MAX_LISTED]]
@@ -39,7 +39,7 @@ def markdown(found: Releases) -> str:
 def _row(change: ReleaseChange) -> str:
     relative = f" ({percent(change.percent)})" if change.percent is not None else ""
     cells = (
-        f"{code(change.case)} {plain(metric(change.metric).title)} on {code(change.host)}",
+        f"{code(change.case)} {make_plain(metric(change.metric).title)} on {code(change.host)}",
         number(change.before),
         number(change.after),
         f"{difference(change.change, change.unit)}{relative}",

@@ -34,7 +34,7 @@ def reduce_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]
     the level. Metrics whose every sample decides drifts keep all of them, and so do those whose samples are all equal.
     The points that are made of it have the same levels, and the same drifts are detected in them.
     """
-    thinned, left = thin_report(report), dict(_left(report))
+    thinned, left = thin_report(report), dict(_list_remaining(report))
     samples = []
     for place, sample in enumerate(thinned.samples):
         own = {name: reading for name, reading in sample.readings.items() if name not in left}
@@ -45,12 +45,12 @@ def reduce_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]
     return thinned.model_copy(update={"samples": tuple(samples)}), values
 
 
-def _left(report: Report) -> Iterator[tuple[str, list[Reading]]]:
+def _list_remaining(report: Report) -> Iterator[tuple[str, list[Reading]]]:
     """Yield the readings that remain of each metric that does not keep all."""
     for name in dict.fromkeys(name for sample in report.samples for name in sample.readings):
         readings = [sample.readings[name] for sample in report.samples if name in sample.readings]
         status, level, samples = run_level(readings)
-        kept = _kept(samples, level, _use(name, report.judging))
+        kept = _keeps_all(samples, level, _use(name, report.judging))
         if len(kept) < len(samples) and len(set(samples)) > 1:
             like = next(reading for reading in readings if reading.status is status)
             yield name, [like.model_copy(update={"value": value, "outlier": False}) for value in kept]
@@ -70,7 +70,7 @@ def _use(name: str, judging: Judging) -> _Use:
     return _Use.EXTREMES if judging.in_history(name) or judging.in_comparison(name) else _Use.LEVEL
 
 
-def _kept(samples: Sequence[Number], level: Number | None, use: _Use) -> Sequence[Number]:
+def _keeps_all(samples: Sequence[Number], level: Number | None, use: _Use) -> Sequence[Number]:
     if level is None or use is _Use.ALL:
         return samples
     return (level,) if use is _Use.LEVEL else (min(samples), level, max(samples))

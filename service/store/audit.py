@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from service.rules.access.token import redacted
+from service.rules.access.token import redact_tokens
 from service.schemas.audit import AuditAction, AuditEntry, AuditLog
 from service.store.models import AuditRow
 
@@ -72,7 +72,7 @@ def page(session: Session, action: AuditAction | None, limit: int, offset: int =
     return AuditLog(items=[_view(row) for row in rows], total=total, limit=limit, offset=offset)
 
 
-def newest(session: Session, action: AuditAction) -> AuditEntry | None:
+def find_newest(session: Session, action: AuditAction) -> AuditEntry | None:
     """Return the newest entry of an action."""
     query = select(AuditRow).where(AuditRow.action == action.value).order_by(AuditRow.id.desc()).limit(1)
     row = session.scalar(query)
@@ -84,15 +84,15 @@ def _view(row: AuditRow) -> AuditEntry:
 
 
 def _clean(text: str, longest: int) -> str:
-    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", redacted(text))[:longest]
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", redact_tokens(text))[:longest]
 
 
 def _safe(detail: Mapping[str, Any]) -> dict[str, Any]:
-    text = redacted(json.dumps({name: _short(value) for name, value in detail.items()}))
+    text = redact_tokens(json.dumps({name: _shorten(value) for name, value in detail.items()}))
     # PostgreSQL stores neither the one nor the other in JSON.
     document: dict[str, Any] = json.loads(re.sub(r"\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})", r"\\ufffd", text))
     return document
 
 
-def _short(value: Any) -> Any:
+def _shorten(value: Any) -> Any:
     return value[:_LONGEST_DETAIL] if isinstance(value, str) else value

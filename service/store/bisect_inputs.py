@@ -20,7 +20,7 @@ from service.rules.run_plan import MAX_ATTEMPTS
 from service.store import shared_rows
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.points import decode_samples
-from service.store.runs import joined
+from service.store.runs import select_joined
 from service.store.stored_reports import unpack
 
 _NO_POINT: tuple[Number | None, int, str | None] = (None, 0, None)
@@ -57,7 +57,7 @@ def observations(session: Session, request: SearchRequest) -> list[Observation]:
     so are runs that failed for a temporary reason, until there are too many.
     """
     runs = session.execute(
-        joined(
+        select_joined(
             *(Run.number, Run.id, Run.session, Revision.commit, Run.outcome, Run.failure_temporary),
         )
         .where(
@@ -123,7 +123,7 @@ def mixtures(session: Session, request: SettingSearchRequest) -> list[Mixture]:
     mixtures = []
     for (document,) in documents:
         report = unpack(document)
-        changed = setting_mixture.changed_settings(request, report.environment, report.case)
+        changed = setting_mixture.find_changed_settings(request, report.environment, report.case)
         if changed is not None and report.session is None:
             mixtures.append(Mixture(changed=changed, value=median(report.values(request.metric))))
     return mixtures

@@ -30,7 +30,7 @@ def result(job: JobView | Job) -> Search | None:
         return None
 
 
-def explained_drift(session: Session, job: Job) -> str | None:
+def find_explained_drift(session: Session, job: Job) -> str | None:
     """Return the id of the drift whose commits a bisect has searched though nobody ordered it for that drift.
 
     As one of the command line: it has the ends of the drift, and its case, host and metric. None if there is none.
@@ -61,7 +61,7 @@ def bisected_events(session: Session, subject: str) -> dict[str, list[OrderedBis
     return {event: [_ordered(row) for row in rows] for event, rows in _jobs_by_event(session, subject).items()}
 
 
-def of_event(session: Session, subject: str, event_id: str) -> list[JobView]:
+def list_of_event(session: Session, subject: str, event_id: str) -> list[JobView]:
     """Return the bisects that were ordered for drifts of an event, the newest first."""
     return [jobs.view(row) for row in _jobs_by_event(session, subject).get(event_id, ())]
 
@@ -77,7 +77,7 @@ def _jobs_by_event(session: Session, subject: str) -> dict[str, list[Job]]:
     return by_event
 
 
-def ordered_by_service(session: Session, subject: str) -> list[OrderedBisect]:
+def list_ordered_by_service(session: Session, subject: str) -> list[OrderedBisect]:
     """Return the bisects of a subject that the service ordered by itself."""
     query = select(Job).where(Job.kind == _KIND, Job.subject == subject, Job.asked_by == SERVICE)
     return [_ordered(row) for row in session.scalars(query)]
@@ -87,7 +87,7 @@ def _ordered(row: Job) -> OrderedBisect:
     return OrderedBisect(row.created_at, row.state, len(row.runs), row.finished_at, by_service=row.asked_by == SERVICE)
 
 
-def by_event(session: Session, subject: str) -> Mapping[str, BisectResult]:
+def map_by_event(session: Session, subject: str) -> Mapping[str, BisectResult]:
     """Return what the newest bisect of each event of a subject found, by the event's id."""
     query = select(Job).where(Job.kind == _KIND, Job.subject == subject, Job.state == State.DONE).order_by(Job.id)
     found: dict[str, BisectResult] = {}

@@ -64,7 +64,7 @@ def runs(session: Session, side: Side, host: str | None = None, workload: str | 
         conditions.append(Host.name == host)
     if workload:
         conditions.append(Case.workload == workload)
-    query = stored.joined(
+    query = stored.select_joined(
         *(Run.id, Run.number, Subject.name, Case.name, Case.key, Host.name, Environment.hash),
         *(Revision.commit, Revision.title, Revision.position, Run.started_at),
     )
@@ -114,12 +114,12 @@ def _points_of(session: Session, runs: Sequence[int]) -> Select[Any]:
     columns = (Point.status == Status.COUNTED, Point.n, type_coerce(Point.value, Text), Point.samples)
     among = bulk.among(session, Run.number, runs)
     if session.get_bind().dialect.name != "postgresql":
-        return points.by_run(Run.number, Series.id, Series.metric, *columns).where(among)
+        return points.select_by_run(Run.number, Series.id, Series.metric, *columns).where(among)
     # Point by point by the primary key: else PostgreSQL takes the few runs for so many that it reads all that were
     # stored in the meantime. It leaves a subquery with an offset as it is.
     one = (
         select(*(column.label(f"column_{number}") for number, column in enumerate(columns)))
-        .where(Point.series_id == Series.id, Point.run_number == Run.number, *parts.of_runs(session, runs))
+        .where(Point.series_id == Series.id, Point.run_number == Run.number, *parts.filter_parts_of_runs(session, runs))
         .correlate(Series, Run)
         .offset(0)
         .lateral()

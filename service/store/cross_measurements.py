@@ -36,7 +36,7 @@ class CrossMeasuredRun(NamedTuple):
     revision: str
 
 
-def ordered(session: Session, subject: str, host: str, environment: str) -> set[CrossMeasuredRun]:
+def list_ordered(session: Session, subject: str, host: str, environment: str) -> set[CrossMeasuredRun]:
     """Return the runs of ordered cross-measurements that a host can make in an environment."""
     old_revision, new_revision = aliased(Revision), aliased(Revision)
     old, new = aliased(Environment), aliased(Environment)
@@ -56,7 +56,7 @@ def ordered(session: Session, subject: str, host: str, environment: str) -> set[
     return {CrossMeasuredRun(key, before if held == environment else after) for key, before, after, held in rows}
 
 
-def of_event(session: Session, event_id: str) -> list[triage.CrossMeasurement]:
+def list_of_event(session: Session, event_id: str) -> list[triage.CrossMeasurement]:
     """Return the cross-measurements of the series and revisions that an event is about."""
     of_this = EventDriftRow.event_id == event_id, EventDriftRow.found
     series_of_event = select(EventDriftRow.series_id).where(*of_this)
@@ -87,7 +87,7 @@ def _view(session: Session, row: CrossMeasurementRow) -> triage.CrossMeasurement
         session.get_one(Environment, number).hash for number in (row.environment_before_id, row.environment_after_id)
     ]
     levels: dict[tuple[str, str], list[Number]] = defaultdict(list)
-    for point in points.of_series(session, row.series_id):
+    for point in points.list_of_series(session, row.series_id):
         if point.value is not None and point.quarantine is None:
             levels[point.revision, point.environment].append(point.value)
     (old, new), (before, after) = revisions, environments

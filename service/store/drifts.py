@@ -79,10 +79,10 @@ def replace(session: Session, rows: Mapping[int, Sequence[DriftRow]]) -> None:
 
 def listed(session: Session, drift_filter: DriftFilter, limit: int, offset: int = 0) -> DriftList:
     """Return a page of drifts, those of the newest commits first."""
-    return newest(session, drift_filter.conditions(), limit, offset)
+    return list_newest(session, drift_filter.conditions(), limit, offset)
 
 
-def newest(session: Session, conditions: Sequence[ColumnElement[bool]], limit: int, offset: int = 0) -> DriftList:
+def list_newest(session: Session, conditions: Sequence[ColumnElement[bool]], limit: int, offset: int = 0) -> DriftList:
     """Return a page of the drifts that satisfy some conditions, those of the newest commits first."""
     total = session.scalar(select(func.count()).select_from(DriftRow).where(*conditions)) or 0
     order = (DriftRow.committed_at.desc(), DriftRow.position.desc(), DriftRow.series_id, DriftRow.id)
@@ -118,7 +118,7 @@ def begun_levels(session: Session, oldest: Mapping[int, int]) -> dict[UUID, bool
     return begun
 
 
-def of_series(session: Session, series_id: int) -> list[DriftView]:
+def list_of_series(session: Session, series_id: int) -> list[DriftView]:
     """Return the drifts of one series, in the order of the history."""
     return [DriftView.model_validate(row.document) for row in rows_of_series(session, [series_id])[series_id]]
 

@@ -33,7 +33,7 @@ def find(session: Session, prefix: str) -> EnvironmentEntry | None:
     return _entry(session, rows[0]) if len(rows) == 1 else None
 
 
-def settings(session: Session, hashes: Collection[str]) -> dict[str, dict[str, str]]:
+def find_settings(session: Session, hashes: Collection[str]) -> dict[str, dict[str, str]]:
     """Return the settings of environments, by hash."""
     rows = session.execute(select(Environment.hash, Environment.settings).where(Environment.hash.in_(hashes)))
     return {environment: settings for environment, settings in rows}  # noqa: C416 - the rows are no pairs to mypy

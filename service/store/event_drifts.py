@@ -36,7 +36,7 @@ class DriftUpdate(NamedTuple):
     """Whether any drift is new, is gone, or has another location or other levels."""
 
 
-def unchanged(session: Session, subject_id: int) -> dict[str, str]:
+def map_unchanged(session: Session, subject_id: int) -> dict[str, str]:
     """Return the event of each drift that was detected again with the same location and levels. Changes nothing."""
     with session.no_autoflush:
         rows = _updated_rows(session, subject_id)
@@ -60,7 +60,7 @@ def mark_withdrawn(session: Session, reasons: Mapping[str, str]) -> None:
         session.execute(mark.execution_options(synchronize_session=False))
 
 
-def withdrawn(session: Session, event_ids: Sequence[str]) -> dict[str, list[EventDriftRow]]:
+def list_withdrawn(session: Session, event_ids: Sequence[str]) -> dict[str, list[EventDriftRow]]:
     """Return the drifts of events that were sure and no longer stand, the largest change first, by the event's id."""
     by_event: dict[str, list[EventDriftRow]] = defaultdict(list)
     for chunk in bulk.chunks(event_ids, _IDS_PER_QUERY):
@@ -81,7 +81,7 @@ def insert(session: Session, rows: Sequence[EventDriftRow]) -> None:
     bulk.insert(session, table, columns, ([getattr(row, name) for name in columns] for row in rows))
 
 
-def stored(session: Session, subject_id: int) -> list[LocatedDrift]:
+def list_stored(session: Session, subject_id: int) -> list[LocatedDrift]:
     """Return all stored drifts of a subject, also those that are no longer found."""
     first, last = aliased(Revision), aliased(Revision)
     rows = session.execute(
@@ -267,7 +267,7 @@ def _first_run_at_new_level(session: Session, drift: history.Drift, last: str) -
     if drift.rule != "ramp":
         return drift.run_after if drift.series_id else None
     end = (drift.environment_after, last)
-    rows = points.of_series(session, drift.series_id)
+    rows = points.list_of_series(session, drift.series_id)
     return next((row.run_id for row in rows if (row.environment, row.revision) == end), None)
 
 

@@ -164,7 +164,7 @@ def assignees(session: Session) -> list[str]:
     return list(session.scalars(chosen.distinct().order_by(Event.assignee)))
 
 
-def most_important(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
+def list_most_important(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
     """Return events in the order of the first page: the most important first, those below their floors last."""
     order = (Event.below_floor, *_ORDERS[EventOrder.IMPORTANCE])
     ids = session.scalars(select(Event.id).where(Event.id.in_(event_ids)).order_by(*order))
@@ -221,12 +221,12 @@ def detail(session: Session, event_id: str, drifts: Sequence[Drift] | None = Non
             for drift in sorted(read, key=lambda drift: (-headline.size(drift), drift.id))
         ],
         withdrawn=_withdrawn(session, event_id),
-        cross_measurements=cross_measurements.of_event(session, event_id),
+        cross_measurements=cross_measurements.list_of_event(session, event_id),
         allowed=lifecycle.allowed_actions(event.state, summary.direction) if event.merged_into is None else [],
     )
 
 
-def of_drift(session: Session, drift_id: str) -> triage.EventDetail | None:
+def find_of_drift(session: Session, drift_id: str) -> triage.EventDetail | None:
     """Return the event that a drift is part of."""
     event_id = event_drifts.events_of(session, [drift_id]).get(drift_id)
     return None if event_id is None else detail(session, event_id)
@@ -311,7 +311,7 @@ def _silenced(session: Session, event_ids: Sequence[str]) -> set[str]:
 
 
 def _withdrawn(session: Session, event_id: str) -> list[triage.WithdrawnDrift]:
-    rows = event_drifts.withdrawn(session, [event_id]).get(event_id, [])
+    rows = event_drifts.list_withdrawn(session, [event_id]).get(event_id, [])
     of_series = (
         select(Series.id, Host.name, Case.name, Series.metric)
         .join(Host, Series.host_id == Host.id)

@@ -13,7 +13,7 @@ from runner.contract import Outcome, Plan, PlannedRun, PlanRequest, metric
 from runner.contract.level import Number, majority
 from service.store import points, shared_rows
 from service.store.models import Case, Environment, Host, Revision, Run, Subject
-from service.store.runs import joined
+from service.store.runs import select_joined
 
 
 def fill(session: Session, request: PlanRequest, plan: Plan, positions: Mapping[str, int]) -> Plan:
@@ -40,7 +40,7 @@ def _expecting(run: PlannedRun, expected: dict[str, Number]) -> PlannedRun:
 def _measured(session: Session, request: PlanRequest) -> dict[str, list[tuple[int, UUID]]]:
     """Return the runs of each case in the request's environment, in the order of the history."""
     rows = session.execute(
-        joined(Case.key, Revision.position, Run.id)
+        select_joined(Case.key, Revision.position, Run.id)
         .where(
             Subject.name == request.subject,
             Host.name == request.host.name,
@@ -64,7 +64,7 @@ def _run_before(runs: list[tuple[int, UUID]], position: int) -> UUID | None:
 def _levels(session: Session, runs: set[UUID]) -> dict[UUID, dict[str, Number]]:
     """Return the exact counts on which the samples of each run agree."""
     levels: dict[UUID, dict[str, Number]] = defaultdict(dict)
-    for point in points.of_runs(session, sorted(runs)):
+    for point in points.list_of_runs(session, sorted(runs)):
         agreed = majority(point.samples) if metric(point.metric).exact else None
         if agreed is not None:
             levels[point.run_id][point.metric] = agreed[0]

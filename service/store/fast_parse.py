@@ -94,10 +94,10 @@ def _read(reports: Sequence[Raw]) -> Iterator[Report | PlainReport]:
         raise ValueError
     parts = _Parts()
     for report in reports:
-        yield _plain(report, parts) or Report.model_validate(from_json(bytes(report)))
+        yield _read_plain(report, parts) or Report.model_validate(from_json(bytes(report)))
 
 
-def _plain(report: Raw, parts: _Parts) -> PlainReport | None:
+def _read_plain(report: Raw, parts: _Parts) -> PlainReport | None:
     """Read a report; return None where any reading is more than a value."""
     fields = _fields.decode(report)
     samples = _samples.decode(fields["samples"])
@@ -112,14 +112,14 @@ def _plain(report: Raw, parts: _Parts) -> PlainReport | None:
     own = {name: value for name, value in fields.items() if name not in checked}
     own["samples"] = _NO_SAMPLES
     checked |= zip(own, from_json(b"[%s]" % b",".join(map(bytes, own.values()))), strict=True)
-    checked["samples"] = list(map(_unread, samples))
+    checked["samples"] = list(map(_skip_readings, samples))
     head = Report.model_validate(checked)
     # Put together from what was read, and not as it was sent: of a field that is there twice, the first was not read.
     document = _object(fields | {"samples": Raw(b"[%s]" % b",".join(map(_object, samples)))})
     return PlainReport(head, document, values)
 
 
-def _unread(sample: Mapping[str, Raw]) -> Sample | dict[str, Any]:
+def _skip_readings(sample: Mapping[str, Raw]) -> Sample | dict[str, Any]:
     """Return a sample with its readings left out."""
     if len(sample) == 1:
         return _UNREAD

@@ -19,7 +19,7 @@ from service.store.stored_reports import unpack
 def listed(session: Session, name: str | None = None) -> list[HostEntry]:
     """Return all hosts that have reported, by name; or only the one of this name."""
     hosts = true() if name is None else Host.name == name
-    newest = runs.newest_of_hosts(session, hosts, func.coalesce(Run.quarantine, "").not_in(NO_FAULT_OF_HOST))
+    newest = runs.map_newest_of_hosts(session, hosts, func.coalesce(Run.quarantine, "").not_in(NO_FAULT_OF_HOST))
     rows = session.execute(
         select(Host.id, Host.name, Run.id, Run.outcome, Run.quarantine, Environment.hash, StoredReport.document)
         .select_from(Run)
@@ -29,7 +29,7 @@ def listed(session: Session, name: str | None = None) -> list[HostEntry]:
         .where(bulk.among(session, Run.number, newest))
         .order_by(Host.name)
     ).all()
-    last_seen, n_runs = _last_seen(session, hosts), _n_runs(session, [row[0] for row in rows])
+    last_seen, n_runs = _map_last_seen(session, hosts), _n_runs(session, [row[0] for row in rows])
     entries = []
     for host, named, run, outcome, quarantine, environment, document in rows:
         report = unpack(document)
@@ -51,9 +51,9 @@ def listed(session: Session, name: str | None = None) -> list[HostEntry]:
     return entries
 
 
-def _last_seen(session: Session, hosts: ColumnElement[bool]) -> dict[int, datetime]:
+def _map_last_seen(session: Session, hosts: ColumnElement[bool]) -> dict[int, datetime]:
     """Return when each host ended its newest run: a bisect, a proof or a lab shows that it is there, too."""
-    newest = bulk.among(session, Run.number, runs.newest_of_hosts(session, hosts))
+    newest = bulk.among(session, Run.number, runs.map_newest_of_hosts(session, hosts))
     return dict(session.execute(select(Run.host_id, Run.finished_at).where(newest)).all())
 
 
@@ -67,7 +67,7 @@ def names(session: Session) -> list[str]:
     return list(session.scalars(select(Host.name).order_by(Host.name)))
 
 
-def last_seen(session: Session, name: str) -> datetime | None:
+def find_last_seen(session: Session, name: str) -> datetime | None:
     """Return when a host ended its newest run; None where it has none."""
     query = select(Run.finished_at).join(Host, Run.host_id == Host.id).where(Host.name == name)
     return session.scalar(query.order_by(Run.started_at.desc()).limit(1))

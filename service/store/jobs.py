@@ -106,7 +106,7 @@ def order(session: Session, job_order: JobOrder, requester: Requester, now: date
     return row, True
 
 
-def measured(row: Job) -> set[UUID]:
+def list_measured(row: Job) -> set[UUID]:
     """Return the runs that were measured for a job."""
     return {UUID(run) for run in row.runs}
 

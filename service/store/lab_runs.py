@@ -22,7 +22,7 @@ from service.rules.settings_lab.setting_names import PARAMETER
 from service.store import jobs
 from service.store.engine import bulk
 from service.store.models import Case, Environment, Host, Job, Revision, Run, StoredReport, Subject
-from service.store.runs import RunFilter, joined
+from service.store.runs import RunFilter, select_joined
 
 _MOST_RUNS = 1000
 """Newest runs of a commit: a case in a hundred settings, each measured ten times."""
@@ -53,7 +53,7 @@ class LabReport:
     build_seconds: float
 
 
-def newest_target(
+def find_newest_target(
     session: Session, subject: str = "", case: str = "", host: str = "", commit: str = ""
 ) -> LabTarget | None:
     """Return what was measured last for a history, of what is named; None where nothing was."""
@@ -66,16 +66,16 @@ def newest_target(
         .limit(1)
     )
     columns = (Subject.name, Case.name, Case.key, Case.workload, Case.definition, Host.name, Revision.commit)
-    row = None if number is None else session.execute(joined(*columns).where(Run.number == number)).one()
+    row = None if number is None else session.execute(select_joined(*columns).where(Run.number == number)).one()
     return None if row is None else LabTarget(*row)
 
 
-def of_commit(session: Session, target: LabTarget) -> list[LabRun]:
+def list_of_commit(session: Session, target: LabTarget) -> list[LabRun]:
     """Return the runs of all cases of the workload at the commit, by its present definition, the newest first."""
     return _runs(session, target, Revision.commit == target.commit, Case.definition == target.definition)
 
 
-def of_case(session: Session, target: LabTarget) -> list[LabRun]:
+def find_of_case(session: Session, target: LabTarget) -> list[LabRun]:
     """Return the newest run of the case that a history has, at whatever commit; none where there is none."""
     return _runs(session, target, Case.key == target.case_key, Run.quarantine.is_(None), most=1)
 
@@ -114,7 +114,7 @@ def orders(session: Session, target: LabTarget) -> list[tuple[RemedyQuestion, Jo
 
 def _runs(session: Session, target: LabTarget, *conditions: object, most: int = _MOST_RUNS) -> list[LabRun]:
     rows = session.execute(
-        joined(
+        select_joined(
             *(Run.number, Run.id, Case.key, Case.parameters, Run.environment_id, Environment.hash, Run.started_at),
             *(Run.outcome, Run.session, Run.failure_message, Run.quarantine, Run.own_bytes),
         )

@@ -164,7 +164,7 @@ def _resolve(session: Session, new: Sequence[PreparedReport]) -> list[_NewRun]:
             shared.environments[prepared.environment],
             prepared,
         )
-        for number, prepared, report in zip(bulk.new_run_numbers(session, len(new)), new, reports, strict=True)
+        for number, prepared, report in zip(bulk.reserve_run_numbers(session, len(new)), new, reports, strict=True)
     ]
 
 
@@ -207,7 +207,7 @@ def _get_or_create_series(session: Session, runs: Iterable[_NewRun]) -> dict[_Se
     ]
     if not new:
         return series
-    ids = bulk.new_series_ids(session, len(new))
+    ids = bulk.reserve_series_ids(session, len(new))
     if ids is not None:
         new = [{"id": number, **row} for number, row in zip(ids, new, strict=True)]
     bulk.insert_missing(session, bulk.table_of(Series), new)

@@ -20,7 +20,7 @@ _KIN = aliased(EventDriftRow)
 """Another detection of a drift: its range was narrowed, or its level has moved."""
 
 
-def note_turn(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyCell]) -> None:
+def mark_measured(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyCell]) -> None:
     """Note that a nightly run has measured the series of some cells."""
     turn = {
         "first_nightly_at": func.coalesce(Series.first_nightly_at, nightly_run.started_at),
@@ -28,13 +28,13 @@ def note_turn(session: Session, nightly_run: NightlyRun, cells: Iterable[Nightly
     }
     for cell in cells:
         for chunk in _keys(cell):
-            series = select(Series.id).where(*_of_cell(cell, chunk)).scalar_subquery()
+            series = select(Series.id).where(*_filter_by_cell(cell, chunk)).scalar_subquery()
             later = or_(Series.last_nightly_at.is_(None), Series.last_nightly_at < nightly_run.started_at)
             noted = update(Series).where(Series.id.in_(series), later).values(turn)
             session.execute(noted.execution_options(synchronize_session=False))
 
 
-def news(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyCell]) -> list[str]:
+def list_new(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyCell]) -> list[str]:
     """Return the drifts that are new to a nightly run: no nightly run has told of them, and none is below the floor.
 
     Only the last nightly run that has measured a series tells what is new in it: which drifts begin at its revision,
@@ -65,13 +65,13 @@ def news(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyCell]
                 .join(Series, DriftRow.series_id == Series.id)
                 .join(EventDriftRow, EventDriftRow.drift_id == DriftRow.id)
                 .join(Event, EventDriftRow.event_id == Event.id)
-                .where(Series.id.in_(select(Series.id).where(*_of_cell(cell, chunk))), *conditions)
+                .where(Series.id.in_(select(Series.id).where(*_filter_by_cell(cell, chunk))), *conditions)
             )
             found += rows
     return sorted(set(found))
 
 
-def tell(session: Session, nightly_run: str, drift_ids: Iterable[str]) -> None:
+def mark_reported(session: Session, nightly_run: str, drift_ids: Iterable[str]) -> None:
     """Have a nightly run tell of some drifts. Those that another nightly run tells of by now stay with that one."""
     for chunk in bulk.chunks(drift_ids, _KEYS_PER_QUERY):
         unreported = EventDriftRow.drift_id.in_(chunk), EventDriftRow.reported_in.is_(None)
@@ -79,7 +79,7 @@ def tell(session: Session, nightly_run: str, drift_ids: Iterable[str]) -> None:
         session.execute(told.execution_options(synchronize_session=False))
 
 
-def of_nightly_run(session: Session, nightly_run: NightlyRun) -> list[NightlyDrift]:
+def list_of_nightly_run(session: Session, nightly_run: NightlyRun) -> list[NightlyDrift]:
     """Return the drifts that a nightly run has told of, as they are known now.
 
     One that was a fact and does not stand any more says why; one that was provisional and is gone is left out.
@@ -97,9 +97,9 @@ def of_nightly_run(session: Session, nightly_run: NightlyRun) -> list[NightlyDri
     drifts: dict[str, NightlyDrift] = {}
     for told, host, case, metric, document in rows:
         if document is not None:
-            drifts[document["id"]] = _present(document)
+            drifts[document["id"]] = _describe_present(document)
         elif told.withdrawal is not None:
-            drifts[told.drift_id] = _withdrawn(told, host, case, metric)
+            drifts[told.drift_id] = _describe_withdrawn(told, host, case, metric)
     return list(drifts.values())
 
 
@@ -109,7 +109,7 @@ def _keys(cell: NightlyCell) -> Iterable[list[str]]:
     return bulk.chunks((shared_rows.case_key(case) for case in measured), _KEYS_PER_QUERY)
 
 
-def _of_cell(cell: NightlyCell, keys: Iterable[str]) -> tuple[ColumnElement[bool], ...]:
+def _filter_by_cell(cell: NightlyCell, keys: Iterable[str]) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions on the series of some cases of a cell."""
     return (
         Series.subject_id == select(Subject.id).where(Subject.name == cell.subject).scalar_subquery(),
@@ -131,7 +131,7 @@ def _has_kin(condition: ColumnElement[bool]) -> ColumnElement[bool]:
     return exists().where(_is_kin(), condition)
 
 
-def _present(document: Mapping[str, Any]) -> NightlyDrift:
+def _describe_present(document: Mapping[str, Any]) -> NightlyDrift:
     """Return a drift that is found: what is not confirmed yet says so."""
     drift = Drift.model_validate(document)
     only = drift.cause is Cause.COMMIT and drift.candidates_known and len(drift.candidates) == 1
@@ -140,7 +140,7 @@ def _present(document: Mapping[str, Any]) -> NightlyDrift:
     return NightlyDrift.model_validate_json(json.dumps(told | {"title": title}))
 
 
-def _withdrawn(row: EventDriftRow, host: str, case: str, metric: str) -> NightlyDrift:
+def _describe_withdrawn(row: EventDriftRow, host: str, case: str, metric: str) -> NightlyDrift:
     return NightlyDrift(
         id=row.drift_id,
         host=host,

@@ -22,8 +22,8 @@ def store(session: Session, name: str, part: NightlyPart, owner: str | None, now
         session.add(row)
     cells = merge_cells(_cells(row), part.cells)
     row.document = NightlyPart(cells=cells).model_dump(mode="json", exclude_defaults=True)
-    nightly_drifts.note_turn(session, row, part.cells)
-    nightly_drifts.tell(session, name, nightly_drifts.news(session, row, part.cells))
+    nightly_drifts.mark_measured(session, row, part.cells)
+    nightly_drifts.mark_reported(session, name, nightly_drifts.list_new(session, row, part.cells))
 
 
 def find(session: Session, name: str) -> NightlyDigest | None:
@@ -32,23 +32,23 @@ def find(session: Session, name: str) -> NightlyDigest | None:
     if row is None:
         return None
     cells = _cells(row)
-    found = [_found(session, cell) for cell in cells]
-    return make_digest(name, row.started_at, cells, found, nightly_drifts.of_nightly_run(session, row))
+    found = [_find_runs(session, cell) for cell in cells]
+    return make_digest(name, row.started_at, cells, found, nightly_drifts.list_of_nightly_run(session, row))
 
 
 def list_unreported(session: Session, name: str) -> list[str]:
     """Return the drifts that are new to a nightly run, and that it does not tell yet."""
     row = session.get(NightlyRun, name)
-    return [] if row is None else nightly_drifts.news(session, row, _cells(row))
+    return [] if row is None else nightly_drifts.list_new(session, row, _cells(row))
 
 
-def measured(session: Session, name: str) -> set[tuple[str, str]]:
+def list_measured(session: Session, name: str) -> set[tuple[str, str]]:
     """Return which subjects were measured on which hosts in a nightly run."""
     row = session.get(NightlyRun, name)
     return {(cell.subject, cell.host) for cell in _cells(row) if cell.subject} if row is not None else set()
 
 
-def newest(session: Session) -> str | None:
+def find_newest(session: Session) -> str | None:
     """Return the name of the nightly run that began last."""
     return session.scalar(
         select(NightlyRun.name).order_by(NightlyRun.started_at.desc(), NightlyRun.name.desc()).limit(1)
@@ -59,7 +59,7 @@ def _cells(row: NightlyRun) -> tuple[NightlyCell, ...]:
     return NightlyPart.model_validate_json(json.dumps(row.document)).cells if row.document else ()
 
 
-def _found(session: Session, cell: NightlyCell) -> dict[int, CaseRun]:
+def _find_runs(session: Session, cell: NightlyCell) -> dict[int, CaseRun]:
     """Return the newest run of each case of a cell."""
     keys = {shared_rows.case_key(case): index for index, case in enumerate(cell.cases)}
     if not keys:

@@ -25,7 +25,7 @@ def n_judged(session: Session) -> int:
     return session.scalar(select(func.count()).select_from(Series).where(Series.judged)) or 0
 
 
-def judged(session: Session, limit: int, offset: int = 0) -> tuple[list[SeriesSummary], int]:
+def list_judged(session: Session, limit: int, offset: int = 0) -> tuple[list[SeriesSummary], int]:
     """Return a page of the judged series, those that were measured last first, and the number of judged series."""
     total = n_judged(session)
     newest = select(Series).where(Series.judged).order_by(Series.latest_at.desc(), Series.id)
@@ -45,7 +45,7 @@ _CLOSED = select(Event.id).where(Event.state.in_(CLOSED))
 
 def open_drifts(session: Session, limit: int) -> DriftList:
     """Return the drifts that no closed event has, those of the newest commits first."""
-    return drifts.newest(session, [DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(_CLOSED)], limit)
+    return drifts.list_newest(session, [DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(_CLOSED)], limit)
 
 
 _BEFORE, _AFTER = cast(EventDriftRow.before, Float), cast(EventDriftRow.after, Float)
@@ -76,7 +76,7 @@ _LEADING = (
 )
 
 
-def leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -> dict[str, list[DriftView]]:
+def map_leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -> dict[str, list[DriftView]]:
     """Return the leading drifts of each of some events, by the id of the event.
 
     The first one is the drift that the headline of the event speaks of: what is a fact comes first, then regressions

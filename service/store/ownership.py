@@ -12,7 +12,7 @@ from service.store import shared_rows
 from service.store.models import NightlyRun, Subject
 
 
-def foreign(
+def list_foreign(
     session: Session, repository: str, subjects: Iterable[str], assigned: Patterns | None
 ) -> dict[str, str | None]:
     """Return the subjects that are not a repository's, with their owners; None where nobody owns one.
@@ -39,7 +39,7 @@ def claim(session: Session, repository: str, subjects: Iterable[str]) -> None:
         subject.repository = repository
 
 
-def of_nightly_run(session: Session, name: str) -> tuple[bool, str | None]:
+def find_owner_of_nightly_run(session: Session, name: str) -> tuple[bool, str | None]:
     """Return whether there is a nightly run of that name, and its owner."""
     row = session.execute(select(NightlyRun.repository).where(NightlyRun.name == name)).first()
     return row is not None, row[0] if row else None

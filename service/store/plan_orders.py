@@ -19,7 +19,7 @@ def find(session: Session, request: PlanRequest) -> dict[int, Orders]:
     """Return the orders for each case of a request, by the case's index, in the request's environment."""
     environment, host = request.environment.hash, request.host.name
     cross_measured: dict[str, set[str]] = defaultdict(set)
-    for run in cross_measurements.ordered(session, request.subject, host, environment):
+    for run in cross_measurements.list_ordered(session, request.subject, host, environment):
         cross_measured[run.case_key].add(run.revision)
     unsure = _unsure(session, request.subject, host, environment)
     keys = [shared_rows.case_key(case) for case in request.cases]

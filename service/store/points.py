@@ -101,7 +101,7 @@ def bytes_of(own: str | None, system: str | None, least: int | None, most: int |
     return ProgramBytes(own or "", system or "", least or 0, most or 0)
 
 
-def joined(*columns: Any) -> Select[Any]:
+def select_joined(*columns: Any) -> Select[Any]:
     """Return a query for columns of points, their runs, and the revisions and environments of those."""
     return (
         select(*columns)
@@ -112,7 +112,7 @@ def joined(*columns: Any) -> Select[Any]:
     )
 
 
-def by_run(*columns: Any) -> Select[Any]:
+def select_by_run(*columns: Any) -> Select[Any]:
     """Return a query for columns of runs, their points and the series of those. The caller restricts it to runs."""
     # Joined by way of the series, because the primary key of points begins with the series.
     of_run = (Point.series_id == Series.id) & (Point.run_number == Run.number)
@@ -124,14 +124,14 @@ IS_ON_TREND = or_(Run.quarantine.is_(None), Run.quarantine == REUSED)
 bytes."""
 
 
-_ROWS = joined(
+_ROWS = select_joined(
     *(Run.id, Point.status, Point.value, Point.n, Point.samples),
     *(Revision.commit, Revision.title, Revision.author, Revision.committed_at, Revision.position),
     *(Run.started_at, Environment.hash, Run.quarantine),
 ).order_by(Revision.position, Run.started_at, Run.id)
 
 
-def of_series(session: Session, series_id: int, runs: Collection[UUID] | None = None) -> list[PointRow]:
+def list_of_series(session: Session, series_id: int, runs: Collection[UUID] | None = None) -> list[PointRow]:
     """Return the points of a series in the order of the history: all, or those of ``runs``."""
     query = _ROWS.where(Point.series_id == series_id, func.coalesce(Run.quarantine, "").not_in(OUTSIDE))
     if runs is not None:
@@ -148,7 +148,7 @@ class Since(NamedTuple):
     """The number of the first run of its revisions."""
 
 
-def since_revision(session: Session, subject_id: int, host_id: int, revisions: int) -> Since | None:
+def find_since_revision(session: Session, subject_id: int, host_id: int, revisions: int) -> Since | None:
     """Return the part of a history with so many revisions that a host measured; None where there are no more."""
     measured = select(Run.number).where(Run.revision_id == Revision.id, Run.host_id == host_id).exists()
     of_subject = Revision.subject_id == subject_id
@@ -238,9 +238,9 @@ class RunPoint(NamedTuple):
     samples: tuple[history.Number, ...]
 
 
-def of_runs(session: Session, runs: Iterable[UUID], metrics: Collection[str] | None = None) -> list[RunPoint]:
+def list_of_runs(session: Session, runs: Iterable[UUID], metrics: Collection[str] | None = None) -> list[RunPoint]:
     """Return the points of runs, for the given metrics or for all."""
-    query = by_run(Run.id, Series.id, Series.metric, Point.status, Point.value, Point.n, Point.samples)
+    query = select_by_run(Run.id, Series.id, Series.metric, Point.status, Point.value, Point.n, Point.samples)
     query = query.order_by(Run.number, Series.id)
     if metrics is not None:
         query = query.where(Series.metric.in_(metrics))
@@ -254,13 +254,13 @@ def of_runs(session: Session, runs: Iterable[UUID], metrics: Collection[str] | N
 def levels(session: Session, runs: Iterable[UUID]) -> dict[str, list[history.Number]]:
     """Return the levels of every metric over runs, by the metric's name."""
     by_metric: dict[str, list[history.Number]] = {}
-    for point in of_runs(session, runs):
+    for point in list_of_runs(session, runs):
         if point.value is not None:
             by_metric.setdefault(point.metric, []).append(point.value)
     return by_metric
 
 
-def settings(session: Session, environment: str) -> dict[str, str]:
+def find_settings(session: Session, environment: str) -> dict[str, str]:
     """Return the settings of the environment with this hash."""
     settings: dict[str, str] = session.scalars(
         select(Environment.settings).where(Environment.hash == environment)

@@ -82,7 +82,7 @@ def seconds_per_fault(session: Session, profile_filter: ProfileFilter, environme
 def prepare(profile: Profile) -> PreparedProfile:
     """Compute what is stored of a profile."""
     text = _text(profile)
-    return PreparedProfile(profile, sha256(text).hexdigest(), _packed_gist(profile), _zipped(text))
+    return PreparedProfile(profile, sha256(text).hexdigest(), _packed_gist(profile), _zip(text))
 
 
 def store(session: Session, prepared: PreparedProfile) -> StoreResult:
@@ -111,14 +111,14 @@ def store(session: Session, prepared: PreparedProfile) -> StoreResult:
     return StoreResult.CREATED
 
 
-def zipped(session: Session, profile_id: UUID) -> bytes | None:
+def find_zipped(session: Session, profile_id: UUID) -> bytes | None:
     """Return a profile as gzip-compressed JSON; None where there is none."""
     return session.scalar(select(StoredProfile.document).where(StoredProfile.id == profile_id))
 
 
 def find(session: Session, profile_id: UUID) -> Profile | None:
     """Return a profile with its stacks."""
-    document = zipped(session, profile_id)
+    document = find_zipped(session, profile_id)
     return None if document is None else unzip(document)
 
 
@@ -147,7 +147,7 @@ def page(session: Session, profile_filter: ProfileFilter, limit: int, offset: in
     return ProfileList(items=items, total=total, limit=limit, offset=offset)
 
 
-def newest(session: Session, profile_filter: ProfileFilter, environment: str | None = None) -> UUID | None:
+def find_newest(session: Session, profile_filter: ProfileFilter, environment: str | None = None) -> UUID | None:
     """Return the id of the newest profile; preferably of the given environment."""
     chosen = select(StoredProfile.id).where(*profile_filter.conditions()).order_by(*_NEWEST_FIRST).limit(1)
     if environment is not None:
@@ -183,7 +183,7 @@ def thin(database: Database, before: datetime, subjects: Collection[str] = ()) -
             row = session.execute(query).first()
         if row is None:
             return count, freed
-        thinned = _zipped(_text(thin_profile(unzip(row.document))))
+        thinned = _zip(_text(thin_profile(unzip(row.document))))
         change = update(StoredProfile).where(StoredProfile.number == row.number).values(document=thinned, thinned=True)
         with database.writing() as session:
             session.execute(change)
@@ -233,7 +233,7 @@ def _text(profile: Profile) -> bytes:
     return profile.model_dump_json(exclude_defaults=True).encode()
 
 
-def _zipped(text: bytes) -> bytes:
+def _zip(text: bytes) -> bytes:
     return gzip.compress(text, _COMPRESSION, mtime=0)
 
 

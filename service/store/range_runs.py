@@ -15,7 +15,7 @@ from runner.contract.report import SEARCHED
 from service.rules.expected_runs import any_imported
 from service.schemas.history import Number
 from service.store.models import Case, Host, Point, Revision, Run, Series, StoredReport, Subject
-from service.store.runs import joined
+from service.store.runs import select_joined
 from service.store.stored_reports import unpack
 
 _NEWEST = 5
@@ -41,20 +41,20 @@ class Durations:
 def levels(session: Session, of: CaseOnHost, metric: str, commits: Collection[str]) -> dict[str, Number]:
     """Return the newest level of a metric at some commits, of those that were measured; runs of searches count too."""
     rows = session.execute(
-        _measured(session, of, metric, Revision.commit, Point.value)
+        _select_measured(session, of, metric, Revision.commit, Point.value)
         .where(Revision.commit.in_(commits))
         .order_by(Run.number)
     )
     return {commit: value for commit, value in rows if value is not None}
 
 
-def measured_commits(session: Session, of: CaseOnHost, metric: str) -> set[str]:
+def list_measured_commits(session: Session, of: CaseOnHost, metric: str) -> set[str]:
     """Return the commits at which a metric was measured; runs of searches count too."""
-    query = _measured(session, of, metric, Revision.commit).where(Point.value.is_not(None))
+    query = _select_measured(session, of, metric, Revision.commit).where(Point.value.is_not(None))
     return set(session.connection().scalars(query))
 
 
-def _measured(session: Session, of: CaseOnHost, metric: str, *columns: Any) -> Select[Any]:
+def _select_measured(session: Session, of: CaseOnHost, metric: str, *columns: Any) -> Select[Any]:
     series = (
         select(Series.id)
         .join(Subject, Series.subject_id == Subject.id)
@@ -72,9 +72,9 @@ def _measured(session: Session, of: CaseOnHost, metric: str, *columns: Any) -> S
     )
 
 
-def newest_report(session: Session, of: CaseOnHost) -> Report | None:
-    """Return the newest of :func:`newest_reports`."""
-    return next(iter(newest_reports(session, of)), None)
+def find_newest_report(session: Session, of: CaseOnHost) -> Report | None:
+    """Return the newest of :func:`list_newest_reports`."""
+    return next(iter(list_newest_reports(session, of)), None)
 
 
 def durations(reports: Collection[Report]) -> Durations:
@@ -84,13 +84,13 @@ def durations(reports: Collection[Report]) -> Durations:
     return Durations(median(builds) if builds else None, median(measured) if measured else None)
 
 
-def newest_reports(session: Session, of: CaseOnHost) -> list[Report]:
+def list_newest_reports(session: Session, of: CaseOnHost) -> list[Report]:
     """Return the newest measured runs of a case that were not imported, with everything that repeats them."""
     conditions = [Subject.name == of.subject, Case.name == of.case, Run.outcome == Outcome.MEASURED]
     if of.host:
         conditions.append(Host.name == of.host)
     newest = (Run.started_at.desc(), Run.number.desc())
-    numbers = session.scalars(joined(Run.number).where(*conditions).order_by(*newest).limit(_NEWEST)).all()
+    numbers = session.scalars(select_joined(Run.number).where(*conditions).order_by(*newest).limit(_NEWEST)).all()
     stored = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(numbers))
     documents = dict(session.execute(stored).all())
     reports = (unpack(documents[number]) for number in numbers)

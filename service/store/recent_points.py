@@ -22,9 +22,9 @@ _OF_HISTORY = or_(Run.quarantine.is_(None), Run.quarantine.not_in(OUTSIDE))
 """Selects the runs of the history: those of bisects, proofs and labs are no points of any series."""
 
 
-def seen_cases(session: Session, metric: str, subject: str = "", workload: str = "") -> list[SeenCase]:
+def list_seen_cases(session: Session, metric: str, subject: str = "", workload: str = "") -> list[SeenCase]:
     """Return the cases that ever reported a metric, of workloads whose name contains a text."""
-    newest, of_series = _newest(session, 1)
+    newest, of_series = _select_newest(session, 1)
     rows = session.connection().execute(
         select(Series.id, Subject.name, Host.name, Case.name, Case.key, Run.started_at)
         .select_from(Series)
@@ -53,7 +53,7 @@ def points(session: Session, seen: Iterable[SeenCase]) -> list[RecentPoint]:
 def _points(
     session: Session, names: Mapping[int, tuple[str, str, str, str]], series: Sequence[int]
 ) -> Iterator[RecentPoint]:
-    newest, of_series = _newest(session, _POINTS_PER_SERIES)
+    newest, of_series = _select_newest(session, _POINTS_PER_SERIES)
     # Not by the session, which takes half as long again to hand out thousands of rows.
     rows = session.connection().execute(
         select(
@@ -70,7 +70,7 @@ def _points(
     return (RecentPoint(row[0], *names[row[0]], *row[1:]) for row in rows)
 
 
-def _newest(session: Session, number: int) -> tuple[FromClause, ColumnElement[bool]]:
+def _select_newest(session: Session, number: int) -> tuple[FromClause, ColumnElement[bool]]:
     """Return so many newest points of series, and the condition by which they are joined with those.
 
     Each database needs a query of its own so as to read no other points.
@@ -92,7 +92,7 @@ def _newest(session: Session, number: int) -> tuple[FromClause, ColumnElement[bo
 def failures(session: Session) -> list[UnmeasuredRun]:
     """Return the newest runs that measured nothing, the newest first."""
     rows = session.execute(
-        runs.joined(
+        runs.select_joined(
             Subject.name.label("subject"),
             Host.name.label("host"),
             Case.key.label("case_key"),

@@ -45,7 +45,7 @@ def store(session: Session, subject_id: int, refs: Iterable[contract.Ref]) -> No
             session.execute(update(RefRow).where(RefRow.id == known[key].id).values(commit=commit))
 
 
-def listed(session: Session, subject: str | None = None, limit: int = 500) -> list[RefRow]:
+def list_refs(session: Session, subject: str | None = None, limit: int = 500) -> list[RefRow]:
     """Return the tags and branches of a subject or of all, those of the newest commits first."""
     query = (
         select(RefRow)
@@ -67,10 +67,12 @@ class NamedRef(NamedTuple):
     commit: str
 
 
-def listed_by_subject(session: Session, subject: str | None = None, limit: int = 500) -> list[NamedRef]:
-    """Return the tags and branches of a subject or of all with their subjects, in the order of :func:`listed`."""
+def list_by_subject(session: Session, subject: str | None = None, limit: int = 500) -> list[NamedRef]:
+    """Return the tags and branches of a subject or of all with their subjects, in the order of :func:`list_refs`."""
     names = {row.id: row.name for row in session.execute(select(Subject.id, Subject.name))}
-    return [NamedRef(names[row.subject_id], row.kind, row.name, row.commit) for row in listed(session, subject, limit)]
+    return [
+        NamedRef(names[row.subject_id], row.kind, row.name, row.commit) for row in list_refs(session, subject, limit)
+    ]
 
 
 def find(session: Session, text: str, subject: str | None = None) -> list[NamedCommit]:
@@ -80,15 +82,15 @@ def find(session: Session, text: str, subject: str | None = None) -> list[NamedC
     date names the newest commit of that day or before.
     """
     asked = revision_text.read(text)
-    starts = _by_ref(session, asked.name, subject) or _by_hash(session, asked.name, subject)
+    starts = _find_by_ref(session, asked.name, subject) or _find_by_hash(session, asked.name, subject)
     if not starts and not asked.steps:
-        starts = _by_date(session, asked.name, subject)
+        starts = _find_by_date(session, asked.name, subject)
     if not asked.steps:
         return starts
     return [found for start in starts if (found := _walked(session, start, asked.steps)) is not None]
 
 
-def _by_ref(session: Session, name: str, subject: str | None) -> list[NamedCommit]:
+def _find_by_ref(session: Session, name: str, subject: str | None) -> list[NamedCommit]:
     query = _commits(subject).join(
         RefRow, (RefRow.subject_id == Revision.subject_id) & (RefRow.commit == Revision.commit)
     )
@@ -100,7 +102,7 @@ def _by_ref(session: Session, name: str, subject: str | None) -> list[NamedCommi
     return [NamedCommit(*row[:3]) for row in rows if row[3:] == rows[0][3:]]
 
 
-def _by_hash(session: Session, prefix: str, subject: str | None) -> list[NamedCommit]:
+def _find_by_hash(session: Session, prefix: str, subject: str | None) -> list[NamedCommit]:
     if not _HASH.fullmatch(prefix.lower()):
         return []
     # A range, which the index of commits answers: "g" stands behind every digit of a hash.
@@ -108,7 +110,7 @@ def _by_hash(session: Session, prefix: str, subject: str | None) -> list[NamedCo
     return [NamedCommit(*row) for row in session.execute(_commits(subject).where(begins).limit(_MOST))]
 
 
-def _by_date(session: Session, text: str, subject: str | None) -> list[NamedCommit]:
+def _find_by_date(session: Session, text: str, subject: str | None) -> list[NamedCommit]:
     moment = revision_text.end_of_day(text)
     if moment is None:
         return []

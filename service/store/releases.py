@@ -24,13 +24,13 @@ _NEAREST = 20
 _DRIFTS_PER_QUERY = 500
 
 
-def between(session: Session, base: tuple[str, NamedCommit], head: tuple[str, NamedCommit]) -> Releases:
+def compare_releases(session: Session, base: tuple[str, NamedCommit], head: tuple[str, NamedCommit]) -> Releases:
     """Return what changed between two commits of one subject, each given by its name in the address."""
     subject_id = session.scalars(select(Subject.id).where(Subject.name == head[1].subject)).one()
     parents = revisions.parents(session, subject_id)
     connected = are_connected(parents, base[1].commit, head[1].commit)
     if not connected:
-        parents = _one_after_another(session, subject_id)
+        parents = _chain_commits(session, subject_id)
     inside = commits_between(parents, base[1].commit, head[1].commit)
     before, measured_base = _levels(session, subject_id, parents, base[1].commit, newest=False)
     after, measured_head = _levels(session, subject_id, parents, head[1].commit, newest=True)
@@ -55,7 +55,7 @@ def between(session: Session, base: tuple[str, NamedCommit], head: tuple[str, Na
     )
 
 
-def _one_after_another(session: Session, subject_id: int) -> dict[str, list[str]]:
+def _chain_commits(session: Session, subject_id: int) -> dict[str, list[str]]:
     """Return each commit with the one before it in the order of the history, as if that were its only parent."""
     query = select(Revision.commit).where(Revision.subject_id == subject_id).order_by(Revision.position)
     commits = session.scalars(query).all()

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from runner import contract
 from service.rules.series import candidate_commits
-from service.rules.series.commit_order import Commit, continued, in_history_order
+from service.rules.series.commit_order import Commit, continued, sort_by_history
 from service.schemas.history import Candidate
 from service.store import newest_levels, shared_rows
 from service.store.engine import bulk
@@ -31,15 +31,15 @@ class _Stored(NamedTuple):
 def add(session: Session, subject_id: int, revisions: Iterable[contract.Revision]) -> None:
     """Store the commits that are new, and update the order of all commits of the subject."""
     sent = {revision.commit: revision for revision in reversed(list(revisions))}
-    _add(session, subject_id, sent, _stored(session, subject_id, sent))
+    _add(session, subject_id, sent, _map_stored(session, subject_id, sent))
 
 
 def ensure(session: Session, subject_id: int, revisions: Iterable[contract.Revision]) -> dict[str, tuple[int, int]]:
     """Return the id and the position of commits, by hash; store the missing ones first."""
     sent = {revision.commit: revision for revision in reversed(list(revisions))}
-    stored = _stored(session, subject_id, sent)
+    stored = _map_stored(session, subject_id, sent)
     if _add(session, subject_id, sent, stored):
-        stored = _stored(session, subject_id, sent)
+        stored = _map_stored(session, subject_id, sent)
     return {commit: (row.id, row.position) for commit, row in stored.items()}
 
 
@@ -66,7 +66,7 @@ def _add(session: Session, subject_id: int, sent: dict[str, contract.Revision], 
     return bool(new or with_parents)
 
 
-def in_order(session: Session, subject: Subject) -> Sequence[Revision]:
+def list_in_order(session: Session, subject: Subject) -> Sequence[Revision]:
     """Return the commits of a subject, oldest first."""
     return session.scalars(select(Revision).where(Revision.subject_id == subject.id).order_by(Revision.position)).all()
 
@@ -117,7 +117,7 @@ def candidates(session: Session, subject_id: int, commits: Iterable[str]) -> lis
     return _as_candidates(rows)
 
 
-def newest(session: Session, subject: str, limit: int) -> list[Candidate]:
+def list_newest(session: Session, subject: str, limit: int) -> list[Candidate]:
     """Return the newest commits of a subject, the newest first."""
     query = select(Revision).join(Subject, Revision.subject_id == Subject.id).where(Subject.name == subject)
     return _as_candidates(session.scalars(query.order_by(Revision.position.desc()).limit(limit)))
@@ -133,7 +133,7 @@ def positions(session: Session, subject: str) -> dict[str, int]:
     return dict(session.execute(query.where(Subject.name == subject)).all())
 
 
-def listed(session: Session, subject: str) -> contract.RevisionList | None:
+def list_as_sent(session: Session, subject: str) -> contract.RevisionList | None:
     """Return the commits of a subject as they were sent, oldest first; None where there is no such subject."""
     row = shared_rows.find_subject(session, subject)
     if row is None:
@@ -147,12 +147,12 @@ def listed(session: Session, subject: str) -> contract.RevisionList | None:
                 committed_at=revision.committed_at,
                 title=revision.title,
             )
-            for revision in in_order(session, row)
+            for revision in list_in_order(session, row)
         )
     )
 
 
-def _stored(session: Session, subject_id: int, commits: Iterable[str] | None = None) -> dict[str, _Stored]:
+def _map_stored(session: Session, subject_id: int, commits: Iterable[str] | None = None) -> dict[str, _Stored]:
     """Return the given commits, or all, by hash."""
     query = select(Revision.commit, Revision.id, Revision.parents, Revision.committed_at, Revision.position).where(
         Revision.subject_id == subject_id
@@ -203,8 +203,8 @@ def _row(subject_id: int, revision: contract.Revision) -> dict[str, Any]:
 
 def _update_positions(session: Session, subject_id: int) -> None:
     """Set the position of each commit. Where a commit moves, the series have to be judged again."""
-    stored = _stored(session, subject_id)
-    order = in_history_order(Commit(commit, row.parents, row.committed_at) for commit, row in stored.items())
+    stored = _map_stored(session, subject_id)
+    order = sort_by_history(Commit(commit, row.parents, row.committed_at) for commit, row in stored.items())
     placed = [(stored[commit], position) for position, commit in enumerate(order)]
     moves = [{"row": row.id, "to": position} for row, position in placed if row.position != position]
     if moves:

@@ -85,12 +85,12 @@ class RunFilter:
 _PARTS = (Run.subject, Run.revision, Run.case, Run.host, Run.environment)
 
 
-def joined(*columns: Any) -> Select[Any]:
+def select_joined(*columns: Any) -> Select[Any]:
     """Return a query for columns of runs and of their subject, revision, case, host and environment."""
     return reduce(Select.join, _PARTS, select(*columns).select_from(Run))
 
 
-_JOINED = joined(Run).options(*map(contains_eager, _PARTS))
+_JOINED = select_joined(Run).options(*map(contains_eager, _PARTS))
 _NEWEST_FIRST = (Run.started_at.desc(), Run.number.desc())
 
 
@@ -101,10 +101,10 @@ def report(session: Session, run_id: UUID) -> contract.Report | None:
     return None if document is None else unpack(document)
 
 
-def newest_report(session: Session, query: BaseQuery) -> contract.Report | None:
+def find_newest_report(session: Session, query: BaseQuery) -> contract.Report | None:
     """Return the newest judged run of a case at a revision on a host in an environment, if there is one."""
     number = session.scalar(
-        joined(Run.number)
+        select_joined(Run.number)
         .where(
             Subject.name == query.subject,
             Revision.commit == query.revision,
@@ -124,48 +124,50 @@ def newest_report(session: Session, query: BaseQuery) -> contract.Report | None:
 def page(session: Session, run_filter: RunFilter, limit: int, offset: int) -> RunPage:
     """Return a page of runs, the newest first."""
     ids = run_filter.ids(session)
-    rows = _newest(session, run_filter.conditions(ids), limit, offset)
+    rows = _list_newest(session, run_filter.conditions(ids), limit, offset)
     total = run_filter.count(session, ids)
     return RunPage(items=[_summary(run) for run in rows], total=total, limit=limit, offset=offset)
 
 
-def some(session: Session, run_ids: Sequence[UUID]) -> list[RunSummary]:
+def list_some(session: Session, run_ids: Sequence[UUID]) -> list[RunSummary]:
     """Return some runs in short, the newest first; what is not stored is left out."""
-    return [_summary(run) for run in _newest(session, [Run.id.in_(run_ids)], len(run_ids))]
+    return [_summary(run) for run in _list_newest(session, [Run.id.in_(run_ids)], len(run_ids))]
 
 
 def quarantined_hosts(session: Session) -> list[RunSummary]:
     """Return the newest measured run of each host where that one is in quarantine."""
     judged = func.coalesce(Run.quarantine, "").not_in(NO_FAULT_OF_HOST)
-    newest = newest_of_hosts(session, true(), Run.outcome == Outcome.MEASURED, judged)
+    newest = map_newest_of_hosts(session, true(), Run.outcome == Outcome.MEASURED, judged)
     in_quarantine = bulk.among(session, Run.number, newest), Run.quarantine.is_not(None)
     return [_summary(run) for run in session.scalars(_JOINED.where(*in_quarantine).order_by(Host.name))]
 
 
-def newest_of_hosts(session: Session, hosts: Condition, *conditions: Condition) -> list[int]:
+def map_newest_of_hosts(session: Session, hosts: Condition, *conditions: Condition) -> list[int]:
     """Return the number of the newest run of each host that satisfies some conditions; none for one without."""
     newest = select(Run.number).where(Run.host_id == Host.id, *conditions).order_by(*_NEWEST_FIRST).limit(1)
     numbers = session.scalars(select(newest.correlate(Host).scalar_subquery()).select_from(Host).where(hosts))
     return [number for number in numbers if number is not None]
 
 
-def _newest(session: Session, conditions: Sequence[Condition], limit: int, offset: int = 0) -> Sequence[Run]:
+def _list_newest(session: Session, conditions: Sequence[Condition], limit: int, offset: int = 0) -> Sequence[Run]:
     """Return runs with their related rows. The runs are selected first, so that no others are joined."""
     chosen = select(Run.number).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
     numbers = session.scalars(chosen).all()
     return session.scalars(_JOINED.where(Run.number.in_(numbers)).order_by(*_NEWEST_FIRST)).all()
 
 
-def stored_for(session: Session, subject: str, host: str, cases: Sequence[contract.Case]) -> dict[int, list[StoredRun]]:
+def map_stored_for(
+    session: Session, subject: str, host: str, cases: Sequence[contract.Case]
+) -> dict[int, list[StoredRun]]:
     """Return the runs of each case on a host that a plan depends on, by the case's index.
 
     Runs in quarantine are left out, to be measured again; but not those whose counts were reused.
     """
     settled = or_(Run.quarantine.is_(None), Run.quarantine == REUSED)
     rows = session.execute(
-        joined(Case.key, Revision.commit, Environment.hash, Run.outcome, Run.failure_temporary, Run.quarantine).where(
-            Subject.name == subject, Host.name == host, settled
-        )
+        select_joined(
+            Case.key, Revision.commit, Environment.hash, Run.outcome, Run.failure_temporary, Run.quarantine
+        ).where(Subject.name == subject, Host.name == host, settled)
     )
     by_key: dict[str, list[StoredRun]] = {}
     for key, commit, environment, outcome, temporary, quarantine in rows:

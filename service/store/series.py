@@ -90,7 +90,7 @@ def find(session: Session, series_id: int) -> Series | None:
     return session.scalar(_JOINED.where(Series.id == series_id))
 
 
-def stale(session: Session, wanted: Collection[SeriesFilter] = (SeriesFilter(),)) -> dict[int, StaleSeries]:
+def list_stale(session: Session, wanted: Collection[SeriesFilter] = (SeriesFilter(),)) -> dict[int, StaleSeries]:
     """Return the series that some filter selects and that have changed since they were judged, by their ids."""
     found: dict[int, StaleSeries] = {}
     for one in wanted:
@@ -139,7 +139,7 @@ def detail(session: Session, series_id: int) -> history.SeriesDetail | None:
         n_points=len(layout.points),
         points=layout.points,
         changes=_changes(session, path),
-        drifts=drifts.of_series(session, series_id),
+        drifts=drifts.list_of_series(session, series_id),
         failures=_failures(session, row),
     )
 
@@ -153,8 +153,8 @@ def _changes(session: Session, path: Points) -> list[history.ConfigChange]:
             environment_before=before.environment,
             environment_after=after.environment,
             settings=setting_changes(
-                points.settings(session, before.environment),
-                points.settings(session, after.environment),
+                points.find_settings(session, before.environment),
+                points.find_settings(session, after.environment),
             ),
         )
         for before, after in pairwise(path)

@@ -29,7 +29,7 @@ _layouts: VersionedCache[Layout] = VersionedCache(100_000, lambda layout: len(la
 
 def find(session: Session, row: Series) -> Layout:
     """Return the layout of a series at its version."""
-    return _layouts.find(session, row.id, row.version, lambda: _arrange(points.of_series(session, row.id)))
+    return _layouts.find(session, row.id, row.version, lambda: _arrange(points.list_of_series(session, row.id)))
 
 
 def _arrange(rows: list[points.PointRow]) -> Layout:

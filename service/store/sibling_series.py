@@ -27,7 +27,7 @@ class Sibling(NamedTuple):
         return metric(self.metric).title
 
 
-def of(session: Session, entry: SeriesHead, most: int) -> list[Sibling]:
+def list_siblings(session: Session, entry: SeriesHead, most: int) -> list[Sibling]:
     """Return the other metrics of a series' case, and the same metric of other cases: up to ``most`` of each."""
     query = (
         select(Series.id, Host.name, Case.name, Case.definition, Series.metric)

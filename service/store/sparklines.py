@@ -48,7 +48,9 @@ def read(session: Session, series: Iterable[int]) -> dict[int, Sparkline]:
     missing = [series_id for series_id in ids if series_id not in drawn][:_MOST_DRAWN]
     short = select(models.Series.id).where(models.Series.id.in_(missing), models.Series.n_points <= _MOST_POINTS)
     for series_id in session.scalars(short).all():
-        sparkline = draw(points.arrange(points.of_series(session, series_id)), drifts.of_series(session, series_id))
+        sparkline = draw(
+            points.arrange(points.list_of_series(session, series_id)), drifts.list_of_series(session, series_id)
+        )
         if sparkline is not None:
             drawn[series_id] = sparkline
     return drawn

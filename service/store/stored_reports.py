@@ -26,7 +26,7 @@ def unpack(document: bytes) -> Report:
     return Report.model_validate_json(zlib.decompress(document))
 
 
-def same_report(sent: bytes, stored: bytes, *, thinned: bool = False, reduced: bool = False) -> bool:
+def is_same_report(sent: bytes, stored: bytes, *, thinned: bool = False, reduced: bool = False) -> bool:
     """Return whether two documents hold the same report, even if their JSON differs.
 
     Parameters

@@ -12,7 +12,7 @@ from service.store import shared_rows
 from service.store.models import Subject
 
 
-def listed(session: Session) -> SubjectList:
+def list_subjects(session: Session) -> SubjectList:
     """Return all subjects, by name."""
     items = [_view(row) for row in session.scalars(select(Subject).order_by(Subject.name))]
     return SubjectList(items=items, total=len(items))
@@ -33,7 +33,7 @@ def set_bisect_policy(session: Session, name: str, policy: BisectPolicy) -> Subj
     return _view(row)
 
 
-def to_bisect(session: Session) -> list[str]:
+def list_to_bisect(session: Session) -> list[str]:
     """Return the subjects whose drifts the service bisects by itself, and whose events are up to date."""
     current = Subject.events_version == Subject.drifts_version
     chosen = Subject.bisect_policy == BisectPolicy.DO

@@ -28,7 +28,7 @@ def find(session: Session, text: str) -> Iterator[Result]:
             ("run", side.key, side.title, side.subject or "") for side in compared_runs.find(session, f"run:{text}")
         )
     named = refs.find(session, text.strip())
-    yield from (("revision", entry.commit, entry.title, _named(text.strip(), entry)) for entry in named)
+    yield from (("revision", entry.commit, entry.title, _find_named(text.strip(), entry)) for entry in named)
     for name in session.scalars(
         select(Host.name).where(*_contains_all(Host.name, words)).order_by(Host.name).limit(LIMIT)
     ):
@@ -41,7 +41,7 @@ def find(session: Session, text: str) -> Iterator[Result]:
     yield from (found for found in _revisions(session, words) if found[1] not in known)
 
 
-def _named(text: str, commit: refs.NamedCommit) -> str:
+def _find_named(text: str, commit: refs.NamedCommit) -> str:
     """Return what is said of a commit that a text names: the text, if it is not the beginning of its hash."""
     return commit.subject if commit.commit.startswith(text.lower()) else f"{text} of {commit.subject}"
 

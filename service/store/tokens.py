@@ -85,7 +85,7 @@ def find(session: Session, token_id: str) -> Token | None:
     return session.get(Token, token_id)
 
 
-def listed(session: Session) -> list[Token]:
+def list_tokens(session: Session) -> list[Token]:
     """Return all tokens, the newest first."""
     return list(session.scalars(select(Token).order_by(Token.created_at.desc(), Token.id)))
 

@@ -16,24 +16,24 @@ _FENCE = re.compile(r"`{3,}")
 
 def code(text: str, longest: int = _LONGEST) -> str:
     """Return a text on one line, as code in Markdown."""
-    shown = "".join(char if _PLAIN.match(char) else _entity(char) for char in _cut(visible(text), longest))
+    shown = "".join(char if _PLAIN.match(char) else _entity(char) for char in _cut(make_visible(text), longest))
     return f"<code>{shown}</code>" if shown.strip() else "–"
 
 
-def plain(text: str, longest: int = _LONGEST) -> str:
+def make_plain(text: str, longest: int = _LONGEST) -> str:
     """Return a text on one line, for places where GitHub shows no markup: titles, annotations."""
-    return _cut(visible(" ".join(text.split())), longest)
+    return _cut(make_visible(" ".join(text.split())), longest)
 
 
 def block(text: str, longest: int) -> str:
     """Return the end of a text, ``longest`` bytes at most, as a block of code with its lines."""
-    shown = "\n".join(visible(line.expandtabs(4)) for line in text.strip("\n").split("\n")).encode()
+    shown = "\n".join(make_visible(line.expandtabs(4)) for line in text.strip("\n").split("\n")).encode()
     lines = shown.decode() if len(shown) <= longest else f"…\n{shown[-longest:].decode(errors='ignore')}"
     fence = "`" * (1 + max((len(run) for run in _FENCE.findall(lines)), default=2))
     return f"{fence}text\n{lines}\n{fence}"
 
 
-def visible(text: str) -> str:
+def make_visible(text: str) -> str:
     """Return a text with every invisible or direction-changing character written as its code point."""
     return "".join(char if char.isprintable() else f"\\u{{{ord(char):x}}}" for char in text)
 

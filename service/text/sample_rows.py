@@ -51,17 +51,17 @@ class SampleRow(NamedTuple):
 COLUMNS = SampleRow._fields
 
 
-def as_csv(rows: Iterable[SampleRow]) -> Iterator[str]:
+def write_csv(rows: Iterable[SampleRow]) -> Iterator[str]:
     """Write rows as CSV (RFC 4180) with a header."""
     yield _line(COLUMNS)
     for row in rows:
-        yield _line([_plain(value) for value in row])
+        yield _line([_make_plain(value) for value in row])
 
 
-def as_json_lines(rows: Iterable[SampleRow]) -> Iterator[str]:
+def write_json_lines(rows: Iterable[SampleRow]) -> Iterator[str]:
     """Write rows as JSON, one document per line."""
     for row in rows:
-        yield json.dumps({name: _of_json(value) for name, value in row._asdict().items()}, ensure_ascii=False) + "\n"
+        yield json.dumps({name: _read_json(value) for name, value in row._asdict().items()}, ensure_ascii=False) + "\n"
 
 
 def _line(values: Iterable[object]) -> str:
@@ -70,11 +70,11 @@ def _line(values: Iterable[object]) -> str:
     return text.getvalue()
 
 
-def _plain(value: object) -> object:
+def _make_plain(value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def _of_json(value: object) -> object:
+def _read_json(value: object) -> object:
     return value.isoformat() if isinstance(value, datetime) else value

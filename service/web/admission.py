@@ -107,7 +107,7 @@ def admission() -> Admission:
     return cast(Admission, current_app.extensions[_KEY])
 
 
-def refused() -> int:
+def count_refused() -> int:
     """Return how many requests this machine refused since its service started."""
     return int(_refused.value)
 

@@ -22,7 +22,7 @@ from service.store.models import Job as JobRow
 from service.web.access import audit_log, ownership
 from service.web.access.author import author
 from service.web.current import database
-from service.web.problems import ProblemError, not_found, unprocessable
+from service.web.problems import ProblemError, make_not_found, unprocessable
 
 
 def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
@@ -85,7 +85,7 @@ def changing(
     with database().writing() as session:
         row = jobs.find(session, job_id)
         if row is None:
-            raise not_found(f"job {job_id}")
+            raise make_not_found(f"job {job_id}")
         ownership.hold_question(row.question["subject"], claiming or row.host or row.question.get("host"))
         if own:
             ownership.hold_job(row.github)

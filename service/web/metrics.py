@@ -29,7 +29,7 @@ def show() -> Response:
     """Return the current figures, in the text format of Prometheus."""
     with database().reading() as session:
         current = figures.read(session)
-    text = generate_latest(Exposed(current, datetime.now(UTC), VERSION, admission.refused()))
+    text = generate_latest(Exposed(current, datetime.now(UTC), VERSION, admission.count_refused()))
     return Response(text, content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 

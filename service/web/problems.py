@@ -60,7 +60,7 @@ class ProblemError(Exception):
         self.headers = headers or {}
 
 
-def not_found(what: str) -> ProblemError:
+def make_not_found(what: str) -> ProblemError:
     """Return the problem that something does not exist."""
     return ProblemError(HTTPStatus.NOT_FOUND, f"There is no {what}.")
 

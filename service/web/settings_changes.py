@@ -19,7 +19,7 @@ def record_changes(database: Database, config: Config) -> None:
     groups = list_settings(config, SETTINGS, os.environ, NotificationSettings())
     now = {setting.name: setting.value for group in groups for setting in group.settings}
     with database.reading() as session:
-        last = audit.newest(session, AuditAction.SETTINGS_CHANGED)
+        last = audit.find_newest(session, AuditAction.SETTINGS_CHANGED)
     before = last.detail if last else {}
     if now == before:
         return

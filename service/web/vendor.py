@@ -51,7 +51,7 @@ def address(package: str) -> str:
     return url_for("vendor.file", package=package, version=_version(package), name=Path(FILES[package]).name)
 
 
-def missing() -> str | None:
+def describe_missing() -> str | None:
     """Return what is not installed and how to install it, or None where all is there."""
     try:
         for package in FILES:

@@ -17,7 +17,7 @@ from service.forges.registry import FORGES
 from service.store import forges as store
 from service.store.models import ForgeDelivery
 from service.web.current import database
-from service.web.problems import ProblemError, not_found
+from service.web.problems import ProblemError, make_not_found
 
 bp = Blueprint("webhooks", __name__)
 
@@ -28,7 +28,7 @@ def receive(name: str) -> ResponseReturnValue:
     kind, work = ForgeKind(name), worker()
     forge = work.forges.get(kind) if work else None
     if work is None or forge is None:
-        raise not_found(f"{FORGES[kind].role} of this service")
+        raise make_not_found(f"{FORGES[kind].role} of this service")
     body = request.get_data(cache=False)
     delivery = forge.delivery(lambda name: request.headers.get(name, ""), body)
     if delivery is None:

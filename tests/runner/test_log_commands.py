@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from runner.log_commands import guarded, json_without_commands, without_commands
+from runner.log_commands import break_commands, guard_stream, json_without_commands
 from tests.log_readers import commands_in
 
 COMMANDS = [
@@ -39,23 +39,23 @@ GROUPS = ["--- a group", "a\n+++ an open group", "~~~ a muted one", "^^^ +++"]
 @pytest.mark.parametrize("text", COMMANDS + GROUPS)
 def test_no_command_is_left_in_a_text(text: str) -> None:
     assert commands_in(text)
-    assert not commands_in(without_commands(text))
+    assert not commands_in(break_commands(text))
 
 
 @pytest.mark.parametrize("text", ["std::vector a[i] #[test] # [x] \N{HEAVY CHECK MARK}", "a  ::b", "a --- b", "[[x]]"])
 def test_other_text_stays(text: str) -> None:
-    assert without_commands(text) == text
+    assert break_commands(text) == text
 
 
 @pytest.mark.parametrize("text", COMMANDS)
 @pytest.mark.parametrize("size", [1, 2, 3, 1000])
 def test_no_command_is_left_in_a_stream_however_it_comes(text: str, size: int) -> None:
     written = io.StringIO()
-    stream = guarded(written)
+    stream = guard_stream(written)
     for start in range(0, len(text), size):
         stream.write(text[start : start + size])
     assert not commands_in(written.getvalue())
-    assert written.getvalue().replace(" ", "") == without_commands(text).replace(" ", "")
+    assert written.getvalue().replace(" ", "") == break_commands(text).replace(" ", "")
 
 
 @pytest.mark.parametrize("text", [*COMMANDS, "\travis_fold:start:x", 'a "quoted" \\##[x]', "\U000e0100"])

@@ -11,7 +11,7 @@ import pytest
 
 from bench import physics
 from runner.contract.level import majority
-from runner.measuring.cold_files import EvictionError, make_cold, resident_pages
+from runner.measuring.cold_files import EvictionError, count_resident_pages, make_cold
 from runner.workload import cases, load_workload
 
 pytestmark = pytest.mark.perf
@@ -117,7 +117,7 @@ def test_a_cold_start_has_major_faults_and_a_warm_one_has_none(builds: Path) -> 
         make_cold([folder / "cold_start_O3"])
     except EvictionError as error:
         pytest.skip(str(error))
-    assert resident_pages(folder / "cold_start_O3")[0] == 0
+    assert count_resident_pages(folder / "cold_start_O3")[0] == 0
     cold, warm = (
         physics.execute(folder, ("./cold_start_O3",), region=False, json_output=False).major for _ in range(2)
     )

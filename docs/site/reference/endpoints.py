@@ -16,7 +16,7 @@ from werkzeug.routing import Rule
 from docs.site.reference.markdown import code, plain, table
 from service.app import create_app
 from service.config.settings import Config
-from service.rules.access.scope import needed_scope
+from service.rules.access.scope import find_needed_scope
 from service.web import current
 
 
@@ -66,7 +66,7 @@ def pages() -> str:
 def _routes() -> list[tuple[Rule, str, str]]:
     """Return each route with each of its methods and the scope that it needs."""
     return [
-        (rule, method, needed_scope(rule.endpoint, method) or "none")
+        (rule, method, find_needed_scope(rule.endpoint, method) or "none")
         for rule in application().url_map.iter_rules()
         for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
     ]

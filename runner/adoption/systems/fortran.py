@@ -22,13 +22,13 @@ def propose(sources: Sources) -> list[BuildProposal]:
     }
     programs = [file for file, text in files.items() if _PROGRAM.search(text)]
     if len(programs) == 1:
-        ordered = in_order(files)
+        ordered = sort_by_dependency(files)
         command = shell(f"gfortran -O2 -g -o program {' '.join(ordered)}")
         proposals.append(BuildProposal("Fortran", command, ("gfortran",), runs=(RunProposal("./program"),)))
     return proposals
 
 
-def in_order(files: dict[str, str]) -> list[str]:
+def sort_by_dependency(files: dict[str, str]) -> list[str]:
     """Return files so that each comes after those whose modules it uses. Files in a circle keep their order."""
     owner = {name.lower(): file for file, text in files.items() for name in _MODULE.findall(text)}
     ordered: dict[str, None] = {}

@@ -63,7 +63,7 @@ def _of_module(sources: Sources, module: str, files: list[str]) -> list[BuildPro
         folder = "." if "." in tests else max(tests, key=lambda path: tests[path])
         build = shell(*enter, f"go test -c -o {where}/benchmarks ./{folder}")
         texts = [sources.text(file) for file in files if PurePosixPath(file).parent == own / folder]
-        pattern = own_benchmarks(texts, _modules(sources))
+        pattern = select_own_benchmarks(texts, _modules(sources))
         run = _benchmarks(str(own / folder), f"{target}/benchmarks", pattern)
         proposals.append(BuildProposal("Go", build, ("go",), environment, (run,), least=least))
     return proposals
@@ -85,7 +85,7 @@ def _modules(sources: Sources) -> list[str]:
     return [found[1] for file in files if (found := _MODULE.search(sources.text(file)))]
 
 
-def own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
+def select_own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
     """Return the pattern of the benchmarks to run: of those that compare libraries, only the project's own.
 
     Parameters

@@ -23,16 +23,16 @@ def propose(sources: Sources) -> list[BuildProposal]:
         return []
     folder = PurePosixPath(file).parent
     where = "" if str(folder) == "." else f" -C {folder}"
-    rules, outside = _rules(sources.text(file)), leaving(sources.text(file))
+    rules, outside = _parse_rules(sources.text(file)), find_leaving_targets(sources.text(file))
     default = next((name for name in rules if not name.startswith(".")), "")
     usual = [name for name in _USUAL if name in rules and name not in outside]
     wanted = [*([""] if default not in outside else []), *(f" {name}" for name in usual)]
     return [BuildProposal("Make", shell(f"make{where} {JOBS}{target}"), ("make",)) for target in wanted]
 
 
-def leaving(text: str) -> set[str]:
+def find_leaving_targets(text: str) -> set[str]:
     """Return the targets that start a container or become another user, themselves or through what they need."""
-    rules = _rules(text)
+    rules = _parse_rules(text)
     outside = {name for name, rule in rules.items() if _OUTSIDE.search(rule.recipe)}
     while more := {name for name, rule in rules.items() if name not in outside and not outside.isdisjoint(rule.needs)}:
         outside |= more
@@ -46,7 +46,7 @@ class _Rule(Struct, dict=True):
     recipe: str = ""
 
 
-def _rules(text: str) -> dict[str, _Rule]:
+def _parse_rules(text: str) -> dict[str, _Rule]:
     """Return the rules of a file by target, in its order."""
     variables = dict(_VARIABLE.findall(text))
     rules: dict[str, _Rule] = {}
@@ -54,17 +54,17 @@ def _rules(text: str) -> dict[str, _Rule]:
     for line in text.replace("\\\n", " ").splitlines():
         if line.startswith("\t"):
             for rule in current:
-                rule.recipe += f"{_expanded(line, variables)}\n"
+                rule.recipe += f"{_expand(line, variables)}\n"
         elif match := _RULE.fullmatch(line):
             needs, _, recipe = match[2].partition(";")
             current = [rules.setdefault(name, _Rule()) for name in match[1].split()]
             for rule in current:
-                rule.needs.update(_expanded(needs, variables).split())
-                rule.recipe += f"{_expanded(recipe, variables)}\n"
+                rule.needs.update(_expand(needs, variables).split())
+                rule.recipe += f"{_expand(recipe, variables)}\n"
     return rules
 
 
-def _expanded(text: str, variables: dict[str, str]) -> str:
+def _expand(text: str, variables: dict[str, str]) -> str:
     """Return a line with the values of its variables, some levels deep."""
     for _ in range(3):
         text = _USE.sub(lambda match: variables.get(match[1], "")[:1000], text)[:10_000]

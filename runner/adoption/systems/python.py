@@ -125,7 +125,7 @@ def _build_requirements(project: dict[str, Any]) -> list[str]:
     return [json.dumps(name) for name in plain if name.isprintable() and not any(sign in name for sign in "$`\\{}")]
 
 
-def filling(sources: Sources, command: str) -> str:
+def build_install_command(sources: Sources, command: str) -> str:
     """Return the command that downloads what a build installs with pip, and what builds that; empty if none does."""
     install = _INSTALL.search(command)
     if install is None:

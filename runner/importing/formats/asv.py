@@ -9,7 +9,7 @@ from pydantic import Field, FiniteFloat, TypeAdapter
 
 from runner.errors import FaultwatchError
 from runner.importing.result import Result, make_case
-from runner.importing.source import Part, Source, checked, parse_json
+from runner.importing.source import Part, Source, check_document, parse_json
 from runner.importing.units import NANOSECONDS
 
 NAME = "asv"
@@ -69,9 +69,9 @@ def parse(source: Source) -> list[Result]:
             f"{_VERSION} can be imported",
             "convert the results with `asv update`",
         )
-    file = checked(_File, source.json, source.name, "a file of asv")
+    file = check_document(_File, source.json, source.name, "a file of asv")
     described = parse_json(source.beside("../benchmarks.json") or "{}")
-    known = checked(_NAMES, described, "benchmarks.json", "a description of asv's benchmarks")
+    known = check_document(_NAMES, described, "benchmarks.json", "a description of asv's benchmarks")
     return [
         result for name, row in file.results.items() for result in _results(name, row, file, known.get(name), source)
     ]
@@ -80,8 +80,8 @@ def parse(source: Source) -> list[Result]:
 def _results(name: str, row: list[Any], file: _File, described: object, source: Source) -> Iterator[Result]:
     place = f"{source.name}: {name:.100}"
     # asv leaves out the empty columns at the end of a row.
-    columns = checked(_Columns, dict(zip(file.result_columns, row, strict=False)), place, "a result of asv")
-    benchmark = checked(_Benchmark, described or {}, place, "a benchmark of asv")
+    columns = check_document(_Columns, dict(zip(file.result_columns, row, strict=False)), place, "a result of asv")
+    benchmark = check_document(_Benchmark, described or {}, place, "a benchmark of asv")
     kind = name.rpartition(".")[2].partition("_")[0]
     unit = benchmark.unit or _UNITS.get(kind, "")
     factor = NANOSECONDS["s"] if unit == "seconds" else 1.0
@@ -97,7 +97,7 @@ def _results(name: str, row: list[Any], file: _File, described: object, source: 
         names = [*benchmark.param_names, *(f"param{number}" for number in range(len(point)))]
         yield Result(
             case=make_case(
-                name, dict(zip(names, map(_unquoted, point), strict=False)), f"{name} {columns.version or ''}"
+                name, dict(zip(names, map(_unquote, point), strict=False)), f"{name} {columns.version or ''}"
             ),
             metric="time" if unit == "seconds" else kind,
             unit="ns" if unit == "seconds" else unit,
@@ -119,6 +119,6 @@ def _size(params: list[list[str]]) -> int:
     return size
 
 
-def _unquoted(value: str) -> str:
+def _unquote(value: str) -> str:
     """Return a parameter without the quotes of its ``repr``."""
     return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value

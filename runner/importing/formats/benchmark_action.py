@@ -8,8 +8,8 @@ from pydantic import Field, FiniteFloat, TypeAdapter
 from runner.contract.imported_metric import Better
 from runner.errors import FaultwatchError
 from runner.importing.result import Result, make_case
-from runner.importing.source import Part, Source, checked, parse_json
-from runner.importing.units import as_rate, better_of
+from runner.importing.source import Part, Source, check_document, parse_json
+from runner.importing.units import better_of, convert_to_rate
 
 HISTORY = "github-action-benchmark"
 CUSTOM: Mapping[str, Better] = {"customSmallerIsBetter": "lower", "customBiggerIsBetter": "higher"}
@@ -71,7 +71,7 @@ def parse_custom(source: Source, better: Better | None) -> list[Result]:
         raise FaultwatchError(
             f"{source.name} does not say which direction is an improvement", f"pass --format {' or '.join(CUSTOM)}"
         )
-    file = checked(_CUSTOM_FILE, source.json, source.name, "a list of results with name, unit and value")
+    file = check_document(_CUSTOM_FILE, source.json, source.name, "a list of results with name, unit and value")
     return [Result(make_case(bench.name), "value", bench.unit, better, (bench.value,)) for bench in file]
 
 
@@ -82,7 +82,7 @@ def parse_history(source: Source) -> list[Result]:
         document = parse_json(text.removeprefix(_SCRIPT).lstrip().removeprefix("=").strip().removesuffix(";"))
     else:
         document = source.json
-    file = checked(_History, document, source.name, "a history of github-action-benchmark")
+    file = check_document(_History, document, source.name, "a history of github-action-benchmark")
     subject = file.repo_url.rstrip("/").rpartition("/")[2]
     return [
         _result(bench, suite, entry, subject)
@@ -93,7 +93,7 @@ def parse_history(source: Source) -> list[Result]:
 
 
 def _result(bench: _Bench, suite: str, entry: _Entry, subject: str) -> Result:
-    unit, factor = as_rate(bench.unit)
+    unit, factor = convert_to_rate(bench.unit)
     return Result(
         case=make_case(bench.name, identity=f"{suite}/{bench.name}"),
         metric="value",

@@ -4,8 +4,8 @@ from pydantic import Field, FiniteFloat
 
 from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun
-from runner.importing.result import Result, make_case, to_runs
-from runner.importing.source import Part, Source, checked, parse_json
+from runner.importing.result import Result, group_into_runs, make_case
+from runner.importing.source import Part, Source, check_document, parse_json
 
 NAME = "criterion"
 _LATEST = frozenset({"new", "base"})
@@ -39,7 +39,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     latest = source.folders[:1] == ("new",)
     if latest and not defaults.revision and not _OTHERS.issuperset(source.siblings()):
         return []
-    return to_runs(parse(source), NAME, source, defaults)
+    return group_into_runs(parse(source), NAME, source, defaults)
 
 
 def parse(source: Source) -> list[Result]:
@@ -50,14 +50,14 @@ def parse(source: Source) -> list[Result]:
     FaultwatchError
         The file is incomplete, or the name of the benchmark does not lie beside it.
     """
-    sample = checked(_Sample, source.json, source.name, "a sample of Criterion")
+    sample = check_document(_Sample, source.json, source.name, "a sample of Criterion")
     text = source.beside("benchmark.json")
     if text is None:
         raise FaultwatchError(f"{source.name}: no benchmark.json beside it", "import the whole folder target/criterion")
     folder = source.folders[0] if source.folders else ""
     if folder == "base":
         return []
-    about = checked(_Benchmark, parse_json(text), f"{source.name}: benchmark.json", "a description of Criterion")
+    about = check_document(_Benchmark, parse_json(text), f"{source.name}: benchmark.json", "a description of Criterion")
     if len(sample.iters) != len(sample.times) or min(sample.iters) <= 0:
         raise FaultwatchError(f"{source.name} is not a sample of Criterion: iters and times do not fit")
     name = "/".join(filter(None, (about.group_id, about.function_id)))

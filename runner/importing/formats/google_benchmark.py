@@ -9,7 +9,7 @@ from pydantic import Field, FiniteFloat
 from runner.contract.report import Case
 from runner.importing.imported_run import parse_time
 from runner.importing.result import Result, make_case
-from runner.importing.source import Part, Source, checked
+from runner.importing.source import Part, Source, check_document
 from runner.importing.units import NANOSECONDS, better_of
 
 NAME = "google-benchmark"
@@ -48,8 +48,8 @@ def recognises(source: Source) -> bool:
 
 def parse(source: Source) -> list[Result]:
     """Return the results: of each repetition, or of the median or the mean if the file has only aggregates."""
-    file = checked(_File, source.json, source.name, "a file of Google Benchmark")
-    entries = [(checked(_Entry, raw, source.name, "a file of Google Benchmark"), raw) for raw in file.benchmarks]
+    file = check_document(_File, source.json, source.name, "a file of Google Benchmark")
+    entries = [(check_document(_Entry, raw, source.name, "a file of Google Benchmark"), raw) for raw in file.benchmarks]
     groups: dict[str, list[tuple[_Entry, dict[str, Any]]]] = {}
     for entry, raw in entries:
         if not (entry.error_occurred or entry.skipped):
@@ -61,10 +61,12 @@ def parse(source: Source) -> list[Result]:
         "host": str(file.context.get("host_name", "")),
         "settings": {f"google-benchmark.{key}": str(file.context[key]) for key in _SETTINGS if key in file.context},
     }
-    return [result for name, group in groups.items() for result in _results(name, list(_chosen(group)), time, about)]
+    return [
+        result for name, group in groups.items() for result in _results(name, list(_choose_runs(group)), time, about)
+    ]
 
 
-def _chosen(group: Iterable[tuple[_Entry, dict[str, Any]]]) -> Iterator[tuple[_Entry, dict[str, Any]]]:
+def _choose_runs(group: Iterable[tuple[_Entry, dict[str, Any]]]) -> Iterator[tuple[_Entry, dict[str, Any]]]:
     entries = list(group)
     for kind in ("", "median", "mean"):
         chosen = [

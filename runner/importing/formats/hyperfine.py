@@ -3,7 +3,7 @@
 from pydantic import Field, FiniteFloat
 
 from runner.importing.result import Result, make_case
-from runner.importing.source import Part, Source, checked
+from runner.importing.source import Part, Source, check_document
 
 NAME = "hyperfine"
 
@@ -30,7 +30,7 @@ def recognises(source: Source) -> bool:
 
 def parse(source: Source) -> list[Result]:
     """Return the times of each command. The user and the system time are means over its executions."""
-    file = checked(_File, source.json, source.name, "a file of hyperfine")
+    file = check_document(_File, source.json, source.name, "a file of hyperfine")
     return [result for command in file.results for result in _results(command)]
 
 

@@ -6,8 +6,8 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.alias_generators import to_camel
 
 from runner.importing.result import Result, make_case
-from runner.importing.source import Part, Source, checked
-from runner.importing.units import as_rate, better_of
+from runner.importing.source import Part, Source, check_document
+from runner.importing.units import better_of, convert_to_rate
 
 NAME = "jmh"
 _SETTINGS = ("jmh_version", "jdk_version", "vm_name", "vm_version")
@@ -56,7 +56,7 @@ def recognises(source: Source) -> bool:
 
 def parse(source: Source) -> list[Result]:
     """Return the score of each iteration of each fork, in nanoseconds or per second."""
-    file = checked(_FILE, source.json, source.name, "a file of JMH")
+    file = check_document(_FILE, source.json, source.name, "a file of JMH")
     return [result for benchmark in file for result in _results(benchmark)]
 
 
@@ -75,7 +75,7 @@ def _results(benchmark: _Benchmark) -> Iterator[Result]:
         better = better_of(metric.score_unit)
         if better == "higher" and not metric.score_unit.startswith("ops/"):
             better = None
-        unit, factor = as_rate(metric.score_unit)
+        unit, factor = convert_to_rate(metric.score_unit)
         raw = [value for fork in metric.raw_data or () for value in fork] or [metric.score]
         values = tuple(value * factor for value in raw if isinstance(value, int | float) and abs(value) < 2**64)
         if values:

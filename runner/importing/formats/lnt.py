@@ -9,7 +9,7 @@ from runner.contract.imported_metric import Better
 from runner.errors import FaultwatchError
 from runner.importing.imported_run import parse_time
 from runner.importing.result import Result, make_case
-from runner.importing.source import Part, Source, checked
+from runner.importing.source import Part, Source, check_document
 
 NAME = "lnt"
 _SECONDS = frozenset({"compile_time", "execution_time", "link_time"})
@@ -54,10 +54,10 @@ def recognises(source: Source) -> bool:
 def parse(source: Source) -> list[Result]:
     """Return the results of a report. Hashes and states of tests are not measurements."""
     if source.has("Machine"):
-        report = checked(_OldReport, source.json, source.name, "a report of LNT")
-        tests = [_old_test(test) for test in report.tests]
+        report = check_document(_OldReport, source.json, source.name, "a report of LNT")
+        tests = [_read_old_test(test) for test in report.tests]
         return list(_results(source, report.machine.name, report.run.start, report.run.info, tests))
-    new = checked(_Report, source.json, source.name, "a report of LNT")
+    new = check_document(_Report, source.json, source.name, "a report of LNT")
     tests = [
         (str(test.get("name", "")), _SHORT_NAMES.get(metric, metric), _numbers(values))
         for test in new.tests
@@ -68,7 +68,7 @@ def parse(source: Source) -> list[Result]:
     return list(_results(source, host, start, new.run, tests))
 
 
-def _old_test(test: _OldTest) -> tuple[str, str, tuple[float, ...]]:
+def _read_old_test(test: _OldTest) -> tuple[str, str, tuple[float, ...]]:
     name, _, metric = test.name.rpartition(".")
     return name, _SHORT_NAMES.get(metric, metric), _numbers(test.data or [])
 

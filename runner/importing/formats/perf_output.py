@@ -37,7 +37,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     """
     form, result = _parse(source.text, source.name)
     elapsed = result.readings.get("elapsed")
-    placed = place_result(source, defaults, source.name, time=defaults.started_at or _started(source.text))
+    placed = place_result(source, defaults, source.name, time=defaults.started_at or _find_start(source.text))
     return [
         ImportedRun(
             place=source.name,
@@ -81,6 +81,6 @@ def _separator(events: list[str]) -> str:
     return match[1] if match else ","
 
 
-def _started(text: str) -> datetime | None:
+def _find_start(text: str) -> datetime | None:
     match = _STARTED.search(text)
     return datetime.strptime(match[1], "%a %b %d %H:%M:%S %Y").astimezone(UTC) if match else None

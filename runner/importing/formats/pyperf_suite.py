@@ -49,11 +49,11 @@ def _runs(text: str, name: str, defaults: ImportDefaults) -> list[ImportedRun]:
     suite = pyperf.BenchmarkSuite.load(io.StringIO(text))
     benchmarks = suite.get_benchmarks()
     if "faultwatch_run" in benchmarks[0].get_metadata():
-        return [_own_run(benchmarks, name)]
-    return [_foreign_run(benchmark, f"{name}: {benchmark.get_name():.100}", defaults) for benchmark in benchmarks]
+        return [_reassemble_run(benchmarks, name)]
+    return [_read_foreign_run(benchmark, f"{name}: {benchmark.get_name():.100}", defaults) for benchmark in benchmarks]
 
 
-def _own_run(benchmarks: Iterable[Any], place: str) -> ImportedRun:
+def _reassemble_run(benchmarks: Iterable[Any], place: str) -> ImportedRun:
     """Reassemble the metrics of a run. It keeps its id, so that a stored run is not stored twice."""
     readings: list[dict[str, Reading]] = []
     metadata: dict[str, Any] = {}
@@ -91,7 +91,7 @@ def _number(name: str, value: float) -> int | float:
     return int(value) if metric(name).kind is Kind.COUNT and value == int(value) else value
 
 
-def _foreign_run(benchmark: Any, place: str, defaults: ImportDefaults) -> ImportedRun:
+def _read_foreign_run(benchmark: Any, place: str, defaults: ImportDefaults) -> ImportedRun:
     metadata = benchmark.get_metadata()
     if benchmark.get_unit() != "second":
         raise FaultwatchError(f"{place}: its values are in {benchmark.get_unit()}, but only times can be imported")

@@ -6,7 +6,7 @@ from pydantic import Field, FiniteFloat
 
 from runner.importing.imported_run import parse_time
 from runner.importing.result import Result, make_case
-from runner.importing.source import Part, Source, checked
+from runner.importing.source import Part, Source, check_document
 
 NAME = "pytest-benchmark"
 _SETTINGS = ("machine", "python_version", "python_implementation", "python_compiler", "system", "release")
@@ -44,7 +44,7 @@ def recognises(source: Source) -> bool:
 
 def parse(source: Source) -> list[Result]:
     """Return the time per call of each benchmark: of each round, or their median if the file has no rounds."""
-    file = checked(_File, source.json, source.name, "a file of pytest-benchmark")
+    file = check_document(_File, source.json, source.name, "a file of pytest-benchmark")
     commit = file.commit_info
     revision = "" if commit.id in {None, "unversioned", "unknown"} else str(commit.id)
     time = parse_time(file.datetime, f"{source.name}: datetime") if file.datetime else None

@@ -7,7 +7,7 @@ from decimal import Decimal
 from runner.contract.metrics import CATALOGUE
 from runner.perf.parse.lines import Line
 from runner.perf.parse.names import CPU_CLOCKS, OWN_CLOCKS
-from runner.perf.parse.numbers import decimal, is_decimal, whole
+from runner.perf.parse.numbers import decimal, is_decimal, parse_whole
 from runner.perf.parse.rows import SECONDS, Row
 
 _RATE = re.compile(r"(?P<prefix>[KMG]?)(?:[a-z-]*/sec|Hz)(?:  \w+)?")
@@ -77,7 +77,7 @@ def _span(clock: Row) -> tuple[Decimal, Decimal]:
 def _bounds(line: Line, rate: str) -> tuple[Decimal, Decimal]:
     """Return the bounds of a rate, given the printed precision. -x cuts a rate at a decimal comma."""
     if not is_decimal(rate):
-        return Decimal(whole(line, rate)), Decimal(whole(line, rate) + 1)
+        return Decimal(parse_whole(line, rate)), Decimal(parse_whole(line, rate) + 1)
     places = len(re.split("[.,]", rate)[-1])
     middle, half_step = decimal(line, rate, places), Decimal(5).scaleb(-places - 1)
     return middle - half_step, middle + half_step

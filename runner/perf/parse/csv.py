@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 
 from runner.perf.parse.lines import Line, events_of
 from runner.perf.parse.names import read_name
-from runner.perf.parse.numbers import percent, whole
+from runner.perf.parse.numbers import parse_whole, percent
 from runner.perf.parse.readings import PerfResult, assemble
 from runner.perf.parse.rows import Row, read_count
 
@@ -39,7 +39,7 @@ def _row(line: Line, fields: Sequence[str]) -> Row:
     running = percent(line, share)
     scaled = running if running < 100 else None
     metric = (fields[5], fields[6]) if len(fields) == 7 else ("", "")
-    return Row(line, event, name, count, scaled, whole(line, runtime), metric)
+    return Row(line, event, name, count, scaled, parse_whole(line, runtime), metric)
 
 
 def _refuse_other_modes(line: Line, fields: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.perf.parse.lines import Line, events_of
 from runner.perf.parse.names import read_name
-from runner.perf.parse.numbers import percent, whole
+from runner.perf.parse.numbers import parse_whole, percent
 from runner.perf.parse.readings import PerfResult, assemble
 from runner.perf.parse.rows import MISSING, Row, read_count
 
@@ -73,7 +73,7 @@ def _row(line: Line, found: dict[str, str]) -> Row:
     metric = (found.get("metric-value", ""), found.get("metric-unit", ""))
     if metric[1] in {"", "(null)"} and re.search("[1-9]", metric[0]):
         raise line.error("there is a derived number without a unit")
-    return Row(line, found["event"], name, count, scaled, whole(line, found["event-runtime"]), metric)
+    return Row(line, found["event"], name, count, scaled, parse_whole(line, found["event-runtime"]), metric)
 
 
 def _count_text(line: Line, value: str, unit: str) -> str:

@@ -60,13 +60,13 @@ def read_name(line: Line, event: str) -> Name:
     """Take an event's name apart: ``cpu_core/instructions/u`` is ``instructions`` on ``cpu_core`` in user space."""
     if not _EVENT.fullmatch(event) or event in {"ns", "msec"}:
         raise line.error(f"{event!r} is not the name of an event")
-    term, pmu, modifiers = _without_pmu(event)
+    term, pmu, modifiers = _strip_pmu(event)
     match = _WITH_MODIFIERS.fullmatch(term)
     if match:
         term, modifiers = match["term"], modifiers + match["modifiers"]
         if not match["modifiers"]:
             raise line.error(f"{event!r} ends with a colon")
-    elif ":" in term and (not _TRACEPOINT.fullmatch(term) or _known(term.partition(":")[0])):
+    elif ":" in term and (not _TRACEPOINT.fullmatch(term) or _find_known(term.partition(":")[0])):
         raise line.error(f"{event!r} has a modifier that perf does not have")
     _refuse_partial(line, event, frozenset(modifiers))
     metric = _ALIASES.get(term, term)
@@ -74,11 +74,11 @@ def read_name(line: Line, event: str) -> Name:
     return Name(metric, pmu, user_only)
 
 
-def _known(event: str) -> bool:
+def _find_known(event: str) -> bool:
     return _ALIASES.get(event, event) in CATALOGUE
 
 
-def _without_pmu(event: str) -> tuple[str, str, str]:
+def _strip_pmu(event: str) -> tuple[str, str, str]:
     """Return the event without its PMU, the PMU, and the modifiers behind it.
 
     Only PMUs of the cores are removed, and only from plain names: a raw code has a different meaning on each PMU.

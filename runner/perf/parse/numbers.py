@@ -16,7 +16,7 @@ def is_decimal(text: str) -> bool:
     return _DECIMAL.fullmatch(text) is not None
 
 
-def whole(line: Line, text: str) -> int:
+def parse_whole(line: Line, text: str) -> int:
     """Parse plain digits: no sign, no leading zero, no fraction."""
     if not _WHOLE.fullmatch(text):
         raise line.error(f"{text!r} is not a whole number")
@@ -31,7 +31,7 @@ def decimal(line: Line, text: str, places: int) -> Decimal:
     integer, _, fraction = text.replace(",", ".").partition(".")
     if not is_decimal(text) or len(fraction) != places:
         raise line.error(f"{text!r} is not a number with {places} decimal places")
-    whole(line, integer)
+    parse_whole(line, integer)
     return Decimal(f"{integer}.{fraction}")
 
 

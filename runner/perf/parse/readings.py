@@ -58,7 +58,9 @@ def assemble(rows: Sequence[Row], requested: Collection[str] = (), *, started_to
     readings = {metric: _merge([_reading(row) for row in parts.values()], parts) for metric, parts in by_metric.items()}
     in_user_space = frozenset(row.name.metric for row in rows if row.name.user_only)
     if requested:
-        readings = _compared(readings, in_user_space, [read_name(Line(0, event), event) for event in requested])
+        readings = _compare_with_requests(
+            readings, in_user_space, [read_name(Line(0, event), event) for event in requested]
+        )
     return PerfResult(readings, in_user_space)
 
 
@@ -67,14 +69,14 @@ def _reading(row: Row) -> Reading:
     if row.runtime is not None and count.printed != (row.runtime > 0):
         raise row.line.error("a counter has a count where it ran, and only there")
     if count.value is None:
-        return Reading(status=count.status, reason=_why(row))
+        return Reading(status=count.status, reason=_explain_status(row))
     value = float(count.value * SECONDS[count.unit]) if count.unit else int(count.value)
     if row.percent is None:
         return Reading(value=value)
     return Reading(status=Status.MULTIPLEXED, value=value, running_percent=float(row.percent))
 
 
-def _why(row: Row) -> str:
+def _explain_status(row: Row) -> str:
     if row.count.status is Status.NOT_SUPPORTED:
         return f"perf: {row.event} is not supported on this machine"
     if row.name.metric in {"user-time", "sys-time"}:
@@ -98,7 +100,7 @@ def _merge(readings: Sequence[Reading], pmus: Collection[str]) -> Reading:
     return Reading(status=Status.MULTIPLEXED, value=total, running_percent=min(shares), reason=reason)
 
 
-def _compared(
+def _compare_with_requests(
     readings: dict[str, Reading], in_user_space: frozenset[str], requested: Sequence[Name]
 ) -> dict[str, Reading]:
     """Compare with the requests. Only clocks may be missing: 4.15 leaves them out, 6.8 to 6.12 those at zero."""

@@ -7,7 +7,7 @@ from msgspec import Struct
 from runner.contract.report import Status
 from runner.perf.parse.lines import Line
 from runner.perf.parse.names import CPU_CLOCKS, OWN_CLOCKS, Name
-from runner.perf.parse.numbers import decimal, is_decimal, whole
+from runner.perf.parse.numbers import decimal, is_decimal, parse_whole
 
 MISSING = {"<not counted>": Status.NOT_COUNTED, "<not supported>": Status.NOT_SUPPORTED}
 SECONDS = {"msec": Decimal("1e-3"), "ns": Decimal("1e-9")}
@@ -62,7 +62,7 @@ def read_count(line: Line, text: str, unit: str, metric: str, places: int) -> Co
         unit, places = "msec", 6
     if unit == "msec":
         return Count(decimal(line, text, places), unit, half_step=Decimal(5).scaleb(-places - 1))
-    value = Decimal(whole(line, text))
+    value = Decimal(parse_whole(line, text))
     if metric in OWN_CLOCKS and value == 0 and (not unit or metric == "elapsed"):
         # perf 7.2 always prints its own times as "0" without a unit.
         return Count(None, unit, Status.NOT_COUNTED)

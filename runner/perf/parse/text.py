@@ -54,7 +54,7 @@ def parse_text(text: str, *, requested: Collection[str] = ()) -> PerfResult:
     events, footers = _parts(_body(lines_of(text)))
     point = _decimal_point(footers)
     _check_columns(events)
-    plain = _ungrouped(events, point)
+    plain = _ungroup(events, point)
     rows = [_row(event, digits, point) for event, digits in zip(events, plain, strict=True)]
     times = {what: decimal(line, seconds, places=9) for what, (line, seconds) in footers.items()}
     result = assemble(rows, requested) if rows else PerfResult({})
@@ -131,7 +131,7 @@ def _check_columns(events: Sequence[_Event]) -> None:
             raise event.line.error("the count is not in line with the others: the text was changed after perf wrote it")
 
 
-def _ungrouped(events: Sequence[_Event], point: str) -> list[str]:
+def _ungroup(events: Sequence[_Event], point: str) -> list[str]:
     """Return each count without the characters between its digits, which must be one locale's throughout."""
     numbers = [_Grouped.of(event, point) for event in events]
     marks = {number.mark: number for number in numbers if number.mark}

@@ -13,7 +13,7 @@ from runner.contract.job import BisectQuestion, Job, JobOrder
 from service.forges import job_reply
 from service.forges.github.client import Client, Failure, refusal
 from service.forges.github.workflows import dispatch
-from service.forges.retry import after_failure
+from service.forges.retry import schedule_retry
 from service.jobs.scheduler import RemoteCallFailed
 
 _WORKFLOWS = {"remedy": "profile"}
@@ -86,5 +86,5 @@ class ActionsStarter:
         try:
             return self.client.with_repository(job.github or job.thread.partition("#")[0], call)
         except Failure as error:
-            retry, message = after_failure(refusal(error), error, attempts, datetime.now(UTC))
+            retry, message = schedule_retry(refusal(error), error, attempts, datetime.now(UTC))
             raise RemoteCallFailed(message[:_LONGEST_ERROR], retry.at) from None

@@ -11,7 +11,7 @@ from service.forges import comment_text
 from service.forges.findings import findings
 from service.forges.wording import verdict
 from service.rules.gate.verdict import GateOutcome
-from service.text.markdown import plain
+from service.text.markdown import make_plain
 
 NAME = "Faultwatch"
 LIMIT = 65_535
@@ -42,7 +42,7 @@ def render(outcome: GateOutcome, links: comment_text.Links) -> Check:
     """Return the check run for an outcome."""
     return Check(
         conclusion=_conclusion(outcome),
-        title=plain(verdict(outcome, plain), _LONGEST_TITLE),
+        title=make_plain(verdict(outcome, make_plain), _LONGEST_TITLE),
         summary=comment_text.summary(outcome, links, LIMIT),
         annotations=tuple(_annotations(outcome)),
     )

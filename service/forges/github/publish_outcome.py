@@ -39,7 +39,7 @@ def _publish_comment(pull: PullRequest, publication: Publication, app_id: int) -
     marker = comment_text.marker(publication.repository, publication.number)
     links = replace(publication.links, bisect=publication.offers_bisect and (pull.commits or 0) > 1)
     body = comment_text.text(publication.outcome, links, marker)
-    posted = _posted_comment(pull, publication, marker, app_id)
+    posted = _post_comment(pull, publication, marker, app_id)
     try:
         if posted is None:
             return pull.create_issue_comment(body).id
@@ -54,7 +54,7 @@ def _publish_comment(pull: PullRequest, publication: Publication, app_id: int) -
         raise
 
 
-def _posted_comment(pull: PullRequest, publication: Publication, marker: str, app_id: int) -> IssueComment | None:
+def _post_comment(pull: PullRequest, publication: Publication, marker: str, app_id: int) -> IssueComment | None:
     """Return the App's comment: the one with the known id, else the one with the marker."""
     if publication.comment_id is not None:
         try:
@@ -77,7 +77,7 @@ def _publish_check_run(repository: Repository, publication: Publication) -> None
     check = check_run_text.render(publication.outcome, publication.links)
     batches = check.batches()
     try:
-        run = _posted_check_run(repository, publication) if publication.attempted else None
+        run = _post_check_run(repository, publication) if publication.attempted else None
         if run is None:
             run = repository.create_check_run(
                 check_run_text.NAME,
@@ -99,7 +99,7 @@ def _publish_check_run(repository: Repository, publication: Publication) -> None
             raise
 
 
-def _posted_check_run(repository: Repository, publication: Publication) -> CheckRun | None:
+def _post_check_run(repository: Repository, publication: Publication) -> CheckRun | None:
     runs = repository.get_commit(publication.outcome.head).get_check_runs(check_name=check_run_text.NAME, filter="all")
     return next((run for run in runs if run.external_id == publication.key), None)
 

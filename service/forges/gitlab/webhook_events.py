@@ -25,14 +25,14 @@ def _merge_request(payload: Payload) -> Iterator[WebhookAction]:
     request, repository = payload["object_attributes"], _repository(payload)
     head = request["last_commit"]["id"]
     yield RecordHead(repository, request["iid"], head)
-    if _accepted_now(payload.get("changes") or {}):
+    if _is_accepted_now(payload.get("changes") or {}):
         yield AcceptHead(repository, request["iid"], head, payload["user"]["username"])
     if request["action"] == "merge":
         merged_as = request.get("merge_commit_sha") or request.get("squash_commit_sha") or head
         yield RecordMerge(repository, request["iid"], head, merged_as)
 
 
-def _accepted_now(changes: Payload) -> bool:
+def _is_accepted_now(changes: Payload) -> bool:
     """Return whether the label was added by this event, and not by one before it."""
     labels = changes.get("labels") or {}
     before, after = ({label["title"].lower() for label in labels.get(when) or ()} for when in ("previous", "current"))

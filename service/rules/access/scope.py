@@ -74,11 +74,11 @@ _TRIAGE = ("api.events.", "api.silences.", "event.", "drift.", "series.", "silen
 _ANONYMOUS_PAGES = frozenset(
     {
         "overview.show",
-        "event.listed",
+        "event.index",
         "event.show",
         "drift.show",
         "series.show",
-        "workloads.listed",
+        "workloads.index",
         "workloads.workload",
         "workloads.case",
     }
@@ -91,11 +91,11 @@ _ANONYMOUS = frozenset(
         "sharing.open_events",
         "live.ask",
         "openapi.spec",
-        "api.drifts.listed",
+        "api.drifts.index",
         "api.drifts.get",
-        "api.events.listed",
+        "api.events.index",
         "api.events.get",
-        "api.series.listed",
+        "api.series.index",
         "api.series.get",
     }
 )
@@ -108,7 +108,7 @@ def anonymous_may(endpoint: str | None, method: str) -> bool:
     return endpoint in _ANONYMOUS and method in _READING
 
 
-def needed_scope(endpoint: str | None, method: str) -> Scope | None:
+def find_needed_scope(endpoint: str | None, method: str) -> Scope | None:
     """Return the scope that a request needs; None where anybody may send it, or where no endpoint matches."""
     if endpoint is None or endpoint in _PUBLIC:
         return None

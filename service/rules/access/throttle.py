@@ -28,7 +28,7 @@ def seconds_to_wait(failures: Sequence[datetime], most: int, now: datetime) -> i
     return max(1, round((recent[len(recent) - most] + WINDOW - now).total_seconds()))
 
 
-def counted_as(address: str) -> str:
+def normalise_address(address: str) -> str:
     """Return what counts as one address: of IPv6 the network of 64 bits, of which a host has all addresses."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])

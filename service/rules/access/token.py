@@ -45,7 +45,7 @@ def proves(presented: PresentedToken | None, digest: str | None) -> bool:
     return shown.proves(digest or _NOBODYS) and presented is not None and digest is not None
 
 
-def redacted(text: str) -> str:
+def redact_tokens(text: str) -> str:
     """Return a text without the secrets of the tokens in it."""
     return _TEXT.sub(rf"{PREFIX}_\1_…", text)
 

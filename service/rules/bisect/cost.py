@@ -28,12 +28,12 @@ class BisectCost:
     seconds: float | None
 
 
-def expected_runs(commits: int) -> int:
+def estimate_runs(commits: int) -> int:
     """Return how many measurements one culprit among some commits takes where the metric repeats, without the proof."""
     return _RUNS_OF_ENDS + ceil(log2(max(2, commits)))
 
 
-def expected_cost(
+def estimate_cost(
     commits: int, *, exact: bool, build_seconds: float | None = None, measure_seconds: float | None = None
 ) -> BisectCost:
     """Return what a search is expected to cost if it builds one commit at a time and has to measure them all.
@@ -47,7 +47,7 @@ def expected_cost(
     """
     if not exact:
         return BisectCost(None, None)
-    runs = expected_runs(commits)
+    runs = estimate_runs(commits)
     if measure_seconds is None:
         return BisectCost(runs, None)
     return BisectCost(runs, runs * (build_seconds or 0.0) + (runs + _RUNS_OF_PROOF) * measure_seconds)

@@ -26,7 +26,7 @@ from service.rules.bisect.exact_search import refuse_unfit_ends
 from service.rules.bisect.graph import Graph
 from service.rules.bisect.next_places import measurable_chances
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question
-from service.rules.bisect.variation import not_proven
+from service.rules.bisect.variation import describe_variation
 from service.text.numbers import number
 
 MIN_RUNS_PER_END = 2
@@ -185,15 +185,15 @@ def search(question: Question, observations: Iterable[Observation]) -> Answer:
     many = len(measurements.data.values)
     if belief is None or (culprits and many >= MAX_RUNS):
         return Found(culprits=tuple(_culprit(measurements, alike, place, culprits) for place in sorted(culprits)))
-    why = _why_endless(question, measurements, belief) if not culprits else ""
+    why = _explain_endless(question, measurements, belief) if not culprits else ""
     if why:
-        return not_proven(question, observations, why)
+        return describe_variation(question, observations, why)
     if not culprits and belief.none > MAX_NO_STEP_PROBABILITY:
         end = min((good, bad), key=lambda end: measurements.data.n[end])
-        return Measure(commits=(measurements.names[end],), left=_left(belief, measurements) + 2)
+        return Measure(commits=(measurements.names[end],), left=_estimate_remaining_runs(belief, measurements) + 2)
     chances = measurable_chances(len(measurements.names), measurements.failed)
     chosen = belief.choose(measurements.effect, chances)
-    return Measure(commits=(measurements.names[chosen],), left=_left(belief, measurements))
+    return Measure(commits=(measurements.names[chosen],), left=_estimate_remaining_runs(belief, measurements))
 
 
 def _settle(
@@ -218,7 +218,7 @@ def _settle(
     return culprits, None
 
 
-def _why_endless(question: Question, measurements: _Measurements, belief: Belief) -> str:
+def _explain_endless(question: Question, measurements: _Measurements, belief: Belief) -> str:
     """Return why no commit can be named after as many runs as a search may take; empty while there are fewer."""
     good, bad, many = 0, question.graph.place[question.bad], len(measurements.data.values)
     # Ends that were stored one after the other differ, or the host has drifted: measured interleaved, they show which.
@@ -241,7 +241,7 @@ def _certain(each: Floats, alike: npt.NDArray[np.intp], confidence: float) -> in
     return best if float(masses[best]) >= confidence else None
 
 
-def _left(belief: Belief, measurements: _Measurements) -> int:
+def _estimate_remaining_runs(belief: Belief, measurements: _Measurements) -> int:
     """Return how many runs the remaining entropy takes, given the size of the step so far."""
     each = belief.each[belief.each > 0]
     bits = float(-(each * np.log2(each)).sum()) + 3

@@ -14,7 +14,7 @@ from uuid import UUID
 from runner.contract import Comparison, MetricVerdict, Verdict, metric
 from runner.contract.search import ProofState
 from service.rules.bisect.question import Answer, Culprit, Found, Observation, Prove, Question
-from service.rules.bisect.variation import not_proven
+from service.rules.bisect.variation import describe_variation
 from service.rules.relative_change import symmetric_percent_change
 from service.text.numbers import quantity
 
@@ -110,7 +110,7 @@ def next_proof(question: Question, answer: Answer, observations: Sequence[Observ
     if not unproven:
         tried = [culprit for culprit in answer.culprits if culprit.proof]
         if not any(culprit.proof.state is ProofState.STANDS for culprit in tried if culprit.proof) and tried:
-            refused = not_proven(question, observations, _why_unproven(tried))
+            refused = describe_variation(question, observations, _explain_unproven(tried))
             only_builds = all(culprit.proof.only_builds for culprit in tried if culprit.proof)
             return refused.model_copy(update={"only_builds": only_builds})
         failed = {culprit.commit for culprit in tried if culprit.proof and culprit.proof.state is ProofState.FAILS}
@@ -145,10 +145,10 @@ def give_up(
     if standing:
         return Found(culprits=tuple(standing))
     why = f"it does not repeat: {failed} differences between single runs did not show when measured interleaved"
-    return not_proven(question, observations, why)
+    return describe_variation(question, observations, why)
 
 
-def _why_unproven(tried: Sequence[Culprit]) -> str:
+def _explain_unproven(tried: Sequence[Culprit]) -> str:
     """Return what the proofs of suspects showed, of which none stands."""
     commits = ", ".join(culprit.commit[:10] for culprit in tried[:MAX_PROOFS_WITHOUT_RESULT])
     more = f" and {len(tried) - MAX_PROOFS_WITHOUT_RESULT} more" if len(tried) > MAX_PROOFS_WITHOUT_RESULT else ""

@@ -12,7 +12,7 @@ _FOLLOWS = {"allocator": "variable.LD_PRELOAD"}
 """Settings whose value only follows from that of another setting."""
 
 
-def changed_settings(search: SettingSearchRequest, environment: Environment, case: Case) -> frozenset[str] | None:
+def find_changed_settings(search: SettingSearchRequest, environment: Environment, case: Case) -> frozenset[str] | None:
     """Return the searched settings that have their "after" values; None where the run differs in anything else."""
     if (case.workload, case.definition) != (search.case.workload, search.case.definition):
         return None

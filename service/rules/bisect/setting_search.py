@@ -69,7 +69,7 @@ class SettingQuestion(Strict):
 def search(question: SettingQuestion, observations: Iterable[Mixture]) -> SettingAnswer:
     """Return the mixture to measure next, or the settings that carry the difference."""
     mixtures = list(observations)
-    return _exact(question, mixtures) if question.exact else _noisy(question, mixtures)
+    return _search_exact(question, mixtures) if question.exact else _search_noisy(question, mixtures)
 
 
 def _measure(question: SettingQuestion, changed: frozenset[str]) -> MeasureSettings:
@@ -90,7 +90,7 @@ class _NotMeasuredError(Exception):
         self.changed = changed
 
 
-def _exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:
+def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:
     values: dict[frozenset[str], list[Number]] = {}
     for mixture in mixtures:
         values.setdefault(mixture.changed, [])
@@ -204,7 +204,7 @@ def _add_necessary(
     return needed | {rest[high - 1]}, rest[: high - 1]
 
 
-def _noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:
+def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:
     explanations, tests, effect = _table(question.settings)
     place = {test: number for number, test in enumerate(tests)}
     known = [mixture for mixture in mixtures if mixture.changed in place]

@@ -23,7 +23,7 @@ class BudgetState(StrEnum):
     OVER = "over"
 
 
-def hold_to_budget(pairs: Pairs, decision: MetricDecision, budget: Budget, error: float) -> BudgetState:
+def exceeds_budget(pairs: Pairs, decision: MetricDecision, budget: Budget, error: float) -> BudgetState:
     """Return whether a change for the worse surely exceeds its budget.
 
     Parameters

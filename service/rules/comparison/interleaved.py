@@ -32,15 +32,15 @@ from runner.contract import (
     Verdict,
     metric,
 )
-from runner.contract.comparison import differing
+from runner.contract.comparison import list_differing_settings
 from runner.contract.judging import Judging
 from runner.contract.level import Number, majority, median
 from service.rules.comparison import decision as rules
-from service.rules.comparison.budgets import BudgetState, hold_to_budget
+from service.rules.comparison.budgets import BudgetState, exceeds_budget
 from service.rules.comparison.decision import COUNTS, MetricDecision, Pairs
-from service.rules.comparison.other_builds import by_other_builds
-from service.rules.comparison.other_place import by_other_place, have_same_answers
-from service.rules.comparison.page_cache import by_page_cache
+from service.rules.comparison.other_builds import decide_by_other_builds
+from service.rules.comparison.other_place import decide_by_other_place, have_same_answers
+from service.rules.comparison.page_cache import decide_by_page_cache
 from service.rules.relative_change import percent_change
 
 FALSE_ALARM_PROBABILITY = 0.001
@@ -70,7 +70,7 @@ def decide(request: ComparisonRequest) -> Comparison:
         wants_other_place=any(entry.verdict.wants_other_place for entry in counting),
         wants_renewal=any(entry.verdict.wants_renewal for entry in counting),
         metrics=tuple(entry.verdict for entry in judged),
-        settings=differing(base.environment, head.environment),
+        settings=list_differing_settings(base.environment, head.environment),
         same_bytes=have_same_answers(request),
     )
 
@@ -88,7 +88,7 @@ def _judge(name: str, request: ComparisonRequest, error: float) -> _Judged:
     base, head, judging = request.base, request.head, request.judging
     counts = judging.in_comparison(name)
     if request.base_stored:
-        pairs, decision = _beside_stored(name, request, error)
+        pairs, decision = _decide_beside_stored(name, request, error)
     else:
         pairs = list(_pairs(base, head, name))
         decision = _decide(name, pairs, request, error)
@@ -97,7 +97,9 @@ def _judge(name: str, request: ComparisonRequest, error: float) -> _Judged:
         sides = tuple(value for value, _ in pairs), tuple(value for _, value in pairs)
     threshold = judging.smallest_change(name) if decision.rule == "paired" else 1 if decision.rule in COUNTS else None
     verdict = verdict_of(name, decision, *sides, counts=counts, threshold=threshold)
-    explained = by_other_builds(by_page_cache(by_other_place(verdict, request), request), base, head)
+    explained = decide_by_other_builds(
+        decide_by_page_cache(decide_by_other_place(verdict, request), request), base, head
+    )
     if explained.verdict is Verdict.SAME and verdict.verdict is Verdict.CHANGED:
         return _Judged(explained.model_copy(update={"budget": judging.budgets.get(name, 0)}), 0)
     return _with_budget(_Judged(explained, decision.more), pairs, decision, judging, error)
@@ -105,8 +107,8 @@ def _judge(name: str, request: ComparisonRequest, error: float) -> _Judged:
 
 def _decide(name: str, pairs: Pairs, request: ComparisonRequest, error: float) -> MetricDecision:
     base, head, judging = request.base, request.head, request.judging
-    if (missing := _missing(name, request)) or not pairs:
-        return _absent(name, missing, request)
+    if (missing := _describe_missing(name, request)) or not pairs:
+        return _decide_absent(name, missing, request)
     counted = all(reading.status is Status.COUNTED for reading in (*base.readings(name), *head.readings(name)))
     if metric(name).kind is Kind.COUNT and counted:
         repeating = rules.repeats(base.values(name)) and rules.repeats(head.values(name))
@@ -118,12 +120,12 @@ def _decide(name: str, pairs: Pairs, request: ComparisonRequest, error: float) -
     return rules.decide_noisy(pairs, judging.smallest_change(name), error)
 
 
-def _missing(name: str, request: ComparisonRequest) -> list[str]:
+def _describe_missing(name: str, request: ComparisonRequest) -> list[str]:
     sides = (("base", request.base), ("head", request.head))
     return [side for side, report in sides if not report.values(name) and report.samples]
 
 
-def _absent(name: str, missing: Sequence[str], request: ComparisonRequest) -> MetricDecision:
+def _decide_absent(name: str, missing: Sequence[str], request: ComparisonRequest) -> MetricDecision:
     """Return that there is nothing to compare. One more pair may help only if each side had a value before."""
     if not missing:
         sentence = "There is no pair of samples in which both sides have a value."
@@ -139,12 +141,12 @@ def _absent(name: str, missing: Sequence[str], request: ComparisonRequest) -> Me
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", sentence)
 
 
-def _beside_stored(name: str, request: ComparisonRequest, error: float) -> tuple[Pairs, MetricDecision]:
+def _decide_beside_stored(name: str, request: ComparisonRequest, error: float) -> tuple[Pairs, MetricDecision]:
     """Compare head with the level of a base that was measured earlier."""
     base, head = request.base, request.head
     readings = (*base.readings(name), *head.readings(name))
-    if missing := _missing(name, request):
-        return [], _absent(name, missing, request)
+    if missing := _describe_missing(name, request):
+        return [], _decide_absent(name, missing, request)
     left = majority(base.values(name))
     later = MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", "Base was measured earlier, not interleaved with head.")
     if left is None or not head.values(name):
@@ -174,7 +176,7 @@ def _with_budget(judged: _Judged, pairs: Pairs, decision: MetricDecision, judgin
     budget = judging.budgets.get(verdict.metric, 0)
     if not verdict.counts or verdict.direction != "regression":
         return judged._replace(verdict=verdict.model_copy(update={"budget": budget}))
-    state = hold_to_budget(pairs, decision, budget, error)
+    state = exceeds_budget(pairs, decision, budget, error)
     more = max(rules.MIN_FURTHER_PAIRS, len(pairs) // 4) if state is BudgetState.OPEN else judged.more
     words = {
         BudgetState.WITHIN: f" Within its budget of {budget}.",

@@ -15,7 +15,7 @@ from service.rules.same_bytes import have_same_own_bytes, program_bytes
 from service.text.numbers import number
 
 
-def by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdict:
+def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdict:
     """Return the verdict on a metric in view of further builds, or that it needs them."""
     if not _is_of_builds(verdict, base, head):
         return verdict
@@ -23,7 +23,7 @@ def by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -> Metri
     if min(before) <= max(after) and min(after) <= max(before):
         sentence = (
             f"The counts of these builds differ by {abs(verdict.change or 0):,}, but builds of one revision differ as "
-            f"much: those of base count {_listed(before)}, those of head {_listed(after)}."
+            f"much: those of base count {_list_counts(before)}, those of head {_list_counts(after)}."
         )
         same = {"verdict": Verdict.SAME, "direction": None, "although": "other builds", "sentence": sentence}
         return verdict.model_copy(update=same)
@@ -52,7 +52,7 @@ def _levels(level: Number | None, name: str, report: Report) -> list[Number]:
     return [level or 0, *(build.counted[name] for build in report.other_builds if name in build.counted)]
 
 
-def _listed(levels: list[Number]) -> str:
+def _list_counts(levels: list[Number]) -> str:
     return " and ".join(number(level) for level in sorted(set(levels)))
 
 

@@ -29,7 +29,7 @@ def have_same_answers(request: ComparisonRequest) -> bool:
     return alike and have_same_bytes(program_bytes(base), program_bytes(head))
 
 
-def by_other_place(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:
+def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:
     """Return the verdict on a metric in view of what base counts in the place of head, or that this has to be known."""
     if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS or not have_same_answers(request):
         return verdict
@@ -38,7 +38,7 @@ def by_other_place(verdict: MetricVerdict, request: ComparisonRequest) -> Metric
         sentence = f"{verdict.sentence} Yet both were answered the same of all that they asked about their files."
         return verdict.model_copy(update={"wants_other_place": not request.base_stored, "sentence": sentence})
     there = place.counted.get(verdict.metric, ())
-    match _due_to(there, request.base.values(verdict.metric), request.head.values(verdict.metric)):
+    match _find_source(there, request.base.values(verdict.metric), request.head.values(verdict.metric)):
         case "place" if abs(verdict.change or 0) > MOST_BETWEEN_BUILDS:
             sentence = (
                 f"{verdict.sentence} Base counts {number(median(there) or 0)} too where it is built and executed in "
@@ -55,14 +55,14 @@ def by_other_place(verdict: MetricVerdict, request: ComparisonRequest) -> Metric
         case "content":
             sentence = (
                 f"{verdict.sentence} Base counts as before in the place of head, too. No file that the program asked "
-                f"about differs; something else of the tree does{_listed(place.differences)}."
+                f"about differs; something else of the tree does{_list_counts(place.differences)}."
             )
         case "unknown":
             sentence = f"{verdict.sentence} What base counts in the place of head does not settle why."
     return verdict.model_copy(update={"sentence": sentence})
 
 
-def _due_to(
+def _find_source(
     there: tuple[Number, ...], base: tuple[Number, ...], head: tuple[Number, ...]
 ) -> Literal["place", "content", "unknown"]:
     """Return what a difference is due to, by the counts of base in the place of head."""
@@ -75,5 +75,5 @@ def _due_to(
     return "content" if like_head.verdict is Verdict.CHANGED else "unknown"
 
 
-def _listed(differences: tuple[str, ...]) -> str:
+def _list_counts(differences: tuple[str, ...]) -> str:
     return f": {'; '.join(differences)}" if differences else ""

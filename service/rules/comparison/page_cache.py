@@ -13,7 +13,7 @@ from runner.contract.files import CacheState
 from service.rules.comparison.decision import COUNTS
 
 
-def by_page_cache(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:
+def decide_by_page_cache(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:
     """Return the verdict on a metric, or that it wants pairs with the page cache renewed."""
     if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS or request.base_stored:
         return verdict

@@ -59,22 +59,22 @@ def match(base: Iterable[ComparableRun], head: Iterable[ComparableRun], *, by_ho
     by_host
         Whether a run is compared only with runs of its own host.
     """
-    left, right = _grouped(base, by_host), _grouped(head, by_host)
+    left, right = _group_runs(base, by_host), _group_runs(head, by_host)
     return Matched(
-        pairs=tuple(_nearest(left[key], right[key]) for key in left if key in right),
+        pairs=tuple(_restrict_to_nearest(left[key], right[key]) for key in left if key in right),
         only_base=tuple(left[key][0] for key in left if key not in right),
         only_head=tuple(right[key][0] for key in right if key not in left),
     )
 
 
-def _grouped(runs: Iterable[ComparableRun], by_host: bool) -> dict[tuple[str, ...], list[ComparableRun]]:
+def _group_runs(runs: Iterable[ComparableRun], by_host: bool) -> dict[tuple[str, ...], list[ComparableRun]]:
     groups: dict[tuple[str, ...], list[ComparableRun]] = {}
     for run in sorted(runs, key=lambda run: run.started_at, reverse=True):
         groups.setdefault((run.subject, run.case_key, run.host if by_host else ""), []).append(run)
     return groups
 
 
-def _nearest(base: Sequence[ComparableRun], head: Sequence[ComparableRun]) -> Pair:
+def _restrict_to_nearest(base: Sequence[ComparableRun], head: Sequence[ComparableRun]) -> Pair:
     """Restrict both sides to the newest revision, then environment, then host that they share, as far as they do."""
     if len(base) == len(head) == 1:
         return Pair((base[0],), (head[0],))
@@ -84,14 +84,14 @@ def _nearest(base: Sequence[ComparableRun], head: Sequence[ComparableRun]) -> Pa
             newest = max((run for run in base if getattr(run, same) in shared), key=_history_order)
             base = [run for run in base if getattr(run, same) == getattr(newest, same)]
             head = [run for run in head if getattr(run, same) == getattr(newest, same)]
-    return Pair(_newest(base), _newest(head))
+    return Pair(_find_newest(base), _find_newest(head))
 
 
 def _history_order(run: ComparableRun) -> tuple[int, datetime]:
     return run.position, run.started_at
 
 
-def _newest(runs: Sequence[ComparableRun]) -> Runs:
+def _find_newest(runs: Sequence[ComparableRun]) -> Runs:
     """Return the newest run and those that repeat it."""
     newest = max(runs, key=_history_order)
     repeats = [run for run in runs if _measured_thing(run) == _measured_thing(newest)]

@@ -162,7 +162,7 @@ def compare(
             elif base.n or head.n:
                 of_series = drifts.get(base.series) if base.series is not None and base.series == head.series else None
                 between = [drift for drift in of_series if _lies_between(drift, pair)] if of_series else ()
-                decision = _by_trend(base, head, between) if between else _judge(entry, pair, base, head, error)
+                decision = _decide_by_trend(base, head, between) if between else _judge(entry, pair, base, head, error)
                 compared.append(ComparedMetric(pair, entry, base, head, decision))
     return compared
 
@@ -208,7 +208,7 @@ def _lies_between(drift: DriftSummary, pair: Pair) -> bool:
     return drift.environment_after in environments and low < drift.position <= high
 
 
-def _by_trend(base: SideReadings, head: SideReadings, between: Sequence[DriftSummary]) -> MetricDecision:
+def _decide_by_trend(base: SideReadings, head: SideReadings, between: Sequence[DriftSummary]) -> MetricDecision:
     count = "There is a drift" if len(between) == 1 else f"There are {len(between)} drifts"
     more = f", and {len(between) - 3} more" if len(between) > 3 else ""
     sentence = f"{count} between the two: {'; '.join(drift.description for drift in between[:3])}{more}."

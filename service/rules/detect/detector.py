@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
 
-from service.rules.detect.input_numbers import centred, checked, checked_samples, difference
+from service.rules.detect.input_numbers import centred, check_numbers, check_samples, difference
 from service.rules.detect.level_change import LevelChange, Number, format_change
 from service.rules.detect.noisy_series import NoisySeries
 from service.rules.detect.repeating_series import RepeatingSeries
@@ -55,11 +55,11 @@ class LevelChangeDetector:
         ValueError
             If a number is not finite, or ``samples`` has another length than ``values``. Nothing is appended then.
         """
-        values = checked(values, len(self._values), "values")
+        values = check_numbers(values, len(self._values), "values")
         if samples is not None:
             if len(samples) != len(values):
                 raise ValueError(f"samples has {len(samples)} points, values has {len(values)}")
-            samples = checked_samples(samples, len(self._values))
+            samples = check_samples(samples, len(self._values))
         self._values += values
         self._samples += samples if samples is not None else [()] * len(values)
 

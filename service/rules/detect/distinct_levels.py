@@ -15,8 +15,8 @@ from service.rules.detect import exchangeability
 from service.rules.detect.exchangeability import (
     MAX_LACK_IN_DOUBT,
     MAX_POINTS_PER_SIDE,
+    find_needed_shift,
     is_rare,
-    needed_shift,
     normal_scores,
 )
 from service.rules.detect.median_of_nine import Floats
@@ -79,7 +79,7 @@ class DistinctLevels:
             return None
         shifts = _shifts(recent) / self._widened
         split = MIN_CHANGE_RUNS + int(shifts.argmax())
-        lacking = needed_shift(min(split, len(recent) - split)) - float(shifts[split - MIN_CHANGE_RUNS])
+        lacking = find_needed_shift(min(split, len(recent) - split)) - float(shifts[split - MIN_CHANGE_RUNS])
         return first + split if lacking <= MAX_LACK_IN_DOUBT and len(recent) - split < MAX_POINTS_PER_SIDE else None
 
 
@@ -125,7 +125,7 @@ def _shifts(values: Floats) -> Floats:
     return shifts
 
 
-def lacking_shift(values: Floats, split: int, widened: float = 1.0) -> float:
+def find_lacking_shift(values: Floats, split: int, widened: float = 1.0) -> float:
     """Return by how many standard deviations the shift at ``split`` is too small to be certain; 0 if it is certain."""
     if min(split, len(values) - split) < MIN_CHANGE_RUNS:
         return math.inf
@@ -134,7 +134,7 @@ def lacking_shift(values: Floats, split: int, widened: float = 1.0) -> float:
 
 
 def _lacking(values: Floats, split: int, shift: float) -> float:
-    lacking = needed_shift(min(split, len(values) - split)) - shift
+    lacking = find_needed_shift(min(split, len(values) - split)) - shift
     if 0 < lacking <= MAX_LACK_TO_TEST and is_rare(values[:split], values[split:]):
         return 0.0
     return max(0.0, lacking)

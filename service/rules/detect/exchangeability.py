@@ -29,7 +29,7 @@ MAX_LACK_IN_DOUBT = 1.0
 _NORMAL = NormalDist()
 
 
-def needed_shift(shorter: int) -> float:
+def find_needed_shift(shorter: int) -> float:
     """Return the shift, in standard deviations, that makes a change certain if its shorter side has so many points.
 
     A short side can be any of the many short stretches of a series, so it needs more. Calibrated by simulation, for

@@ -16,7 +16,7 @@ _MIN_ARRAY_VALUES = 16  # fewer values are not worth an array
 _MAX_DIFFERENCE = 1e100  # replaces a difference that is too large for a float
 
 
-def checked(values: Sequence[Number], first: int, name: str) -> list[Number]:
+def check_numbers(values: Sequence[Number], first: int, name: str) -> list[Number]:
     """Return the values as Python numbers.
 
     Raises
@@ -30,11 +30,11 @@ def checked(values: Sequence[Number], first: int, name: str) -> list[Number]:
     return [_number(value, f"{name}[{i}]") for i, value in enumerate(values, first)]
 
 
-def checked_samples(samples: Sequence[Sequence[Number]], first: int) -> list[Sequence[Number]]:
+def check_samples(samples: Sequence[Sequence[Number]], first: int) -> list[Sequence[Number]]:
     """Return the samples of each point as Python numbers; errors as for :func:`clean`."""
     if set(map(type, chain.from_iterable(samples))) <= {int}:
         return list(samples)
-    return [checked(point, 0, f"samples[{i}]") for i, point in enumerate(samples, first)]
+    return [check_numbers(point, 0, f"samples[{i}]") for i, point in enumerate(samples, first)]
 
 
 def centred(values: Sequence[Number], origin: Number) -> Floats:

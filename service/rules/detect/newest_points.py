@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from service.rules.detect.distinct_levels import lacking_shift
+from service.rules.detect.distinct_levels import find_lacking_shift
 from service.rules.detect.exchangeability import MAX_POINTS_PER_SIDE, normal_scores
 from service.rules.detect.level_change import LevelChange
 from service.rules.detect.measured_change import runs_between
@@ -77,13 +77,13 @@ def judge_newest(
 
     # Several points: how many left the level, and whether that is sure.
     earlier = recent[-2 : -longest - 1 : -1]
-    length = _left(offsets, earlier, level=level, scale=direction / unit, noise=noise, reference=len(before))
+    length = _count_left(offsets, earlier, level=level, scale=direction / unit, noise=noise, reference=len(before))
     if length:
         if length == longest < MAX_NEWEST_POINTS:
             length = _with_older(recent, length, level)
             before = recent[max(0, n - length - REFERENCE_POINTS) : n - length]
             level = median_of(before)
-        length = _without_older(recent, length, level, unit)
+        length = _drop_older(recent, length, level, unit)
         runs = [*recent[n - length : n - 1], *(reruns or recent[-1:])]
         values = np.array([*recent[max(0, n - length - MAX_POINTS_PER_SIDE) : n - length], *runs])
         split = len(values) - len(runs)
@@ -92,7 +92,7 @@ def judge_newest(
         sure = (
             large
             and _agree(off, noise.inflation, len(before))
-            and lacking_shift(values, split) == 0
+            and find_lacking_shift(values, split) == 0
             and (_is_too_short_to_wander(values, split, noise) or _is_explained(values / unit, split, noise))
         )
         after = median_of(runs)
@@ -109,7 +109,7 @@ def _change(index: int, before: float, after: float, unsure: bool, between: int 
     return LevelChange(index, before, after, index, index + between, "newest", wants_rerun=unsure)
 
 
-def _left(
+def _count_left(
     newest: Sequence[float], earlier: Sequence[float], *, level: float, scale: float, noise: Noise, reference: int
 ) -> int:
     """Return how many of the newest points left the level; 0 if none did.
@@ -151,7 +151,7 @@ def _with_older(recent: Sequence[float], length: int, level: float) -> int:
     return len(recent) - begin
 
 
-def _without_older(recent: Sequence[float], length: int, level: float, unit: float) -> int:
+def _drop_older(recent: Sequence[float], length: int, level: float, unit: float) -> int:
     """Return how many of the newest points left the level: if they went far, not those of them that hardly did.
 
     An outlier just before a large step would otherwise belong to it.

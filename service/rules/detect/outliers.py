@@ -27,7 +27,7 @@ def running_median(x: Floats, start: int, stop: int) -> Floats:
 def clip_outliers(x: Floats) -> Floats:
     """Return values, in sigma, clipped around their running median; fewer than nine around their median."""
     middle = running_median(x, 0, len(x)) if len(x) > 2 * HALF_WINDOW else np.median(x)
-    return np.asarray(middle + _clipped(x - middle, CLIP_SIGMA))
+    return np.asarray(middle + _clip_values(x - middle, CLIP_SIGMA))
 
 
 def clip(x: Floats, middle: Floats, sigma: float) -> tuple[Floats, Floats]:
@@ -42,11 +42,11 @@ def clip(x: Floats, middle: Floats, sigma: float) -> tuple[Floats, Floats]:
     middle : array of n + 1 floats
         Running medians, beginning with the one before ``x[0]``.
     """
-    rest = _clipped((x - middle[1:]) / sigma, CLIP_SIGMA)
-    rise = _clipped((middle[1:] - middle[:-1]) / sigma, MAX_JUMP_SIGMA)
+    rest = _clip_values((x - middle[1:]) / sigma, CLIP_SIGMA)
+    rise = _clip_values((middle[1:] - middle[:-1]) / sigma, MAX_JUMP_SIGMA)
     return rest, rise
 
 
-def _clipped(values: Floats, bound: float) -> Floats:
+def _clip_values(values: Floats, bound: float) -> Floats:
     """Return ``values.clip(-bound, bound)``, which is slower for few values."""
     return np.minimum(np.maximum(values, -bound), bound)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from service.rules.detect.exchangeability import normal_scores
-from service.rules.detect.input_numbers import centred, checked
+from service.rules.detect.input_numbers import centred, check_numbers
 from service.rules.detect.level_change import Number
 from service.rules.detect.median_of_nine import Floats
 from service.text.numbers import number
@@ -82,9 +82,9 @@ def find_pooled_shift(
     if len(histories) != len(newest):
         raise ValueError(f"histories has {len(histories)} benchmarks, newest has {len(newest)}")
     # Each benchmark's offset from its own history, and the normal score of that.
-    newest = checked(newest, 0, "newest")
+    newest = check_numbers(newest, 0, "newest")
     judged = [
-        _offset(checked(history, 0, f"histories[{i}]")[-MAX_HISTORY_POINTS:], value)
+        _offset(check_numbers(history, 0, f"histories[{i}]")[-MAX_HISTORY_POINTS:], value)
         for i, (history, value) in enumerate(zip(histories, newest, strict=True))
         if len(history) >= MIN_HISTORY_POINTS
     ]
@@ -95,10 +95,10 @@ def find_pooled_shift(
     offsets, scores = np.array(judged).T
     shift, error, freedom = _trimmed(offsets)
     if error == 0.0:
-        return _described(shift, 0.0, 0.0, offsets) if shift else None
+        return _describe(shift, 0.0, 0.0, offsets) if shift else None
     t, _, _ = _standardised(scores)
     p = _two_sided(t, freedom)
-    return _described(shift, error * _quantile(freedom), p, offsets) if p <= alarm else None
+    return _describe(shift, error * _quantile(freedom), p, offsets) if p <= alarm else None
 
 
 def _offset(history: list[Number], value: Number) -> tuple[float, float]:
@@ -148,7 +148,7 @@ def _quantile(freedom: int) -> float:
     return high
 
 
-def _described(shift: float, margin: float, p: float, offsets: Floats) -> PooledShift:
+def _describe(shift: float, margin: float, p: float, offsets: Floats) -> PooledShift:
     moved = int((offsets * math.copysign(1.0, shift) > 0).sum())
     n = len(offsets)
     evidence = f"{moved} of {n} benchmarks moved by {shift:+.2f} in the trimmed mean in one run (p = {number(p)})"

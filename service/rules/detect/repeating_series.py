@@ -251,7 +251,7 @@ class RepeatingSeries:
 
     def _confirm(self) -> None:
         """Turn the pending runs into a change, and judge what follows its first repeated value again."""
-        first, outliers = _first_repeated(self._pending), self._count_outliers()
+        first, outliers = _find_first_repeated(self._pending), self._count_outliers()
         before = self.points - len(self._pending) - self._begin
         why = (
             f"{len(self._pending)} successive runs left a level off which {outliers:,} of {before:,} runs were outliers"
@@ -287,7 +287,7 @@ class RepeatingSeries:
 
     def _change(self, runs: Sequence[Number], rule: str, why: str, *, unsure: bool = False) -> LevelChange:
         """Return the change to the first repeated value of the newest runs."""
-        low, first = self.points - len(runs), _first_repeated(runs)
+        low, first = self.points - len(runs), _find_first_repeated(runs)
         after = runs[first]
         # A run between the levels whose samples reach the new one, and not the old one, is at the new one already.
         while first and self._shows(low + first - 1, after) and not self._shows(low + first - 1, self._level):
@@ -325,7 +325,7 @@ class RepeatingSeries:
             if self._level not in again and _is_change(measured, self._level, points, outliers, exact=exact, far=far):
                 why = f"{len(measured)} measurements agree off a level that repeats"
                 return [*self.confirmed, self._change(runs, self._rule(runs), why)]
-            if runs and (not outliers or _chance(len(measured), points, outliers, far) <= LOG_RERUN_PROBABILITY):
+            if runs and (not outliers or _log_chance(len(measured), points, outliers, far) <= LOG_RERUN_PROBABILITY):
                 suspected = suspected or self._suspicions(runs)
         return [*self.confirmed, *suspected]
 
@@ -347,7 +347,7 @@ def _transitions(values: Sequence[Number]) -> int:
     return sum(a != b for a, b in pairwise(values))
 
 
-def _first_repeated(values: Sequence[Number]) -> int:
+def _find_first_repeated(values: Sequence[Number]) -> int:
     """Return the index of the first value that the next one repeats, otherwise of the most frequent value."""
     for index, (value, following) in enumerate(pairwise(values)):
         if value == following:
@@ -355,7 +355,7 @@ def _first_repeated(values: Sequence[Number]) -> int:
     return values.index(Counter(values).most_common(1)[0][0])
 
 
-def _chance(size: int, points: int, outliers: int, far: int | None) -> float:
+def _log_chance(size: int, points: int, outliers: int, far: int | None) -> float:
     """Return the logarithm of the probability that as many newest runs of all points are outliers; see _is_change."""
     orders = log_choose(points, size)
     chance = log_choose(outliers + size, size) - orders
@@ -379,7 +379,7 @@ def _is_change(
     size = len(pending)
     if size < MIN_CHANGE_RUNS:
         return False
-    chance = _chance(size, points, outliers, far)
+    chance = _log_chance(size, points, outliers, far)
     if _transitions(pending) <= size // 3:
         return chance <= (-LOG_MIN_ORDERS if exact and outliers == 0 else LOG_MAX_CHANCE)
     return chance <= LOG_MAX_CHANCE and (min(pending) > level or max(pending) < level)

@@ -201,7 +201,7 @@ def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequ
         runs += sizes[i] * parts[i]
 
     # Compare them with the noises that wander.
-    runs, shapes = _thinned(runs), np.array([_thinned(parts[i]) for i in together])
+    runs, shapes = _thin_runs(runs), np.array([_thin_runs(parts[i]) for i in together])
     own = together.index(own)
     return Explanations(normal_scores(runs) if noise.has_modes and not large else runs, shapes).margin(own)
 
@@ -212,7 +212,7 @@ def _median(values: Floats) -> float:
     return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
-def _thinned(runs: Floats) -> Floats:
+def _thin_runs(runs: Floats) -> Floats:
     """Return the means of successive runs, of which there are at most ``MAX_POINTS``; without the first few."""
     each = -(-len(runs) // MAX_POINTS)
     means: Floats = runs if each == 1 else runs[: len(runs) - len(runs) % each].reshape(-1, each).mean(axis=1)

@@ -110,7 +110,7 @@ FIRST_TOUCH_STORM = Rule(
 )
 
 
-def _used_first(facts: Facts) -> bool:
+def _touches_first_at_work(facts: Facts) -> bool:
     """Return whether threads first touch a large region in the middle of the work, which only a region can tell."""
     area = facts.largest
     return (
@@ -143,7 +143,7 @@ def _evidence_of_first_use(facts: Facts) -> tuple[str, ...]:
 CONCURRENT_FIRST_USE = Rule(
     name="concurrent-first-use",
     title="Several threads use a large region for the first time",
-    condition=_used_first,
+    condition=_touches_first_at_work,
     price=_price_of_first_use,
     evidence=_evidence_of_first_use,
     remedies=lambda _: (

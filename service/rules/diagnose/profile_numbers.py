@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from runner.contract.function_names import shortened
+from runner.contract.function_names import shorten_name
 from runner.contract.profile import Anatomy, Area, Memory, Profile, StackProfile, Touch
-from runner.contract.profile_difference import own_line
+from runner.contract.profile_difference import find_own_line
 from service.text.numbers import number, quantity
 
 _FAULTING = re.compile(r"(?:asm_)?exc_page_fault|(?:__)?do_page_fault|do_user_addr_fault|handle_mm_fault|do_mem_abort")
@@ -164,7 +164,7 @@ class Facts:
         if not sums:
             return ()
         ((function, faults),) = sums.most_common(1)
-        return (f"{faults:,} of the faults are in {shortened(function)}{self._call_path(function)}",)
+        return (f"{faults:,} of the faults are in {shorten_name(function)}{self._call_path(function)}",)
 
     def lines(self) -> tuple[str, ...]:
         """Return the facts as lines of text."""
@@ -204,11 +204,11 @@ class Facts:
             return ""
         # An inlined function can be innermost instead.
         frames = next((frames for frames in known if frames[-1].function == function), known[0])
-        own = own_line(frames)
+        own = find_own_line(frames)
         line = f", called in {own}" if own else ""
-        if own.startswith(here := f"{shortened(function)} at "):
+        if own.startswith(here := f"{shorten_name(function)} at "):
             line = f", at {own.removeprefix(here)}"
-        return f"{line} ({' ← '.join(shortened(frame.function) for frame in reversed(frames[-4:]))})"
+        return f"{line} ({' ← '.join(shorten_name(frame.function) for frame in reversed(frames[-4:]))})"
 
 
 def _costs(profile: Profile, on_cpu: StackProfile) -> tuple[float, dict[str, float]]:

@@ -59,12 +59,12 @@ RETURNED_MEMORY = Rule(
 )
 
 
-def _mapped_again(facts: Facts) -> float:
+def _is_mapped_again(facts: Facts) -> float:
     return facts.share(OWN, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
 
 
 def _cost_of_buffers(facts: Facts) -> float:
-    return _mapped_again(facts) * facts.fault_cost + facts.cost_of(*_TAKEN)
+    return _is_mapped_again(facts) * facts.fault_cost + facts.cost_of(*_TAKEN)
 
 
 def _temporary(facts: Facts) -> bool:
@@ -73,7 +73,7 @@ def _temporary(facts: Facts) -> bool:
     An operation that takes memory once may take it for its result, which its caller needs: that is no temporary buffer,
     unless providing the memory costs more than all that is done with it.
     """
-    if not _mapped_again(facts) or not facts.calls("munmap", "brk", "mremap"):
+    if not _is_mapped_again(facts) or not facts.calls("munmap", "brk", "mremap"):
         return False
     takes = facts.takes_per_operation
     return (takes is not None and takes >= MAX_CALLS_FOR_RESULT) or _cost_of_buffers(facts) > MIN_COSTLY_SHARE
@@ -92,7 +92,7 @@ def _evidence_of_buffers(facts: Facts) -> tuple[str, ...]:
         f"{each:,.0f} faults per operation: {amount(each * facts.page_size)} are taken and given back" if each else ""
     )
     return (
-        f"{_mapped_again(facts):.0%} of the faults are on pages that had been unmapped: {_ratio(facts)}",
+        f"{_is_mapped_again(facts):.0%} of the faults are on pages that had been unmapped: {_ratio(facts)}",
         *([size] if size else []),
         f"{facts.calls('mmap'):,} mmap, {facts.calls('munmap'):,} munmap, {facts.calls('brk'):,} brk; "
         f"they and these faults take {_cost_of_buffers(facts):.0%} of the CPU time",

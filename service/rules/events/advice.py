@@ -9,7 +9,7 @@ _MAX_NAMED_AUTHORS = 2
 """Most authors that are named; more are counted."""
 
 
-def who_looks(event: EventSummary) -> str:
+def find_assignees(event: EventSummary) -> str:
     """Return who should look: who was chosen, else the authors of the commits that can have caused it; else nobody.
 
     While further runs have to confirm that anything changed at all, nobody has to look who was not chosen.
@@ -26,7 +26,7 @@ def who_looks(event: EventSummary) -> str:
     return ""
 
 
-def what_to_do(event: EventSummary, *, can_be_confirmed: bool = True) -> str:
+def describe_next_step(event: EventSummary, *, can_be_confirmed: bool = True) -> str:
     """Return what to do next.
 
     Parameters

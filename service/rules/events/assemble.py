@@ -83,7 +83,7 @@ def assemble(drifts: Collection[LocatedDrift], known: Mapping[str, KnownEvent]) 
         if event is not None:
             _add(assembled, event, group, returned=True)
             continue
-        event = _new_name(group, {*known, *assembled.new})
+        event = _make_name(group, {*known, *assembled.new})
         assembled.new.append(event)
         assembled.origins[event] = carried.origins.get(index, [])
         _add(assembled, event, group)
@@ -116,7 +116,7 @@ def _returning_event(
     return None
 
 
-def _new_name(group: DriftGroup, taken: Collection[str]) -> str:
+def _make_name(group: DriftGroup, taken: Collection[str]) -> str:
     """Return the name of a new event; the same history gives the same names."""
     start = min(drift.drift_id for drift in group)
     return next(name for n in range(len(taken) + 1) if (name := hash_of(["event", start, n])) not in taken)

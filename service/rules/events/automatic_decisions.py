@@ -22,7 +22,7 @@ class LogEntry:
     commit: str | None = None
 
 
-def new_entries(
+def decide_automatically(
     log: Sequence[LogEntry], transitions: Sequence[Transition], units: Mapping[int | str, str]
 ) -> list[LogEntry]:
     """Return the entries to add to the log of an event, given when it was resolved and came back.
@@ -50,7 +50,7 @@ def new_entries(
         fits = state() is State.FIXED if change.action is Action.REOPEN else next_state(state(), change.action)
         if fits:
             added.append(_entry(change, units))
-    last = _last_fix(log)
+    last = _find_last_fix(log)
     if not added and last is not None and state() is State.FIXED:
         if transitions and transitions[-1].action is Action.FIX:
             if _key(transitions[-1]) not in logged:
@@ -86,7 +86,7 @@ def sureness_entry(state: State, *, was_sure: bool, is_sure: bool, reasons: Sequ
     return None
 
 
-def _last_fix(log: Sequence[LogEntry]) -> LogEntry | None:
+def _find_last_fix(log: Sequence[LogEntry]) -> LogEntry | None:
     """Return the decision that closed the event, if it is the service's decision that it was fixed."""
     closing = [entry for entry in log if entry.action not in {Action.ACKNOWLEDGE, Action.WITHDRAW}]
     return closing[-1] if closing and closing[-1].by_service and closing[-1].action is Action.FIX else None

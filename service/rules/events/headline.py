@@ -26,7 +26,7 @@ def size(drift: Drift) -> float:
     return _share(drift)
 
 
-def leading_drift(drifts: Sequence[Drift]) -> Drift:
+def choose_leading_drift(drifts: Sequence[Drift]) -> Drift:
     """Return the drift that represents an event: what is a fact first, then regressions, then the largest."""
     return min(
         drifts,
@@ -34,7 +34,7 @@ def leading_drift(drifts: Sequence[Drift]) -> Drift:
     )
 
 
-def leading_of_event(drifts: Sequence[EventDrift]) -> EventDrift | None:
+def choose_leading_of_event(drifts: Sequence[EventDrift]) -> EventDrift | None:
     """Return the drift that represents an event, of those that are in a series; None where none is."""
     return min(
         (drift for drift in drifts if drift.drift_id is not None),
@@ -49,7 +49,7 @@ def headline(drifts: Sequence[Drift]) -> str:
     Where some of it is a fact, what is not yet says so. Where nothing is, the event says so:
     :attr:`EventSummary.full_headline`.
     """
-    first = leading_drift(drifts)
+    first = choose_leading_drift(drifts)
     alike = [drift for drift in drifts if drift.direction is first.direction]
     opposite = [drift for drift in drifts if drift.direction is not first.direction]
     text = f"{_change(first)} in {first.case}"
@@ -70,7 +70,7 @@ def headline(drifts: Sequence[Drift]) -> str:
 
 def price(drifts: Sequence[Drift]) -> str:
     """Describe what the drift that represents an event is worth in CPU time; empty where that is unknown."""
-    worth = leading_drift(drifts).price
+    worth = choose_leading_drift(drifts).price
     return worth.sentence if worth else ""
 
 
@@ -84,7 +84,7 @@ def summarise(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[s
     returned
         The drifts with which it came back.
     """
-    first = leading_drift(drifts)
+    first = choose_leading_drift(drifts)
     every = [*drifts, *returned]
     return {
         "direction": first.direction.value,
@@ -118,7 +118,7 @@ def _largest(drifts: Sequence[Drift], name: str) -> Drift:
     """Return the drift that moved furthest: among those of a metric if there are any, as units do not compare."""
     comparable = [drift for drift in drifts if drift.metric == name and drift.series_id != NO_SERIES]
     if not comparable:
-        return leading_drift(drifts)
+        return choose_leading_drift(drifts)
     return max(comparable, key=lambda drift: (abs(drift.change), size(drift), drift.case, drift.id))
 
 

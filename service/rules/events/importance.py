@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import log2
 
 from runner.contract import Kind, metric
-from service.rules.events.headline import leading_drift
+from service.rules.events.headline import choose_leading_drift
 from service.schemas.history import Certainty, Drift, certainty
 
 MAX_SIZE_PERCENT = 10_000.0
@@ -71,7 +71,7 @@ def event_terms(drifts: Sequence[Drift], *, proven: bool) -> EventTerms:
     proven
         Whether a bisect has proven its commits.
     """
-    first = leading_drift(drifts)
+    first = choose_leading_drift(drifts)
     sure = any(not drift.evidence.wants_rerun for drift in drifts)
     return EventTerms(
         size=max(_size(drift) for drift in drifts),

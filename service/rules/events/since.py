@@ -11,7 +11,7 @@ _HOURS = {"h": 1, "d": 24, "w": 7 * 24}
 _UNITS = {"h": "hour", "d": "day", "w": "week"}
 
 
-def since(text: str, now: datetime) -> datetime:
+def parse_since(text: str, now: datetime) -> datetime:
     """Return the time that a text stands for, in UTC.
 
     ``2026-11-20`` and the name of a day of the week stand for the beginning of that day (of the last one before today),
@@ -42,7 +42,7 @@ def phrase(text: str) -> str:
     Parameters
     ----------
     text
-        As :func:`since` takes it, or ``visit`` for the reader's last visit.
+        As :func:`parse_since` takes it, or ``visit`` for the reader's last visit.
     """
     word = text.strip().lower()
     if word == "visit":

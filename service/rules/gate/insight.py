@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from runner.contract.diagnosis import DiagnosisRequest
-from runner.contract.function_names import shortened
+from runner.contract.function_names import shorten_name
 from runner.contract.profile import Frame, Profile
-from runner.contract.profile_difference import by_stack, own_line
+from runner.contract.profile_difference import compare_by_stack, find_own_line
 from service.rules.diagnose.diagnosis import diagnose
 from service.rules.diagnose.profile_numbers import Facts
 from service.rules.fault_price import FaultCosts, Side, price_change
@@ -37,14 +37,14 @@ class Insight:
 def make_insight(case: str, before: Profile | None, after: Profile) -> Insight:
     """Explain a case by the profile of its head, compared with that of its base where there is one."""
     findings = diagnose(DiagnosisRequest(profile=after, before=before)).findings
-    stacks = by_stack(before, after) if before else []
+    stacks = compare_by_stack(before, after) if before else []
     grown = [(stack.change.grown, _stack(stack.frames)) for stack in stacks[:_STACKS] if stack.change.grown > 0]
     return Insight(case, findings[0].title if findings else "", _price(before, after), tuple(grown))
 
 
 def _stack(frames: Sequence[Frame]) -> str:
-    names = " › ".join(shortened(frame.function, _NAME) for frame in frames[-_FRAMES:])
-    own = own_line(frames)
+    names = " › ".join(shorten_name(frame.function, _NAME) for frame in frames[-_FRAMES:])
+    own = find_own_line(frames)
     return f"{names}, in {own}" if own else names
 
 
@@ -61,7 +61,7 @@ def _price(before: Profile | None, after: Profile) -> str:
     return price.sentence if price else ""
 
 
-def as_markdown(insights: Iterable[Insight]) -> str:
+def format_insights(insights: Iterable[Insight]) -> str:
     """Return the insights as Markdown."""
     parts = []
     for insight in insights:

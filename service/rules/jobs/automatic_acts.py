@@ -44,10 +44,10 @@ class AutomaticAct:
 
 def automatic_act(job: JobSnapshot, now: datetime) -> AutomaticAct | None:
     """Return the act that is due on a job now; what follows from it is due at the next call."""
-    return next(_due_acts(job, now), None) if job.state.open else None
+    return next(_list_due_acts(job, now), None) if job.state.open else None
 
 
-def _due_acts(job: JobSnapshot, now: datetime) -> Iterator[AutomaticAct]:
+def _list_due_acts(job: JobSnapshot, now: datetime) -> Iterator[AutomaticAct]:
     if job.deadline_at is not None and now >= job.deadline_at:
         yield AutomaticAct(Act.FAIL, "Its deadline has passed.")
     # Exactly as many runs as allowed may have been enough: only the runner knows.

@@ -161,8 +161,8 @@ def _cheapest(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -
     return next((drift for drift in in_order if is_measurable(drift)), None)
 
 
-def expected_runs(drift: Drift) -> int | None:
+def estimate_drift_runs(drift: Drift) -> int | None:
     """Return how many runs its bisect is expected to take, without the proof; None where that is unknown."""
     if not drift.candidates_known or not metric(drift.metric).exact:
         return None
-    return cost.expected_runs(len(drift.candidates))
+    return cost.estimate_runs(len(drift.candidates))

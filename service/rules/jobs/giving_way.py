@@ -59,7 +59,7 @@ def acts(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: datetime)
     for job in jobs:
         if not job.by_service:
             continue
-        why = _why_to_pause(job, jobs, now)
+        why = _explain_pause(job, jobs, now)
         if job.settled:
             found[job.id] = AutomaticAct(Act.CANCEL, job.settled)
         elif why and job.state is not State.PAUSED:
@@ -69,7 +69,7 @@ def acts(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: datetime)
     return found
 
 
-def _why_to_pause(job: OpenJob, jobs: Iterable[OpenJob], now: datetime) -> str:
+def _explain_pause(job: OpenJob, jobs: Iterable[OpenJob], now: datetime) -> str:
     if job.in_doubt:
         return "Its drift is in doubt again."
     return "It gives way to a job that somebody ordered for its host." if _is_wanted(job.host, jobs, now) else ""

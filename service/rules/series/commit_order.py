@@ -18,7 +18,7 @@ class Commit:
     committed_at: datetime
 
 
-def in_history_order(commits: Iterable[Commit]) -> list[str]:
+def sort_by_history(commits: Iterable[Commit]) -> list[str]:
     """Return commits in one order, oldest first: parents before children, otherwise by date, then by hash.
 
     The order depends only on the set of commits, not on the order in which they became known. Parents outside the set
@@ -59,7 +59,7 @@ def continued(tip: str, new: Iterable[Commit]) -> list[str] | None:
         The last commit in the order of the history.
     """
     by_hash = {entry.commit: entry for entry in new}
-    ordered = in_history_order(by_hash.values())
+    ordered = sort_by_history(by_hash.values())
     later = set(ordered)
     for commit, previous in zip(ordered, [tip, *ordered], strict=False):
         parents = set(by_hash[commit].parents)

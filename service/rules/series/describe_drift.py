@@ -14,7 +14,7 @@ from service.rules import fault_price
 from service.rules.fault_price import FaultCosts
 from service.rules.relative_change import percent_change
 from service.rules.series.blame import setting_changes
-from service.rules.series.drift_budgets import within_budget
+from service.rules.series.drift_budgets import are_within_budget
 from service.rules.series.find_drifts import SeriesDrift, direction
 from service.schemas.history import Candidate, Companion, Drift, Evidence, Number, SeriesHead
 
@@ -81,7 +81,7 @@ def describe_drifts(
     floor
         By how much runs of the same bytes differ; None where that was not measured.
     """
-    ids, within = drift_ids(head.id, drifts), within_budget(drifts, head.budget, head.better)
+    ids, within = drift_ids(head.id, drifts), are_within_budget(drifts, head.budget, head.better)
     return [
         _describe(identity, head, drift, context, is_within=is_within, floor=floor)
         for identity, drift, context, is_within in zip(ids, drifts, contexts, within, strict=True)

@@ -15,7 +15,7 @@ from service.rules.series.find_drifts import SeriesDrift, direction
 from service.schemas.history import Direction
 
 
-def within_budget(
+def are_within_budget(
     drifts: Sequence[SeriesDrift], budget: Budget | None, better: Literal["lower", "higher"]
 ) -> list[bool]:
     """Return for each drift of a series, in their order, whether it is for the worse and within the budget.

@@ -27,7 +27,7 @@ class SuiteKey:
     metric: str
 
 
-def in_common_environments(paths: Sequence[tuple[Points, int]]) -> list[tuple[Points, int]]:
+def select_common_environments(paths: Sequence[tuple[Points, int]]) -> list[tuple[Points, int]]:
     """Return the series whose two newest points are in the same environments as those of most series."""
     pairs = Counter((path[-2].environment, path[-1].environment) for path, _ in paths)
     most = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)

@@ -90,12 +90,12 @@ def _join(path: Points, track: Points) -> tuple[Points, Points]:
     if not shared:
         return _join_apart(path, track)
     first, anchor, last = min(shared), max(shared), track[-1].position
-    bridged = _up_to(path, anchor) + _from(track, anchor)
+    bridged = _cut_up_to(path, anchor) + _cut_from(track, anchor)
     if path[-1].position <= last:
         return bridged, ()
     if _came_back(path, track) and first < anchor:
         there = tuple(point for point in track if first <= point.position <= anchor)
-        return _up_to(path, first) + there + _from(path, anchor), ()
+        return _cut_up_to(path, first) + there + _cut_from(path, anchor), ()
     return path, bridged
 
 
@@ -103,7 +103,7 @@ def _join_apart(path: Points, track: Points) -> tuple[Points, Points]:
     """Join a track that shares no revision with the path: the neighbours at the joint differ in both."""
     if track[-1].position < path[0].position:
         return track + path, ()
-    bridged = _up_to(path, track[0].position) + track
+    bridged = _cut_up_to(path, track[0].position) + track
     return (bridged, ()) if path[-1].position < track[-1].position else (path, bridged)
 
 
@@ -113,9 +113,9 @@ def _came_back(path: Points, track: Points) -> bool:
     return any(point.measured_at > seen for point in path if point.position > track[-1].position)
 
 
-def _up_to(points: Sequence[PathPoint], position: int) -> Points:
+def _cut_up_to(points: Sequence[PathPoint], position: int) -> Points:
     return tuple(point for point in points if point.position <= position)
 
 
-def _from(points: Sequence[PathPoint], position: int) -> Points:
+def _cut_from(points: Sequence[PathPoint], position: int) -> Points:
     return tuple(point for point in points if point.position >= position)

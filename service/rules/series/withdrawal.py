@@ -48,7 +48,9 @@ def withdrawals(
         elif same:
             reasons[drift.id] = f"It is in doubt again: {same[0].evidence.sentence.rstrip('.')}."
         else:
-            reasons[drift.id] = _why_gone(drift, [other for other in current if other.id not in known], ordered)
+            reasons[drift.id] = _explain_withdrawal(
+                drift, [other for other in current if other.id not in known], ordered
+            )
     return reasons
 
 
@@ -69,12 +71,12 @@ def _commits(drift: Drift) -> set[str]:
     return {candidate.commit for candidate in drift.candidates}
 
 
-def _why_gone(drift: Drift, new: Iterable[Drift], points: Sequence[PathPoint]) -> str:
+def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[PathPoint]) -> str:
     runs = {point.run_id for point in points}
     if drift.run_before not in runs or drift.run_after not in runs:
         side = "before" if drift.run_before not in runs else "after"
         return f"The run {side} the change is no longer judged: it was removed, or is in quarantine."
-    moved = _moved_to(drift, new)
+    moved = _find_moved(drift, new)
     if moved is not None:
         return f"With the runs measured since then, the change lies at commit {moved.revision[:12]} instead."
     before = [point for point in points if point.environment == drift.environment_before]
@@ -99,7 +101,7 @@ def _why_gone(drift: Drift, new: Iterable[Drift], points: Sequence[PathPoint]) -
     )
 
 
-def _moved_to(drift: Drift, new: Iterable[Drift]) -> Drift | None:
+def _find_moved(drift: Drift, new: Iterable[Drift]) -> Drift | None:
     """Return the new sure drift that is the former one at another commit."""
     return next(
         (

@@ -28,7 +28,7 @@ class BestCell:
     sentence: str
 
 
-def best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestCell:
+def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestCell:
     """Return which cell is the best.
 
     Parameters

@@ -148,7 +148,7 @@ def find_settings(
     if PRELOAD in seen or ALLOCATOR in implied:
         implied.add(ALLOCATOR)
     found = [
-        Setting(name, _ordered(values, default.get(name)), follows.get(name, ()))
+        Setting(name, _sort_values(values, default.get(name)), follows.get(name, ()))
         for name, values in seen.items()
         if name in added or name not in implied
     ]
@@ -197,7 +197,7 @@ def build_grid(
     for run in runs:
         members.add(run, default, names, allowed)
     home = tuple(default.get(name) for name in names)
-    beside = _by_session(members.alike[home])
+    beside = _group_by_session(members.alike[home])
     cells = tuple(
         tuple(
             _cell(dict(zip(names, (*row, *column), strict=True)), (*row, *column) == home, members, beside)
@@ -268,7 +268,7 @@ def _cell(values: Mapping[str, Value], default: bool, members: _Members, beside:
     )
 
 
-def _by_session(runs: Iterable[LabRun]) -> dict[UUID, LabRun]:
+def _group_by_session(runs: Iterable[LabRun]) -> dict[UUID, LabRun]:
     return {run.session: run for run in runs if run.session is not None and run.measured}
 
 
@@ -303,7 +303,7 @@ def _follow(runs: Sequence[LabRun], parameter: str, names: Iterable[str], added:
     return tuple(sorted(found))
 
 
-def _ordered(values: Iterable[Value], default: Value) -> tuple[Value, ...]:
+def _sort_values(values: Iterable[Value], default: Value) -> tuple[Value, ...]:
     return (default, *sorted({value for value in values if value != default}, key=_natural))
 
 

@@ -89,7 +89,7 @@ def _interleaved(found: LabMetric, default: Readings, cell: Readings, error: flo
         effect = _effect(found.metric, decision.direction)
     elif effect is Effect.OPEN and decision.interval is None:
         certainty = LabCertainty.OPEN
-    bounds = None if exact or decision.interval is None else _of_default(decision.interval)
+    bounds = None if exact or decision.interval is None else _convert_to_default(decision.interval)
     update = {"certainty": certainty, "effect": effect, "bounds": bounds, "sentence": decision.sentence}
     return found.model_copy(update=update)
 
@@ -112,7 +112,7 @@ def _apart(found: LabMetric, default: Readings, cell: Readings) -> LabMetric:
     return found.model_copy(update={"certainty": LabCertainty.EXACT, "effect": effect, "sentence": sentence})
 
 
-def _of_default(interval: tuple[float, float]) -> tuple[float, float] | None:
+def _convert_to_default(interval: tuple[float, float]) -> tuple[float, float] | None:
     """Return bounds in percent of the default instead of the mean of both sides; None where the default may be zero."""
     if interval[1] >= _FROM_ZERO:
         return None

@@ -122,7 +122,7 @@ def _build_insert(session: Session) -> Any:
     return postgresql.insert if session.get_bind().dialect.name == "postgresql" else sqlite.insert
 
 
-def new_run_numbers(session: Session, count: int) -> list[int]:
+def reserve_run_numbers(session: Session, count: int) -> list[int]:
     """Reserve numbers for new runs, in ascending order."""
     if session.get_bind().dialect.name == "postgresql":
         reserved = text("SELECT nextval('run_number_seq') FROM generate_series(1, :count)")
@@ -130,7 +130,7 @@ def new_run_numbers(session: Session, count: int) -> list[int]:
     return _after_last(session, Run.number, count)
 
 
-def new_series_ids(session: Session, count: int) -> list[int] | None:
+def reserve_series_ids(session: Session, count: int) -> list[int] | None:
     """Return the ids of new series; None where the database chooses, and never chooses the same one twice."""
     if session.get_bind().dialect.name == "postgresql":
         return None

@@ -95,7 +95,7 @@ def make_parts(connection: Connection, newest: int) -> int:
     return end
 
 
-def of_runs(session: Session, numbers: Sequence[int]) -> list[ColumnElement[bool]]:
+def filter_parts_of_runs(session: Session, numbers: Sequence[int]) -> list[ColumnElement[bool]]:
     """Return the condition by which PostgreSQL reads only the parts in which some runs have points.
 
     Where it is to look for each point in every part, it rather reads all of them.

@@ -72,12 +72,12 @@ def upgrade(database: Database, *, accepts_newer: bool = False) -> None:
             return
 
 
-def known_schemas() -> set[str]:
+def list_known_schemas() -> set[str]:
     """Return the schemas that this version can upgrade."""
     return {script.revision for script in _scripts(AlembicConfig()).walk_revisions()}
 
 
-def newest_schema() -> str:
+def find_newest_schema() -> str:
     """Return the schema of this version."""
     return _scripts(AlembicConfig()).get_current_head() or ""
 

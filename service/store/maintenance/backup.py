@@ -12,7 +12,7 @@ from pathlib import Path
 from service.durable_files import sync_folder
 from service.errors import ServiceError
 from service.store.engine.database import Database
-from service.store.engine.upgrade import known_schemas
+from service.store.engine.upgrade import list_known_schemas
 from service.store.maintenance import from_sqlite, postgres
 
 _PAGES = 512
@@ -147,7 +147,7 @@ def _verify(file: Path) -> int:
             if problem != "ok":
                 raise sqlite3.DatabaseError(problem)
             (schema,) = connection.execute("SELECT version_num FROM alembic_version").fetchone() or ("none",)
-            if schema not in known_schemas():
+            if schema not in list_known_schemas():
                 what = "The backup was made by a newer version of Faultwatch"
                 raise ServiceError(what, f"{file} has schema {schema}", "Install that version.")
             return _count_runs(connection)

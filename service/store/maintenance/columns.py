@@ -64,7 +64,7 @@ def export(
     done: dict[str, Any] = {"runs": 0, "subject": subject}
     if state.exists():
         done = json.loads(state.read_text(encoding="utf-8"))
-    newest = _newest(database)
+    newest = _find_newest(database)
     if done["subject"] != subject or done["runs"] > newest:
         raise ServiceError("The folder has another export", str(folder), "Name an empty one with --output.")
     first, runs, rows = done["runs"], 0, 0
@@ -93,7 +93,7 @@ def _duckdb() -> Any:
     return duckdb
 
 
-def _newest(database: Database) -> int:
+def _find_newest(database: Database) -> int:
     """Return the number of the newest run before which no run can appear any more: no writer is under way."""
     with database.writing() as session:
         newest: int | None = session.scalar(select(func.max(Run.number)))

@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 from runner.contract import Report, metric, to_suite
 from runner.contract.reused_counts import REUSED
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
-from service.store.points import by_run, decode_samples, joined
+from service.store.points import decode_samples, select_by_run, select_joined
 from service.store.stored_reports import unpack
-from service.text.sample_rows import SampleRow, as_csv, as_json_lines
+from service.text.sample_rows import SampleRow, write_csv, write_json_lines
 
 _ROWS_PER_FETCH = 1000
 
@@ -35,9 +35,9 @@ def samples(session: Session, subject: str | None = None, runs: tuple[int, int] 
         The numbers of the runs: above the first, up to the second; None for all.
     """
     if runs is None:
-        query = joined(*_COLUMNS).join(Series, Point.series_id == Series.id)
+        query = select_joined(*_COLUMNS).join(Series, Point.series_id == Series.id)
     else:
-        query = by_run(*_COLUMNS).join(Run.revision).join(Run.environment)
+        query = select_by_run(*_COLUMNS).join(Run.revision).join(Run.environment)
         query = query.where(Run.number > runs[0], Run.number <= runs[1])
     if subject is not None:
         query = query.where(Subject.name == subject)
@@ -95,5 +95,5 @@ def count(session: Session, kind: str, subject: str | None = None) -> int:
 def lines(session: Session, kind: str, subject: str | None = None) -> Iterator[str]:
     """Return everything as text: samples as `csv` or `jsonl`, or whole `reports`."""
     if kind == "csv":
-        return as_csv(samples(session, subject))
-    return report_lines(session, subject) if kind == "reports" else as_json_lines(samples(session, subject))
+        return write_csv(samples(session, subject))
+    return report_lines(session, subject) if kind == "reports" else write_json_lines(samples(session, subject))

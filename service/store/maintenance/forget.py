@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, ForeignKey, FromClause, Table, delete, fun
 from service.store import shared_rows
 from service.store.engine import bulk, parts
 from service.store.engine.database import Database
-from service.store.maintenance.retain import alone
+from service.store.maintenance.retain import hold_alone
 from service.store.models import Base, Job, Point, Run, Series, StoredReport, Subject
 
 _SERIES_AT_ONCE = 200
@@ -18,7 +18,7 @@ _BYTES_A_RUN = 2_000
 """About what a run takes, with its report and its points."""
 
 
-def stored(database: Database, name: str) -> Mapping[str, int]:
+def count_stored(database: Database, name: str) -> Mapping[str, int]:
     """Return how many rows of each table belong to a subject, and to nothing else; nothing where it is unknown."""
     with database.reading() as session:
         subject = shared_rows.find_subject(session, name)
@@ -26,7 +26,7 @@ def stored(database: Database, name: str) -> Mapping[str, int]:
             return {}
         owned = _owned()
         conditions: dict[str, tuple[FromClause, ColumnElement[bool]]] = {
-            table.name: (table, _of(table, owned, subject.id)) for table in owned
+            table.name: (table, _belongs_to(table, owned, subject.id)) for table in owned
         }
         conditions["job"] = (Job.__table__, Job.subject == name)
         return {
@@ -53,7 +53,7 @@ def forget(database: Database, name: str, progress: Callable[[int, int], None] =
     ServiceError
         Another process retains or deletes.
     """
-    with alone(database):
+    with hold_alone(database):
         _forget(database, name, progress)
 
 
@@ -82,7 +82,7 @@ def _forget(database: Database, name: str, progress: Callable[[int, int], None])
             progress(done, total)
     with database.writing([name]) as session:
         for table in reversed(owned):
-            session.execute(delete(table).where(_of(table, owned, subject_id)))
+            session.execute(delete(table).where(_belongs_to(table, owned, subject_id)))
         session.execute(delete(Subject).where(Subject.id == subject_id))
     with database.writing() as session:
         session.execute(delete(Job).where(Job.subject == name))
@@ -104,9 +104,9 @@ def _owned() -> dict[Table, ForeignKey]:
     return owned
 
 
-def _of(table: Table, owned: Mapping[Table, ForeignKey], subject_id: int) -> ColumnElement[bool]:
+def _belongs_to(table: Table, owned: Mapping[Table, ForeignKey], subject_id: int) -> ColumnElement[bool]:
     """Return the condition that a row of a table belongs to a subject."""
     key, parent = owned[table], owned[table].column.table
     if parent is Subject.__table__:
         return key.parent == subject_id
-    return key.parent.in_(select(key.column).where(_of(parent, owned, subject_id)))
+    return key.parent.in_(select(key.column).where(_belongs_to(parent, owned, subject_id)))

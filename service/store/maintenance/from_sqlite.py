@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from service.errors import ServiceError
 from service.store.engine import bulk, parts
 from service.store.engine.database import Database
-from service.store.engine.upgrade import migrate, newest_schema, upgrade
+from service.store.engine.upgrade import find_newest_schema, migrate, upgrade
 from service.store.maintenance import postgres
 from service.store.models import Base, LastNumber, Moment
 
@@ -55,7 +55,7 @@ def load(database: Database, file: Path, progress: Progress = lambda _done, _tot
         A sound backup, of this version or an older one.
     """
     try:
-        with _of_this_version(file) as source, Session(database.engine) as session, session.begin():
+        with _open_in_this_version(file) as source, Session(database.engine) as session, session.begin():
             connection = session.connection()
             connection.exec_driver_sql(postgres.DROP_TABLES)
             migrate(connection, database)
@@ -70,11 +70,11 @@ def load(database: Database, file: Path, progress: Progress = lambda _done, _tot
 
 
 @contextmanager
-def _of_this_version(file: Path) -> Iterator[sqlite3.Connection]:
+def _open_in_this_version(file: Path) -> Iterator[sqlite3.Connection]:
     """Open a backup, or a copy of an older one that is upgraded."""
     with tempfile.TemporaryDirectory(prefix="faultwatch-", dir=file.parent) as folder:
         current = file
-        if _schema(file) != newest_schema():
+        if _schema(file) != find_newest_schema():
             current = Path(folder) / "upgraded.db"
             copyfile(file, current)
             copy = Database(f"sqlite:///{current}")
@@ -101,7 +101,7 @@ def _load_rows(session: Session, source: sqlite3.Connection, progress: Progress)
     for table in tables:
         rows = _rows(source, table)
         columns = [column.name for column in table.columns]
-        bulk.insert(session, table, columns, _counted(rows, done, total, progress), encoded=columns)
+        bulk.insert(session, table, columns, _count_rows(rows, done, total, progress), encoded=columns)
         done += counts[table]
     for table, name, definition in keys:
         connection.execute(text(f"ALTER TABLE {table} ADD CONSTRAINT {name} {definition}"))
@@ -131,7 +131,7 @@ def _converter(kind: object) -> Callable[[Any], Any] | None:
     return bool if isinstance(kind, Boolean) else None
 
 
-def _counted(rows: Iterator[bulk.Values], done: int, total: int, progress: Progress) -> Iterator[bulk.Values]:
+def _count_rows(rows: Iterator[bulk.Values], done: int, total: int, progress: Progress) -> Iterator[bulk.Values]:
     for number, row in enumerate(rows, done + 1):
         yield row
         if number % _ROWS_SHOWN == 0 or number == total:

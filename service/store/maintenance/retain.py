@@ -20,7 +20,7 @@ from service.store import profiles
 from service.store.engine import bulk, parts
 from service.store.engine.database import Database
 from service.store.models import Point, Run, Series, StoredReport, Subject
-from service.store.points import by_run, encode_samples
+from service.store.points import encode_samples, select_by_run
 from service.store.stored_reports import unpack
 
 _REPORTS_PER_TRANSACTION = 40
@@ -129,12 +129,12 @@ def retain(database: Database, rule: RetentionRule, progress: Progress = lambda 
     ServiceError
         Another process retains or deletes.
     """
-    with alone(database):
+    with hold_alone(database):
         return _retain(database, rule, progress)
 
 
 @contextmanager
-def alone(database: Database) -> Iterator[None]:
+def hold_alone(database: Database) -> Iterator[None]:
     """Change what old runs have left, in one process at a time.
 
     Raises
@@ -172,7 +172,7 @@ def estimate(database: Database, rule: RetentionRule) -> RetentionResult:
     for step in _steps(rule):
         count = _count(database, step, numbers)
         with database.reading() as session:
-            rows = session.execute(_stored(step, numbers, one_in=max(1, count // _EXAMPLES))).all()
+            rows = session.execute(_select_stored(step, numbers, one_in=max(1, count // _EXAMPLES))).all()
             examples = [step.kept(number, document) for _, number, document in rows]
             each = sum(one.freed for one in examples) + sum(point.freed for point in _smaller_points(session, examples))
         result = _with(result, step, count, each * count // len(examples) if examples else 0)
@@ -184,11 +184,11 @@ def _steps(rule: RetentionRule) -> list[_Step]:
     if rule.reduce:
         steps.append(_Step(rule.reduce, StoredReport.reduced, reduce_report))
     if rule.thin:
-        steps.append(_Step(rule.thin, StoredReport.thinned, _thinned, since=rule.reduce))
+        steps.append(_Step(rule.thin, StoredReport.thinned, _thin_report, since=rule.reduce))
     return steps
 
 
-def _thinned(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]]]:
+def _thin_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]]]:
     return thin_report(report), {}
 
 
@@ -203,7 +203,7 @@ def _subjects(database: Database, rule: RetentionRule) -> dict[str, int]:
         return dict(session.execute(query.where(Subject.name.in_(rule.subjects)) if rule.subjects else query).all())
 
 
-def _stored(step: _Step, subjects: Collection[int], one_in: int = 1) -> Any:
+def _select_stored(step: _Step, subjects: Collection[int], one_in: int = 1) -> Any:
     """Return the query for the time, the number and the report of runs in their order; only one in so many."""
     query = (
         select(Run.started_at, Run.number, StoredReport.document)
@@ -227,7 +227,7 @@ def _count(database: Database, step: _Step, subjects: Collection[int]) -> int:
 
 def _shrink(database: Database, step: _Step, name: str, subject_id: int) -> Iterator[tuple[int, int]]:
     """Yield, for each transaction, how many reports of a subject have become smaller, and the bytes freed."""
-    query, last = _stored(step, [subject_id]).limit(_REPORTS_PER_TRANSACTION), None
+    query, last = _select_stored(step, [subject_id]).limit(_REPORTS_PER_TRANSACTION), None
     while True:
         # The place of the last one is where to go on: those before it need not be passed again.
         further = query if last is None else query.where(tuple_(Run.started_at, Run.number) > tuple_(*last))
@@ -258,10 +258,10 @@ def _smaller_points(session: Session, kept: Collection[_Kept]) -> list[_SmallerP
     left = {one.number: one.left for one in kept if one.left}
     if not left:
         return []
-    query = by_run(Series.id, Run.number, Series.metric, func.length(Point.samples))
+    query = select_by_run(Series.id, Run.number, Series.metric, func.length(Point.samples))
     found = []
     for chunk in parts.neighbours(left, _RUNS_PER_QUERY):
-        conditions = Run.number.in_(chunk), Point.samples.is_not(None), *parts.of_runs(session, chunk)
+        conditions = Run.number.in_(chunk), Point.samples.is_not(None), *parts.filter_parts_of_runs(session, chunk)
         for series_id, number, name, size in session.execute(query.where(*conditions)):
             if name in left[number]:
                 _, n, samples = encode_samples(left[number][name])

@@ -6,7 +6,7 @@ import ipaddress
 
 from flask import request
 
-from service.rules.access.throttle import counted_as
+from service.rules.access.throttle import normalise_address
 from service.web.current import config
 
 
@@ -18,7 +18,7 @@ def caller_address() -> str:
     """
     peer = request.remote_addr or "127.0.0.1"  # a socket in the file system has no address
     forwarded = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
-    return counted_as(forwarded if forwarded and _is_proxy(peer) else peer)
+    return normalise_address(forwarded if forwarded and _is_proxy(peer) else peer)
 
 
 def _is_proxy(peer: str) -> bool:

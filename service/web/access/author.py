@@ -9,7 +9,7 @@ from service.web.problems import unprocessable
 def author(named: str | None) -> str:
     """Return the author of a decision; nobody decides in the name of somebody else."""
     known = guard.caller().name
-    if not guard.by_token():
+    if not guard.asks_for_tokens():
         return named or known
     if named not in {None, known}:
         detail = f"is {known}, by the token: leave it out"

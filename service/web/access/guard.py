@@ -10,7 +10,7 @@ from flask import Flask, current_app, g, redirect, request, session, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
 from service.rules.access.caller import LOCAL, Caller
-from service.rules.access.scope import Scope, anonymous_may, needed_scope
+from service.rules.access.scope import Scope, anonymous_may, find_needed_scope
 from service.rules.access.token import PREFIX
 from service.store import tokens
 from service.web.access.credentials import verify
@@ -29,7 +29,7 @@ def register(app: Flask, *, by_token: bool) -> None:
     app.before_request(_guard)
 
 
-def by_token() -> bool:
+def asks_for_tokens() -> bool:
     """Return whether the application asks for tokens."""
     return bool(current_app.extensions[_MODE])
 
@@ -37,7 +37,7 @@ def by_token() -> bool:
 def caller() -> Caller:
     """Return the caller of this request; without a valid token, a caller without a name and scopes."""
     if "caller" not in g:
-        g.caller = _identify() if by_token() else LOCAL
+        g.caller = _identify() if asks_for_tokens() else LOCAL
     current: Caller = g.caller
     return current
 
@@ -47,13 +47,13 @@ def is_anonymous() -> bool:
 
     A wrong token is refused as ever: a program shall notice it.
     """
-    public = by_token() and config().anonymous_read
+    public = asks_for_tokens() and config().anonymous_read
     return public and "Authorization" not in request.headers and not caller().scopes
 
 
 def _guard() -> AnyResponse | None:
     _refuse_other_sites()
-    scope = needed_scope(request.endpoint, request.method)
+    scope = find_needed_scope(request.endpoint, request.method)
     if scope is None or caller().may(scope):
         return None
     if is_anonymous() and anonymous_may(request.endpoint, request.method):

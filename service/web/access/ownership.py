@@ -37,15 +37,15 @@ def hold(subjects: Iterable[str | None], hosts: Iterable[str] = (), *, asking: b
     if not names:
         return
     with database().reading() as session:
-        foreign = ownership.foreign(session, repository, names, reach.subjects)
+        foreign = ownership.list_foreign(session, repository, names, reach.subjects)
     if foreign:
-        raise refusal(repository, _why_foreign(foreign))
+        raise refusal(repository, _explain_foreign(foreign))
     if asking:
         return
     with database().writing() as session:
         # Again: another job may have reported meanwhile.
-        if foreign := ownership.foreign(session, repository, names, reach.subjects):
-            raise refusal(repository, _why_foreign(foreign))
+        if foreign := ownership.list_foreign(session, repository, names, reach.subjects):
+            raise refusal(repository, _explain_foreign(foreign))
         ownership.claim(session, repository, names)
 
 
@@ -78,7 +78,7 @@ def _hold_within(what: str, names: Iterable[str], patterns: Patterns | None) -> 
         raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is not for the {what} {beyond}, only for {limits}.")
 
 
-def _why_foreign(foreign: Mapping[str, str | None]) -> str:
+def _explain_foreign(foreign: Mapping[str, str | None]) -> str:
     name, owner = next(iter(foreign.items()))
     if owner is not None:
         return f"the subject {name} is that of {owner}"
@@ -90,7 +90,7 @@ def hold_nightly_run(name: str) -> str | None:
     repository = caller().repository
     if repository is not None:
         with database().reading() as session:
-            there, owner = ownership.of_nightly_run(session, name)
+            there, owner = ownership.find_owner_of_nightly_run(session, name)
         if there and owner != repository:
             raise refusal(repository, f"the nightly run {name} is not its own")
     return repository

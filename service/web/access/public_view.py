@@ -22,22 +22,22 @@ T = TypeVar("T")
 
 def published(view: T) -> T:
     """Return a view, or a list of views, as the caller of this request may see it."""
-    return redacted(view) if guard.is_anonymous() else view
+    return redact(view) if guard.is_anonymous() else view
 
 
-def redacted(view: T) -> T:
+def redact(view: T) -> T:
     """Return the public part of a view or of a list of views.
 
     What does not change is returned as it is: a long series is not copied.
     """
     result: Any = view
     if isinstance(view, list):
-        items = [redacted(item) for item in view]
+        items = [redact(item) for item in view]
         result = items if any(new is not old for new, old in zip(items, view, strict=True)) else view
     elif isinstance(view, BaseModel):
         hidden = next((hide(view) for kind, hide in _HIDDEN.items() if isinstance(view, kind)), {})
         shown = ((name, getattr(view, name)) for name in type(view).model_fields if name not in hidden)
-        changes = {name: new for name, old in shown if (new := redacted(old)) is not old}
+        changes = {name: new for name, old in shown if (new := redact(old)) is not old}
         result = view.model_copy(update={**hidden, **changes}) if hidden or changes else view
     return result  # type: ignore[no-any-return]
 

@@ -11,7 +11,7 @@ from flask.typing import ResponseReturnValue
 from service.schemas.audit import AuditAction
 from service.web.access import audit_log
 from service.web.access.credentials import verify
-from service.web.access.guard import by_token
+from service.web.access.guard import asks_for_tokens
 from service.web.current import database
 from service.web.problems import ProblemError
 
@@ -23,15 +23,15 @@ _REFUSED = "This token is not valid. It may be mistyped, expired or revoked."
 @bp.get("/sign-in")
 def form() -> ResponseReturnValue:
     """Show the form that asks for a token."""
-    if not by_token():
+    if not asks_for_tokens():
         return redirect("/")
-    return render_template("sign_in.html", to=_inside(request.args.get("to", "/")), refused="")
+    return render_template("sign_in.html", to=_keep_inside(request.args.get("to", "/")), refused="")
 
 
 @bp.post("/sign-in")
 def sign_in() -> ResponseReturnValue:
     """Check a token and remember its id. The secret stays out of the cookie."""
-    to = _inside(request.form.get("to", "/"))
+    to = _keep_inside(request.form.get("to", "/"))
     try:
         stored = verify(request.form.get("token", "").strip(), "sign-in page")
     except ProblemError as error:
@@ -55,7 +55,7 @@ def sign_out() -> ResponseReturnValue:
     return redirect(url_for("access.form"))
 
 
-def _inside(address: str) -> str:
+def _keep_inside(address: str) -> str:
     """Return an address of this service; the first page in place of any other, so that no link leads elsewhere."""
     parts = urlsplit(address)
     ours = not parts.scheme and not parts.netloc and address.startswith("/") and "\\" not in address

@@ -19,7 +19,7 @@ from service.store.models import Token
 from service.web.access import audit_log
 from service.web.access.credentials import count_failure, require_patience
 from service.web.current import database
-from service.web.problems import ProblemError, not_found
+from service.web.problems import ProblemError, make_not_found
 
 if TYPE_CHECKING:
     from service.web.access.oidc import Identities
@@ -49,7 +49,7 @@ def sign_in(json_data: Identity) -> Admission:
     """Accept the identity of a job, once, and return a token that may report about its repository for two hours."""
     identities: Identities | None = current_app.extensions.get(_EXTENSION)
     if identities is None:
-        raise not_found("GitHub Actions job that may sign in here")
+        raise make_not_found("GitHub Actions job that may sign in here")
     trusted: TrustedJobs = current_app.extensions[_TRUSTED]
     require_patience()
     try:

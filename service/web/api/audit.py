@@ -21,7 +21,7 @@ class AuditQuery(PageQuery):
 @bp.get("/audit")
 @bp.input(AuditQuery, location="query")
 @bp.output(AuditLog)
-def listed(query_data: AuditQuery) -> AuditLog:
+def index(query_data: AuditQuery) -> AuditLog:
     """Return entries of the audit log, the newest first. Only admins may."""
     with database().reading() as session:
         return audit.page(session, query_data.action, query_data.limit, query_data.offset)

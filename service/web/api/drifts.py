@@ -13,7 +13,7 @@ from service.web.access.public_view import published
 from service.web.api import judged
 from service.web.api.body import PageQuery
 from service.web.current import database
-from service.web.problems import not_found
+from service.web.problems import make_not_found
 
 bp = APIBlueprint("drifts", __name__)
 
@@ -33,7 +33,7 @@ class DriftQuery(PageQuery):
 @bp.get("/drifts")
 @bp.input(DriftQuery, location="query")
 @bp.output(DriftList)
-def listed(query_data: DriftQuery) -> DriftList:
+def index(query_data: DriftQuery) -> DriftList:
     """Return drifts, those of the newest commits first.
 
     Many runs at once are judged in the background. With `judged`, those of the series in question are judged first;
@@ -54,5 +54,5 @@ def get(drift_id: str) -> ListedDrift:
     with database().reading() as session:
         found = drifts.find(session, drift_id)
     if found is None:
-        raise not_found(f"drift {drift_id}")
+        raise make_not_found(f"drift {drift_id}")
     return published(found)

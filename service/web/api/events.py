@@ -20,7 +20,7 @@ from service.web.access.author import author
 from service.web.access.public_view import published
 from service.web.api.body import PageQuery
 from service.web.current import database
-from service.web.problems import FieldError, ProblemError, not_found
+from service.web.problems import FieldError, ProblemError, make_not_found
 
 bp = APIBlueprint("events", __name__)
 
@@ -52,7 +52,7 @@ class EventQuery(PageQuery):
 @bp.get("/events")
 @bp.input(EventQuery, location="query")
 @bp.output(told.EventList)
-def listed(query_data: EventQuery) -> told.EventList:
+def index(query_data: EventQuery) -> told.EventList:
     """Return events, those of the newest commits first unless another order is given."""
     private = guard.is_anonymous()  # who looks into an event is not public, and a filter would tell
     hidden = {"assignee", "snoozed"} if private else set()
@@ -84,7 +84,7 @@ def get(event_id: str) -> told.EventDetail:
     with database().reading() as session:
         found = next_bisect.detail(session, event_id, datetime.now(UTC))
     if found is None:
-        raise not_found(f"event {event_id}")
+        raise make_not_found(f"event {event_id}")
     return published(found)
 
 
@@ -94,7 +94,7 @@ def log(event_id: str) -> told.DecisionList:
     """Return what was decided about an event, oldest first."""
     with database().reading() as session:
         if events.find(session, event_id) is None:
-            raise not_found(f"event {event_id}")
+            raise make_not_found(f"event {event_id}")
         return decisions.listed(session, event_id)
 
 
@@ -104,7 +104,7 @@ def delivered(event_id: str) -> told.DeliveryList:
     """Return the notifications of an event: channels, times, and what is to be tried again."""
     with database().reading() as session:
         if events.find(session, event_id) is None:
-            raise not_found(f"event {event_id}")
+            raise make_not_found(f"event {event_id}")
         return deliveries.listed(session, event_id)
 
 
@@ -117,7 +117,7 @@ def decide(event_id: str, json_data: told.DecisionRequest) -> told.Decision:
     with database().writing() as session:
         event = events.find(session, event_id)
         if event is None:
-            raise not_found(f"event {event_id}")
+            raise make_not_found(f"event {event_id}")
         if event.merged_into is not None:
             raise ProblemError(
                 HTTPStatus.CONFLICT, f"The event was merged into event {event.merged_into}: decide about that one."

@@ -17,7 +17,7 @@ from service.pipeline import gate_insights
 from service.rules.gate.verdict import Acceptance, judge_gate
 from service.store import forges as store
 from service.store import gate_baselines, runs
-from service.text.markdown import plain
+from service.text.markdown import make_plain
 from service.web.access.ownership import hold, hold_publication
 from service.web.current import database
 from service.web.problems import FieldError, ProblemError
@@ -35,7 +35,7 @@ def base(json_data: BaseQuery) -> BaseAnswer:
     """Return what is stored of a base, measured on the same host in the same environment."""
     hold([json_data.subject], asking=True)
     with database().reading() as session:
-        return BaseAnswer(report=runs.newest_report(session, json_data))
+        return BaseAnswer(report=runs.find_newest_report(session, json_data))
 
 
 @bp.post("/gates")
@@ -59,7 +59,7 @@ def post(json_data: GateReport) -> GateAnswer:
     kept = worker()
     forge = kept.forges.get(json_data.forge) if kept else None
     if kept is not None and forge is not None and repository is not None:
-        finding = replace(finding, accepted=_kept(qualified(json_data.forge, repository), json_data, since))
+        finding = replace(finding, accepted=_store_report(qualified(json_data.forge, repository), json_data, since))
         kept.wake()
     with database().reading() as session:
         finding = replace(finding, insights=gate_insights.find(session, finding))
@@ -67,15 +67,15 @@ def post(json_data: GateReport) -> GateAnswer:
     return GateAnswer(
         verdict=finding.verdict,
         passed=finding.passed,
-        judge=wording.judge(finding, plain),
-        sentence=wording.verdict(finding, plain),
+        judge=wording.judge(finding, make_plain),
+        sentence=wording.verdict(finding, make_plain),
         summary=comment_text.text(finding, links, limit=_SUMMARY),
         comparisons=tuple(one.comparison for one in finding.cases),
         findings=findings(finding),
     )
 
 
-def _kept(repository: str, report: GateReport, since: gate_baselines.Baselines) -> Acceptance | None:
+def _store_report(repository: str, report: GateReport, since: gate_baselines.Baselines) -> Acceptance | None:
     """Store a report that is to be published; return whether somebody accepted what it says."""
     with database().writing() as session:
         number = report.pull_request or store.pull_request_of(session, repository, report.head)

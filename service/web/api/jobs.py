@@ -33,7 +33,7 @@ from service.web.access.author import author
 from service.web.access.guard import caller
 from service.web.api.body import PageQuery
 from service.web.current import database
-from service.web.problems import ProblemError, not_found
+from service.web.problems import ProblemError, make_not_found
 
 bp = APIBlueprint("jobs", __name__)
 
@@ -60,7 +60,7 @@ class JobQuery(PageQuery):
 @bp.get("/jobs")
 @bp.input(JobQuery, location="query")
 @bp.output(JobList)
-def listed(query_data: JobQuery) -> JobList:
+def index(query_data: JobQuery) -> JobList:
     """Return jobs, the newest first."""
     filter_ = JobFilter(**query_data.model_dump(exclude={"limit", "offset"}))
     with database().reading() as session:
@@ -86,7 +86,7 @@ def get(job_id: int) -> Job:
     with database().reading() as session:
         row = jobs.find(session, job_id)
         if row is None:
-            raise not_found(f"job {job_id}")
+            raise make_not_found(f"job {job_id}")
         return jobs.view(row)
 
 
@@ -96,7 +96,7 @@ def log(job_id: int) -> ResponseReturnValue:
     """Return the log of a job that ran on the machine of this service."""
     found = log_file(job_id)
     if found is None:
-        raise not_found(f"log of job {job_id} here")
+        raise make_not_found(f"log of job {job_id} here")
     return Response(found.read_bytes()[-MAX_LOG:], content_type="text/plain; charset=utf-8")
 
 
@@ -129,7 +129,7 @@ def finish(job_id: int, json_data: Finish) -> Job:
     """Finish a job: it is done, it failed, or the runner was stopped."""
     with job_orders.changing(job_id, own=True) as (session, row, now):
         lease_jobs.finish(session, row, json_data, now, holder=caller().holder)
-        drift = row.question.get("drift") or bisect_results.explained_drift(session, row)
+        drift = row.question.get("drift") or bisect_results.find_explained_drift(session, row)
         if row.state is State.DONE and drift:
             row.question = {**row.question, "drift": drift}
             session.flush()

@@ -14,7 +14,7 @@ from service.store.series import SeriesFilter
 from service.web.access.ownership import hold, hold_nightly_run
 from service.web.api import judged
 from service.web.current import database
-from service.web.problems import FieldError, ProblemError, not_found
+from service.web.problems import FieldError, ProblemError, make_not_found
 
 bp = APIBlueprint("nightly_runs", __name__)
 
@@ -65,13 +65,13 @@ def get(name: str, query_data: NightlyQuery) -> NightlyDigest:
     """
     if query_data.judged:
         with database().reading() as session:
-            measured = nightly_runs.measured(session, name)
+            measured = nightly_runs.list_measured(session, name)
         judged.settle(*(SeriesFilter(subject=subject, host=host) for subject, host in measured))
         with database().reading() as session:
             news = nightly_runs.list_unreported(session, name)
         if news:
             with database().writing({subject for subject, _ in measured}) as session:
-                nightly_drifts.tell(session, name, news)
+                nightly_drifts.mark_reported(session, name, news)
     return _find(name)
 
 
@@ -79,5 +79,5 @@ def _find(name: str) -> NightlyDigest:
     with database().reading() as session:
         found = nightly_runs.find(session, name)
     if found is None:
-        raise not_found(f"nightly run {name}")
+        raise make_not_found(f"nightly run {name}")
     return found

@@ -32,7 +32,7 @@ def post(json_data: PlanRequest) -> Plan:
     with database().reading() as session:
         positions = revisions.positions(session, json_data.subject)
         _require_known(json_data.revisions, positions)
-        stored = runs.stored_for(session, json_data.subject, json_data.host.name, json_data.cases)
+        stored = runs.map_stored_for(session, json_data.subject, json_data.host.name, json_data.cases)
         made = make_plan(json_data, positions, stored, plan_orders.find(session, json_data))
         return expected_counts.fill(session, json_data, made, positions)
 

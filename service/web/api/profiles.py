@@ -17,7 +17,7 @@ from service.store import profiles
 from service.web.access.ownership import hold
 from service.web.api.body import PageQuery, read_with
 from service.web.current import database
-from service.web.problems import ProblemError, not_found, unprocessable
+from service.web.problems import ProblemError, make_not_found, unprocessable
 
 bp = APIBlueprint("profiles", __name__)
 
@@ -64,7 +64,7 @@ def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
 @bp.get("/profiles")
 @bp.input(ProfileQuery, location="query")
 @bp.output(ProfileList)
-def listed(query_data: ProfileQuery) -> ProfileList:
+def index(query_data: ProfileQuery) -> ProfileList:
     """Return profiles without their stacks, the newest first."""
     filter_ = profiles.ProfileFilter(**query_data.model_dump(exclude={"limit", "offset"}))
     with database().reading() as session:
@@ -76,9 +76,9 @@ def listed(query_data: ProfileQuery) -> ProfileList:
 def get(profile_id: UUID) -> Response:
     """Return a profile with its stacks, compressed for callers that accept gzip."""
     with database().reading() as session:
-        document = profiles.zipped(session, profile_id)
+        document = profiles.find_zipped(session, profile_id)
     if document is None:
-        raise not_found(f"profile {profile_id}")
+        raise make_not_found(f"profile {profile_id}")
     if request.accept_encodings.quality("gzip"):
         response = Response(document, mimetype="application/json", headers={"Content-Encoding": "gzip"})
     else:
@@ -96,7 +96,7 @@ def download(profile_id: UUID, kind: str, form: Literal["folded", "speedscope", 
     stacks = next((one for one in profile.stack_profiles if one.kind == kind), None) if profile else None
     if profile is None or stacks is None:
         kinds = ", ".join(StackKind)
-        raise not_found(f"profile {profile_id} with {kind} stacks (kinds are {kinds})")
+        raise make_not_found(f"profile {profile_id} with {kind} stacks (kinds are {kinds})")
     suffix, mimetype = _FILES[form]
     headers = {"Content-Disposition": f'attachment; filename="{profile_id}-{stacks.kind}.{suffix}"'}
     return Response(profile_formats.write(profile, stacks, form), headers=headers, mimetype=mimetype)

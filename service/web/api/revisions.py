@@ -12,7 +12,7 @@ from service.schemas.history import Stored
 from service.store import refs, revisions, shared_rows
 from service.web.access.ownership import hold
 from service.web.current import database
-from service.web.problems import not_found, unprocessable
+from service.web.problems import make_not_found, unprocessable
 
 bp = APIBlueprint("revisions", __name__)
 
@@ -43,9 +43,9 @@ def put(subject: str, json_data: RevisionList) -> Stored:
 def get(subject: str) -> RevisionList:
     """Return all known commits of a subject, oldest first."""
     with database().reading() as session:
-        found = revisions.listed(session, subject)
+        found = revisions.list_as_sent(session, subject)
     if found is None:
-        raise not_found(f"subject {subject}")
+        raise make_not_found(f"subject {subject}")
     return found
 
 

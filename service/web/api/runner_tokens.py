@@ -14,7 +14,7 @@ from service.schemas.audit import AuditAction
 from service.web.access import audit_log
 from service.web.access.ownership import hold_repository
 from service.web.current import database
-from service.web.problems import ProblemError, not_found
+from service.web.problems import ProblemError, make_not_found
 
 bp = APIBlueprint("runner_tokens", __name__)
 
@@ -47,7 +47,7 @@ def post(json_data: RunnerTokenRequest) -> RunnerToken:
     kept = worker()
     github = kept.forges.get(ForgeKind.GITHUB) if kept else None
     if github is None:
-        raise not_found("GitHub App that this service is")
+        raise make_not_found("GitHub App that this service is")
     from service.forges.github.client import Failure  # noqa: PLC0415 - only where there is an App
     from service.forges.github.forge import GithubForge  # noqa: PLC0415
 

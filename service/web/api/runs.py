@@ -18,7 +18,7 @@ from service.web.access.ownership import hold
 from service.web.admission import admission, admitted
 from service.web.api.body import PageQuery, read_with
 from service.web.current import database
-from service.web.problems import ProblemError, not_found, unprocessable
+from service.web.problems import ProblemError, make_not_found, unprocessable
 
 bp = APIBlueprint("runs", __name__)
 
@@ -83,7 +83,7 @@ def get(run_id: UUID) -> Report:
 @bp.get("/runs")
 @bp.input(RunQuery, location="query")
 @bp.output(RunPage)
-def listed(query_data: RunQuery) -> RunPage:
+def index(query_data: RunQuery) -> RunPage:
     """Return runs without their samples, the newest first."""
     filter_ = runs.RunFilter(**query_data.model_dump(exclude={"limit", "offset"}))
     with database().reading() as session:
@@ -96,7 +96,7 @@ def pyperf(run_id: UUID) -> Response:
     """Download the samples of a run as a pyperf suite file."""
     suite = to_suite(_report(run_id))
     if suite is None:
-        raise not_found(f"pyperf suite of run {run_id}: it has no metric of which every sample is above zero")
+        raise make_not_found(f"pyperf suite of run {run_id}: it has no metric of which every sample is above zero")
     text = StringIO()
     suite.dump(text)
     headers = {"Content-Disposition": f'attachment; filename="{run_id}.json"'}
@@ -118,5 +118,5 @@ def _report(run_id: UUID) -> Report:
     with database().reading() as session:
         found = runs.report(session, run_id)
     if found is None:
-        raise not_found(f"run {run_id}")
+        raise make_not_found(f"run {run_id}")
     return found

@@ -11,7 +11,7 @@ from service.store import series
 from service.web.access.public_view import published
 from service.web.api.body import PageQuery
 from service.web.current import database
-from service.web.problems import not_found
+from service.web.problems import make_not_found
 
 bp = APIBlueprint("series", __name__)
 
@@ -29,7 +29,7 @@ class SeriesQuery(PageQuery):
 @bp.get("/series")
 @bp.input(SeriesQuery, location="query")
 @bp.output(SeriesPage)
-def listed(query_data: SeriesQuery) -> SeriesPage:
+def index(query_data: SeriesQuery) -> SeriesPage:
     """Return series without their points, by subject, host, case, definition and metric."""
     filter_ = series.SeriesFilter(**query_data.model_dump(exclude={"limit", "offset"}))
     with database().reading() as session:
@@ -58,6 +58,6 @@ def get(series_id: int, query_data: SeriesDetailQuery) -> SeriesDetail:
     with database().reading() as session:
         found = series.detail(session, series_id)
     if found is None:
-        raise not_found(f"series {series_id}")
+        raise make_not_found(f"series {series_id}")
     found = published(found)
     return found if query_data.points is None else thin_series(found, query_data.points)

@@ -10,7 +10,7 @@ from service.schemas.settings_lab import SettingsLab
 from service.web import lab_address
 from service.web.current import database
 from service.web.lab_address import LabAddress
-from service.web.problems import not_found, unprocessable
+from service.web.problems import make_not_found, unprocessable
 
 bp = APIBlueprint("settings_lab", __name__)
 
@@ -47,5 +47,5 @@ def get(query_data: LabArguments) -> SettingsLab:
         except LabProblem as problem:
             raise unprocessable(problem.field, str(problem)) from None
     if found is None:
-        raise not_found("run from which a lab could start")
+        raise make_not_found("run from which a lab could start")
     return found

@@ -14,7 +14,7 @@ from service.web.access import audit_log
 from service.web.access.author import author
 from service.web.api.body import PageQuery
 from service.web.current import database
-from service.web.problems import not_found, unprocessable
+from service.web.problems import make_not_found, unprocessable
 
 bp = APIBlueprint("silences", __name__)
 
@@ -36,7 +36,7 @@ class EndQuery(BaseModel):
 @bp.get("/silences")
 @bp.input(SilenceQuery, location="query")
 @bp.output(triage.SilenceList)
-def listed(query_data: SilenceQuery) -> triage.SilenceList:
+def index(query_data: SilenceQuery) -> triage.SilenceList:
     """Return silences, the newest first."""
     with database().reading() as session:
         return silences.page(session, query_data.active, query_data.limit, query_data.offset)
@@ -69,6 +69,6 @@ def end(silence_id: int, query_data: EndQuery) -> triage.Silence:
     with database().writing() as session:
         row = silences.end(session, silence_id, by, now)
         if row is None:
-            raise not_found(f"silence {silence_id}")
+            raise make_not_found(f"silence {silence_id}")
         audit_log.record(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=by)
         return silences.view(row, now)

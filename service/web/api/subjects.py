@@ -9,17 +9,17 @@ from service.store import subjects
 from service.web import subject_settings
 from service.web.access.author import author
 from service.web.current import database
-from service.web.problems import not_found
+from service.web.problems import make_not_found
 
 bp = APIBlueprint("subjects", __name__)
 
 
 @bp.get("/subjects")
 @bp.output(SubjectList)
-def listed() -> SubjectList:
+def index() -> SubjectList:
     """Return all subjects, by name."""
     with database().reading() as session:
-        return subjects.listed(session)
+        return subjects.list_subjects(session)
 
 
 @bp.get("/subjects/<subject>")
@@ -29,7 +29,7 @@ def get(subject: str) -> SubjectEntry:
     with database().reading() as session:
         found = subjects.entry(session, subject)
     if found is None:
-        raise not_found(f"subject {subject}")
+        raise make_not_found(f"subject {subject}")
     return found
 
 
@@ -40,5 +40,5 @@ def change(subject: str, json_data: SubjectChange) -> SubjectEntry:
     """Set what happens to drifts that several commits can have caused: nothing, an offer to bisect, or a bisect."""
     found = subject_settings.change(subject, json_data, author(json_data.author))
     if found is None:
-        raise not_found(f"subject {subject}")
+        raise make_not_found(f"subject {subject}")
     return found

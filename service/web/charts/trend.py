@@ -144,7 +144,7 @@ def chart(
     ]
     gaps = [
         *_failures(series.failures, laid, run_url),
-        *_without_value(laid.valueless, slots, run_url),
+        *_describe_gap(laid.valueless, slots, run_url),
     ]
     return {
         "title": series.title,
@@ -153,14 +153,14 @@ def chart(
         # A logarithmic axis cannot show zero, and a run without faults must stay visible.
         "logarithmic": lowest > 0,
         "ranged": path.ranged or aside.ranged,
-        "start": scaled(path.values[0], scale) if path.values else None,
+        "start": scale_value(path.values[0], scale) if path.values else None,
         "slots": slots.count,
         "runs": len(path.points),
         "thinned": window is not None or len(thinned) < len(path.points),
         "path": [dot(point) for point in thinned],
         "beside": [dot(point) for point in aside.thinned(window)],
         "flags": [_flag(drift, dot(point)) for drift, point in flagged],
-        "gaps": _one_a_column(gaps, slots.count),
+        "gaps": _thin_gaps(gaps, slots.count),
         # A series that is not judged has no levels: a median of all points would claim one.
         "levels": _levels(path, series.drifts, scale) if series.judged else [],
         "lines": _lines(series, path),
@@ -174,7 +174,7 @@ def _scale(stretches: Iterable[Stretch], unit: str) -> Scale:
     return scale_of(largest, unit) or Scale(1, unit)
 
 
-def scaled(value: Number, scale: Scale) -> Number:
+def scale_value(value: Number, scale: Scale) -> Number:
     """Return a value in the unit of a chart. A count stays an integer."""
     return value if scale.divisor == 1 else value / scale.divisor
 
@@ -190,12 +190,12 @@ def _other(
         "title": f"{series.title} of {series.case} on {series.host}",
         "unit": scale.unit,
         "logarithmic": stretch.lowest is None or stretch.lowest > 0,
-        "start": scaled(stretch.values[0], scale) if stretch.values else None,
+        "start": scale_value(stretch.values[0], scale) if stretch.values else None,
         "path": [dot(point) for point in stretch.thinned(window)],
     }
 
 
-def _one_a_column(gaps: list[Gap], slots: int) -> list[Gap]:
+def _thin_gaps(gaps: list[Gap], slots: int) -> list[Gap]:
     """Return at most one gap for each column: gaps must not cover each other."""
     width = max(1.0, slots / (2 * COLUMNS))
     return list({int(gap["x"] / width): gap for gap in gaps}.values())
@@ -220,9 +220,9 @@ class _DotMaker:
         return {
             "x": self._slots.of(point),
             "t": milliseconds(point.committed_at),
-            "y": scaled(point.value, self._scale),
-            "low": scaled(_low(point), self._scale),
-            "high": scaled(_high(point), self._scale),
+            "y": scale_value(point.value, self._scale),
+            "low": scale_value(_low(point), self._scale),
+            "high": scale_value(_high(point), self._scale),
             "n": point.n,
             "commit": point.revision[:10],
             "title": point.title,
@@ -258,7 +258,7 @@ def _failures(failures: Iterable[SeriesFailure], laid: Plot, run_url: Links) -> 
     ]
 
 
-def _without_value(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) -> list[Gap]:
+def _describe_gap(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) -> list[Gap]:
     return [
         {
             "x": slots.of(point),
@@ -290,7 +290,7 @@ def _levels(path: Stretch, drifts: Sequence[Drift], scale: Scale) -> list[LevelL
         {
             "x": [path.places[start], path.places[end - 1]],
             "t": [min(path.times[start:end]), max(path.times[start:end])],
-            "y": scaled(value, scale),
+            "y": scale_value(value, scale),
         }
         for (start, end), value in zip(pairwise(bounds), values, strict=True)
         if start < end

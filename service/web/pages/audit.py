@@ -18,7 +18,7 @@ _COLUMNS = ("id", "at", "author", "token_id", "address", "action", "target", "de
 
 
 @page(bp, "/audit")
-def listed() -> Page:
+def index() -> Page:
     """List entries, the newest first."""
     text, offset = request.args.get("action", ""), request.args.get("offset", 0, int)
     if (text and text not in set(AuditAction)) or not 0 <= offset < 2**31:

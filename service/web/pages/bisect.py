@@ -71,7 +71,7 @@ class Measurement:
 
 
 @page(bp, "/bisects")
-def listed() -> Page:
+def index() -> Page:
     """List bisects, the newest first; with a range in the address, show what a search of it would cost."""
     form = {name: value for name in _FIELDS if (value := request.args.get(name, "").strip())}
     if guard.caller().may(Scope.ORDER) and {"good", "bad"} <= form.keys():
@@ -84,7 +84,7 @@ def listed() -> Page:
 
 def _previewed(form: dict[str, str]) -> dict[str, Any]:
     """Return what the list shows with a form that is filled in: a preview, or what is wrong with it."""
-    question, objections = _checked(form)
+    question, objections = _check_form(form)
     if question is None:
         return _list_context(form, objections)
     with database().reading() as session:
@@ -104,7 +104,7 @@ def _list_context(form: Mapping[str, str], objections: Mapping[str, str] = Mappi
             "form": form,
             "objections": objections,
             "preview": None,
-            "known": check_bisect.known_names(session, form.get("subject", ""), _COMPLETED) if may_order else None,
+            "known": check_bisect.list_known_names(session, form.get("subject", ""), _COMPLETED) if may_order else None,
         }
 
 
@@ -117,11 +117,11 @@ def show(job_id: int) -> Page:
             abort(404, "There is no such bisect.")
         job = jobs.view(row)
         progress = bisect_progress.of(session, job)
-        measured = jobs.measured(row)
+        measured = jobs.list_measured(row)
         question = job.question
         assert isinstance(question, BisectQuestion)
         drift = drifts.find(session, question.drift) if question.drift else None
-        event = events.of_drift(session, question.drift) if question.drift else None
+        event = events.find_of_drift(session, question.drift) if question.drift else None
     unit = metric(question.metric).unit
     rows = list(_measurements(measured, progress)) if progress else []
     culprits = _culprits(progress)
@@ -233,9 +233,9 @@ def order() -> ResponseReturnValue:
     """Order the search of a range of commits, by the form of the list."""
     form = forms.given()
     previewed = form.pop("previewed", "")
-    checked, objections = _checked(form)
+    checked, objections = _check_form(form)
     if checked is None:
-        return _again(form, objections)
+        return _show_again(form, objections)
     values = checked.values
     if previewed and previewed != _key(values):  # the form was changed since, or a branch has moved
         return render_template("bisects.html", **_previewed(form)), HTTPStatus.CONFLICT
@@ -246,7 +246,7 @@ def order() -> ResponseReturnValue:
     return redirect(url_for("bisect.show", job_id=job.id), HTTPStatus.SEE_OTHER)
 
 
-def _checked(form: Mapping[str, str]) -> tuple[CheckedBisect | None, Mapping[str, str]]:
+def _check_form(form: Mapping[str, str]) -> tuple[CheckedBisect | None, Mapping[str, str]]:
     """Return a form that can be ordered; or None, and what is wrong with which field."""
     question = {name: value for name, value in form.items() if name != "author"}
     try:
@@ -263,7 +263,7 @@ def _key(values: Mapping[str, str]) -> str:
     return " ".join(values.get(name) or "any" for name in ("subject", "case", "metric", "host", "good", "bad", "least"))
 
 
-def _again(form: Mapping[str, str], objections: Mapping[str, str]) -> ResponseReturnValue:
+def _show_again(form: Mapping[str, str], objections: Mapping[str, str]) -> ResponseReturnValue:
     """Show the form once more with what was filled in, and what is wrong with it."""
     return render_template("bisects.html", **_list_context(form, objections)), HTTPStatus.UNPROCESSABLE_ENTITY
 
@@ -332,7 +332,7 @@ def _picture(progress: BisectProgress, rows: Iterable[Measurement], culprits: It
         NamedCulprit(
             culprit.commit,
             culprit.parent,
-            _short(f"{_prefix(culprit)}{culprit.commit[:10]} {progress.titles.get(culprit.commit, '')}"),
+            _shorten(f"{_prefix(culprit)}{culprit.commit[:10]} {progress.titles.get(culprit.commit, '')}"),
         )
         for culprit in culprits
     ]
@@ -347,7 +347,7 @@ def _stands(culprit: Culprit) -> bool:
     return culprit.proof is not None and culprit.proof.state is ProofState.STANDS
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _NAME else f"{text[: _NAME - 1]}…"
 
 

@@ -29,7 +29,7 @@ from service.web.current import database
 from service.web.pages import evidence, unmeasured
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering import forms
-from service.web.rendering.comparison_rows import Sort, ordered, row, table
+from service.web.rendering.comparison_rows import Sort, row, sort_rows, table
 from service.web.rendering.formats import Page, page
 from service.web.rendering.metric_order import rank
 
@@ -125,11 +125,11 @@ def show() -> Page:
         rows, settings, matched = (
             _find(session, query, *(choices[0] for choices in sides.values())) if chosen else _NOTHING
         )
-        profiled = evidence.of_comparison(session, matched.pairs)
-        known = refs.listed(session, query.subject or None, _REFS)
+        profiled = evidence.find_for_comparison(session, matched.pairs)
+        known = refs.list_refs(session, query.subject or None, _REFS)
         completed = {"workloads": cases.workloads(session), "hosts": hosts.names(session)}
         missing = {
-            side: unmeasured.of_side(session, choices[0], query.host, query.workload)
+            side: unmeasured.describe_side(session, choices[0], query.host, query.workload)
             for side, choices in sides.items()
             if chosen
         }
@@ -202,7 +202,7 @@ def _compare(
     rows = compare_all(matched.pairs, readings, steps, _interleaved(session, matched, base, head))
     if query.show == "changed":
         rows = [row for row in rows if row.decision.verdict is Verdict.CHANGED]
-    return Comparison(ordered(rows, query.sort), _settings(session, matched.pairs), matched)
+    return Comparison(sort_rows(rows, query.sort), _settings(session, matched.pairs), matched)
 
 
 def _interleaved(session: Session, matched: Matched, *sides: compared_runs.Side) -> dict[str, MetricVerdict]:
@@ -229,7 +229,7 @@ def _settings(session: Session, pairs: Sequence[Pair]) -> list[SettingDifference
             environment_base=base,
             environment_head=head,
             cases=count,
-            settings=setting_changes(points.settings(session, base), points.settings(session, head)),
+            settings=setting_changes(points.find_settings(session, base), points.find_settings(session, head)),
         )
         for (base, head), count in seen.items()
     ]

@@ -29,24 +29,24 @@ def find_series(series_id: int) -> SeriesDetail:
     return series
 
 
-def overlaid(series: SeriesDetail) -> list[SeriesDetail]:
+def list_overlaid(series: SeriesDetail) -> list[SeriesDetail]:
     """Return the series to lay over this one, of the same subject: commits of another have no place on its axis."""
     ids = [*dict.fromkeys(request.args.getlist("with", type=int))][:_OTHERS]
     others = [_read(other) for other in ids if other != series.id and 0 <= other <= LARGEST]
     return [other for other in others if other is not None and other.subject == series.subject]
 
 
-def by_time() -> bool:
+def is_by_time() -> bool:
     """Return whether the horizontal axis is by time."""
     return request.args.get("x") == "time"
 
 
-def requested_window() -> Window | None:
+def read_window() -> Window | None:
     """Return the part that is zoomed to; None for all."""
     start, end = (request.args.get(name, type=float) for name in ("from", "to"))
     if start is None or end is None or not (math.isfinite(start) and math.isfinite(end)) or start >= end:
         return None
-    return Window(start, end, by_time())
+    return Window(start, end, is_by_time())
 
 
 def draw(series: SeriesDetail, others: Sequence[SeriesDetail], window: Window | None = None) -> Chart:

@@ -40,7 +40,7 @@ def show(drift_id: str) -> Page:
     """Show one drift."""
     with database().reading() as session:
         drift = drifts.find(session, drift_id)
-        event = events.of_drift(session, drift_id)
+        event = events.find_of_drift(session, drift_id)
         if drift is None and event is not None:
             # Later runs have moved the level or its place: the event says what has become of the drift.
             abort(redirect(url_for("event.show", event_id=event.id)))
@@ -70,7 +70,7 @@ def show(drift_id: str) -> Page:
             "setting_command": commands.settings(before, after)
             if drift.settings and before and after and not imported
             else "",
-            **evidence.of_drift(drift, before, after),
+            **evidence.find_for_drift(drift, before, after),
             "bisects": bisects,
             "proof": proof_of(bisects, drift),
         },

@@ -14,7 +14,7 @@ bp = page_blueprint("environments")
 
 
 @page(bp, "/environments")
-def listed() -> Page:
+def index() -> Page:
     """List all environments, the last seen first."""
     with database().reading() as session:
         found = environments.listed(session)

@@ -9,7 +9,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException, NotFound
 
 from service.web.problems import ProblemError, http_problem, problem_document, unavailable
-from service.web.rendering.formats import requested_format
+from service.web.rendering.formats import read_requested_format
 
 log = logging.getLogger(__name__)
 
@@ -61,4 +61,4 @@ def _crash(error: Exception) -> ResponseReturnValue:
 
 def _wants_document() -> bool:
     """Return whether a program asked, which reads documents and not pages."""
-    return (request.endpoint or "").endswith(("_json", "_csv")) or requested_format() != "html"
+    return (request.endpoint or "").endswith(("_json", "_csv")) or read_requested_format() != "html"

@@ -16,9 +16,9 @@ from sqlalchemy.orm import Session
 
 from service.pipeline import check_bisect, decide_events, detect_drifts, next_bisect, triage_events
 from service.pipeline.further_runs import FurtherRuns
-from service.pipeline.name_commit import named_commit
+from service.pipeline.name_commit import name_commit
 from service.rules.access.scope import Scope
-from service.rules.events.headline import leading_of_event
+from service.rules.events.headline import choose_leading_of_event
 from service.rules.expected_runs import any_imported
 from service.schemas.audit import AuditAction
 from service.schemas.history import Drift
@@ -66,7 +66,7 @@ class UnknownCommitError(Exception):
 
 
 @page(bp, "/events")
-def listed() -> Page:
+def index() -> Page:
     """List the events that the filters in the address select; without any, all open ones."""
     return _list(inbox.read(request.args, path="/events", since=inbox.ALL, limit=_LISTED))
 
@@ -100,7 +100,7 @@ def triage() -> ResponseReturnValue:
         return render_template(page_.template, **page_.context), HTTPStatus.UNPROCESSABLE_ENTITY
     detect_drifts.refresh(database())
     flash(_receipt(asked.action, receipt))
-    endpoint = "overview.show" if path == "/" else "event.listed"
+    endpoint = "overview.show" if path == "/" else "event.index"
     return redirect(url_for(endpoint, **query), HTTPStatus.SEE_OTHER)  # type: ignore[arg-type]
 
 
@@ -163,7 +163,7 @@ def decide(event_id: str) -> ResponseReturnValue:
     if form.get("action") != Action.FIX:
         form.pop("commit", None)
     try:
-        decision = DecisionRequest.model_validate(form | _whole_commit(event_id, form))
+        decision = DecisionRequest.model_validate(form | _complete_commit(event_id, form))
         with database().writing() as session:
             event = events.find(session, event_id)
             if event is None:
@@ -174,17 +174,19 @@ def decide(event_id: str) -> ResponseReturnValue:
             detail = {"decision": decision.action.value, "reason": decision.reason}
             audit_log.record(session, AuditAction.DECIDED, f"event {event_id}", detail, decision.author)
     except UnknownCommitError as error:
-        return _again(event_id, form, str(error), HTTPStatus.UNPROCESSABLE_ENTITY)
+        return _show_again(event_id, form, str(error), HTTPStatus.UNPROCESSABLE_ENTITY)
     except ValidationError as error:
-        return _again(event_id, form, forms.wrong(error), HTTPStatus.UNPROCESSABLE_ENTITY)
+        return _show_again(event_id, form, forms.wrong(error), HTTPStatus.UNPROCESSABLE_ENTITY)
     except decide_events.DecisionNotAllowedError as error:
         state = error.state.replace("_", " ")
-        return _again(event_id, form, f"Somebody decided before you: the event is {state} now.", HTTPStatus.CONFLICT)
+        return _show_again(
+            event_id, form, f"Somebody decided before you: the event is {state} now.", HTTPStatus.CONFLICT
+        )
     detect_drifts.refresh(database())
     return redirect(url_for("event.show", event_id=event_id), HTTPStatus.SEE_OTHER)
 
 
-def _whole_commit(event_id: str, form: dict[str, str]) -> dict[str, str]:
+def _complete_commit(event_id: str, form: dict[str, str]) -> dict[str, str]:
     """Return the full hash of the commit that a form names.
 
     Raises
@@ -197,13 +199,13 @@ def _whole_commit(event_id: str, form: dict[str, str]) -> dict[str, str]:
         return {}
     with database().reading() as session:
         subject = events.subject_of(session, event_id)
-        found, why = named_commit(session, text, subject)
+        found, why = name_commit(session, text, subject)
     if found is None:
         raise UnknownCommitError(why)
     return {"commit": found.commit}
 
 
-def _again(event_id: str, form: dict[str, str], problem: str, status: HTTPStatus) -> ResponseReturnValue:
+def _show_again(event_id: str, form: dict[str, str], problem: str, status: HTTPStatus) -> ResponseReturnValue:
     return render_template("event.html", **(_context(event_id) | {"form": form, "problem": problem})), status
 
 
@@ -211,9 +213,9 @@ def _context(event_id: str) -> dict[str, Any]:
     with database().reading() as session:
         event = next_bisect.detail(session, event_id, datetime.now(UTC))
         log = decisions.listed(session, event_id).items if event else []
-        commits = check_bisect.known_commits(session, event.subject, _COMPLETED) if event else []
-        bisects = bisect_results.of_event(session, event.subject, event_id) if event else []
-        drift = _leading_drift(session, event) if event else None
+        commits = check_bisect.list_known_commits(session, event.subject, _COMPLETED) if event else []
+        bisects = bisect_results.list_of_event(session, event.subject, event_id) if event else []
+        drift = _find_leading_drift(session, event) if event else None
         detail = series_store.detail(session, drift.series_id) if drift and drift.series_id else None
         before, after = (runs.report(session, run) if drift else None for run in _sides(drift))
         doubt = FurtherRuns(session, datetime.now(UTC)).end_of_doubt(drift) if drift else ""
@@ -221,7 +223,7 @@ def _context(event_id: str) -> dict[str, Any]:
         abort(404, "There is no such event. It may belong to another Faultwatch service.")
     profiled: dict[str, Any] = {}
     if drift and not guard.is_anonymous():
-        profiled = evidence.of_drift(drift, before, after)
+        profiled = evidence.find_for_drift(drift, before, after)
     if guard.is_anonymous():
         log, bisects, commits = [], [], []
     return {
@@ -241,9 +243,9 @@ def _context(event_id: str) -> dict[str, Any]:
     }
 
 
-def _leading_drift(session: Session, event: EventDetail) -> Drift | None:
+def _find_leading_drift(session: Session, event: EventDetail) -> Drift | None:
     """Return the drift that the headline leads with; None where none is detected any more."""
-    first = leading_of_event(event.drifts)
+    first = choose_leading_of_event(event.drifts)
     return drifts.find(session, first.drift_id) if first is not None and first.drift_id is not None else None
 
 

@@ -39,7 +39,7 @@ _JOBS = 100
 _PAIRS = 20
 
 
-def of_drift(drift: Drift, before: Report | None, after: Report | None) -> dict[str, Any]:
+def find_for_drift(drift: Drift, before: Report | None, after: Report | None) -> dict[str, Any]:
     """Return what the page of a drift shows of the profiles of its sides.
 
     Parameters
@@ -66,14 +66,14 @@ def of_drift(drift: Drift, before: Report | None, after: Report | None) -> dict[
     }
 
 
-def of_comparison(session: Session, pairs: Sequence[Pair]) -> dict[str, Any]:
+def find_for_comparison(session: Session, pairs: Sequence[Pair]) -> dict[str, Any]:
     """Return the profiles of the first case that has them on both sides, and links to those of other cases."""
     profiled: list[tuple[Pair, UUID, UUID]] = []
     stored = profiles.profiled(session, {run.revision for pair in pairs for run in (pair.base[0], pair.head[0])})
     both = [pair for pair in pairs if all((run.case, run.revision) in stored for run in (pair.base[0], pair.head[0]))]
     for pair in both[:_PAIRS]:
         ids = [
-            profiles.newest(
+            profiles.find_newest(
                 session,
                 ProfileFilter(subject=run.subject, case=run.case, revision=run.revision, host=run.host),
                 run.environment,

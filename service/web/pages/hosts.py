@@ -17,7 +17,7 @@ _RUNS = 20
 
 
 @page(bp, "/hosts")
-def listed() -> Page:
+def index() -> Page:
     """List all hosts."""
     with database().reading() as session:
         found = hosts.listed(session)

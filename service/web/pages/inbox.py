@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from service.pipeline.further_runs import FurtherRuns
 from service.rules.access.scope import Scope
 from service.rules.events import since as since_rule
-from service.rules.events.advice import what_to_do, who_looks
+from service.rules.events.advice import describe_next_step, find_assignees
 from service.rules.events.visit import Visit
 from service.rules.series.sparkline import Sparkline
 from service.schemas.history import Certainty, Direction, Drift
@@ -152,7 +152,7 @@ def read(args: Mapping[str, str], *, path: str, since: str, limit: int) -> Inbox
         If the query has a value that is none.
     """
     query, now = _query(args, path, since), datetime.now(UTC)
-    visit = reader_visit.current(now) if since == VISIT else None
+    visit = reader_visit.find_current_visit(now) if since == VISIT else None
     chosen = query.since
     if chosen == VISIT and (visit is None or visit.since is None):
         chosen = FIRST_VISIT
@@ -192,7 +192,7 @@ def read(args: Mapping[str, str], *, path: str, since: str, limit: int) -> Inbox
 
 
 def _query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
-    sort = _one_of(EventOrder, args, "sort") or EventOrder.IMPORTANCE.value
+    sort = _read_choice(EventOrder, args, "sort") or EventOrder.IMPORTANCE.value
     state = args.get("state") or "open"
     if state not in STATES:
         raise unprocessable("state", f"is one of {', '.join(STATES)}")
@@ -204,11 +204,11 @@ def _query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
         path=path,
         state=state,
         since=(args.get("date") or args.get("since") or since)[:40],
-        direction=_one_of(Direction, args, "direction"),
+        direction=_read_choice(Direction, args, "direction"),
         subject=args.get("subject", "")[:200],
         host=args.get("host", "")[:200],
         assignee=args.get("assignee", "")[:100],
-        certainty=_one_of(Certainty, args, "certainty"),
+        certainty=_read_choice(Certainty, args, "certainty"),
         sort=sort,
         folded="1" if args.get("folded") else "",
         snoozed="1" if args.get("snoozed") else "",
@@ -216,7 +216,7 @@ def _query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
     )
 
 
-def _one_of(kind: type[Member], args: Mapping[str, str], name: str) -> str:
+def _read_choice(kind: type[Member], args: Mapping[str, str], name: str) -> str:
     value = args.get(name, "")
     if value and value not in set(kind):
         raise unprocessable(name, f"is one of {', '.join(kind)}")
@@ -229,13 +229,13 @@ def _start(chosen: str, visit: Visit | None, now: datetime) -> datetime | None:
     if chosen == VISIT:
         return visit.since if visit else None
     try:
-        return since_rule.since(chosen, now)
+        return since_rule.parse_since(chosen, now)
     except ValueError as error:
         raise unprocessable("since", str(error)) from error
 
 
 def _rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEvent]:
-    leading = overview.leading_drifts(store, [event.id for event in items], 1)
+    leading = overview.map_leading_drifts(store, [event.id for event in items], 1)
     drawn = sparklines.read(store, [of_event[0].series_id for of_event in leading.values() if of_event])
     rows = []
     further = FurtherRuns(store, datetime.now(UTC))
@@ -246,8 +246,8 @@ def _rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEvent]:
                 event,
                 drift,
                 drawn.get(drift.series_id) if drift else None,
-                who_looks(event),
-                what_to_do(event, can_be_confirmed=_can_be_confirmed(event, drift, further)),
+                find_assignees(event),
+                describe_next_step(event, can_be_confirmed=_can_be_confirmed(event, drift, further)),
             )
         )
     return rows
@@ -260,7 +260,7 @@ def _can_be_confirmed(event: EventSummary, drift: Drift | None, further: Further
 
 def _choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str, str]]]:
     """Return what the filters offer, each as the value in the address and the text that is shown."""
-    named = [entry.name for entry in subjects.listed(store).items]
+    named = [entry.name for entry in subjects.list_subjects(store).items]
     offered: dict[str, list[tuple[str, str]]] = {
         "since": list(_SINCE_WORDS.items()),
         "direction": [("", "both directions"), ("regression", "worse"), ("improvement", "better")],

@@ -34,7 +34,7 @@ _IDS = TypeAdapter(list[UUID])
 
 
 @page(bp, "/jobs")
-def listed() -> Page:
+def index() -> Page:
     """List the open jobs, those in one state, or all."""
     shown = request.args.get("state", "open")
     state = State(shown) if shown in set(State) else None
@@ -82,15 +82,15 @@ def change(job_id: int, act: str) -> ResponseReturnValue:
         decision = JobDecision.model_validate({"author": form["author"] or None, "reason": form.get("reason", "")})
         job_orders.decide(job_id, Act(act), decision)
     except ValidationError as error:
-        return _again(job_id, forms.wrong(error), HTTPStatus.UNPROCESSABLE_ENTITY)
+        return _show_again(job_id, forms.wrong(error), HTTPStatus.UNPROCESSABLE_ENTITY)
     except ProblemError as error:
         if error.status is HTTPStatus.NOT_FOUND:
             raise
-        return _again(job_id, str(error), error.status)
+        return _show_again(job_id, str(error), error.status)
     return redirect(url_for("jobs.show", job_id=job_id), HTTPStatus.SEE_OTHER)
 
 
-def _again(job_id: int, problem: str, status: HTTPStatus) -> ResponseReturnValue:
+def _show_again(job_id: int, problem: str, status: HTTPStatus) -> ResponseReturnValue:
     return render_template("job.html", **(_context(job_id) | {"problem": problem})), status
 
 
@@ -100,7 +100,7 @@ def _context(job_id: int) -> dict[str, Any]:
         if row is None:
             abort(404, "There is no such job. It may belong to another Faultwatch service.")
         job = jobs.view(row)
-        measured = runs.some(session, job.runs[-_RUNS:])
+        measured = runs.list_some(session, job.runs[-_RUNS:])
     return {
         "job": job,
         "measured": measured,

@@ -35,11 +35,11 @@ class CaseTable:
 
 
 @page(bp, "/series")
-def listed() -> Page:
+def index() -> Page:
     """List the judged series, those that were measured last first."""
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
     with database().reading() as session:
-        series, total = overview.judged(session, _SERIES, offset)
+        series, total = overview.list_judged(session, _SERIES, offset)
         drawn = sparklines.read(session, [summary.id for summary in series])
     return Page(
         "judged_series.html",

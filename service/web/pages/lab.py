@@ -72,7 +72,7 @@ def order() -> ResponseReturnValue:
             abort(HTTPStatus.UNPROCESSABLE_ENTITY, str(problem))
     chosen = [cell for cell in _cells(lab) if cell.question is not None and _is_chosen(cell, form.get("cell", ""))]
     if not chosen:
-        return _again(address, "There is nothing to order: the cells are measured or ordered already.")
+        return _show_again(address, "There is nothing to order: the cells are measured or ordered already.")
     name = form["author"] or None
     requester = Requester(author(name), Where.DASHBOARD)
     for cell in chosen:
@@ -84,7 +84,7 @@ def _is_chosen(cell: LabCell, key: str) -> bool:
     return cell.key == key if key else cell.state is CellState.EMPTY
 
 
-def _again(address: LabAddress, problem: str) -> ResponseReturnValue:
+def _show_again(address: LabAddress, problem: str) -> ResponseReturnValue:
     context = _context(address) | {"problem": problem}
     return render_template("lab.html", **context), HTTPStatus.UNPROCESSABLE_ENTITY
 
@@ -97,8 +97,8 @@ def _context(address: LabAddress) -> dict[str, Any]:
         except LabProblem as error:
             wrong, problem = error.field, str(error)
         subject = lab.subject if lab else address.subject
-        known = check_bisect.known_names(session, subject, _COMPLETED)
-        named = refs.listed(session, subject or None, _COMPLETED)
+        known = check_bisect.list_known_names(session, subject, _COMPLETED)
+        named = refs.list_refs(session, subject or None, _COMPLETED)
         waiting = jobs.page(session, JobFilter(open=True), _JOBS).items if lab else ()
     return {
         "lab": lab,
@@ -115,7 +115,7 @@ def _context(address: LabAddress) -> dict[str, Any]:
         "ahead": sum((job.host or job.question.host) in {None, lab.host} for job in waiting) if lab else 0,
         "waits": _waits(lab) if lab else False,
         "pairs": PAIRS,
-        "placed": _placed(address, lab).arguments if lab else {},
+        "placed": _build_address(address, lab).arguments if lab else {},
     }
 
 
@@ -127,7 +127,7 @@ def _waits(lab: SettingsLab) -> bool:
 
 def _offers(address: LabAddress, lab: SettingsLab) -> list[Offer]:
     shown = {(one.name, value) for one in lab.settings for value in one.values}
-    here = _placed(address, lab)
+    here = _build_address(address, lab)
     return [
         Offer(text, url_for("lab.show", **here.adding(name, values).arguments))  # type: ignore[arg-type]
         for text, name, values in _OFFERS.values()
@@ -141,11 +141,11 @@ def _removable(address: LabAddress, lab: SettingsLab) -> dict[str, str]:
         added = address.added()
     except LabProblem:
         return {}
-    here = _placed(address, lab)
+    here = _build_address(address, lab)
     return {name: url_for("lab.show", **here.without(name).arguments) for name in added}  # type: ignore[arg-type]
 
 
-def _placed(address: LabAddress, lab: SettingsLab) -> LabAddress:
+def _build_address(address: LabAddress, lab: SettingsLab) -> LabAddress:
     """Return the address of what is shown, with everything named that was left out: links do not lead elsewhere."""
     own = address.arguments | {"subject": lab.subject, "case": lab.case, "host": lab.host, "commit": lab.commit[:12]}
     return LabAddress.of(own | {"rows": " ".join(lab.rows), "columns": " ".join(lab.columns)})

@@ -32,7 +32,7 @@ def ask() -> Response:
     series_id, jobs = request.args.get("series", type=int), "jobs" in request.args
     quiet = min(max(request.args.get("quiet", 0, int), 0), _FAST_POLLS)
     busy = min(max(request.args.get("busy", 0, int), 0), _DOUBLINGS)
-    state = current_state(series_id, jobs)
+    state = read_current_state(series_id, jobs)
     changed = state != request.args.get("state")
     pace = {"busy": busy + 1} if changed else {"quiet": quiet + 1}
     response = make_response(watcher(state, series_id, jobs, **pace))
@@ -42,13 +42,13 @@ def ask() -> Response:
     return response
 
 
-def current_state(series_id: int | None = None, jobs: bool = False) -> str:
+def read_current_state(series_id: int | None = None, jobs: bool = False) -> str:
     """Return a text that changes when anything new is stored: in one series, or in all; and in jobs, if asked."""
     with database().reading() as session:
         if series_id is not None and 0 <= series_id <= LARGEST:
-            return change_tokens.of_series(session, series_id)
-        state = change_tokens.of_everything(session)
-        return f"{state}.{change_tokens.of_jobs(session)}" if jobs else state
+            return change_tokens.token_of_series(session, series_id)
+        state = change_tokens.token_of_everything(session)
+        return f"{state}.{change_tokens.token_of_jobs(session)}" if jobs else state
 
 
 def watcher(state: str, series_id: int | None = None, jobs: bool = False, *, quiet: int = 0, busy: int = 0) -> str:

@@ -63,14 +63,16 @@ def show() -> Page:
     with database().reading() as session:
         nightly_run = _night(session)
         missed = [] if nightly_run is None else missed_in(nightly_run)
-        seen = _seen(session, query)
+        seen = _list_seen(session, query)
         cases_ = nightly_grid.list_cases(chain(*seen))
         current = [case for case in cases_ if not case.superseded or "earlier" in request.args]
         shown = current if "all" in request.args else current[:_ROWS]
         grid = _grid(session, query, seen, shown, nightly_run)
         workloads = cases.workloads(session)
-        settings = environments.settings(session, [held for column in grid.columns for held in column.environments])
-    parts = nightly_grid.by_subject(grid)
+        settings = environments.find_settings(
+            session, [held for column in grid.columns for held in column.environments]
+        )
+    parts = nightly_grid.split_by_subject(grid)
     cells = [cell for row in grid.rows for cell in row.cells]
     return Page(
         "matrix.html",
@@ -94,13 +96,13 @@ def show() -> Page:
             "unmeasured": sum(bool(cell.why) and cell.is_run for cell in cells),
         },
         document=lambda: _document(query, nightly_run),
-        table=lambda: _table(_whole(query, nightly_run), metric(query.metric).unit),
+        table=lambda: _table(_build_whole_grid(query, nightly_run), metric(query.metric).unit),
     )
 
 
-def _seen(session: Session, query: MatrixQuery) -> Seen:
+def _list_seen(session: Session, query: MatrixQuery) -> Seen:
     """Return the cases that can have a row, by what they are known from."""
-    measured = recent_points.seen_cases(session, query.metric, query.subject, query.workload)
+    measured = recent_points.list_seen_cases(session, query.metric, query.subject, query.workload)
     failed = [run for run in recent_points.failures(session) if query.subject in {"", run.subject}]
     if query.workload:
         known = {case.case_key for case in measured}
@@ -117,10 +119,10 @@ def _grid(
     points = recent_points.points(session, (case for case in measured if (case.subject, case.case) in names))
     scaling: list[RecentPoint] = []
     if query.metric != _EFFICIENCY:
-        scaled = recent_points.seen_cases(session, _EFFICIENCY, query.subject, query.workload)
+        scaled = recent_points.list_seen_cases(session, _EFFICIENCY, query.subject, query.workload)
         scaling = recent_points.points(session, (case for case in scaled if (case.subject, case.case) in names))
     failures = [run for run in failed if (run.subject, run.case) in names]
-    settings = environments.settings(
+    settings = environments.find_settings(
         session, {point.environment for point in points} | {run.environment for run in failures}
     )
     grid = nightly_grid.build_grid(
@@ -136,21 +138,21 @@ def _grid(
     return replace(grid, rows=tuple(row for row in grid.rows if (row.subject, row.case_key) in keys))
 
 
-def _whole(query: MatrixQuery, nightly_run: NightlyDigest | None) -> NightlyGrid:
+def _build_whole_grid(query: MatrixQuery, nightly_run: NightlyDigest | None) -> NightlyGrid:
     with database().reading() as session:
-        seen = _seen(session, query)
+        seen = _list_seen(session, query)
         return _grid(session, query, seen, nightly_grid.list_cases(chain(*seen)), nightly_run)
 
 
 def _document(query: MatrixQuery, nightly_run: NightlyDigest | None) -> dict[str, object]:
-    grid = _whole(query, nightly_run)
+    grid = _build_whole_grid(query, nightly_run)
     return {"nightly_run": nightly_run, "columns": grid.columns, "rows": grid.rows}
 
 
 def _night(session: Session) -> NightlyDigest | None:
     """Return the requested nightly run, or the last one."""
     requested = request.args.get("nightly_run", "").strip()
-    name = requested or nightly_runs.newest(session)
+    name = requested or nightly_runs.find_newest(session)
     nightly_run = None if name is None else nightly_runs.find(session, name)
     if requested and nightly_run is None:
         abort(404, "There is no nightly run of this name.")

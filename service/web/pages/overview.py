@@ -54,7 +54,7 @@ def contents(listed: Inbox, **more: object) -> Page:
         all_hosts, activity, quarantined = [], [], []
         open_jobs = open_jobs.model_copy(update={"items": (), "total": 0})
         failures = published(failures)
-    grouped = _by_revision(failures)
+    grouped = _group_by_revision(failures)
     return Page(
         "overview.html",
         inbox.context(
@@ -71,7 +71,7 @@ def contents(listed: Inbox, **more: object) -> Page:
         document=lambda: {
             "events": listed.events.items,
             "drifts": _open_drifts(),
-            "series": _judged(),
+            "series": _list_judged(),
             "not_measured": failures,
             "quarantined": quarantined,
             "hosts": all_hosts,
@@ -82,9 +82,9 @@ def contents(listed: Inbox, **more: object) -> Page:
     )
 
 
-def _judged() -> object:
+def _list_judged() -> object:
     with database().reading() as session:
-        return overview.judged(session, _SERIES)[0]
+        return overview.list_judged(session, _SERIES)[0]
 
 
 def _open_drifts() -> Sequence[Drift]:
@@ -110,7 +110,7 @@ def _is_measured(session: Session, run: RunSummary) -> bool:
     return runs.page(session, measured, 1, 0).total > 0
 
 
-def _by_revision(failures: Iterable[RunSummary]) -> list[list[RunSummary]]:
+def _group_by_revision(failures: Iterable[RunSummary]) -> list[list[RunSummary]]:
     """Put the cases that failed at one revision together: a build that breaks, breaks for all of them."""
     groups: dict[tuple[str, str, str], list[RunSummary]] = {}
     for run in failures:

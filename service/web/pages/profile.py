@@ -15,7 +15,7 @@ from service.web import vendor
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
-from service.web.rendering.profile_view import ProfileView, alone, beside
+from service.web.rendering.profile_view import ProfileView, view_alone, view_beside
 
 bp = page_blueprint("profile")
 
@@ -23,7 +23,7 @@ _LISTED = 100
 
 
 @page(bp, "/profiles")
-def listed() -> Page:
+def index() -> Page:
     """List profiles, the newest first: all, or those of a commit, case or host."""
     query = {name: request.args.get(name, "").strip() for name in ("subject", "case", "revision", "host")}
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
@@ -43,11 +43,11 @@ def show(profile_id: UUID) -> Page:
     """Show a profile, or what changed since another one (`?before=ID`)."""
     before = request.args.get("before", "")
     with database().reading() as session:
-        view = _beside(session, before, profile_id) if before else _alone(session, profile_id)
-        others = _others(session, view.after)
+        view = _show_beside(session, before, profile_id) if before else _show_alone(session, profile_id)
+        others = _list_others(session, view.after)
     return Page(
         "profile.html",
-        {"view": view, "others": others, "scripts": scripts(), "missing": vendor.missing()},
+        {"view": view, "others": others, "scripts": scripts(), "missing": vendor.describe_missing()},
         document=lambda: {"profile": view.after, "before": view.before, "diagnosis": view.diagnosis},
         table=lambda: _sites(view),
     )
@@ -55,7 +55,7 @@ def show(profile_id: UUID) -> Page:
 
 def scripts() -> list[str]:
     """Return the addresses of the scripts of flame graphs; none where they are not installed."""
-    return [] if vendor.missing() else [vendor.address(package) for package in vendor.FLAME_SCRIPTS]
+    return [] if vendor.describe_missing() else [vendor.address(package) for package in vendor.FLAME_SCRIPTS]
 
 
 def pair(
@@ -63,7 +63,7 @@ def pair(
 ) -> ProfileView | None:
     """Return the newest profiles of two sides as a page shows them; None where a side has none."""
     ids = [
-        profiles.newest(session, side, environment)
+        profiles.find_newest(session, side, environment)
         for side, environment in zip((before, after), environments, strict=True)
     ]
     if ids[0] is None or ids[1] is None or ids[0] == ids[1]:
@@ -71,16 +71,16 @@ def pair(
     return read(session, ids[0], ids[1])
 
 
-def _alone(session: Session, profile_id: UUID) -> ProfileView:
+def _show_alone(session: Session, profile_id: UUID) -> ProfileView:
     summary = profiles.gist_of(session, profile_id)
     if summary is None:
         abort(
             404, "There is no such profile. It may belong to another Faultwatch service, or wait in a runner's spool."
         )
-    return alone(summary)
+    return view_alone(summary)
 
 
-def _beside(session: Session, before: str, after: UUID) -> ProfileView:
+def _show_beside(session: Session, before: str, after: UUID) -> ProfileView:
     try:
         return read(session, UUID(before), after)
     except ValueError:
@@ -89,18 +89,18 @@ def _beside(session: Session, before: str, after: UUID) -> ProfileView:
 
 def read(session: Session, before: UUID, after: UUID) -> ProfileView:
     """Return two profiles as a page shows them."""
-    documents = [profiles.zipped(session, profile_id) for profile_id in (before, after)]
+    documents = [profiles.find_zipped(session, profile_id) for profile_id in (before, after)]
     if documents[0] is None or documents[1] is None:
         abort(404, "One of the two profiles is not stored.")
-    return _compared(documents[0], documents[1])
+    return _find_compared(documents[0], documents[1])
 
 
 @lru_cache(maxsize=16)
-def _compared(before: bytes, after: bytes) -> ProfileView:
-    return beside(profiles.unzip(before), profiles.unzip(after))
+def _find_compared(before: bytes, after: bytes) -> ProfileView:
+    return view_beside(profiles.unzip(before), profiles.unzip(after))
 
 
-def _others(session: Session, summary: ProfileGist) -> ProfileList:
+def _list_others(session: Session, summary: ProfileGist) -> ProfileList:
     """Return other profiles of the case, which this one can be compared with."""
     return profiles.page(
         session, ProfileFilter(subject=summary.subject, case=summary.case.name, host=summary.host), 10, 0

@@ -45,17 +45,17 @@ _PAGES = (
 )
 _MAIN_PAGES = {
     "overview.show": "Inbox",
-    "event.listed": "Events",
+    "event.index": "Events",
     "matrix.show": "Matrix",
     "compare.show": "Compare",
-    "releases.listed": "Releases",
-    "workloads.listed": "Workloads",
-    "run.listed": "Runs",
-    "jobs.listed": "Jobs",
-    "bisect.listed": "Bisects",
-    "profile.listed": "Profiles",
-    "hosts.listed": "Hosts",
-    "environments.listed": "Environments",
+    "releases.index": "Releases",
+    "workloads.index": "Workloads",
+    "run.index": "Runs",
+    "jobs.index": "Jobs",
+    "bisect.index": "Bisects",
+    "profile.index": "Profiles",
+    "hosts.index": "Hosts",
+    "environments.index": "Environments",
 }
 """The links in the head of each page."""
 
@@ -72,4 +72,4 @@ def register_pages(app: Flask) -> None:
 
 def _follow(series_id: int | None = None, jobs: bool = False) -> Markup:
     """Return the element by which a page follows what is measured: in one series or in all, and the jobs if asked."""
-    return Markup(live.watcher(live.current_state(series_id, jobs), series_id, jobs))  # noqa: S704 - a template of ours
+    return Markup(live.watcher(live.read_current_state(series_id, jobs), series_id, jobs))  # noqa: S704 - a template of ours

@@ -9,7 +9,7 @@ from flask import abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy.orm import Session
 
-from service.pipeline.name_commit import HOW, named_commit
+from service.pipeline.name_commit import HOW, name_commit
 from service.rules.release_text import markdown
 from service.schemas.releases import ReleaseChange
 from service.store import refs, releases
@@ -25,10 +25,10 @@ _ROWS = 200
 
 
 @page(bp, "/releases")
-def listed() -> Page:
+def index() -> Page:
     """List tags and branches, to choose two of them."""
     with database().reading() as session:
-        names = [row._asdict() for row in refs.listed_by_subject(session, request.args.get("subject"), _REFS)]
+        names = [row._asdict() for row in refs.list_by_subject(session, request.args.get("subject"), _REFS)]
     return Page(
         "releases.html",
         {"refs": names, "form": {}, "wrong": {}},
@@ -42,9 +42,9 @@ def choose() -> ResponseReturnValue:
     """Redirect a filled-in form to the address of its releases; say beside a box what is wrong with it."""
     form = {name: request.args.get(name, "").strip() for name in ("base", "head", "subject")}
     with database().reading() as session:
-        head, wrong_head = _asked(session, form["head"], form["subject"])
-        base, wrong_base = _asked(session, form["base"], form["subject"] or (head.subject if head else ""))
-        known = refs.listed_by_subject(session, form["subject"] or None, _REFS)
+        head, wrong_head = _read_asked(session, form["head"], form["subject"])
+        base, wrong_base = _read_asked(session, form["base"], form["subject"] or (head.subject if head else ""))
+        known = refs.list_by_subject(session, form["subject"] or None, _REFS)
     if base is None or head is None:
         wrong = {"base": wrong_base, "head": wrong_head}
         answer = render_template("releases.html", refs=known, form=form, wrong=wrong)
@@ -53,8 +53,8 @@ def choose() -> ResponseReturnValue:
     return redirect(url_for("releases.show", between=between, subject=form["subject"] or None))
 
 
-def _asked(session: Session, text: str, subject: str) -> tuple[NamedCommit | None, str]:
-    return named_commit(session, text, subject or None) if text else (None, f"Name a release. {HOW}")
+def _read_asked(session: Session, text: str, subject: str) -> tuple[NamedCommit | None, str]:
+    return name_commit(session, text, subject or None) if text else (None, f"Name a release. {HOW}")
 
 
 @page(bp, "/releases/<path:between>")
@@ -66,7 +66,7 @@ def show(between: str) -> Page:
     with database().reading() as session:
         newer = _commit(session, head, request.args.get("subject"))
         older = _commit(session, base, newer.subject)
-        found = releases.between(session, (base, older), (head, newer))
+        found = releases.compare_releases(session, (base, older), (head, newer))
     return Page(
         "release.html",
         {"found": found, "shown": found.changes[:_ROWS], "markdown": markdown(found)},
@@ -76,7 +76,7 @@ def show(between: str) -> Page:
 
 
 def _commit(session: Session, text: str, subject: str | None) -> NamedCommit:
-    found, why = named_commit(session, text, subject)
+    found, why = name_commit(session, text, subject)
     if found is None:
         abort(HTTPStatus.NOT_FOUND, why)
     return found

@@ -45,7 +45,7 @@ class Figure:
 
 
 @page(bp, "/runs")
-def listed() -> Page:
+def index() -> Page:
     """List runs, the newest first: all, or those of a commit, case, host or outcome."""
     names = {name: request.args.get(name, "").strip() for name in ("subject", "case", "revision", "host")}
     outcome = request.args.get("outcome", "")

@@ -18,7 +18,7 @@ _ADDRESSES = {
     "host": lambda key: url_for("hosts.show", name=key),
     "case": lambda key: url_for("workloads.case", key=key),
     "environment": lambda key: url_for("environments.show", environment=key),
-    "revision": lambda key: url_for("run.listed", revision=key),
+    "revision": lambda key: url_for("run.index", revision=key),
 }
 
 

@@ -16,7 +16,7 @@ from service.store import sibling_series
 from service.store.sibling_series import Sibling
 from service.web import vendor
 from service.web.current import database
-from service.web.pages.drawn_series import PLOTS, draw, find_series, overlaid, requested_window
+from service.web.pages.drawn_series import PLOTS, draw, find_series, list_overlaid, read_window
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, page
 from service.web.rendering.metric_order import rank
@@ -36,9 +36,9 @@ def show(series_id: int) -> Page:
     rows = len(series.points) if "all" in request.args else _FIRST_ROWS
     points = PLOTS.of(series).newest_first[:rows]
     siblings = sorted(_siblings(series), key=lambda sibling: _distance(series, sibling))
-    others = overlaid(series)
+    others = list_overlaid(series)
     drawing = draw(series, others)
-    missing = vendor.missing()
+    missing = vendor.describe_missing()
     can_draw = not missing and (drawing["path"] or drawing["beside"])
     return Page(
         "series.html",
@@ -46,7 +46,7 @@ def show(series_id: int) -> Page:
             "series": series,
             "chart": drawing,
             "others": others,
-            "whole_or_region": _whole_and_region(series, siblings),
+            "whole_or_region": _find_whole_and_region(series, siblings),
             "siblings": siblings,
             "points": points,
             "doubts": _doubts(series),
@@ -65,7 +65,7 @@ def show(series_id: int) -> Page:
 def drawing(series_id: int) -> ResponseReturnValue:
     """Return what the chart of a series draws, of all of it or of the part that is zoomed to."""
     series = find_series(series_id)
-    return jsonify(draw(series, overlaid(series), requested_window()))
+    return jsonify(draw(series, list_overlaid(series), read_window()))
 
 
 def _doubts(series: SeriesDetail) -> dict[str, str]:
@@ -87,7 +87,7 @@ def _restless(series: SeriesDetail) -> str:
 
 def _siblings(series: SeriesDetail) -> list[Sibling]:
     with database().reading() as session:
-        return sibling_series.of(session, series, _SIBLINGS)
+        return sibling_series.list_siblings(session, series, _SIBLINGS)
 
 
 def _distance(series: SeriesDetail, sibling: Sibling) -> tuple[bool, str, str, tuple[int, str]]:
@@ -96,7 +96,7 @@ def _distance(series: SeriesDetail, sibling: Sibling) -> tuple[bool, str, str, t
     return elsewhere, sibling.case, sibling.host, rank(sibling.metric)
 
 
-def _whole_and_region(series: SeriesDetail, siblings: Sequence[Sibling]) -> dict[str, int]:
+def _find_whole_and_region(series: SeriesDetail, siblings: Sequence[Sibling]) -> dict[str, int]:
     """Return the ids of this metric in the whole process and in the region of interest; empty unless both exist."""
     of_case = [sibling for sibling in siblings if sibling.case == series.case and sibling.host == series.host]
     by_metric = {series.metric: series.id, **{sibling.metric: sibling.id for sibling in of_case}}

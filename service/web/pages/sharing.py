@@ -14,7 +14,7 @@ from service.web.current import config, database
 from service.web.pages.drawn_series import find_series
 from service.web.pages.error_pages import page_blueprint
 from service.web.problems import ProblemError
-from service.web.rendering.visible_text import visible
+from service.web.rendering.visible_text import make_visible
 
 bp = page_blueprint("sharing")
 
@@ -32,20 +32,20 @@ def open_events(subject: str, format_: str) -> ResponseReturnValue:
     """Show how many events of a subject wait for a decision, as a badge."""
     with database().reading() as session:
         if subjects.entry(session, subject) is None:
-            raise ProblemError(HTTPStatus.NOT_FOUND, f"There is no subject {visible(subject)}.")
+            raise ProblemError(HTTPStatus.NOT_FOUND, f"There is no subject {make_visible(subject)}.")
         waiting = events.page(session, EventFilter(subject=subject, open=True), 1, 0).total
     return _badge(events_badge(waiting), format_)
 
 
 def _badge(badge: Badge, format_: str) -> Response:
     if format_ == "json":
-        return _for_other_sites(jsonify(badge.endpoint()))
+        return _allow_other_sites(jsonify(badge.endpoint()))
     response = Response(render_template("badge.svg", badge=badge), mimetype="image/svg+xml")
     response.headers["Cache-Control"] = "no-cache"  # Proxies of forges store badges for hours otherwise.
-    return _for_other_sites(response)
+    return _allow_other_sites(response)
 
 
-def _for_other_sites(response: Response) -> Response:
+def _allow_other_sites(response: Response) -> Response:
     """Let pages of other sites show a response, where the service has public results."""
     if config().anonymous_read:
         response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"

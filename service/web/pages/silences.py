@@ -27,20 +27,20 @@ _LONGEST = 365
 
 
 @page(bp, "/silences")
-def listed() -> Page:
+def index() -> Page:
     """List silences, active and over."""
     with database().reading() as session:
         silence_list = silences.page(session, None, _LISTED, 0)
     columns = ("id", "subject", "host", "case", "metric", "author", "reason", "created_at", "until", "active")
     return Page(
         "silences.html",
-        {"groups": _together(silence_list.items), "author": forms.author()},
+        {"groups": _group_silences(silence_list.items), "author": forms.author()},
         document=lambda: silence_list,
         table=lambda: Table.of(silence_list.items, *columns),
     )
 
 
-def _together(found: Iterable[triage.Silence]) -> list[list[triage.Silence]]:
+def _group_silences(found: Iterable[triage.Silence]) -> list[list[triage.Silence]]:
     """Put the silences together that were made at once and last as long: one decision about many series is one row."""
 
     def made(silence: triage.Silence) -> tuple[object, ...]:
@@ -69,7 +69,7 @@ def add(series_id: int) -> ResponseReturnValue:
             abort(404, "There is no such series.")
         session.flush()
         audit_log.record(session, AuditAction.SILENCED, *silences.summary(made), silence.author)
-    return redirect(url_for("silences.listed"), HTTPStatus.SEE_OTHER)
+    return redirect(url_for("silences.index"), HTTPStatus.SEE_OTHER)
 
 
 @bp.post("/silences/end")
@@ -83,4 +83,4 @@ def end() -> ResponseReturnValue:
             if silences.end(session, silence_id, author, now) is None:
                 abort(404, "There is no such silence.")
             audit_log.record(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=author)
-    return redirect(url_for("silences.listed"), HTTPStatus.SEE_OTHER)
+    return redirect(url_for("silences.index"), HTTPStatus.SEE_OTHER)

@@ -23,10 +23,10 @@ bp = page_blueprint("subjects")
 
 
 @page(bp, "/subjects")
-def listed() -> Page:
+def index() -> Page:
     """List the subjects with their settings."""
     with database().reading() as session:
-        found = subjects.listed(session)
+        found = subjects.list_subjects(session)
     return Page(
         "subjects.html",
         {
@@ -53,4 +53,4 @@ def change(name: str) -> ResponseReturnValue:
         abort(HTTPStatus.UNPROCESSABLE_ENTITY, forms.wrong(error))
     if subject_settings.change(name, settings, author(settings.author)) is None:
         abort(404, "There is no such subject.")
-    return redirect(url_for("subjects.listed"), HTTPStatus.SEE_OTHER)
+    return redirect(url_for("subjects.index"), HTTPStatus.SEE_OTHER)

@@ -49,7 +49,7 @@ class TokenEntry(View):
 
 
 @page(bp, "/tokens")
-def listed() -> Page:
+def index() -> Page:
     """List tokens, the newest first."""
     entries = _entries()
     return Page(
@@ -68,9 +68,9 @@ def make() -> ResponseReturnValue:
     days = request.form.get("days", _DAYS, int)
     scopes = [Scope(scope) for scope in form["scopes"] if scope in set(Scope)]
     if not scopes:
-        return _again(form, "scope: choose at least one.")
+        return _show_again(form, "scope: choose at least one.")
     if not 0 < days <= _MOST_DAYS:
-        return _again(form, f"days: a token is valid for 1 to {_MOST_DAYS:,} days.")
+        return _show_again(form, f"days: a token is valid for 1 to {_MOST_DAYS:,} days.")
     limits = {name: tuple(str(form[name]).replace(",", " ").split()) or None for name in _LIMITS}
     try:
         with database().writing() as session:
@@ -78,7 +78,7 @@ def make() -> ResponseReturnValue:
             detail = {"name": form["name"], "scopes": scopes, "days": days, **limits}
             audit_log.record(session, AuditAction.TOKEN_MADE, f"token {shown.id}", detail)
     except tokens.WrongTokenError as error:
-        return _again(form, f"{error.part}: {error}.")
+        return _show_again(form, f"{error.part}: {error}.")
     response = make_response(render_template("tokens.html", **_context(_entries(), shown)))
     response.headers["Cache-Control"] = "no-store"
     return response
@@ -92,10 +92,10 @@ def revoke(token_id: str) -> ResponseReturnValue:
         if row is None:
             abort(404, "There is no such token.")
         audit_log.record(session, AuditAction.TOKEN_REVOKED, f"token {token_id}", {"name": row.name})
-    return redirect(url_for("tokens.listed"), HTTPStatus.SEE_OTHER)
+    return redirect(url_for("tokens.index"), HTTPStatus.SEE_OTHER)
 
 
-def _again(form: dict[str, Any], problem: str) -> ResponseReturnValue:
+def _show_again(form: dict[str, Any], problem: str) -> ResponseReturnValue:
     context = _context(_entries()) | {"form": form, "problem": problem}
     return render_template("tokens.html", **context), HTTPStatus.UNPROCESSABLE_ENTITY
 
@@ -103,14 +103,14 @@ def _again(form: dict[str, Any], problem: str) -> ResponseReturnValue:
 def _entries() -> list[TokenEntry]:
     now = datetime.now(UTC)
     with database().reading() as session:
-        return [_entry(row, now) for row in tokens.listed(session)]
+        return [_entry(row, now) for row in tokens.list_tokens(session)]
 
 
 def _context(entries: Sequence[TokenEntry], shown: PresentedToken | None = None) -> dict[str, Any]:
     return {
         "tokens": entries,
         "shown": shown,
-        "asked_for": guard.by_token(),
+        "asked_for": guard.asks_for_tokens(),
         "own": guard.caller().token_id,
         "meanings": MEANINGS,
         "days": _DAYS,

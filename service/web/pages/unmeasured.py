@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from runner.contract.job import JobOrder, Where
 from service.pipeline import find_measured
 from service.pipeline.find_measured import UnmeasuredCommit
-from service.pipeline.name_commit import named_commit
+from service.pipeline.name_commit import name_commit
 from service.store.compared_runs import Side
 from service.store.jobs import Requester
 from service.store.refs import NamedCommit
@@ -25,7 +25,7 @@ from service.web.rendering import forms
 bp = page_blueprint("unmeasured")
 
 
-def of_side(session: Session, side: Side, host: str, workload: str) -> UnmeasuredCommit | None:
+def describe_side(session: Session, side: Side, host: str, workload: str) -> UnmeasuredCommit | None:
     """Return what stands for a side of a comparison; None where it was measured, or is no commit."""
     if side.kind != "revision" or side.subject is None:
         return None
@@ -37,7 +37,7 @@ def order(subject: str, commit: str) -> ResponseReturnValue:
     """Order a measurement of a case at a commit, by the button of a page that needs it."""
     form = forms.given()
     with database().reading() as session:
-        found, why = named_commit(session, commit, subject)
+        found, why = name_commit(session, commit, subject)
         question = find_measured.question(session, found, form.get("case", "")) if found else None
     if found is None:
         abort(HTTPStatus.NOT_FOUND, why)

@@ -19,15 +19,15 @@ bp = page_blueprint("workloads")
 
 
 @page(bp, "/workloads")
-def listed() -> Page:
+def index() -> Page:
     """List all workloads with their cases."""
-    return _listed(None)
+    return _list_workloads(None)
 
 
 @page(bp, "/workloads/<name>")
 def workload(name: str) -> Page:
     """List the cases of one workload."""
-    return _listed(name)
+    return _list_workloads(name)
 
 
 @page(bp, "/cases/<key>")
@@ -42,7 +42,7 @@ def case(key: str) -> Page:
     summaries = [summary for summary in of_name if (summary.definition, summary.parameters) == same]
     return Page(
         "case.html",
-        {"case": entry, "groups": _by_host(summaries)},
+        {"case": entry, "groups": _group_by_host(summaries)},
         document=lambda: {"case": entry, "series": summaries},
         table=lambda: Table.of(
             summaries,
@@ -53,7 +53,7 @@ def case(key: str) -> Page:
     )
 
 
-def _listed(name: str | None) -> Page:
+def _list_workloads(name: str | None) -> Page:
     with database().reading() as session:
         entries = cases.listed(session, name)
     if name is not None and not entries:
@@ -67,7 +67,7 @@ def _listed(name: str | None) -> Page:
     )
 
 
-def _by_host(summaries: list[SeriesSummary]) -> list[tuple[str, str, list[SeriesSummary]]]:
+def _group_by_host(summaries: list[SeriesSummary]) -> list[tuple[str, str, list[SeriesSummary]]]:
     def host(summary: SeriesSummary) -> tuple[str, str]:
         return summary.subject, summary.host
 

@@ -34,7 +34,7 @@ class ComparisonRow(View):
     verdict: MetricVerdict
 
 
-def ordered(rows: Iterable[ComparedMetric], sort: Sort) -> list[ComparedMetric]:
+def sort_rows(rows: Iterable[ComparedMetric], sort: Sort) -> list[ComparedMetric]:
     """Sort rows."""
     return sorted(rows, key=_SORTS[sort])
 

@@ -82,9 +82,9 @@ def page(bp: Blueprint, rule: str, formats_rule: str | None = None) -> Callable[
 
     def decorate(view: PageView) -> PageView:
         def answer(form: str = "html", **variables: Any) -> Response:
-            format_ = form if form != "html" else requested_format()
-            etag = not_modified.current_etag()
-            unchanged = not_modified.unchanged(etag)
+            format_ = form if form != "html" else read_requested_format()
+            etag = not_modified.find_current_etag()
+            unchanged = not_modified.answer_unchanged(etag)
             return unchanged or not_modified.cacheable(_rendered(view(**variables), format_), etag)
 
         endpoint = view.__name__
@@ -96,7 +96,7 @@ def page(bp: Blueprint, rule: str, formats_rule: str | None = None) -> Callable[
     return decorate
 
 
-def requested_format() -> str:
+def read_requested_format() -> str:
     """Return the format that the request's Accept header prefers: ``html``, ``json`` or ``csv``."""
     best = request.accept_mimetypes.best_match(list(_TYPES.values()), default="text/html")
     return next(format_ for format_, kind in _TYPES.items() if kind == best)

@@ -36,14 +36,14 @@ _SENTENCES = {
 
 def author() -> str:
     """Return the likely author: the name of the token, or the author that this browser sent last."""
-    return guard.caller().name if guard.by_token() else str(session.get(_AUTHOR, ""))
+    return guard.caller().name if guard.asks_for_tokens() else str(session.get(_AUTHOR, ""))
 
 
 def given() -> dict[str, str]:
     """Return the filled-in fields of a form with its author; the browser remembers the author."""
     form = {name: value.strip() for name, value in request.form.items() if value.strip()}
-    form[_AUTHOR] = guard.caller().name if guard.by_token() else form.get(_AUTHOR, "")
-    if form[_AUTHOR] and not guard.by_token():
+    form[_AUTHOR] = guard.caller().name if guard.asks_for_tokens() else form.get(_AUTHOR, "")
+    if form[_AUTHOR] and not guard.asks_for_tokens():
         session[_AUTHOR] = form[_AUTHOR][:100]
     return form
 

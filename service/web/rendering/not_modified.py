@@ -21,7 +21,7 @@ _SECONDS = 30
 """For how long a page that depends on the time may be out of date."""
 
 
-def current_etag() -> str | None:
+def find_current_etag() -> str | None:
     """Return the entity tag of the requested page as it is now; None where the database has no data version."""
     stored = version(database())
     if stored is None:
@@ -33,7 +33,7 @@ def current_etag() -> str | None:
     return hashlib.sha256(repr(what).encode()).hexdigest()[:24]
 
 
-def unchanged(etag: str | None) -> Response | None:
+def answer_unchanged(etag: str | None) -> Response | None:
     """Return 304 for a browser that has the page with this tag; None for all others."""
     if etag is None or not request.if_none_match.contains_weak(etag):
         return None

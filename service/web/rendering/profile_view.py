@@ -10,7 +10,14 @@ from functools import cached_property
 from runner.contract import Case
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest, Remedy
 from runner.contract.profile import Frame, Profile, StackKind
-from runner.contract.profile_difference import Change, Place, StackChange, by_place, by_stack, own_frame
+from runner.contract.profile_difference import (
+    Change,
+    Place,
+    StackChange,
+    compare_by_place,
+    compare_by_stack,
+    find_own_frame,
+)
 from service.rules.diagnose.diagnosis import diagnose
 from service.rules.profile_without_stacks import summarise_profile
 from service.schemas.profile_summaries import ProfileGist
@@ -99,19 +106,19 @@ class ProfileView:
         return attempt(self.after.revision.commit, self.after.case, remedy)
 
 
-def alone(summary: ProfileGist) -> ProfileView:
+def view_alone(summary: ProfileGist) -> ProfileView:
     """Return one profile as a page shows it, without its stacks."""
     return ProfileView(summary, None, summary.diagnosis)
 
 
-def beside(before: Profile, after: Profile) -> ProfileView:
+def view_beside(before: Profile, after: Profile) -> ProfileView:
     """Return two profiles as a page shows them."""
     return ProfileView(
         summarise_profile(after),
         summarise_profile(before),
         diagnose(DiagnosisRequest(profile=after, before=before)),
-        by_place(before, after)[:_PLACES],
-        [_row(stack) for stack in sorted(by_stack(before, after), key=_moved)[:_STACKS]],
+        compare_by_place(before, after)[:_PLACES],
+        [_row(stack) for stack in sorted(compare_by_stack(before, after), key=_sort_by_change)[:_STACKS]],
     )
 
 
@@ -142,7 +149,7 @@ def _hash(text: str) -> int:
     return found
 
 
-def _moved(stack: StackChange) -> tuple[int, int]:
+def _sort_by_change(stack: StackChange) -> tuple[int, int]:
     """Return a sort key: what changed most first, whether it grew or shrank."""
     return -abs(stack.change.grown), -stack.change.grown
 
@@ -152,7 +159,7 @@ def _row(stack: StackChange) -> StackRow:
     return StackRow(
         inner[:_DEEP],
         max(0, len(inner) - _DEEP),
-        own_frame(stack.frames),
+        find_own_frame(stack.frames),
         stack.change,
         stack_link(StackKind.FAULTS, stack.frames),
     )

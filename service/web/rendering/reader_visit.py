@@ -15,14 +15,14 @@ SINCE, SEEN_AT = "inbox-since", "inbox-seen"
 """Names in the cookie. No page depends on the second one, which changes while a visit lasts."""
 
 
-def current(now: datetime) -> Visit:
+def find_current_visit(now: datetime) -> Visit:
     """Return the visit that this request belongs to, and store it if it changed.
 
     A page that brings itself up to date is no visit: nobody may be looking.
     """
-    token = guard.caller().token_id if guard.by_token() else None
+    token = guard.caller().token_id if guard.asks_for_tokens() else None
     with database().reading() as store:
-        stored = tokens.find_visit(store, token) if token else _of_cookie()
+        stored = tokens.find_visit(store, token) if token else _read_cookie()
     if "HX-Request" in request.headers or request.method != "GET":
         return stored or Visit(None, now)
     visit = visit_at(stored, now)
@@ -39,7 +39,7 @@ def current(now: datetime) -> Visit:
     return visit
 
 
-def _of_cookie() -> Visit | None:
+def _read_cookie() -> Visit | None:
     seen_at, since = session.get(SEEN_AT), session.get(SINCE)
     if not seen_at:
         return None

@@ -42,7 +42,7 @@ def register(app: Flask) -> None:
         "may_administer": lambda: guard.caller().may(Scope.ADMIN),
         "is_anonymous": guard.is_anonymous,
         "may_see": _may_see,
-        "signed_in": _signed_in,
+        "signed_in": _name_signed_in,
         "htmx": _htmx,
         "moment_element": _moment_element,
         "commit_element": _commit_element,
@@ -54,14 +54,14 @@ def _may_see(endpoint: str) -> bool:
     return not guard.is_anonymous() or anonymous_may(endpoint, "GET")
 
 
-def _signed_in() -> str | None:
+def _name_signed_in() -> str | None:
     """Return the name of the caller's token; None where the service asks for no tokens."""
-    return guard.caller().name or None if guard.by_token() else None
+    return guard.caller().name or None if guard.asks_for_tokens() else None
 
 
 def _htmx() -> str | None:
     """Return the address of htmx; None where it is not installed, and pages do without it."""
-    return None if vendor.missing() else vendor.address("htmx.org")
+    return None if vendor.describe_missing() else vendor.address("htmx.org")
 
 
 def _breakable(name: str) -> Markup:

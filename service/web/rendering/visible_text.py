@@ -19,17 +19,17 @@ _UNSEEN = re.compile(
 
 def register(app: Flask) -> None:
     """Let no page of an application have such a character."""
-    app.after_request(_shown)
+    app.after_request(_show_character)
 
 
-def visible(source: str) -> str:
+def make_visible(source: str) -> str:
     """Return the source of a page with such characters as ``[U+202E]``: text in HTML, attributes and JSON."""
     return _UNSEEN.sub(lambda match: f"[U+{ord(match[0]):04X}]", source)
 
 
-def _shown(response: Response) -> Response:
+def _show_character(response: Response) -> Response:
     if response.mimetype == "text/html" and not response.is_streamed and not response.direct_passthrough:
         source = response.get_data(as_text=True)
         if _UNSEEN.search(source):
-            response.set_data(visible(source))
+            response.set_data(make_visible(source))
     return response

@@ -13,7 +13,7 @@ from runner.profile.anatomy import CodePlace, Dissection
 from runner.profile.fault_access import FaultAccess
 from runner.profile.script_parser import Fault, ScriptError, ScriptFrame, parse_script
 from runner.profile.source_lines import SourceLine, parse_lines
-from runner.profile.stack_folding import FrameTable, blocked_time, count_stacks, expanded, scaled
+from runner.profile.stack_folding import FrameTable, count_stacks, distribute, expand_inlined, sum_blocked_time
 from runner.profile.strace_census import parse_summary
 from tests.fuzz.door import Attempt
 from tests.fuzz.mutation import mutated_text
@@ -47,8 +47,8 @@ def opened(_: Path) -> Iterator[Attempt]:
             return "refused"
         known = next(iter(parsed.values()), ())
         table = FrameTable(lambda _, offsets: dict.fromkeys(offsets, known))
-        table.stacks(scaled(count_stacks(events).stacks, 10**9))
-        table.stacks(blocked_time(events).stacks)
+        table.stacks(distribute(count_stacks(events).stacks, 10**9))
+        table.stacks(sum_blocked_time(events).stacks)
         dissection = Dissection(1, 4096, FaultAccess("x86_64"))
         try:
             dissection.take(events)
@@ -62,4 +62,4 @@ def opened(_: Path) -> Iterator[Attempt]:
 
 
 def _frame(place: CodePlace, lines: tuple[SourceLine, ...]) -> Frame:
-    return expanded(ScriptFrame(place.offset, place.function, place.module), lines)[0]
+    return expand_inlined(ScriptFrame(place.offset, place.function, place.module), lines)[0]

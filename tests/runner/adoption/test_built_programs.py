@@ -1,7 +1,7 @@
 import subprocess
 from pathlib import Path
 
-from runner.adoption.built_programs import BuiltProgram, built_programs, rank, runs_of
+from runner.adoption.built_programs import BuiltProgram, find_built_programs, rank, runs_of
 
 
 def test_only_programs_that_the_build_made_are_returned(tmp_path: Path) -> None:
@@ -16,7 +16,7 @@ def test_only_programs_that_the_build_made_are_returned(tmp_path: Path) -> None:
     (tmp_path / "script").chmod(0o755)
     (tmp_path / "link").symlink_to("program")
     (tmp_path / "empty").touch(0o755)
-    found = built_programs(tmp_path, ["x.c", "committed"])
+    found = find_built_programs(tmp_path, ["x.c", "committed"])
     assert [program.name for program in found] == ["build/app", "program", "static"]
 
 
@@ -24,7 +24,7 @@ def test_a_program_with_the_benchmark_library_is_recognised(tmp_path: Path) -> N
     source = tmp_path / "x.c"
     source.write_text('const char *option = "benchmark_out_format";\nint main(void) { return option == 0; }\n')
     subprocess.run(["cc", "-o", tmp_path / "speed", source], check=True)
-    (program,) = built_programs(tmp_path, [])
+    (program,) = find_built_programs(tmp_path, [])
     assert program.google
     (run, *_) = runs_of([BuiltProgram("zlib"), program], "zlib")
     assert run.command == "./speed --benchmark_min_time=10x --benchmark_format=json"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.adoption.printed_text import is_usage, lacking_module
+from runner.adoption.printed_text import find_missing_module, is_usage
 
 XSV = """xsv is a suite of CSV command line utilities.
 
@@ -36,7 +36,7 @@ def test_other_text_is_work(text: str) -> None:
 
 def test_a_module_that_a_program_lacks_is_found_also_where_the_program_does_not_care() -> None:
     line = "/x/venv/bin/python: No module named pyperf"
-    assert lacking_module(f"begins\n{line}\n{line}\n") == ("pyperf", line)
+    assert find_missing_module(f"begins\n{line}\n{line}\n") == ("pyperf", line)
     quoted = "ModuleNotFoundError: No module named 'numpy.linalg'"
-    assert lacking_module(f"Traceback\n{quoted}") == ("numpy", quoted)
-    assert lacking_module("all is well") == ("", "")
+    assert find_missing_module(f"Traceback\n{quoted}") == ("numpy", quoted)
+    assert find_missing_module("all is well") == ("", "")

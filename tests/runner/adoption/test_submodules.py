@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.adoption.submodules import fetch_submodules, missing_submodules
+from runner.adoption.submodules import fetch_submodules, find_missing_submodules
 from runner.errors import FaultwatchError
 
 
@@ -19,7 +19,7 @@ def test_the_message_has_the_first_error_of_git_which_is_the_cause(tmp_path: Pat
     (tmp_path / ".gitmodules").write_text("".join(lines))
     for path in paths:
         git(tmp_path, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{path}")
-    assert missing_submodules(tmp_path) == paths
+    assert find_missing_submodules(tmp_path) == paths
     with pytest.raises(FaultwatchError) as failure:
         fetch_submodules(tmp_path)
     assert "unable to access" in failure.value.what

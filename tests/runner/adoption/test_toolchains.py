@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from runner.adoption.proposal import BuildProposal
-from runner.adoption.toolchains import Toolchain, chosen
-from runner.adoption.tools_found import described, with_tools
+from runner.adoption.toolchains import Toolchain, choose_toolchain
+from runner.adoption.tools_found import describe_tools, with_tools
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def go(least: str, path: Path) -> BuildProposal:
 def test_the_users_own_version_comes_before_that_of_the_system(versions: Path) -> None:
     build = with_tools(go("", versions / "old"))
     assert build.environment["PATH"] == f"{versions}/new:{versions}/old"
-    said, lacks = described(build)
+    said, lacks = describe_tools(build)
     assert said == f"go 1.22.1 at {versions}/new/go; also 1.19.8 at {versions}/old/go"
     assert not lacks
 
@@ -42,12 +42,14 @@ def test_a_newer_version_is_used_where_the_project_asks_for_it(versions: Path, m
 
 def test_what_no_version_suffices_for_is_named(versions: Path) -> None:
     build = with_tools(go("1.26.3", versions / "old"))
-    _, lacks = described(build)
+    _, lacks = describe_tools(build)
     assert lacks == f"the project asks for go 1.26.3, and this host has go 1.22.1 at {versions}/new/go"
 
 
 def test_versions_are_compared_as_numbers() -> None:
     found = [Toolchain("go", Path(version), version) for version in ("1.9", "1.10", "")]
-    assert [str(one.file) for one in [chosen(found), chosen(found, "1.10"), chosen(found, "2")] if one] == [
-        *("1.9", "1.10", "1.10")
-    ]
+    assert [
+        str(one.file)
+        for one in [choose_toolchain(found), choose_toolchain(found, "1.10"), choose_toolchain(found, "2")]
+        if one
+    ] == [*("1.9", "1.10", "1.10")]

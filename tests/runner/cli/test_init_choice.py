@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from runner.adoption.first_measurement import FirstMeasurement, Tried
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.cli import init_choice
-from runner.cli.init import _exactness, _left_out, _not_gated, _weakness, command
+from runner.cli.init import _describe_left_out, _describe_ungated, _exactness, _weakness, command
 from runner.cli.init_choice import Choice
 from runner.cli.questions import Questions
 from runner.contract.report import Build, Reading, Sample
@@ -93,9 +93,9 @@ def test_after_a_build_that_takes_too_long_none_is_tried_that_takes_longer(monke
 def test_a_kept_ci_file_that_gates_another_workload_is_no_gate_of_this_one(tmp_path: Path) -> None:
     ci = tmp_path / "ci.yml"
     ci.write_text("run: faultwatch gate bench/workload.toml --output x\n")
-    assert _not_gated(ci, "bench/workload.toml") == []
-    assert "does not name workload.toml" in _not_gated(ci, "workload.toml")[0]
-    assert "does not name more/bench/workload.toml" in _not_gated(ci, "more/bench/workload.toml")[0]
+    assert _describe_ungated(ci, "bench/workload.toml") == []
+    assert "does not name workload.toml" in _describe_ungated(ci, "workload.toml")[0]
+    assert "does not name more/bench/workload.toml" in _describe_ungated(ci, "more/bench/workload.toml")[0]
 
 
 def test_variants_of_a_build_are_not_built_for_a_program_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,12 +166,14 @@ def test_a_benchmark_that_fails_is_named_beside_a_proposal_that_only_starts() ->
     proposal, idle = BuildProposal("Python", ""), Tried(RunProposal('python -c "import x"', idle=True), (5, 5, 5))
     failed = Tried(RunProposal("python bench.py"), (), "`python bench.py` succeeds, but prints: No module named pyperf")
     package = Tried(RunProposal("bin/x --help", idle=True), (), "it failed")
-    (remark,) = _left_out(Choice(proposal, idle, (failed, package)))
+    (remark,) = _describe_left_out(Choice(proposal, idle, (failed, package)))
     assert "python bench.py` succeeds, but prints: No module named pyperf" in remark
     assert "--run" not in remark, "refused beside the workload.toml that init has just written"
     work = Tried(RunProposal("python bench_more.py"), (9, 9, 9))
-    assert _left_out(Choice(proposal, work, (failed,))) == [], "the proposal is a benchmark too"
-    assert _left_out(Choice(proposal, Tried(failed.run, (9, 9), usage=True), (failed,))) == [], "another build ran it"
+    assert _describe_left_out(Choice(proposal, work, (failed,))) == [], "the proposal is a benchmark too"
+    assert _describe_left_out(Choice(proposal, Tried(failed.run, (9, 9), usage=True), (failed,))) == [], (
+        "another build ran it"
+    )
 
 
 def test_a_test_program_is_not_said_to_do_nothing_but_start() -> None:

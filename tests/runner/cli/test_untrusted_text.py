@@ -7,7 +7,7 @@ import pytest
 
 from runner.cli.job import say
 from runner.cli.terminal import terminal
-from runner.cli.untrusted_text import harmless
+from runner.cli.untrusted_text import make_harmless
 from tests.log_readers import commands_in
 from tests.runner.commands import faultwatch
 from tests.runner.http_stub import Answer, http_stub
@@ -15,23 +15,23 @@ from tests.runner.http_stub import Answer, http_stub
 
 @pytest.mark.parametrize("text", ["\x1b[2J", "\x9b31m", "a\rb", "\x07", "\u202e", "\x00", "\x7f"])
 def test_no_control_character_is_left(text: str) -> None:
-    assert "\N{REPLACEMENT CHARACTER}" in harmless(text)
+    assert "\N{REPLACEMENT CHARACTER}" in make_harmless(text)
 
 
 @pytest.mark.parametrize(
     "text", ["::error::x", "a\n  ::add-mask::x", "a ##[group]x", "a\r\n::stop-commands::x", "#\u200b#vso[x]"]
 )
 def test_no_line_is_a_command(text: str) -> None:
-    assert not commands_in(harmless(text))
+    assert not commands_in(make_harmless(text))
 
 
 def test_ordinary_text_stays() -> None:
     text = "std::vector\tgrew 3 × — ok\n  namespace a::b"
-    assert harmless(text) == text
+    assert make_harmless(text) == text
 
 
 def test_a_unit_stays_readable_beside_its_number() -> None:
-    assert harmless("21.1\N{NO-BREAK SPACE}ms, 0\N{NARROW NO-BREAK SPACE}s") == "21.1 ms, 0 s"
+    assert make_harmless("21.1\N{NO-BREAK SPACE}ms, 0\N{NARROW NO-BREAK SPACE}s") == "21.1 ms, 0 s"
 
 
 def test_a_message_of_a_job_is_harmless(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.contract.function_names import LONGEST, shortened
+from runner.contract.function_names import LONGEST, shorten_name
 
 STRING = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
 VECTOR = f"std::vector<{STRING}, std::allocator<{STRING} > >"
@@ -43,7 +43,7 @@ VECTOR = f"std::vector<{STRING}, std::allocator<{STRING} > >"
     ],
 )
 def test_types_are_left_out_before_the_method(name: str, said: str | None) -> None:
-    short = shortened(name)
+    short = shorten_name(name)
     assert len(short) <= LONGEST
     if said is None:
         assert short.endswith(name[-25:])
@@ -53,6 +53,6 @@ def test_types_are_left_out_before_the_method(name: str, said: str | None) -> No
 
 @given(st.text(alphabet="ab:<>()[] ,*&~.-operator", max_size=200), st.integers(10, 80))
 def test_a_name_of_a_stranger_is_never_longer_and_a_short_one_stays(name: str, longest: int) -> None:
-    short = shortened(name, longest)
+    short = shorten_name(name, longest)
     assert len(short) <= longest
     assert short == name or len(name) > longest

@@ -1,13 +1,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.contract.imported_metric import imported_name
+from runner.contract.imported_metric import name_imported_metric
 from runner.contract.judging import Judging
 from runner.contract.metrics import Kind, metric
 
 
 def test_a_name_describes_the_metric() -> None:
-    entry = metric(imported_name("requests: all", "req/s", "higher"))
+    entry = metric(name_imported_metric("requests: all", "req/s", "higher"))
     assert (entry.title, entry.unit, entry.better, entry.kind) == ("requests: all", "req/s", "higher", Kind.RATE)
     assert not entry.exact
     assert not entry.judged
@@ -16,7 +16,7 @@ def test_a_name_describes_the_metric() -> None:
 
 @given(st.text(max_size=300), st.text(max_size=100), st.sampled_from(["lower", "higher"]))
 def test_any_title_and_unit(title: str, unit: str, better: str) -> None:
-    name = imported_name(title, unit, better)  # type: ignore[arg-type]
+    name = name_imported_metric(title, unit, better)  # type: ignore[arg-type]
     entry = metric(name)
     assert len(name) <= 200
     assert name.isprintable()

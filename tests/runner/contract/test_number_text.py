@@ -6,12 +6,12 @@ from runner.contract.number_text import (
     amount,
     difference,
     duration,
+    format_signed,
     levels,
     number,
     percent,
     quantity,
     sigmas,
-    signed,
     span,
     with_plain_spaces,
 )
@@ -86,7 +86,7 @@ def test_two_values_that_are_compared_differ_on_the_page() -> None:
 
 @pytest.mark.parametrize(("value", "text"), [(1, "+1"), (-38897, "−38,897"), (0, "0"), (0.25, "+0.25")])
 def test_differences_have_a_sign(value: float, text: str) -> None:
-    assert signed(value) == text
+    assert format_signed(value) == text
 
 
 def test_one_fault_less_is_one_fault() -> None:

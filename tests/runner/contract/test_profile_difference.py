@@ -1,7 +1,7 @@
 """Two profiles side by side."""
 
 from runner.contract.profile import Frame, Profile, Stack, StackKind, StackProfile
-from runner.contract.profile_difference import Change, by_place, by_stack, own_frame, own_line
+from runner.contract.profile_difference import Change, compare_by_place, compare_by_stack, find_own_frame, find_own_line
 from tests.runner.sample_reports import profile
 
 LIBC = "/usr/lib/libc.so.6"
@@ -37,7 +37,7 @@ def faulting(weights: dict[tuple[str, ...], int], module: str = "program") -> Pr
 
 def told(before: Profile, after: Profile) -> list[tuple[str, int, int]]:
     """Return function, line after and growth."""
-    return [(place.where.function, place.line_after, change.grown) for place, change in by_place(before, after)]
+    return [(place.where.function, place.line_after, change.grown) for place, change in compare_by_place(before, after)]
 
 
 def test_a_fault_in_a_library_is_put_to_the_line_that_called_it() -> None:
@@ -66,7 +66,7 @@ def test_the_same_program_in_another_folder_is_the_same() -> None:
 def test_stacks_are_ordered_from_what_grew_to_what_shrank() -> None:
     before = faulting({("main:1", "a:2"): 10, ("main:1", "b:3"): 10, ("main:1", "c:4"): 7})
     after = faulting({("main:1", "a:5"): 25, ("main:1", "b:3"): 10, ("main:1", "d:6"): 9})
-    found = [(one.frames[-1].function, one.frames[-1].line, one.change) for one in by_stack(before, after)]
+    found = [(one.frames[-1].function, one.frames[-1].line, one.change) for one in compare_by_stack(before, after)]
     assert found == [("a", 5, Change(10, 25)), ("d", 6, Change(0, 9)), ("c", 4, Change(7, 0))]
 
 
@@ -85,11 +85,11 @@ def test_a_template_of_the_standard_library_in_the_program_is_not_the_projects_c
     own = frame("Index::Add", "src/index.cc")
     template = frame("std::vector<int>::_M_realloc_insert", header)
     stack = [frame("main", "src/main.cc"), own, template, frame("memcpy", "", LIBC), frame("fault", "", "[kernel]")]
-    assert own_frame(stack) == own
-    assert own_line(stack) == "Index::Add at src/index.cc:7"
+    assert find_own_frame(stack) == own
+    assert find_own_line(stack) == "Index::Add at src/index.cc:7"
     driver = frame("main", "/home/ada/bench/driver.cc")
-    assert own_frame([driver, template]) == driver
-    assert own_line(stack[2:]) == "", "that would not be a line of the project"
-    assert own_frame(stack[2:]) == template
-    assert own_frame(stack[3:]) == stack[3]
-    assert own_frame(stack[4:]) is None
+    assert find_own_frame([driver, template]) == driver
+    assert find_own_line(stack[2:]) == "", "that would not be a line of the project"
+    assert find_own_frame(stack[2:]) == template
+    assert find_own_frame(stack[3:]) == stack[3]
+    assert find_own_frame(stack[4:]) is None

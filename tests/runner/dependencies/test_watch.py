@@ -12,7 +12,7 @@ import pytest
 from runner.dependencies.asked import Asked
 from runner.dependencies.watch import QuestionWatch
 from runner.execution.execute import execute
-from runner.system.paused import paused_descendants
+from runner.system.paused import pause_descendants
 
 pytestmark = pytest.mark.perf
 
@@ -146,7 +146,7 @@ def test_stopping_and_continuing_everything_does_not_end_it(folder: Path) -> Non
         for _ in range(3):
             time.sleep(0.05)
             os.kill(process.pid, signal.SIGSTOP)
-            with paused_descendants([process.pid]):
+            with pause_descendants([process.pid]):
                 time.sleep(0.05)
             os.kill(process.pid, signal.SIGCONT)
         assert process.wait(timeout=30) == 0

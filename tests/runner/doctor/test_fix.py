@@ -15,7 +15,7 @@ from runner.cli import doctor
 from runner.doctor.fix import OWN_FIXES, FixReport, fix, undo, undo_file
 from runner.doctor.probe import HostProbe, ProgramOutput, run
 from runner.errors import FaultwatchError
-from runner.execution.own_command import installed_module
+from runner.execution.own_command import build_installed_command
 from runner.system.tree import Tree
 
 RATE = "proc/sys/kernel/perf_event_max_sample_rate"
@@ -214,7 +214,7 @@ def test_pyperf_is_the_installed_one(tmp_path: Path) -> None:
     (tmp_path / "pyperf.py").write_text("print('planted')")
     for folder in (tmp_path, "/tmp"):
         done = subprocess.run(
-            installed_module("pyperf", "--help"), cwd=folder, capture_output=True, text=True, check=False
+            build_installed_command("pyperf", "--help"), cwd=folder, capture_output=True, text=True, check=False
         )
         assert "planted" not in done.stdout
     assert run(["pwd"]).text.strip() == "/"

@@ -19,7 +19,7 @@ def test_first_line_of_what_a_tool_says(tmp_path: Path) -> None:
         "fortran": str(tmp_path / "absent"),
         "linker": program(tmp_path, "ld", "exit 1"),
     }
-    found = compilers.settings(tools)
+    found = compilers.read_settings(tools)
     assert found == {"compiler.cc": "cc (Distro) 12.2.0", "compiler.fortran": None, "compiler.linker": None}
 
 

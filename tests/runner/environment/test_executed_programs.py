@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.environment.executed_programs import executed_programs
+from runner.environment.executed_programs import find_executed_programs
 
 HOST = {"make", "install", "test", "pip", "python3", "go", "cargo", "gcc-14", "clang-19", "ccache", "nproc", "git"} | {
     *("sh", "bash", "env", "nice", "timeout", "find", "xargs", "cp", "cmake", "sort", "link", "time", "split"),
@@ -14,7 +14,7 @@ HOST = {"make", "install", "test", "pip", "python3", "go", "cargo", "gcc-14", "c
 
 
 def tools(*command: str, **environment: str) -> set[str]:
-    return executed_programs(command, environment, HOST.__contains__) & HOST
+    return find_executed_programs(command, environment, HOST.__contains__) & HOST
 
 
 def script(text: str) -> set[str]:
@@ -74,7 +74,7 @@ def test_a_variable_of_the_build_names_a_tool() -> None:
 
 @given(st.lists(st.text(max_size=80), max_size=4))
 def test_any_command_is_read(command: list[str]) -> None:
-    assert all(isinstance(name, str) for name in executed_programs(["sh", "-c", *command], {}, lambda _: False))
+    assert all(isinstance(name, str) for name in find_executed_programs(["sh", "-c", *command], {}, lambda _: False))
 
 
 def test_no_long_command_takes_long() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.environment.filesystem import settings
+from runner.environment.filesystem import read_settings
 from runner.system.tree import Tree
 
 ROOT = "23 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw"
@@ -24,5 +24,5 @@ def test_a_mount_point_may_have_any_name(shown: str, point: str, tmp_path: Path)
     mounts = f"{ROOT}\n40 23 0:35 / {shown} rw,nosuid shared:9 - tmpfs tmpfs rw,huge=always\n"
     (tmp_path / "proc" / "self" / "mountinfo").write_text(mounts, encoding="utf-8")
     tree = Tree(tmp_path)
-    assert settings(tree, Path(point, "home"))["filesystem.type"] == "tmpfs huge=always"
-    assert settings(tree, Path("/home"))["filesystem.type"] == "ext4"
+    assert read_settings(tree, Path(point, "home"))["filesystem.type"] == "tmpfs huge=always"
+    assert read_settings(tree, Path("/home"))["filesystem.type"] == "ext4"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.environment.program_files import build_settings, library_settings, run_settings
+from runner.environment.program_files import read_build_settings, read_library_settings, read_run_settings
 from runner.system.tree import Tree
 
 
@@ -22,7 +22,7 @@ def tool(folder: Path, name: str, text: str = "#!/bin/sh\n", modified: float = 1
 
 def settings(folder: Path, command: str = "sh -c 'odd-tool x && make'", **more: object) -> dict[str, str]:
     path = more.pop("path", f"{folder}:/usr/bin:/bin")
-    found = build_settings(shlex.split(command), more.pop("needs", ()), str(path))  # type: ignore[arg-type]
+    found = read_build_settings(shlex.split(command), more.pop("needs", ()), str(path))  # type: ignore[arg-type]
     return {name: value for name, value in found.items() if value}
 
 
@@ -57,7 +57,7 @@ def test_a_workload_cannot_name_programs_by_a_relative_path(tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     assert "tool.odd-tool" not in settings(tmp_path, path=".:/usr/bin")
     assert "tool.odd-tool" not in settings(tmp_path, path="")
-    assert run_settings(Tree(), "odd-tool", ".")["program"] is None
+    assert read_run_settings(Tree(), "odd-tool", ".")["program"] is None
 
 
 def test_nothing_that_only_the_workloads_path_leads_to_is_executed(tmp_path: Path) -> None:
@@ -101,18 +101,18 @@ def test_rusts_default_toolchain_is_a_setting_though_a_proxy_starts_it(
 
 
 def test_an_interpreter_and_what_it_loads_are_settings() -> None:
-    found = run_settings(Tree(), "python3", "/usr/local/bin:/usr/bin:/bin")
+    found = read_run_settings(Tree(), "python3", "/usr/local/bin:/usr/bin:/bin")
     assert "python3" in (found["program"] or "")
     assert "sha256" in (found["library.libc.so.6"] or "")
-    assert run_settings(Tree(), "./python3", "/usr/bin")["program"] is None, "a program of the revision"
+    assert read_run_settings(Tree(), "./python3", "/usr/bin")["program"] is None, "a program of the revision"
 
 
 def test_what_the_loader_preloads_into_everything_is_a_setting(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
-    assert library_settings(Tree(tmp_path))["loader.preload"] is None
+    assert read_library_settings(Tree(tmp_path))["loader.preload"] is None
     (tmp_path / "opt.so").write_text("library")
     (tmp_path / "etc" / "ld.so.preload").write_text("# none\n/opt.so /gone.so\n")
-    shown = library_settings(Tree(tmp_path))["loader.preload"]
+    shown = read_library_settings(Tree(tmp_path))["loader.preload"]
     assert shown is not None
     assert shown.startswith("/opt.so (sha256 ")
     assert shown.endswith("/gone.so (not there)")
@@ -123,7 +123,7 @@ def test_another_version_of_a_library_that_compilers_add_is_one_other_setting(na
     others = {"libstdc++.so.6", "libm.so.6", "libgomp.so.1"} - {name}
     for one in (name, *others):
         tool(tmp_path / "usr/lib", one, "first")
-    before = library_settings(Tree(tmp_path))
+    before = read_library_settings(Tree(tmp_path))
     tool(tmp_path / "usr/lib", name, "other", modified=1.1e9)
-    after = library_settings(Tree(tmp_path))
+    after = read_library_settings(Tree(tmp_path))
     assert {setting for setting in before | after if before.get(setting) != after.get(setting)} == {f"library.{name}"}

@@ -1,7 +1,7 @@
 import pytest
 
 from runner.environment.capture import capture
-from runner.environment.secrets import HIDDEN, without_secret, without_secrets
+from runner.environment.secrets import HIDDEN, hide_secret, hide_secrets
 
 
 @pytest.mark.parametrize(
@@ -10,28 +10,28 @@ from runner.environment.secrets import HIDDEN, without_secret, without_secrets
      "MYSQL_PWD", "CREDENTIALS", "HTTP_AUTH", "SESSION_COOKIE", "luks.key", "KEY"],
 )  # fmt: skip
 def test_secrets_never_appear(name: str) -> None:
-    assert without_secret(name, "s3cret") == HIDDEN
+    assert hide_secret(name, "s3cret") == HIDDEN
     assert "s3cret" not in capture(variables={name: "s3cret"}, build_tools={}).model_dump_json()
 
 
 @pytest.mark.parametrize("name", ["MALLOC_CONF", "KEYBOARD", "MONKEY", "AUTHOR", "COMPASS", "GLIBC_TUNABLES", "PATH"])
 def test_harmless_names_keep_their_values(name: str) -> None:
-    assert without_secret(name, "value") == "value"
+    assert hide_secret(name, "value") == "value"
 
 
 def test_passwords_in_addresses_go() -> None:
-    assert without_secret("DATABASE", "postgresql://me:s3cret@db/x") == f"postgresql://{HIDDEN}@db/x"
-    assert without_secret("HOMEPAGE", "https://example.invalid/@me") == "https://example.invalid/@me"
+    assert hide_secret("DATABASE", "postgresql://me:s3cret@db/x") == f"postgresql://{HIDDEN}@db/x"
+    assert hide_secret("HOMEPAGE", "https://example.invalid/@me") == "https://example.invalid/@me"
 
 
 def test_an_empty_secret_is_shown_as_empty() -> None:
-    assert without_secret("TOKEN", "") == ""
+    assert hide_secret("TOKEN", "") == ""
 
 
 def test_a_program_that_prints_its_variables_tells_no_secret() -> None:
     variables = {"API_TOKEN": "abcdef", "OTHER_SECRET": "abcdef-longer", "PLAIN": "visible", "SHORT_KEY": "abc"}
     log = "\n".join(f"{name}={value}" for name, value in variables.items()) + "\nGET https://me:pw@host/x"
-    hidden = without_secrets(log, variables)
+    hidden = hide_secrets(log, variables)
     assert "abcdef" not in hidden
     assert "longer" not in hidden
     assert "pw@" not in hidden

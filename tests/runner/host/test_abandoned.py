@@ -10,7 +10,7 @@ import pytest
 from runner.host.abandoned import clear_abandoned
 from runner.settings import Settings
 from runner.subject.build_cache import BuildCache
-from runner.system.processes import name_of, own_name
+from runner.system.processes import name_of, read_own_name
 
 DEAD = name_of(2**22 + 1)
 """No process has this number: it is larger than the kernel's limit."""
@@ -25,7 +25,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_folders_of_dead_processes_go_and_others_stay(temporary: Path, tmp_path: Path) -> None:
-    kept = ["faultwatch-bench-abc", f"faultwatch-{own_name()}-abc", f"faultwatch-{name_of(1)}-abc", "other"]
+    kept = ["faultwatch-bench-abc", f"faultwatch-{read_own_name()}-abc", f"faultwatch-{name_of(1)}-abc", "other"]
     for name in (*kept, f"faultwatch-{DEAD}-abc"):
         (temporary / name / "inside").mkdir(parents=True)
     (tmp_path / "target").mkdir()

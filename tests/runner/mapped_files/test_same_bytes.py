@@ -17,7 +17,7 @@ from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox, sandbox
 from runner.mapped_files.cache_preparation import CachePreparer
 from runner.mapped_files.folios import has_prepared_folios
-from runner.measuring.cold_files import resident_pages
+from runner.measuring.cold_files import count_resident_pages
 from runner.measuring.sampling import levels
 from tests.runner.mapped_files.sample_programs import WAYS, build, by_cp, copy_build, measure_build
 
@@ -72,7 +72,7 @@ def test_every_file_that_the_program_maps_is_reported(source: Path) -> None:
     assert all(file.digest and file.faults for file in mapped.values())
     assert report.files.uncertain_faults.most == 0
     for name in ("program", "libwork.so", "data"):
-        resident, pages = resident_pages(source / name)
+        resident, pages = count_resident_pages(source / name)
         assert resident == pages
 
 

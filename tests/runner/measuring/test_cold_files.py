@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from runner.measuring.cold_files import EvictionError, OutsideError, make_cold, resident_pages
+from runner.measuring.cold_files import EvictionError, OutsideError, count_resident_pages, make_cold
 
 
 def test_a_file_that_was_just_written_is_evicted(tmp_path: Path) -> None:
     file = tmp_path / "data"
     file.write_bytes(b"x" * 100_000)
-    assert resident_pages(file)[0] > 0
+    assert count_resident_pages(file)[0] > 0
     try:
         make_cold([file])
     except EvictionError:
         pytest.skip("this file system lives in memory")
-    assert resident_pages(file) == (0, 25)
+    assert count_resident_pages(file) == (0, 25)
 
 
 def test_a_link_out_of_the_build_makes_no_file_of_the_host_cold(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_a_link_out_of_the_build_makes_no_file_of_the_host_cold(tmp_path: Path) 
     (tree / "data").symlink_to(tmp_path / "host")
     with pytest.raises(OutsideError, match="tree/data does not lie in the build"):
         make_cold([tree / "data"], within=tree)
-    assert resident_pages(tmp_path / "host")[0] > 0
+    assert count_resident_pages(tmp_path / "host")[0] > 0
 
 
 def test_a_pipe_of_the_tree_does_not_stop_the_runner(tmp_path: Path) -> None:

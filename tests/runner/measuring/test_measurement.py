@@ -9,7 +9,7 @@ from runner.contract.report import Build, Environment, Host, Outcome, Report, Re
 from runner.contract.suite import to_suite
 from runner.errors import FaultwatchError
 from runner.mapped_files.trial_files import page_cache_setting
-from runner.measuring.measurement import failed_build, measure
+from runner.measuring.measurement import measure, report_failed_build
 from runner.measuring.trial import Bench, Trial
 from runner.process_state.process_state import ProcessState
 from runner.subject.build import BuildFailure
@@ -261,7 +261,7 @@ def test_a_compiler_that_is_missing_skips_the_case(outcome: Outcome) -> None:
     workload = Workload.model_validate({"workload": {"name": "w"}, "run": {"command": "true"}})
     lacks = "this host does not have no-such-compiler" if outcome is Outcome.SKIPPED else ""
     failure = BuildFailure(lacks or "it does not build", Build(), lacks_programs=bool(lacks))
-    report = failed_build(
+    report = report_failed_build(
         *(workload, cases(workload)[0], failure),
         bench=bench(),
         subject="subject",

@@ -16,7 +16,7 @@ from runner.settings import load_settings
 from runner.subject.build_cache import release_all
 from runner.subject.repository import Repository, open_repository
 from runner.workload import cases, load_workload
-from runner.workload.own_places import own_folder
+from runner.workload.own_places import find_own_folder
 
 WORKLOAD = """
 [workload]
@@ -66,7 +66,7 @@ def test_programs_see_paths_as_long_as_the_environment_says(
     workload = load_workload(tmp_path / "workload.toml")
     workbench = preflight.prepare(load_settings(), examined=False)
     tree, _ = workbench.builder.build(*one_commit(tmp_path / "subject", digits), workload)
-    shown = own_folder(workload)
+    shown = find_own_folder(workload)
     settings = workbench.bench.environment_of(workload, cases(workload)[0]).settings
     assert shown
     assert str(len(os.fsencode(tree))) == str(len(os.fsencode(shown))) == settings["process.path_length"]

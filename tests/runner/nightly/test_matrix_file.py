@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.errors import FaultwatchError
-from runner.nightly.cells import apply_configuration, case_choices, cells_of_host, github_jobs, planned_cells
+from runner.nightly.cells import apply_configuration, case_choices, cells_of_host, github_jobs, plan_cells
 from runner.nightly.matrix_file import Configuration, Matrix, MatrixHost, WorkloadEntry, load_matrix
 from runner.workload import Workload, cases
 
@@ -48,7 +48,7 @@ configurations = ["plain"]
 
 
 def test_every_workload_in_every_configuration_on_every_host_that_it_names(tmp_path: Path) -> None:
-    found = [cell.place for cell in planned_cells(matrix(TWO_HOSTS, tmp_path), "here")]
+    found = [cell.place for cell in plan_cells(matrix(TWO_HOSTS, tmp_path), "here")]
     assert found == [
         ("old", "plain", "a"),
         ("old", "tight", "a"),
@@ -88,7 +88,7 @@ def test_no_cell_is_lost_and_none_is_there_twice(hosts: list[str], configuration
         configurations={name: Configuration() for name in configurations},
         workloads=tuple(WorkloadEntry(path=path) for path in paths),
     )
-    found = [cell.place for cell in planned_cells(made, "mine")]
+    found = [cell.place for cell in plan_cells(made, "mine")]
     assert len(found) == len(set(found)) == max(1, len(hosts)) * max(1, len(configurations)) * len(paths)
 
 
@@ -113,7 +113,7 @@ def test_a_mistake_is_one_line_that_says_where(text: str, said: str, tmp_path: P
 
 def test_a_matrix_that_names_a_workload_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FaultwatchError, match="a is listed twice for plain on here"):
-        planned_cells(matrix('[[workloads]]\npath = "a"\n[[workloads]]\npath = "a"', tmp_path), "here")
+        plan_cells(matrix('[[workloads]]\npath = "a"\n[[workloads]]\npath = "a"', tmp_path), "here")
 
 
 def test_nothing_to_set_leaves_the_workload_and_its_series_alone() -> None:

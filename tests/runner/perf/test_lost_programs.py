@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner.doctor.counting import require_measurable
-from runner.perf.lost_programs import LostPrograms, LostProgramsWatch, parse_lost_programs, together
+from runner.perf.lost_programs import LostPrograms, LostProgramsWatch, combine_losses, parse_lost_programs
 
 COMPLETE = LostPrograms(complete=True)
 
@@ -31,8 +31,8 @@ def test_output_that_is_cut_off_or_missed_records_says_nothing(output: bytes, lo
 
 def test_processes_that_ran_at_once_are_complete_only_if_each_is() -> None:
     ping = LostPrograms(("ping",), complete=True)
-    assert together([COMPLETE, ping, ping]) == ping
-    assert together([ping, LostPrograms()]) == LostPrograms(("ping",))
+    assert combine_losses([COMPLETE, ping, ping]) == ping
+    assert combine_losses([ping, LostPrograms()]) == LostPrograms(("ping",))
 
 
 def watched(command: list[str]) -> LostPrograms:

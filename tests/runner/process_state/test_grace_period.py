@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.process_state.grace_period import expedited, restore_grace_period
+from runner.process_state.grace_period import expedite_grace_periods, restore_grace_period
 from runner.system.tree import Tree
 
 ROOT = Path(__file__).parents[3]
@@ -25,13 +25,13 @@ def switch(tmp_path: Path) -> Path:
 
 
 def test_it_is_put_back(switch: Path, tmp_path: Path) -> None:
-    with expedited(Tree(tmp_path)):
+    with expedite_grace_periods(Tree(tmp_path)):
         assert switch.read_text().startswith("1")
     assert switch.read_text() == "0\n"
 
 
 def test_it_is_put_back_where_the_move_fails(switch: Path, tmp_path: Path) -> None:
-    with pytest.raises(ProcessLookupError), expedited(Tree(tmp_path)):
+    with pytest.raises(ProcessLookupError), expedite_grace_periods(Tree(tmp_path)):
         raise ProcessLookupError
     assert switch.read_text() == "0\n"
 
@@ -41,10 +41,10 @@ def test_two_at_once_do_not_put_back_what_the_other_has_set(switch: Path, tmp_pa
 
     def second() -> None:
         begun.set()
-        with expedited(Tree(tmp_path)):
+        with expedite_grace_periods(Tree(tmp_path)):
             seen.append(switch.read_text())
 
-    with expedited(Tree(tmp_path)):
+    with expedite_grace_periods(Tree(tmp_path)):
         other = threading.Thread(target=second)
         other.start()
         begun.wait()
@@ -75,7 +75,7 @@ def test_nobody_waits_for_a_process_that_is_stopped_with_the_switch(switch: Path
 
 
 def test_a_machine_without_the_switch_does_without(tmp_path: Path) -> None:
-    with expedited(Tree(tmp_path)):
+    with expedite_grace_periods(Tree(tmp_path)):
         pass
 
 
@@ -94,7 +94,7 @@ def test_it_is_put_back_after_a_runner_that_was_killed(switch: Path, tmp_path: P
 
 
 def use(tree: Tree) -> None:
-    with expedited(tree):
+    with expedite_grace_periods(tree):
         pass
 
 

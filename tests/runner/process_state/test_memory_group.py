@@ -11,7 +11,7 @@ import pytest
 from runner.perf.session import ExecutionFailure, count
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
-from runner.system.processes import own_name
+from runner.system.processes import read_own_name
 from runner.system.tree import Tree
 
 MIB = 1 << 20
@@ -77,7 +77,7 @@ def test_where_processes_cannot_be_limited_nothing_is_left(tmp_path: Path) -> No
 def test_what_a_killed_runner_left_is_removed(tmp_path: Path) -> None:
     made = tree(tmp_path, "0::/job\n", "job")
     folder = tmp_path / "sys/fs/cgroup/job"
-    process, start, machine = own_name().split("-")
+    process, start, machine = read_own_name().split("-")
     alive, gone = f"faultwatch-{process}-{start}-{machine}-1", f"faultwatch-{process}-{int(start) + 1}-{machine}-1"
     for name in (gone, alive, "faultwatch-of-others", "other"):
         (folder / name).mkdir()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
 from runner.profile.script_parser import Lost, Mapped, ScriptFrame, Stacked, Switched, parse_script
 from runner.profile.source_lines import SourceLine, parse_lines
-from runner.profile.stack_folding import FrameTable, blocked_time, count_stacks, relative, scaled
+from runner.profile.stack_folding import FrameTable, count_stacks, distribute, relative, sum_blocked_time
 
 RECORDED = Path(__file__).parent / "recorded"
 KERNEL = ScriptFrame(0xFFFFFFFF81000000, "schedule", "[kernel.kallsyms]")
@@ -47,15 +47,15 @@ def test_waiting_counts_from_leaving_to_coming_back_by_thread() -> None:
         on(2.0, tid=1),
         on(4.0, tid=2),
     ]
-    assert blocked_time(events).stacks == {(LEAF,): 1_000_000_000, (CALLER,): 2_500_000_000}
+    assert sum_blocked_time(events).stacks == {(LEAF,): 1_000_000_000, (CALLER,): 2_500_000_000}
 
 
 def test_a_thread_that_could_have_gone_on_did_not_wait() -> None:
-    assert not blocked_time([stacked(LEAF), off(1.0, preempted=True), on(2.0)]).stacks
+    assert not sum_blocked_time([stacked(LEAF), off(1.0, preempted=True), on(2.0)]).stacks
 
 
 def test_a_real_recording_shows_the_sleep() -> None:
-    weighed = blocked_time(parse_script((RECORDED / "switches.txt").read_text().splitlines(keepends=True)))
+    weighed = sum_blocked_time(parse_script((RECORDED / "switches.txt").read_text().splitlines(keepends=True)))
     waits = {frame.function: time for stack, time in weighed.stacks.items() for frame in stack}
     assert waits["do_nanosleep"] >= 2_000_000
 
@@ -80,7 +80,7 @@ weights = st.dictionaries(st.tuples(st.sampled_from([LEAF, CALLER, KERNEL]), st.
 
 @given(weights, st.integers(0, 10**9))
 def test_shares_come_to_the_total_and_none_is_off_by_one(weights: dict, total: int) -> None:
-    shares = scaled(weights, total)
+    shares = distribute(weights, total)
     whole = sum(weights.values())
     assert sum(shares.values()) == (total if whole else 0)
     assert all(abs(shares.get(stack, 0) - weight * total / whole) < 1 for stack, weight in weights.items())

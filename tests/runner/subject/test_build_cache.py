@@ -13,7 +13,7 @@ import pytest
 from runner.contract.code_trust import BuildStore
 from runner.contract.report import Build
 from runner.subject import build_cache
-from runner.subject.build_cache import BuildCache, emptied
+from runner.subject.build_cache import BuildCache, make_empty_folder
 from runner.subject.build_record import BuildRecord, write_record
 
 MIB = 1 << 20
@@ -121,7 +121,7 @@ def test_a_build_that_a_session_uses_stays(tmp_path: Path) -> None:
 def test_what_an_interrupted_build_left_goes(tmp_path: Path) -> None:
     cache = BuildCache(tmp_path)
     place = make(cache, "a")
-    emptied(place)
+    make_empty_folder(place)
     (place / "tree").mkdir()
     cache.evict()
     assert not names(cache)
@@ -129,7 +129,7 @@ def test_what_an_interrupted_build_left_goes(tmp_path: Path) -> None:
 
 def test_what_another_process_is_building_stays(tmp_path: Path) -> None:
     with another_process(tmp_path, "a") as theirs:
-        emptied(theirs)
+        make_empty_folder(theirs)
         BuildCache(tmp_path).evict()
         assert theirs.exists()
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.dependencies.watch import QuestionWatch
-from runner.subject.build_inputs import Inputs, changed_files, note_inputs, parse_changes
+from runner.subject.build_inputs import Inputs, find_changed_files, note_inputs, parse_changes
 from runner.subject.repository import open_repository
 
 MODES = st.sampled_from(["100644", "100755", "120000", "160000", "000000"])
@@ -92,7 +92,7 @@ def test_only_changes_of_content_are_named(
     before = commit("First", source="1", README="old", **{".gitattributes": "* -text"})
     change(tmp_path / "subject")
     after = commit("Second")
-    assert changed_files(open_repository(str(tmp_path / "subject"), tmp_path), before, after) == expected
+    assert find_changed_files(open_repository(str(tmp_path / "subject"), tmp_path), before, after) == expected
 
 
 @given(st.lists(st.tuples(MODES, MODES, st.sampled_from("AMDTRU"), PATHS)))

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from runner.adoption.sources import sources_of
-from runner.adoption.submodules import missing_submodules
+from runner.adoption.submodules import find_missing_submodules
 from runner.cli import init
 from runner.errors import FaultwatchError
 from runner.settings import Settings
 from runner.subject import hardened_git
-from runner.subject.build_inputs import changed_files
+from runner.subject.build_inputs import find_changed_files
 from runner.subject.checkout_content import write_commit
 from runner.subject.registry import find_subject, register_subject
 from runner.subject.repository import open_repository
@@ -208,14 +208,14 @@ def everything(subject: Path, place: Path) -> dict[str, object]:
         "refs": sorted((ref.name, ref.commit) for ref in repository.refs()),
         "merge base": repository.merge_bases("main", "side"),
         "state": (repository.changed_files(), repository.is_shallow(), repository.common_directory()),
-        "changed": changed_files(repository, before, head),
+        "changed": find_changed_files(repository, before, head),
         "tags": tags_before(repository, head),
         "files": files_of(tree),
         "described": subprocess.run(
             described, check=True, capture_output=True, text=True, env={"PATH": os.environ["PATH"], "HOME": "/"}
         ).stdout,
         "sources": (sources.files, sources.read("text.txt")),
-        "work tree": (init._work_tree(repository), init._branch(repository), init._last_commits(repository)),
+        "work tree": (init._work_tree(repository), init._branch(repository), init._select_last_commits(repository)),
         "clone": clone.revisions("main"),
         "address": find_subject(settings, clone.name).repository,
         "shipped": ours.resolve("HEAD"),
@@ -262,11 +262,11 @@ def test_no_configuration_changes_what_is_read_and_written(
     git("notes", "add", "--message", "said by a note", two)
     (subject / ".git" / "info" / "grafts").write_text(f"{before}\n")
     (tmp_path / "other").mkdir()
-    hardened_git._configured_filters.cache_clear()  # as of another command
+    hardened_git._read_configured_filters.cache_clear()  # as of another command
     other = everything(subject, tmp_path / "other")
     assert {name: other[name] for name in plain if other[name] != plain[name]} == {}
     assert not (tmp_path / "executed").exists()
-    assert missing_submodules(subject) == ("library",), "with the git of the user"
+    assert find_missing_submodules(subject) == ("library",), "with the git of the user"
 
 
 def test_a_git_that_reads_for_ever_is_ended(commit: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.subject.tool_search import advice, missing_tool, whereabouts
+from runner.subject.tool_search import advice, describe_missing_tool, describe_whereabouts
 
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 
@@ -18,7 +18,7 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_tool_outside_of_the_path_is_named_with_what_to_write(tool: Path) -> None:
-    assert whereabouts("crago", SYSTEM) == tool
+    assert describe_whereabouts("crago", SYSTEM) == tool
     assert advice("crago", SYSTEM) == (
         f"crago is at {tool}, outside of the build's PATH ({SYSTEM}): "
         f'write PATH = "{tool.parent}:{SYSTEM}" under [build.environment]'
@@ -44,4 +44,4 @@ def test_nothing_is_said_of_a_tool_that_is_there_or_nowhere() -> None:
     ],
 )
 def test_the_program_that_a_log_reports_as_missing(line: str, name: str) -> None:
-    assert missing_tool(f"cc -c x.c\n{line}\nmake: *** [all] Error 127\n") == name
+    assert describe_missing_tool(f"cc -c x.c\n{line}\nmake: *** [all] Error 127\n") == name

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from findings import by_hand
-from runner.system.path_length import filled, path_length
+from runner.system.path_length import pad_path, path_length
 
 USUAL = ["/var/lib/faultwatch", "/root/.local/share/faultwatch", "/home/somebody/.local/share/faultwatch"]
 ODD = os.fsdecode(b"/caf\xe9")
@@ -28,7 +28,7 @@ def test_data_folders_of_many_lengths_have_paths_of_few() -> None:
 @pytest.mark.parametrize("below", ["", "tree", "é"])
 @pytest.mark.parametrize("folder", ["/", "/data", "/é", ODD])
 def test_a_path_has_the_length_in_bytes_and_begins_as_named(folder: str, below: str) -> None:
-    path = filled(Path(folder), "name-é", 96, below)
+    path = pad_path(Path(folder), "name-é", 96, below)
     assert path.parent == Path(folder)
     assert path.name.rstrip("_") == "name-é"
     assert len(os.fsencode(path / below)) == 96

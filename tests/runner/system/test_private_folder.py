@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.system.private_folder import private_folder
+from runner.system.private_folder import make_private_folder
 
 
 @pytest.mark.parametrize("before", [None, 0o755, 0o700, 0o500])
@@ -15,7 +15,7 @@ def test_nobody_else_may_enter_a_private_folder(before: int | None, tmp_path: Pa
         if before is not None:
             folder.mkdir(parents=True)
             folder.chmod(before)
-        assert private_folder(folder) == folder
+        assert make_private_folder(folder) == folder
     finally:
         os.umask(umask)
     assert stat.S_IMODE(folder.stat().st_mode) == (before or 0o700) & 0o700

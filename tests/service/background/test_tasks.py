@@ -132,8 +132,8 @@ def test_what_another_process_stored_and_did_not_judge_is_judged(
 ) -> None:
     ingest_reports.ingest(database, [reports.report(number, 100 + number) for number in (1, 2)])
     with database.reading() as session:
-        assert series.stale(session)
+        assert series.list_stale(session)
     (events,) = (task for task in tasks.tasks(app, database, config) if task.name == "events")
     events.work()
     with database.reading() as session:
-        assert not series.stale(session)
+        assert not series.list_stale(session)

@@ -212,7 +212,7 @@ def test_a_line_that_is_too_long_shows_where_it_was_cut() -> None:
     ],
 )
 def test_what_may_be_secret_in_an_address_is_not_in_a_reason(url: str, secrets: list[str]) -> None:
-    written = chat.without_secrets(f"chat.example.org refused {url}:\n{' '.join(secrets)}", url)
+    written = chat.hide_secrets(f"chat.example.org refused {url}:\n{' '.join(secrets)}", url)
     assert not any(secret in written for secret in secrets)
     assert "\n" not in written
     assert written.startswith("chat.example.org refused" if "example" in url else "chat")

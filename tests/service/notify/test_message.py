@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from service.config.notifications import EmailChannel
 from service.notify import feed
 from service.notify.mail import compose
-from service.notify.message import MOST_EVENTS, for_slack, plain, write
+from service.notify.message import MOST_EVENTS, escape_for_slack, make_plain, write
 from service.schemas.history import Cause, Direction
 from service.schemas.triage import State
 from service.text.candidates import name_candidates
@@ -50,7 +50,7 @@ def test_a_message_about_many_says_how_many_more() -> None:
 
 
 def test_slack_gets_no_link_no_mention_and_no_markup_of_strangers() -> None:
-    text = for_slack(write("k", [event(title="<!channel> <https://evil.example|click> & co")], BASE))["text"]
+    text = escape_for_slack(write("k", [event(title="<!channel> <https://evil.example|click> & co")], BASE))["text"]
     assert "<" not in text
     assert "&lt;!channel&gt;" in text
     assert "&amp; co" in text
@@ -58,7 +58,7 @@ def test_slack_gets_no_link_no_mention_and_no_markup_of_strangers() -> None:
 
 @given(strange)
 def test_strangers_text_stays_on_its_line(text: str) -> None:
-    line = plain(text)
+    line = make_plain(text)
     assert len(line) <= 200
     assert line.isprintable() or all(sign.isprintable() or sign == " " or ord(sign) > 0xA0 for sign in line)
     assert len(line.splitlines()) <= 1

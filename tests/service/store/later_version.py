@@ -36,7 +36,7 @@ def become(folder: Path, monkeypatch: pytest.MonkeyPatch, change: str, names: st
     names
         What else its migration defines.
     """
-    before = upgrade.newest_schema()
+    before = upgrade.find_newest_schema()
     shutil.copytree(upgrade.MIGRATIONS, folder / "migrations")
     migration = folder / "migrations" / "versions" / f"{SCHEMA}_change.py"
     migration.write_text(_MIGRATION.format(schema=SCHEMA, before=before, names=names, change=change))

@@ -234,4 +234,4 @@ def test_a_stored_drift_that_cannot_be_read_stops_neither_other_series_nor_the_s
     with app.app_context():
         current.database().close()
     with database.reading() as session:
-        assert set(series.stale(session)) == {broken}
+        assert set(series.list_stale(session)) == {broken}

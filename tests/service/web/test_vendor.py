@@ -44,7 +44,7 @@ def test_a_missing_package_says_what_to_run(
     client: FlaskClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vendor, "NODE_MODULES", tmp_path)
-    assert "npm ci" in (vendor.missing() or "")
+    assert "npm ci" in (vendor.describe_missing() or "")
     answer = client.get("/vendor/chart.js/4.6.1/chart.umd.min.js")
     assert answer.status_code == 503
     assert "npm ci" in answer.text

@@ -12,23 +12,23 @@ from typing import Any
 from flask import Flask
 from pydantic import BaseModel
 
-from runner.contract.docstrings import one_line
-from service.rules.access.scope import needed_scope
+from runner.contract.docstrings import make_one_line
+from service.rules.access.scope import find_needed_scope
 from service.web.api.document.examples import EXAMPLES
 from service.web.api.document.schemas import REFERENCE
 
 TOKEN = "token"  # noqa: S105 - the name of the security scheme
 _IDS: Mapping[str, str] = {
     "actions.sign_in": "sign_in_job",
-    "audit.listed": "list_audit_entries",
+    "audit.index": "list_audit_entries",
     "comparisons.post": "compare",
     "diagnoses.post": "diagnose",
     "drifts.get": "get_drift",
-    "drifts.listed": "list_drifts",
+    "drifts.index": "list_drifts",
     "events.decide": "decide_event",
     "events.delivered": "list_deliveries",
     "events.get": "get_event",
-    "events.listed": "list_events",
+    "events.index": "list_events",
     "events.log": "list_decisions",
     "events.triage": "triage_events",
     "export.get": "export",
@@ -39,7 +39,7 @@ _IDS: Mapping[str, str] = {
     "jobs.claim": "claim_job",
     "jobs.finish": "finish_job",
     "jobs.get": "get_job",
-    "jobs.listed": "list_jobs",
+    "jobs.index": "list_jobs",
     "jobs.log": "get_job_log",
     "jobs.order": "order_job",
     "jobs.pause": "pause_job",
@@ -50,27 +50,27 @@ _IDS: Mapping[str, str] = {
     "plans.post": "plan_runs",
     "profiles.download": "download_stacks",
     "profiles.get": "get_profile",
-    "profiles.listed": "list_profiles",
+    "profiles.index": "list_profiles",
     "profiles.put": "store_profile",
     "revisions.get": "list_revisions",
     "revisions.put": "store_revisions",
     "runner_tokens.post": "request_runner_token",
     "runs.get": "get_run",
-    "runs.listed": "list_runs",
+    "runs.index": "list_runs",
     "runs.post": "store_runs",
     "runs.put": "store_run",
     "runs.pyperf": "download_pyperf_suite",
     "searches.post": "search_commits",
     "searches.post_settings": "search_settings",
     "series.get": "get_series",
-    "series.listed": "list_series",
+    "series.index": "list_series",
     "settings_lab.get": "get_settings_lab",
     "silences.add": "silence_series",
     "silences.end": "end_silence",
-    "silences.listed": "list_silences",
+    "silences.index": "list_silences",
     "subjects.change": "change_subject",
     "subjects.get": "get_subject",
-    "subjects.listed": "list_subjects",
+    "subjects.index": "list_subjects",
 }
 """The id of each endpoint: the name of its function in generated clients. An id never changes."""
 _PATH_PARAMETERS = {
@@ -128,12 +128,12 @@ def describe(operation: Operation, document: dict[str, Any], schemas: Mapping[st
     queries
         The schemas of the models of queries, by name.
     """
-    scope = needed_scope(operation.endpoint, operation.method.upper())
+    scope = find_needed_scope(operation.endpoint, operation.method.upper())
     document["operationId"] = _IDS[operation.endpoint.removeprefix("api.")]
     document["tags"] = [operation.noun]
     text = inspect.cleandoc(operation.view.__doc__ or "").partition("\n\n")[2]
     needs = f"Needs the scope `{scope}`." if scope else "Needs no token."
-    document["description"] = f"{one_line(text)} {needs}".strip()
+    document["description"] = f"{make_one_line(text)} {needs}".strip()
     document["security"] = [{TOKEN: []}] if scope else []
     in_path = [one for one in document.get("parameters", ()) if one["in"] == "path"]
     for parameter in in_path:
@@ -154,7 +154,7 @@ def describe(operation: Operation, document: dict[str, Any], schemas: Mapping[st
 def tags(found: list[Operation]) -> list[dict[str, str]]:
     """Return the tags: the nouns, described by the modules of their views."""
     modules = {one.noun: sys.modules[one.view.__module__].__doc__ or "" for one in found}
-    return [{"name": noun, "description": one_line(text)} for noun, text in sorted(modules.items())]
+    return [{"name": noun, "description": make_one_line(text)} for noun, text in sorted(modules.items())]
 
 
 def _query_parameters(model: type[BaseModel] | None, queries: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from runner.contract.docstrings import enum_description, field_docstrings, one_line
+from runner.contract.docstrings import enum_description, field_docstrings, make_one_line
 from service.web.api.document.field_words import FIELD_WORDS
 
 REFERENCE = "#/components/schemas/{model}"
@@ -31,7 +31,7 @@ class _Schemas(GenerateJsonSchema):
         document = super().model_schema(schema)
         cls: type[BaseModel] = schema["cls"]
         if cls.__doc__:
-            document["description"] = one_line(cls.__doc__)
+            document["description"] = make_one_line(cls.__doc__)
         texts = field_docstrings(cls)
         for name, field in document.get("properties", {}).items():
             field.pop("title", None)
@@ -51,8 +51,8 @@ def component_schemas(answers: Iterable[type[BaseModel]], requests: Iterable[typ
     A type that appears in both is described as requests take it, where a field with a default may be left out.
     """
     generator = _Schemas(by_alias=True, ref_template=REFERENCE)
-    inputs: list[Any] = [(model, "serialization", model.__pydantic_core_schema__) for model in _built(answers)]
-    inputs += [(model, "validation", model.__pydantic_core_schema__) for model in _built(requests)]
+    inputs: list[Any] = [(model, "serialization", model.__pydantic_core_schema__) for model in _build(answers)]
+    inputs += [(model, "validation", model.__pydantic_core_schema__) for model in _build(requests)]
     _, definitions = generator.generate_definitions(inputs)
     # Only now: pydantic itself replaces the description that a schema of an enum got.
     texts = {_signature(cls.__name__, [member.value for member in cls]): cls for cls in generator.enums}
@@ -81,7 +81,7 @@ def _renamed(definitions: dict[Any, dict[str, Any]]) -> dict[str, Any]:
     return schemas
 
 
-def _built(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
+def _build(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
     unique = sorted(set(models), key=lambda model: (model.__module__, model.__qualname__))
     for model in unique:
         model.model_rebuild()  # models of the contract are built on first use

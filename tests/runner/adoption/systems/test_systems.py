@@ -255,7 +255,7 @@ def test_fortran_files_are_compiled_after_the_modules_that_they_use() -> None:
         "-o program kinds.f90 fields.f90 a_main.f90"
     )
     circle = {"a.f90": "module a\nuse b\nend", "b.f90": "module b\nuse a\nend"}
-    assert sorted(fortran.in_order(circle)) == ["a.f90", "b.f90"]
+    assert sorted(fortran.sort_by_dependency(circle)) == ["a.f90", "b.f90"]
 
 
 def test_scripts_that_a_setup_file_installs_are_tried() -> None:
@@ -272,8 +272,8 @@ def test_what_a_command_of_the_users_own_installs_can_be_downloaded_before() -> 
         "sh -c python3 -m venv venv && venv/bin/pip install --quiet -e .": '. "setuptools>=80"',
         "venv/bin/python -m pip install -r requirements.txt numpy": "-r requirements.txt numpy",
     }.items():
-        assert python.filling(sources, command) == begin + needed
-    assert python.filling(sources, "make") == ""
+        assert python.build_install_command(sources, command) == begin + needed
+    assert python.build_install_command(sources, "make") == ""
 
 
 def test_what_builds_a_python_package_is_kept_for_the_gate() -> None:

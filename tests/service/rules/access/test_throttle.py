@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.access.throttle import WINDOW, counted_as, seconds_to_wait
+from service.rules.access.throttle import WINDOW, normalise_address, seconds_to_wait
 
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -38,4 +38,4 @@ def test_after_the_wait_another_attempt_is_allowed_and_before_it_none(ages: list
     ],
 )
 def test_who_has_many_addresses_counts_once(address: str, counted: str) -> None:
-    assert counted_as(address) == counted
+    assert normalise_address(address) == counted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.rules.access.token import PresentedToken, proves, redacted
+from service.rules.access.token import PresentedToken, proves, redact_tokens
 
 SHOWN = PresentedToken("0" * 12, "s" * 43)
 
@@ -15,5 +15,5 @@ def test_nothing_proves_an_unknown_token() -> None:
 
 
 def test_a_text_is_shown_without_the_secrets_in_it() -> None:
-    assert redacted(f"use {SHOWN.text}.") == "use fw_000000000000_…."
-    assert redacted("no token") == "no token"
+    assert redact_tokens(f"use {SHOWN.text}.") == "use fw_000000000000_…."
+    assert redact_tokens("no token") == "no token"

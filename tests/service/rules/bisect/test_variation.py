@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.rules.bisect.question import Observation, Question
-from service.rules.bisect.variation import fitted, half_range, not_proven
+from service.rules.bisect.variation import describe_variation, fitted, half_range
 from tests.service.rules.bisect.histories import line
 
 QUESTION = Question(good="c0", bad="c9", commits=line(9), unit="faults")
@@ -54,8 +54,8 @@ def test_no_execution_of_a_commit_is_further_off_than_the_range(runs: list[tuple
 
 
 def test_the_verdict_says_how_far_the_metric_varies_and_what_helps() -> None:
-    said = not_proven(QUESTION, [run("c0", *VARIED)], "the ends may be the same").sentence
+    said = describe_variation(QUESTION, [run("c0", *VARIED)], "the ends may be the same").sentence
     assert said.startswith("Not proven: this metric varies by ±6")
     assert "between executions of one commit; the ends may be the same. Threads move it" in said
-    steady = not_proven(QUESTION, [run("c0", 7, 7)], "the ends may be the same").sentence
+    steady = describe_variation(QUESTION, [run("c0", 7, 7)], "the ends may be the same").sentence
     assert steady == "Not proven: the ends may be the same."

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from service.rules.events.advice import what_to_do, who_looks
+from service.rules.events.advice import describe_next_step, find_assignees
 from service.schemas.history import Candidate, Cause, Direction
 from service.schemas.triage import State
 from tests.service.notify.made_events import event
@@ -48,9 +48,9 @@ CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
 )
 def test_a_row_says_who_looks_and_what_to_do(changes: dict[str, Any], who: str, what: str) -> None:
     made = event(**changes)
-    assert (who_looks(made), what_to_do(made)) == (who, what)
+    assert (find_assignees(made), describe_next_step(made)) == (who, what)
 
 
 def test_a_row_does_not_promise_a_run_that_cannot_come() -> None:
     made = event(confirmed=False, certainty="provisional", n_candidates=3)
-    assert what_to_do(made, can_be_confirmed=False) == "In doubt for good: decide, or dismiss it"
+    assert describe_next_step(made, can_be_confirmed=False) == "In doubt for good: decide, or dismiss it"

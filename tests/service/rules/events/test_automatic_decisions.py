@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.automatic_decisions import LogEntry, new_entries, sureness_entry
+from service.rules.events.automatic_decisions import LogEntry, decide_automatically, sureness_entry
 from service.rules.events.lifecycle import next_state, state_after
 from service.rules.events.resolution import Transition
 from service.schemas.history import Cause
@@ -19,15 +19,15 @@ def transition(action: Action, commit: str) -> Transition:
 
 def test_the_service_says_once_that_it_is_fixed() -> None:
     over = [transition(Action.FIX, "c7")]
-    (fixed,) = new_entries([], over, UNITS)
+    (fixed,) = decide_automatically([], over, UNITS)
     assert (fixed.action, fixed.commit, fixed.by_service) == (Action.FIX, "c7", True)
-    assert new_entries([fixed], over, UNITS) == []
+    assert decide_automatically([fixed], over, UNITS) == []
 
 
 def test_the_service_says_by_which_step_between_which_levels() -> None:
     undone = Transition(Action.FIX, located_drift("b", 1, 7, before=21624, after=5240))
     again = Transition(Action.REOPEN, located_drift("c", 2, 9, before=4.25, after=1234.5, cause=Cause.CONFIG))
-    resolved = [entry.reason for entry in new_entries([], [undone, again], {1: "faults", 2: "%"})]
+    resolved = [entry.reason for entry in decide_automatically([], [undone, again], {1: "faults", 2: "%"})]
     assert resolved == [
         "Undone: 21,624 → 5,240 faults.",
         "It came back: 4.25 → 1,230 %, by a change of the configuration.",
@@ -37,16 +37,16 @@ def test_the_service_says_by_which_step_between_which_levels() -> None:
 def test_what_people_decided_stands() -> None:
     over = [transition(Action.FIX, "c7"), transition(Action.REOPEN, "c9")]
     for action in (Action.EXPECT, Action.DISMISS):
-        assert new_entries([LogEntry(action, by_service=False)], over, UNITS) == []
+        assert decide_automatically([LogEntry(action, by_service=False)], over, UNITS) == []
     taken_back = [LogEntry(Action.FIX, True, commit="c7"), LogEntry(Action.REOPEN, by_service=False)]
-    assert new_entries(taken_back, over[:1], UNITS) == []
+    assert decide_automatically(taken_back, over[:1], UNITS) == []
 
 
 def test_a_fix_that_is_found_at_another_commit_later_is_told_again_and_one_that_is_gone_is_taken_back() -> None:
     log = [LogEntry(Action.FIX, True, commit="c7")]
-    assert [entry.commit for entry in new_entries(log, [transition(Action.FIX, "c6")], UNITS)] == ["c6"]
-    assert [entry.action for entry in new_entries(log, [], UNITS)] == [Action.REOPEN]
-    assert new_entries([LogEntry(Action.FIX, by_service=False, commit="c7")], [], UNITS) == []
+    assert [entry.commit for entry in decide_automatically(log, [transition(Action.FIX, "c6")], UNITS)] == ["c6"]
+    assert [entry.action for entry in decide_automatically(log, [], UNITS)] == [Action.REOPEN]
+    assert decide_automatically([LogEntry(Action.FIX, by_service=False, commit="c7")], [], UNITS) == []
 
 
 @given(st.sampled_from(State), st.booleans(), st.booleans(), st.lists(st.text(min_size=1), max_size=3))
@@ -80,8 +80,8 @@ alternating = st.integers(0, 5).map(
 
 @given(logs, alternating)
 def test_following_up_twice_adds_nothing_the_second_time(log: list[LogEntry], turns: list[Transition]) -> None:
-    added = new_entries(log, turns, UNITS)
+    added = decide_automatically(log, turns, UNITS)
     assert all(entry.by_service for entry in added)
-    assert new_entries([*log, *added], turns, UNITS) == []
+    assert decide_automatically([*log, *added], turns, UNITS) == []
     if state_after(entry.action for entry in log) in {State.EXPECTED, State.FALSE_ALARM}:
         assert added == []

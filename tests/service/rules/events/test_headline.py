@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.rules.events.headline import headline, leading_drift
+from service.rules.events.headline import choose_leading_drift, headline
 from service.schemas.history import Cause
 from tests.service import made_series
 
@@ -46,7 +46,7 @@ def in_doubt(drift: made_series.Drift) -> made_series.Drift:
 
 def test_what_is_a_fact_leads_and_what_is_not_says_so() -> None:
     sure, doubtful = moved("sure", 100, 110), in_doubt(moved("doubtful", 100, 900))
-    assert leading_drift([doubtful, sure]) is sure
+    assert choose_leading_drift([doubtful, sure]) is sure
     assert headline([doubtful, sure]) == (
         "+10 minor faults (+10 %) in sure and 1 more, up to +800 minor faults (+800 %) in doubtful (provisional)"
     )

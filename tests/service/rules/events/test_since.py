@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.since import DAYS, phrase, since
+from service.rules.events.since import DAYS, parse_since, phrase
 
 MONDAY = datetime(2026, 11, 23, 9, 30, tzinfo=UTC)
 
@@ -24,18 +24,18 @@ MONDAY = datetime(2026, 11, 23, 9, 30, tzinfo=UTC)
     ],
 )
 def test_a_text_stands_for_a_time(text: str, begins: datetime) -> None:
-    assert since(text, MONDAY) == begins
+    assert parse_since(text, MONDAY) == begins
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "7y", "2026-13-01", "-1d", "99999d"])
 def test_what_is_no_time_is_refused_with_what_would_be(text: str) -> None:
     with pytest.raises(ValueError, match="is no date: write 2026-11-20, friday, 7d or all"):
-        since(text, MONDAY)
+        parse_since(text, MONDAY)
 
 
 @given(st.sampled_from(DAYS), st.datetimes(timezones=st.just(UTC), min_value=datetime(2000, 1, 1)))
 def test_a_day_of_the_week_is_the_last_one_before_today(day: str, now: datetime) -> None:
-    begins = since(day, now)
+    begins = parse_since(day, now)
     assert begins.strftime("%A").lower() == day
     assert 1 <= (now.date() - begins.date()).days <= 7
 
@@ -43,7 +43,7 @@ def test_a_day_of_the_week_is_the_last_one_before_today(day: str, now: datetime)
 @given(st.text(max_size=40))
 def test_any_text_is_a_time_or_refused(text: str) -> None:
     with suppress(ValueError):
-        assert since(text, MONDAY).tzinfo is UTC
+        assert parse_since(text, MONDAY).tzinfo is UTC
 
 
 @pytest.mark.parametrize(

@@ -134,5 +134,5 @@ def test_a_day_never_takes_more_runs_than_it_has(ordered: list[OrderedBisect]) -
 
 
 def test_the_expected_number_of_runs_is_that_of_a_bisection() -> None:
-    assert drifts_to_bisect.expected_runs(drift(1000)) == 12
-    assert drifts_to_bisect.expected_runs(drift(metric="elapsed")) is None
+    assert drifts_to_bisect.estimate_drift_runs(drift(1000)) == 12
+    assert drifts_to_bisect.estimate_drift_runs(drift(metric="elapsed")) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.rules.settings_lab.best import best_cell
+from service.rules.settings_lab.best import choose_best_cell
 from service.rules.settings_lab.judge import Readings, judge
 from service.schemas.settings_lab import CellState, LabCell
 
@@ -19,7 +19,7 @@ def cell(key: str, faults: list[int], *, factor: float = 1.0, interleaved: bool 
 
 
 def test_the_best_cell_has_the_fewest_faults_and_a_price() -> None:
-    found = best_cell([cell("jemalloc", [900] * 24), cell("mimalloc", [400] * 24, factor=0.5)])
+    found = choose_best_cell([cell("jemalloc", [900] * 24), cell("mimalloc", [400] * 24, factor=0.5)])
     assert found.key == "mimalloc"
     text = found.sentence.replace("\xa0", " ").replace("\u202f", " ")
     assert text.startswith("Best: mimalloc, 600 faults fewer than the default (−60 %). Its price: memory +100 %")
@@ -27,18 +27,18 @@ def test_the_best_cell_has_the_fewest_faults_and_a_price() -> None:
 
 
 def test_what_it_wins_besides_is_named_apart_from_its_price() -> None:
-    text = best_cell([cell("a", [400] * 24, factor=2)]).sentence
+    text = choose_best_cell([cell("a", [400] * 24, factor=2)]).sentence
     assert "It also wins throughput +100" in text
 
 
 def test_no_cell_is_better_where_none_surely_has_fewer_faults() -> None:
     worse, same = cell("worse", [1200] * 24), cell("same", [1000] * 24)
-    assert best_cell([worse, same]).key is None
-    assert best_cell([worse, same]).sentence.startswith("No cell is better than the default")
+    assert choose_best_cell([worse, same]).key is None
+    assert choose_best_cell([worse, same]).sentence.startswith("No cell is better than the default")
 
 
 def test_of_two_that_do_not_differ_none_is_the_best() -> None:
-    found = best_cell([cell("a", [400] * 24), cell("b", [410] * 24), cell("c", [700] * 24)])
+    found = choose_best_cell([cell("a", [400] * 24), cell("b", [410] * 24), cell("c", [700] * 24)])
     assert found.key is None
     assert found.sentence.startswith(
         "No single cell is the best: 2 have the fewest page faults, and do not differ: a; b"
@@ -47,7 +47,7 @@ def test_of_two_that_do_not_differ_none_is_the_best() -> None:
 
 def test_overlapping_counts_have_no_best() -> None:
     wide = [400, *range(401, 424)]
-    found = best_cell([cell("a", wide), cell("b", [value + 10 for value in wide])])
+    found = choose_best_cell([cell("a", wide), cell("b", [value + 10 for value in wide])])
     assert found.key is None
     assert "do not differ" in found.sentence
 
@@ -55,11 +55,11 @@ def test_overlapping_counts_have_no_best() -> None:
 def test_cells_that_are_missing_or_undecided_are_counted() -> None:
     empty = cell("empty", [1], state=CellState.EMPTY, metrics=())
     unsure = cell("unsure", [995] * 24, interleaved=False)
-    found = best_cell([cell("a", [400] * 24), empty, unsure])
+    found = choose_best_cell([cell("a", [400] * 24), empty, unsure])
     assert found.key == "a"
     assert found.sentence.endswith("Of 3 other cells, 1 not measured and 1 not decided.")
-    assert best_cell([empty]).sentence.startswith("No cell is compared with the default yet.")
+    assert choose_best_cell([empty]).sentence.startswith("No cell is compared with the default yet.")
 
 
 def test_it_minds_a_parameter_that_changes_the_work() -> None:
-    assert "mib changes what the program does" in best_cell([cell("a", [4] * 24)], other_work="mib").sentence
+    assert "mib changes what the program does" in choose_best_cell([cell("a", [4] * 24)], other_work="mib").sentence

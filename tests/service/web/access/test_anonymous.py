@@ -26,10 +26,10 @@ from tests.service.web import history
 from tests.service.web.application import application
 
 RESULTS = {
-    *("overview.show", "event.listed", "event.show", "drift.show", "series.show", "series.drawing"),
-    *("workloads.listed", "workloads.workload", "workloads.case", "live.ask", "openapi.spec"),
-    *("api.series.listed", "api.series.get", "api.drifts.listed", "api.drifts.get"),
-    *("api.events.listed", "api.events.get"),
+    *("overview.show", "event.index", "event.show", "drift.show", "series.show", "series.drawing"),
+    *("workloads.index", "workloads.workload", "workloads.case", "live.ask", "openapi.spec"),
+    *("api.series.index", "api.series.get", "api.drifts.index", "api.drifts.get"),
+    *("api.events.index", "api.events.get"),
     *("sharing.series_level", "sharing.open_events"),
 }
 """Anonymous callers see these, reading."""
@@ -40,27 +40,27 @@ FOR_ALL = {
 """These check for themselves who may do what, on every service."""
 WITH_TOKEN = {
     # who did what, and with which token
-    *("tokens.listed", "tokens.make", "tokens.revoke", "audit.listed", "api.audit.listed", "settings.show"),
-    *("api.events.log", "api.events.delivered", "silences.listed", "api.silences.listed", "feeds.atom"),
+    *("tokens.index", "tokens.make", "tokens.revoke", "audit.index", "api.audit.index", "settings.show"),
+    *("api.events.log", "api.events.delivered", "silences.index", "api.silences.index", "feeds.atom"),
     # what only concerns the hosts: whole environments, logs, commands, profiles, jobs
-    *("hosts.listed", "hosts.show", "environments.listed", "environments.show", "metrics.show", "search.show"),
+    *("hosts.index", "hosts.show", "environments.index", "environments.show", "metrics.show", "search.show"),
     *(
-        "run.listed",
+        "run.index",
         "run.show",
-        "api.runs.listed",
+        "api.runs.index",
         "api.runs.get",
         "api.runs.pyperf",
         "compare.show",
         "compare.between",
     ),
-    *("profile.listed", "profile.show", "api.profiles.listed", "api.profiles.get", "api.profiles.download"),
-    *("jobs.listed", "jobs.show", "bisect.listed", "bisect.show", "api.jobs.listed", "api.jobs.get", "api.jobs.log"),
+    *("profile.index", "profile.show", "api.profiles.index", "api.profiles.get", "api.profiles.download"),
+    *("jobs.index", "jobs.show", "bisect.index", "bisect.show", "api.jobs.index", "api.jobs.get", "api.jobs.log"),
     *("lab.show", "lab.order", "api.settings_lab.get"),
-    *("matrix.show", "api.nightly_runs.get", "subjects.listed", "api.subjects.listed", "api.subjects.get"),
+    *("matrix.show", "api.nightly_runs.get", "subjects.index", "api.subjects.index", "api.subjects.get"),
     *("api.export.get", "api.revisions.get", "compare.between"),
     # what writes, or has the service compute
-    *("event.triage", "api.events.triage", "judged_series.listed"),
-    *("releases.listed", "releases.choose", "releases.show"),
+    *("event.triage", "api.events.triage", "judged_series.index"),
+    *("releases.index", "releases.choose", "releases.show"),
     *("event.decide", "api.events.decide", "silences.add", "silences.end", "api.silences.add", "api.silences.end"),
     *("jobs.order", "jobs.change", "bisect.order", "bisect.profile_both", "evidence.order_profiles"),
     "unmeasured.order",
@@ -208,7 +208,7 @@ def test_an_anonymous_caller_has_nothing_judged(public: APIFlask) -> None:
     def stale(**headers: str) -> bool:
         assert public.test_client().get("/api/v1/drifts?judged=true", headers=headers).status_code == 200
         with public.app_context(), current.database().reading() as session:
-            return bool(series.stale(session))
+            return bool(series.list_stale(session))
 
     assert stale()
     assert not stale(Authorization=f"Bearer {reader}")

@@ -133,7 +133,9 @@ def test_what_is_in_doubt_is_measured_again_at_once_though_series_are_long(
     assert api.drifts() == []
     assert told(api, 1, 2, 3) == [(3, "rerun")]
     with api.client.application.app_context(), current.database().reading() as session:
-        assert {one.n_points for one in series.stale(session).values()} == {1}, "series of other hosts are left alone"
+        assert {one.n_points for one in series.list_stale(session).values()} == {1}, (
+            "series of other hosts are left alone"
+        )
 
 
 @pytest.mark.usefixtures("_nothing_is_judged_in_the_background")
