@@ -22,7 +22,7 @@ def clone(source: str, span: str, folder: Path) -> None:
     if not folder.exists():
         _make(source, folder)
     elif (origin := _origin(folder)) != _place(source):
-        raise SystemExit(f"{folder} is no clone of {source} but of {origin}: remove {folder.parent} to begin anew")
+        raise SystemExit(f"{folder} is no clone of {source} but of {origin}: remove {folder.parent} to begin again")
     elif not _has(folder, span):
         print(f"fetching from {source}", flush=True)
         # A tag that was moved would be refused.

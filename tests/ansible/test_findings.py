@@ -83,6 +83,6 @@ def test_the_table_has_a_line_a_finding_in_columns(findings: ModuleType) -> None
     }
     lines = findings.findings_table([row]).splitlines()
     assert lines == [
-        "host     name    status    finding       remedy",
+        "host     name       status    finding       remedy",
         "bench-1  setting x  mismatch  declared '1'  tune.yml",
     ]

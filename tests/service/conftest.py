@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
+from werkzeug.routing import Rule
 
 from service.app import create_app
 from service.config.settings import Config
@@ -17,6 +19,23 @@ from service.store.engine.upgrade import upgrade
 from service.web import current
 from tests.service import postgres
 from tests.service.apiclient import Api
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_routes() -> Iterator[None]:
+    """Compile each route once for all applications: it takes two thirds of the time in which one is created."""
+    compiled: dict[object, Any] = {}
+    compile_builder = Rule._compile_builder
+
+    def reuse(rule: Rule, append_unknown: bool = True) -> Any:
+        key = rule.rule, tuple(rule._trace), repr(rule.defaults), frozenset(rule.arguments), append_unknown
+        if key not in compiled:
+            compiled[key] = compile_builder(rule, append_unknown)
+        return compiled[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Rule, "_compile_builder", reuse)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -89,6 +108,5 @@ def api(client: FlaskClient) -> Api:
 def database(config: Config) -> Iterator[Database]:
     """The application's database."""
     database = Database(config.database_url, busy_seconds=0.2)
-    upgrade(database)
     yield database
     database.close()

@@ -106,7 +106,8 @@ def migrate(connection: Connection, database: Database, *, accepts_newer: bool =
             f"{database.name} has schema {schema}; this version knows {scripts.get_current_head()}",
             "Install that version, or set FAULTWATCH_HOME to another folder.",
         )
-    command.upgrade(config, "head")
+    if schema != scripts.get_current_head():
+        command.upgrade(config, "head")
     connection.execute(
         text("UPDATE alembic_version SET version_num = version_num")
     )  # fails here where the database is read-only

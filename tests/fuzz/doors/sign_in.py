@@ -24,7 +24,7 @@ AUDIENCE = "https://faults.example.org"
 def opened(folder: Path) -> Iterator[Attempt]:
     with running(Issuer(AUDIENCE)) as issuer:
         identity = issuer.sign()
-        trusted = TrustedJobs(("octo-org/*",), AUDIENCE, issuer=issuer.url)
+        trusted = TrustedJobs(repositories=("octo-org/*",), audience=AUDIENCE, issuer=issuer.url)
 
         def one(served: Served, rng: Random) -> str:
             kind = rng.randrange(4)

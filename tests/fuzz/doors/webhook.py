@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from runner.contract.gate import ForgeKind
-from service.config.github_app import GithubSettings
 from service.forges import extension
 from service.forges.github.forge import GithubForge
+from service.forges.github.settings import GithubSettings
 from service.forges.github.webhook_actions import EVENTS
 from service.forges.signature import signed
 from service.forges.worker import ForgeWorker
@@ -85,8 +85,10 @@ def opened(folder: Path) -> Iterator[Attempt]:
             _worker(served).work()
         return f"answered with {answer.status_code}"
 
-    settings = GithubSettings(1, key.decode(), SECRET, "http://127.0.0.1:9", "https://faults.example.org")
-    with by_generation(folder, one, github=settings) as attempt:
+    settings = GithubSettings(
+        app_id=1, key=key.decode(), secret=SECRET, api="http://127.0.0.1:9", address="https://faults.example.org"
+    )
+    with by_generation(folder, one, forges={ForgeKind.GITHUB: settings}) as attempt:
         yield attempt
 
 

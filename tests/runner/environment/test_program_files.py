@@ -89,14 +89,14 @@ def test_rusts_default_toolchain_is_a_setting_though_a_proxy_starts_it(
 ) -> None:
     proxy = tool(tmp_path / ".cargo" / "bin", "rustup")
     link(proxy, proxy.with_name("rustc"))
-    settings = tmp_path / ".rustup" / "settings.toml"
+    file = tmp_path / ".rustup" / "settings.toml"
     shown = []
     for toolchain in ("stable", "nightly"):
         compiler = tool(tmp_path / ".rustup" / "toolchains" / toolchain / "bin", "rustc")
-        settings.write_text(f'default_toolchain = "{toolchain}"\n')
+        file.write_text(f'default_toolchain = "{toolchain}"\n')
         shown.append(settings(proxy.parent)["tool.rustc"])
         assert shown[-1].startswith(f"{compiler}, ")
-    settings.write_text('default_toolchain = "../../.."\n')
+    file.write_text('default_toolchain = "../../.."\n')
     assert settings(proxy.parent)["tool.rustc"].startswith(f"{proxy}, ")
 
 

@@ -213,7 +213,7 @@ def test_a_build_can_be_stopped_at_any_moment(box: Sandbox, home: Path, monkeypa
     def hurry(_: object) -> None:
         raise AssertionError("a build hurries the kernel")
 
-    monkeypatch.setattr("runner.process_state.memory_group.expedited", hurry)
+    monkeypatch.setattr("runner.process_state.memory_group.expedite_grace_periods", hurry)
     tree = home / "tree"
     tree.mkdir()
     done = execute_confined(["true"], sandbox=box, tree=tree, environment=BASE_VARIABLES, timeout=20)

@@ -58,5 +58,5 @@ def least(state: ProcessState, directory: Path) -> object:
 @pytest.mark.perf
 def test_the_length_of_a_variable_does_not_move_a_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert agree(tmp_path)
-    monkeypatch.setattr(counted, "padded", lambda variables, command: variables)
+    monkeypatch.setattr(counted, "pad_variables", lambda variables, command: variables)
     assert not agree(tmp_path), "without padding it does: else this test could not fail"

@@ -544,7 +544,7 @@ def _make_jobs() -> None:
     op.create_index("ix_job_fingerprint", "job", ["fingerprint"])
     op.create_index("ix_job_state", "job", ["state"])
     op.create_index("ix_job_subject", "job", ["subject"])
-    op.create_index("ix_job_tell_at", "job", ["post_at"])
+    op.create_index("ix_job_post_at", "job", ["post_at"])
     op.create_table(
         "github_delivery",
         sa.Column("id", sa.String(length=64), nullable=False),
