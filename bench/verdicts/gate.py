@@ -18,7 +18,7 @@ from runner.contract import Case, Environment, Host, MetricVerdict, Outcome, Rea
 from runner.contract.gate import GateCase, GateReport, GateVerdict
 from runner.contract.judging import Judging
 from runner.contract.level import median
-from runner.measuring.comparison import MOST, Pairs, sample_interleaved
+from runner.measuring.comparison import MAX_PAIRS, Pairs, sample_interleaved
 from service.forges import wording
 from service.rules.comparison import interleaved, stored
 from service.rules.comparison.pairing import ComparableRun, Pair
@@ -108,7 +108,7 @@ def gate(base: Draws, head: Draws, judging: Judging, chance: random.Random, case
         result = sample_interleaved(
             *cast(Any, trials),
             interleaved.decide,
-            pairs=Pairs(16 if judging.requested else 2, MOST),
+            pairs=Pairs(16 if judging.requested else 2, MAX_PAIRS),
             cases=cases,
             judging=judging,
         )

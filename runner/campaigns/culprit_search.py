@@ -24,12 +24,12 @@ from runner.subject.build_ahead import BuildAhead
 from runner.subject.repository import Repository
 from runner.workload import Workload
 
-MOST_UNUSED = 5
+MAX_UNUSED_RUNS = 5
 """After so many measurements in a row that the service stored and did not use, a search ends. A commit that fails for a
 temporary reason is measured three times."""
 
 
-MOST_BUILDS = 64
+MAX_BUILDS = 64
 """Most builds side by side that a search makes use of."""
 
 
@@ -114,7 +114,7 @@ class CulpritSearcher(Struct, frozen=True):
             bad=revisions[-1].commit,
             least=least,
             prove=prove,
-            pace=Pace(build_jobs=min(max(self.build_jobs, 1), MOST_BUILDS)),
+            pace=Pace(build_jobs=min(max(self.build_jobs, 1), MAX_BUILDS)),
         )
 
         def revision(commit: str) -> Revision:
@@ -125,9 +125,9 @@ class CulpritSearcher(Struct, frozen=True):
             while True:
                 state = self.service.search(request)
                 unused, known = (unused + 1 if state.known <= known else 0), state.known
-                if unused == MOST_UNUSED:
+                if unused == MAX_UNUSED_RUNS:
                     raise FaultwatchError(
-                        f"the service has not used the last {MOST_UNUSED} measurements of this search",
+                        f"the service has not used the last {MAX_UNUSED_RUNS} measurements of this search",
                         "see its runs on the dashboard, and `faultwatch doctor`",
                     )
                 match state.answer:

@@ -23,7 +23,7 @@ from runner.subject.build_ahead import BuildAhead
 from runner.subject.repository import Repository
 from runner.workload import Workload
 
-FOLLOW_UPS = 20
+MAX_FOLLOW_UPS = 20
 """Further plans to ask for after the first one, at most. The service ends them earlier: it orders one rerun of a case
 at a time, and only while that can end a doubt."""
 IN_DOUBT = frozenset({Reason.CROSS_MEASUREMENT, Reason.RERUN})
@@ -138,7 +138,7 @@ class HistoryMeasurement(Struct, frozen=True):
                     summary.failed.append(report)
 
         measure_planned(planned, stored)
-        for _ in range(FOLLOW_UPS):
+        for _ in range(MAX_FOLLOW_UPS):
             # What was refused stays missing, so the service would order it again for ever.
             if not planned or outbox.waiting or outbox.refused:
                 break

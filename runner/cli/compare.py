@@ -29,7 +29,14 @@ from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.gate import BaseQuery
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
-from runner.measuring.comparison import SAMPLES, Compared, Pairs, compare, compare_with_stored, make_undecided
+from runner.measuring.comparison import (
+    SAMPLES_PER_FURTHER_BUILD,
+    Compared,
+    Pairs,
+    compare,
+    compare_with_stored,
+    make_undecided,
+)
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
@@ -315,7 +322,7 @@ def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -
             base, head = (side.other_trial(case, number) for side, case in zip(sides, cases, strict=True))
         except BuildFailure:
             return None
-        session.start_executing(2 + 2 * SAMPLES)
+        session.start_executing(2 + 2 * SAMPLES_PER_FURTHER_BUILD)
         return base, head
 
     session.start_executing(2 + 2 * session.pairs.first)

@@ -142,13 +142,13 @@ _CANNOT_WRITE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQ
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _LOG_COLUMNS = "160"
-_SELDOM = 50_000
+_COLLECTION_THRESHOLD_OBJECTS = 50_000
 """New objects after which Python looks for garbage; with its default, 700, that is a twentieth of a short command."""
 
 
 def main() -> None:
     """Run the command. An error that the user can fix is one line on standard error and exit code 2."""
-    gc.set_threshold(_SELDOM)
+    gc.set_threshold(_COLLECTION_THRESHOLD_OBJECTS)
     try:
         with redirect_stdout(guard_stream(sys.stdout)), redirect_stderr(guard_stream(sys.stderr)):
             _run_guarded()

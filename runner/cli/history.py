@@ -39,7 +39,7 @@ from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.lookup import choose_cases
 
-_MOST_CHARTS = 3
+_MAX_CHARTS = 3
 """Addresses at the end, so that a matrix does not fill the screen."""
 
 
@@ -145,7 +145,7 @@ def _charts(service: "Service", prepared: "PreparedHistory") -> list[str]:
     """Return the addresses of the charts of the first cases' faults on this host."""
     from runner.cli.page_address import page_address
 
-    shown = prepared.cases[:_MOST_CHARTS]
+    shown = prepared.cases[:_MAX_CHARTS]
     where = {**prepared.own, "metric": "minor-faults"}
     found = [one for case in shown for one in service.series(**where, case=case.name)[:1]]
     return [page_address(prepared.settings, f"/series/{one['id']}") for one in found]

@@ -34,7 +34,7 @@ from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.lookup import choose_cases
 
-_MOST_COMMITS = 1_000
+_MAX_COMMITS = 1_000
 """How many commits before a revision are sent with it, so that the service knows its position in the history."""
 
 
@@ -168,7 +168,7 @@ def _send(settings: Settings, repository: Repository, reports: list[Report]) -> 
     for report in reports:
         spool.add(report)
     with connect(settings) as service:
-        service.send_revisions(repository.name, repository.revisions(reports[0].revision.commit)[-_MOST_COMMITS:])
+        service.send_revisions(repository.name, repository.revisions(reports[0].revision.commit)[-_MAX_COMMITS:])
         outbox = Outbox(spool, service.send)
         outbox.deliver(at_once=True)
     if outbox.refused:

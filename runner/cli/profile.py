@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from runner.contract.profile import Profile
     from runner.profile.recording_plan import CallGraph
 
-_STEPS = 4
+_STEPS_PER_PROFILE = 4
 """Steps of a profile that take time: to build, to count, to record faults, and to record CPU time and waiting."""
 _FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb.gz"}
 
@@ -140,7 +140,7 @@ class _Steps:
 
     def __init__(self, shown: Activity, profiles: int) -> None:
         self._shown = shown
-        self._ahead = _STEPS * profiles
+        self._ahead = _STEPS_PER_PROFILE * profiles
         self._names: list[str] = []
 
     def __call__(self, text: str) -> None:

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
-from runner.campaigns.history_measurement import FOLLOW_UPS
-from runner.cli.activity import EVERY, Activity, lines, time_left
+from runner.campaigns.history_measurement import MAX_FOLLOW_UPS
+from runner.cli.activity import INTERVAL_SECONDS, Activity, lines, time_left
 from runner.cli.formatting import count_of, escape_text, format_value
 from runner.cli.pace import Pace
 from runner.contract.level import median
@@ -31,7 +31,7 @@ class ProgressBar:
     """A :class:`runner.campaigns.history_measurement.Watcher` that draws on a console."""
 
     def __init__(
-        self, console: Console, title: str, clock: Callable[[], float] = time.monotonic, every: float = EVERY
+        self, console: Console, title: str, clock: Callable[[], float] = time.monotonic, every: float = INTERVAL_SECONDS
     ) -> None:
         """Prepare to draw.
 
@@ -148,7 +148,7 @@ class ProgressBar:
         """Return how long the rest takes; of reruns at most, because the next run may end the doubt."""
         ahead = self._runs - self._done
         if self._rerunning:
-            ahead += self._runs * max(0, FOLLOW_UPS - self._follow_ups)
+            ahead += self._runs * max(0, MAX_FOLLOW_UPS - self._follow_ups)
         left = time_left(self._pace.left(self._clock(), ahead))
         return f"at most {left}" if left and self._rerunning else left
 

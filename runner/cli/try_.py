@@ -62,7 +62,7 @@ def command(
     24 pairs are measured, unless --samples says otherwise: enough for counts that repeat. Nothing is stored. Exit code
     1 if one side cannot be measured.
     """
-    from runner.campaigns.remedy_comparison import PAIRS, remedy_trials
+    from runner.campaigns.remedy_comparison import FIRST_PAIRS, remedy_trials
     from runner.measuring.comparison import Pairs, compare
     from runner.reporting.embedded import connect
     from runner.workload.remedy import parse_settings, with_remedy
@@ -75,7 +75,7 @@ def command(
     with_remedy(workload, remedy)  # Refuse an impossible remedy before the checks of the host.
     case = choose_one_case(workload, choices, case_names)
     tip = present(repository, workload, revision)
-    pairs = Pairs.of(workload, samples or PAIRS)
+    pairs = Pairs.of(workload, samples or FIRST_PAIRS)
     confinement = wants_sandbox(confined, repository, config)
     with connect(config) as service, host_turn(config) as turn:
         service.check()

@@ -24,7 +24,7 @@ Project = Annotated[
 """A repository on a forge: ``owner/name``, or on GitLab ``group/subgroup/name``."""
 
 
-MOST_CASES = 1000
+MAX_CASES = 1000
 """Cases of one gate."""
 
 
@@ -167,7 +167,7 @@ class GateReport(Strict):
     """Whose workload file says how it is judged; None if that is not known."""
     changes: tuple[JudgeChange, ...] = Field(default=(), max_length=1000)
     """What head changes of the workload file."""
-    cases: tuple[GateCase, ...] = Field(default=(), max_length=MOST_CASES)
+    cases: tuple[GateCase, ...] = Field(default=(), max_length=MAX_CASES)
     """Empty if there was nothing to measure."""
     may_be_unmeasured: bool = False
     """Whether the workload allows a gate that could not measure anything to pass."""

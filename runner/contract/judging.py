@@ -8,7 +8,7 @@ from runner.contract.base import Strict
 from runner.contract.budget import Budget
 from runner.contract.metrics import metric
 
-PRECISION = 3.0
+DEFAULT_PRECISION_PERCENT = 3.0
 """The smallest change of a noisy metric that matters, in percent, if the workload does not declare it."""
 Percent = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 MetricName = Annotated[str, Field(min_length=1, max_length=200)]
@@ -34,7 +34,7 @@ class Judging(Strict):
 
     def smallest_change(self, name: str) -> float:
         """Return the smallest change of a noisy metric that matters, in percent."""
-        return self.precision.get(name, PRECISION)
+        return self.precision.get(name, DEFAULT_PRECISION_PERCENT)
 
     @property
     def requested(self) -> tuple[str, ...]:

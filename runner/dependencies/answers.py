@@ -25,7 +25,7 @@ CHECKOUT_TIME = 1_577_836_800
 """The time of each file of a checkout, in seconds since 1970: the begin of 2020."""
 _COMPARED_ATTRIBUTES = ("user.", "system.posix_acl_")
 """Others are labels of the host, by path."""
-_MOST_LINKS = 40
+_MAX_LINKS = 40
 """Links in one path, as in the kernel."""
 _SHOWN = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
 _UNKNOWN = "unknown"
@@ -163,7 +163,7 @@ class _Reader:
 
     def _followed(self, real: str, links: int) -> str | None:
         self.answer("l", real)
-        if links >= _MOST_LINKS:
+        if links >= _MAX_LINKS:
             return None
         try:
             target = os.readlink(real)  # noqa: PTH115 - as text

@@ -22,7 +22,7 @@ _FIELDS = (
     "attributes",
 )
 """What the answer about the state of a file consists of."""
-MOST = 10
+MAX_NAMED_DIFFERENCES = 10
 """Differences that are named."""
 
 
@@ -35,7 +35,7 @@ def tree_differences(base: Place, head: Place) -> list[str]:
         if left != right:
             clauses.setdefault(path, []).extend(_words(kind, left, right))
     shown = [f"{path}: {', '.join(dict.fromkeys(words))}" for path, words in clauses.items() if words]
-    return [line.encode(errors="backslashreplace").decode()[:1000] for line in shown[:MOST]]
+    return [line.encode(errors="backslashreplace").decode()[:1000] for line in shown[:MAX_NAMED_DIFFERENCES]]
 
 
 def _questions(place: Place) -> Iterator[tuple[str, str]]:

@@ -15,13 +15,13 @@ from msgspec import Struct
 from runner.execution.execute import EndPrograms
 from runner.system.tree_walk import TreeTooLarge, walk
 
-LEAST_BYTES = 1 << 30
+MIN_FREE_BYTES = 1 << 30
 """Of free space that every host keeps; half of what there was, where that was less."""
-LEAST_MEMORY = 256 << 20
+MIN_FREE_MEMORY_BYTES = 256 << 20
 """Bytes that stay available to others; a quarter of what there was, where that was less."""
-LEAST_FILES = 10_000
-MOST_FILES = 1_000_000
-_PERIOD = 0.25
+MIN_FREE_FILES = 10_000
+MAX_FILES = 1_000_000
+_PERIOD_SECONDS = 0.25
 """Seconds between two checks. A program can exceed the limit by what it writes in that time."""
 
 
@@ -37,7 +37,7 @@ class TreeGuard:
         Why the program was killed; empty if it was not.
     """
 
-    def __init__(self, tree: Path, limit: int, period: float = _PERIOD) -> None:
+    def __init__(self, tree: Path, limit: int, period: float = _PERIOD_SECONDS) -> None:
         self.problem = ""
         self._tree = tree
         self._limit = limit
@@ -107,14 +107,14 @@ class Room(Struct, frozen=True):
 
 def shortage(before: Room, now: Room) -> str:
     """Return what the host lacks now that it had before, as the second half of a sentence."""
-    if now.bytes < min(LEAST_BYTES, before.bytes // 2):
+    if now.bytes < min(MIN_FREE_BYTES, before.bytes // 2):
         return "left too little free space on the disk"
-    if now.memory < min(LEAST_MEMORY, before.memory // 4):
+    if now.memory < min(MIN_FREE_MEMORY_BYTES, before.memory // 4):
         return "left too little memory on the machine"
-    if before.has_files and now.files < min(LEAST_FILES, before.files // 2):
+    if before.has_files and now.files < min(MIN_FREE_FILES, before.files // 2):
         return "left too few free files (inodes) on the disk"
-    if before.has_files and before.files - now.files > MOST_FILES:
-        return f"made more than {MOST_FILES:,} files"
+    if before.has_files and before.files - now.files > MAX_FILES:
+        return f"made more than {MAX_FILES:,} files"
     return ""
 
 

@@ -16,7 +16,7 @@ from runner.execution.supervision import SupervisedProcess
 from runner.execution.supervisor import supervisor
 from runner.settings import load_settings
 
-OUTPUT_LIMIT = 256 * 1024
+MAX_OUTPUT_BYTES = 256 * 1024
 """Bytes kept from the end of each stream. Earlier output is read and discarded."""
 
 
@@ -171,7 +171,7 @@ class _Running(Struct):
         data = os.read(stream.fileno(), 65_536)
         tail = self.tails[stream]
         tail.extend(data)
-        del tail[:-OUTPUT_LIMIT]
+        del tail[:-MAX_OUTPUT_BYTES]
         self.open -= not data
         return bool(data)
 

@@ -19,10 +19,10 @@ from runner.execution.resource_limits import limits_of_programs
 _CREDENTIALS = struct.Struct("iii")
 """The kernel's credentials of a sender: process, user and group, as seen from the receiver's namespaces."""
 _ASK_PERSONALITY = 0xFFFFFFFF
-_ROUNDS = 2
+_LAUNCHER_ROUNDS = 2
 """How often the launcher asks before it starts the program. The first round only touches its pages."""
 _NUMBER = re.compile("[0-9]{1,18}", re.ASCII)
-_MOST_STATUS = 0xFFFF
+_MAX_STATUS = 0xFFFF
 _MALFORMED = "the launcher sent a malformed message"
 
 
@@ -195,13 +195,13 @@ class Launch:
     def _ready(self, pid: int, used: Sequence[str]) -> None:
         self._rounds += 1
         numbers = _numbers(used, 1)
-        if numbers is None or self._rounds > _ROUNDS:
+        if numbers is None or self._rounds > _LAUNCHER_ROUNDS:
             self.refusal = _MALFORMED
             self._start.give_up()
             self.close()
             return
         (self._faults_before,) = numbers
-        if self._rounds < _ROUNDS:
+        if self._rounds < _LAUNCHER_ROUNDS:
             self._channel.send(b"w")
             return
         self.program = pid
@@ -249,7 +249,7 @@ def _numbers(fields: Sequence[str], count: int) -> list[int] | None:
 def _is_possible(numbers: Sequence[int], faults_before: int) -> bool:
     """Return whether a program can have ended so: with such a status, before now, with the faults before its start."""
     status, _, _, _, end, faults = numbers
-    ended = status <= _MOST_STATUS and (os.WIFEXITED(status) or os.WIFSIGNALED(status))
+    ended = status <= _MAX_STATUS and (os.WIFEXITED(status) or os.WIFSIGNALED(status))
     return ended and end <= time.monotonic_ns() and faults >= faults_before
 
 

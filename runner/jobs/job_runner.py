@@ -14,7 +14,7 @@ from runner.jobs.heartbeat import Heartbeat, JobStopped
 from runner.reporting.client import Service
 from runner.settings import Settings
 
-_LONGEST_WAIT = 30.0
+_MAX_WAIT_SECONDS = 30.0
 
 Prepare = Callable[[Job, Service, Heartbeat, Callable[[], None]], ClaimedJob]
 """Prepares a job on this host. The last argument waits for the turn: to be called once the job is known to be sound."""
@@ -116,7 +116,7 @@ class JobRunner(Struct, frozen=True):
                 if not announced:
                     self.say(error.reason)
                 announced = True
-                time.sleep(min(error.retry_after, _LONGEST_WAIT))
+                time.sleep(min(error.retry_after, _MAX_WAIT_SECONDS))
 
 
 def _handler_of(question: Question) -> JobHandler:

@@ -4,7 +4,7 @@ from statistics import median
 
 from msgspec.structs import replace
 
-from runner.campaigns.remedy_comparison import PAIRS, case_with, remedy_trials
+from runner.campaigns.remedy_comparison import FIRST_PAIRS, case_with, remedy_trials
 from runner.contract import number_text
 from runner.contract.job import RemedyQuestion
 from runner.contract.metrics import MetricView, metric, shown_in
@@ -42,7 +42,7 @@ def run(job: ClaimedJob) -> JobResult:
     job.about_to_measure(2)
     pairs = Pairs.of(job.workload, question.samples)
     if question.samples is None:
-        pairs = replace(pairs, first=max(pairs.first, PAIRS), most=max(pairs.most, PAIRS))
+        pairs = replace(pairs, first=max(pairs.first, FIRST_PAIRS), most=max(pairs.most, FIRST_PAIRS))
     result = compare(present, changed, job.service.compare, pairs=pairs)
     head = result.head.model_copy(update={"case": case_with(job.case, question.settings)})
     outbox.post_now(*(_aside(side) for side in (result.base, head) if side.outcome is not Outcome.SKIPPED))

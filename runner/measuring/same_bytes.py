@@ -25,9 +25,9 @@ from runner.perf.session import ExecutionFailure
 from runner.subject.built_tree import begin_session, read_start_of_build
 from runner.workload import Workload
 
-CHECKED = 20
+RUNS_PER_CHECK = 20
 """One in so many is measured although its counts could be reused."""
-ENOUGH = 12
+MIN_AGREEING_RUNS = 12
 """Measured runs in a row that must agree before counts are reused. Counts that are reused are no evidence for a
 level. The detector is sure of a new level after three runs if at least 12 measured ones lie before it: then one order
 of the runs in C(15, 3) = 455 puts the three last, and it asks for 400."""
@@ -83,7 +83,7 @@ class SameBytes:
         followed, and answers may leave something out.
         """
         name = source.case.name
-        if self._newest[name].agreeing < ENOUGH or name in self._contradicted:
+        if self._newest[name].agreeing < MIN_AGREEING_RUNS or name in self._contradicted:
             return None
         if is_checked(revision.commit, source.case):
             return None
@@ -135,7 +135,7 @@ class SameBytes:
 
 def is_checked(commit: str, case: Case) -> bool:
     """Return whether a run is measured although its counts could be reused: the same ones always, one in twenty."""
-    return int(hash_of([commit, case.name, case.definition]), 16) % CHECKED == 0
+    return int(hash_of([commit, case.name, case.definition]), 16) % RUNS_PER_CHECK == 0
 
 
 def _is_certain(report: Report) -> bool:

@@ -11,17 +11,17 @@ from runner.contract.metrics import metric
 from runner.contract.report import Reading, Sample
 from runner.workload import Workload
 
-ERROR = 0.05
+ERROR_PROBABILITY = 0.05
 """Probability that the true median of a metric ever lies outside the bounds that determine its precision."""
-FAR = 5.0
+MIN_OUTLIER_SIGMA = 5.0
 """A value is an outlier if it is this many standard deviations off, estimated from the median absolute deviation.
 
 As recommended by C. Leys et al., "Detecting outliers: do not use standard deviation around the mean, use absolute
 deviation around the median", Journal of Experimental Social Psychology 49(4), 2013, but wider: noise here is skewed.
 """
-FEW = 8
+MIN_SAMPLES_FOR_OUTLIERS = 8
 """Number of samples below which no outliers of a noisy metric are marked."""
-_DEVIATION = 1.4826
+_SIGMA_PER_DEVIATION = 1.4826
 """Standard deviation of normal noise over its median absolute deviation."""
 
 
@@ -111,9 +111,9 @@ def _find_ordinary_range(name: str, values: Sequence[Number]) -> tuple[Number, N
         agreed = majority(values)
         return (agreed[0], agreed[0]) if agreed and agreed[1] >= 2 else None
     middle = median(values)
-    if middle is None or len(values) < FEW:
+    if middle is None or len(values) < MIN_SAMPLES_FOR_OUTLIERS:
         return None
-    reach = FAR * _DEVIATION * (median([abs(value - middle) for value in values]) or 0)
+    reach = MIN_OUTLIER_SIGMA * _SIGMA_PER_DEVIATION * (median([abs(value - middle) for value in values]) or 0)
     return (middle - reach, middle + reach) if reach else None
 
 
@@ -129,7 +129,7 @@ def _agree(samples: Sequence[Sample]) -> bool:
 
 def _is_precise(values: Sequence[Number], percent: float) -> bool:
     """Return whether the median is known to within some percent; more samples do not help a metric without values."""
-    median_bounds = bounds(values, ERROR)
+    median_bounds = bounds(values, ERROR_PROBABILITY)
     if median_bounds is None:
         return not values
     low, high = median_bounds

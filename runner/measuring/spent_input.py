@@ -12,7 +12,7 @@ from typing import Self
 from msgspec import Struct
 
 _WORD = re.compile(r"[^\s'\"<>|&;=]+")
-_NAMED = 3
+_MAX_FILES = 3
 """The most files that a message names."""
 
 
@@ -47,10 +47,10 @@ class Inputs(Struct, frozen=True):
         left = sorted(_list_beside(self.names, tree) - self.beside)
         if not left:
             return ""
-        more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+        more = f" and {len(left) - _MAX_FILES} more" if len(left) > _MAX_FILES else ""
         return (
-            f"an execution before left {', '.join(left[:_NAMED])}{more}, so the command may work only once: have it "
-            "overwrite that, or write to standard output"
+            f"an earlier execution left {', '.join(left[:_MAX_FILES])}{more}, so the command may work only once: "
+            "have it overwrite that, or write to standard output"
         )
 
 

@@ -60,7 +60,7 @@ from runner.workload.allocators import describe_missing_library
 from runner.workload.bound_case import BoundCase, bind
 from runner.workload.own_places import build_path
 
-_LONG = 5.0
+_MAX_REPEATED_SECONDS = 5.0
 """Seconds after which a watched execution is not repeated."""
 
 
@@ -235,7 +235,7 @@ class Trial:
             if objection := objection_to(faults, self._state.environment):
                 raise ExecutionFailure(f"`{shlex.join(self._case.command)}` {objection}", stage=Stage.MEASURE)
             changed = self._files.prepare_mapped(faults, asked, began)
-            if not changed or time.monotonic() - started > _LONG:
+            if not changed or time.monotonic() - started > _MAX_REPEATED_SECONDS:
                 break
         if not self._files.are_all_prepared:
             self._files.renew()

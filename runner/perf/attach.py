@@ -16,7 +16,7 @@ from runner.perf.command import SEPARATOR
 from runner.perf.parse import PerfOutputError, parse_csv
 from runner.perf.program import perf_program
 
-_TIMEOUT = 20.0
+_TIMEOUT_SECONDS = 20.0
 """Seconds within which perf must attach and acknowledge."""
 _IN_KERNEL_ONLY = frozenset({"context-switches", "cpu-migrations", "cgroup-switches"})
 """Events that perf counts as 0 where it may count in user space only."""
@@ -65,7 +65,7 @@ class ControlledPerf:
         AttachError
             perf could not attach, or does not answer.
         """
-        deadline = time.monotonic() + _TIMEOUT
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
         answer = b""
         with suppress(BrokenPipeError):
             os.write(self._to_perf, command.encode() + b"\n")
@@ -73,7 +73,7 @@ class ControlledPerf:
             selector.register(self._from_perf, selectors.EVENT_READ)
             while b"\n" not in answer:
                 if not selector.select(max(0.0, deadline - time.monotonic())):
-                    raise AttachError(f"perf did not acknowledge within {_TIMEOUT:g} s")
+                    raise AttachError(f"perf did not acknowledge within {_TIMEOUT_SECONDS:g} s")
                 # Some versions send a NUL after the line; it arrives with the next answer.
                 got = os.read(self._from_perf, 16)
                 if not got:

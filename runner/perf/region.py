@@ -36,9 +36,9 @@ EVENTS = (
 )
 PREFIX = "region:"
 _ACK = b"ack\n"
-_ATTEMPTS = 3
+_MAX_ATTEMPTS = 3
 """How often perf is attached while children of the program come and go, before they are stopped for that."""
-_LONGEST = 100
+_MAX_COMMAND_BYTES = 100
 """Largest number of bytes of a command."""
 
 
@@ -105,7 +105,7 @@ class Region:
                 self._problem = f"the program wrote {line[:40]!r}; only enable and disable are valid"
             with suppress(BrokenPipeError, BlockingIOError):
                 os.write(self._acks, _ACK)
-        if len(self._pending) > _LONGEST:
+        if len(self._pending) > _MAX_COMMAND_BYTES:
             self._pending, self._problem = b"", "the program wrote an invalid command"
         return True
 
@@ -150,7 +150,7 @@ class Region:
 
         If a child ends meanwhile, perf gives up. After some attempts, the children are stopped for that moment.
         """
-        for _ in range(_ATTEMPTS):
+        for _ in range(_MAX_ATTEMPTS):
             program = self._find(pid)
             if not program:
                 raise AttachError("the program could not be found")

@@ -22,7 +22,7 @@ from runner.errors import FaultwatchError
 from runner.execution.execute import Finished, Program, execute_together
 from runner.execution.execution_log import log_command
 from runner.execution.launch import Start, resolve
-from runner.execution.sandbox import PROCESSES, Sandbox
+from runner.execution.sandbox import MAX_PROCESSES, Sandbox
 from runner.execution.temporary_failure import is_temporary
 from runner.perf.command import ATTACHED_EVENTS
 from runner.perf.counted import OUT_OF_FILES, CountedProgram, Order, make_unsupported_readings
@@ -172,7 +172,7 @@ def _execute(programs: Iterator[Program], directory: Path, timeout: float, proce
 
 def _bound_sandboxes(sandbox: Sandbox | None, processes: int, group: MemoryGroup) -> Sandbox | None:
     """Bound all sandboxes of a case together: by the group, or where that is impossible by equal shares."""
-    if sandbox is None or group.limit_processes(PROCESSES):
+    if sandbox is None or group.limit_processes(MAX_PROCESSES):
         return sandbox
     return replace(sandbox, sharing=processes)
 

@@ -29,12 +29,12 @@ from runner.profile.script_parser import (
 Locate = Callable[[Iterable["CodePlace"]], dict["CodePlace", contract.Frame]]
 """Finds the source lines of all places at once."""
 
-_SITES = 200
-_AREAS = 20
+_MAX_SITES = 200
+_MAX_AREAS = 20
 _ENTER = "syscalls:sys_enter_"
 _OTHER = Memory.OTHER.value
 _CALL = re.compile(r"[a-z0-9_]{1,100}")
-_MOST = 2**64
+_MAX_BYTES = 2**64
 """Bytes that a census can name."""
 
 
@@ -208,7 +208,7 @@ class Dissection(Struct):
             except (ScriptError, KeyError) as error:
                 raise FaultwatchError(f"a recorded call of {name} cannot be read: {error}") from None
             # A call that the kernel refuses is recorded too, with any length.
-            self._bytes[name] = min(self._bytes[name] + (size or 0), _MOST)
+            self._bytes[name] = min(self._bytes[name] + (size or 0), _MAX_BYTES)
 
     def _mappings(self, pid: int) -> ProcessMappings:
         return self._maps.setdefault(pid, ProcessMappings())
@@ -217,7 +217,7 @@ class Dissection(Struct):
         merged: Counter[tuple[int, int, str, Memory, Touch]] = Counter()
         for (pid, ip, text, _, _, kind, how), number in self._faults.items():
             merged[pid, ip, text, Memory(kind), self._touch(how)] += number
-        common = merged.most_common(_SITES * 2)
+        common = merged.most_common(_MAX_SITES * 2)
         places = {}
         for (pid, ip, text, _, _), _ in common:
             function, module = function_of(text)
@@ -232,7 +232,7 @@ class Dissection(Struct):
             sites[frames[places[pid, ip, text]], memory, touch] += number
         return tuple(
             Site(frame=frame, memory=memory, touch=touch, faults=number)
-            for (frame, memory, touch), number in sites.most_common(_SITES)
+            for (frame, memory, touch), number in sites.most_common(_MAX_SITES)
         )
 
     def _areas(self) -> tuple[Area, ...]:
@@ -240,7 +240,7 @@ class Dissection(Struct):
         for (pid, start, _), stretch in self._stretches.items():
             together.setdefault((pid, start), []).append(stretch)
         areas = [self._area(pid, threads) for (pid, _), threads in together.items()]
-        return tuple(sorted(areas, key=lambda area: -area.faults)[:_AREAS])
+        return tuple(sorted(areas, key=lambda area: -area.faults)[:_MAX_AREAS])
 
     def _area(self, pid: int, threads: list[_Stretch]) -> Area:
         mapping = max((thread.mapping for thread in threads), key=lambda mapping: mapping.end)

@@ -34,12 +34,12 @@ from runner.subject.repository import Repository
 from runner.system.paused import pause_descendants
 from runner.workload import Workload
 
-WORTHWHILE = 0.5
+MIN_BUILD_SECONDS = 0.5
 """Seconds of a build, from which workers start: they take a few tenths of a second themselves."""
-_AHEAD = 2
+_BUILDS_AHEAD_PER_WORKER = 2
 """Finished builds for each worker that wait to be measured. More would only take space."""
 
-_CHECKED = 20
+_COMMITS_PER_CHECK = 20
 """One in so many commits is built although its build would be the same."""
 
 
@@ -125,7 +125,7 @@ class BuildAhead:
         build = self._own(build, commit)
         self._check(commit, tree)
         self._built = commit
-        if not self._workers and self._jobs > 1 and self._next and build.seconds >= WORTHWHILE:
+        if not self._workers and self._jobs > 1 and self._next and build.seconds >= MIN_BUILD_SECONDS:
             self._start()
         self._order_next()
         return tree, build
@@ -145,7 +145,9 @@ class BuildAhead:
     def _kept_before(self, commit: str) -> str:
         """Return the nearest earlier commit whose build is kept; empty if there is none near."""
         with suppress(GitError):  # it is the first commit
-            earlier = self._repository.git("rev-list", "--first-parent", f"--max-count={_CHECKED}", f"{commit}^")
+            earlier = self._repository.git(
+                "rev-list", "--first-parent", f"--max-count={_COMMITS_PER_CHECK}", f"{commit}^"
+            )
             for before in earlier.split():
                 if self._builder.has_succeeded(self._repository, before, self._workload):
                     return before
@@ -199,7 +201,7 @@ class BuildAhead:
         for worker in self._workers:
             if worker.has_ended():
                 self._finished.add(worker.take())
-            while worker.commit is None and self._next and len(self._finished) < _AHEAD * self._jobs:
+            while worker.commit is None and self._next and len(self._finished) < _BUILDS_AHEAD_PER_WORKER * self._jobs:
                 commit = self._next.popleft()
                 if not (self._is_needless(commit) or self._builder.has(self._repository, commit, self._workload)):
                     log_step("another process builds %s ahead", commit[:10])
@@ -218,7 +220,7 @@ class BuildAhead:
 
 def is_checked(commit: str) -> bool:
     """Return whether a commit is built although its build would be the same: the same ones always, one in twenty."""
-    return int(hash_of([commit, "build"]), 16) % _CHECKED == 0
+    return int(hash_of([commit, "build"]), 16) % _COMMITS_PER_CHECK == 0
 
 
 class _Worker:

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from runner.dependencies.answers import CHECKOUT_TIME
 from runner.errors import FaultwatchError
-from runner.subject.checkout_size import LIST_FILES, MOST_BYTES, read_listing
+from runner.subject.checkout_size import LIST_FILES, MAX_BYTES, read_listing
 from runner.subject.hardened_git import COMPLETE_CLONE, Checkout, is_git_directory
 from runner.subject.repository import Repository
 from runner.system.regular_file import open_regular, read_regular
@@ -27,11 +27,11 @@ from runner.system.tree_walk import TreeTooLarge, walk
 
 _LINK = "160000"
 """The mode of a submodule."""
-_MOST_LEVELS = 8
+_MAX_LEVELS = 8
 """Submodules within submodules."""
-_LONGEST_POINTER = 1024
+_MAX_POINTER_BYTES = 1024
 """Bytes, by the specification of Git LFS."""
-_LONGEST_ATTRIBUTES = 1 << 20
+_MAX_ATTRIBUTES_BYTES = 1 << 20
 _AT_ONCE = 500
 """Paths in one command line."""
 _POINTER = re.compile(
@@ -125,7 +125,7 @@ def find_missing_part(repository: Repository, commit: str, level: int = 0) -> In
         return IncompleteCheckout(f"this clone lacks the file {_make_printable(absent.path)}", COMPLETE_CLONE)
     try:
         _refuse_missing_large_files(repository, commit, entries)
-        links = [entry for entry in entries if entry.mode == _LINK] if level < _MOST_LEVELS else []
+        links = [entry for entry in entries if entry.mode == _LINK] if level < _MAX_LEVELS else []
         names = _submodule_names(repository, commit) if links else {}
         for link in links:
             if link.path in names:
@@ -188,8 +188,8 @@ def _write(repository: Repository, commit: str, tree: Path, rules: _Rules, level
     for link in links:
         if link.path not in names:
             continue  # Without an entry in .gitmodules, every clone leaves the folder empty.
-        if level == _MOST_LEVELS:
-            raise TooLargeCheckout(f"submodules lie more than {_MOST_LEVELS} levels deep")
+        if level == _MAX_LEVELS:
+            raise TooLargeCheckout(f"submodules lie more than {_MAX_LEVELS} levels deep")
         with rules.about_parts():
             submodule = _submodule(repository.common_directory(), names[link.path], link)
             place = tree / link.path
@@ -254,8 +254,8 @@ def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path
     """Replace the pointers of Git LFS by the files that the clone has of it."""
     pointers = dict(_pointers(entries, tree))
     managed = _list_managed(repository, list(pointers), Checkout(tree.absolute(), tree.parent / "no-index"))
-    if sum(pointers[path][1] for path in managed) > MOST_BYTES:
-        raise TooLargeCheckout(f"the files that Git LFS keeps would take more than {MOST_BYTES:,} bytes")
+    if sum(pointers[path][1] for path in managed) > MAX_BYTES:
+        raise TooLargeCheckout(f"the files that Git LFS keeps would take more than {MAX_BYTES:,} bytes")
     for path in managed:
         source = _large_file(repository, path, *pointers[path], whole=True)
         target = tree / path
@@ -290,21 +290,21 @@ def _large_file(repository: Repository, path: str, name: str, size: int, *, whol
 def _pointers(entries: list[_Entry], tree: Path) -> Iterator[tuple[str, tuple[str, int]]]:
     """Yield the path of each file that looks like a pointer, with the digest and the size of the real content."""
     for entry in entries if _names_large_files(tree, entries) else ():
-        if _may_be_pointer(entry) and (match := _POINTER.fullmatch(_text(tree / entry.path, _LONGEST_POINTER))):
+        if _may_be_pointer(entry) and (match := _POINTER.fullmatch(_text(tree / entry.path, _MAX_POINTER_BYTES))):
             yield entry.path, (match[1].decode(), int(match[2]))
 
 
 def _names_large_files(tree: Path, entries: list[_Entry]) -> bool:
     """Return whether any attributes may name files that Git LFS keeps."""
-    return any(b"lfs" in _text(tree / entry.path, _LONGEST_ATTRIBUTES) for entry in entries if _is_attributes(entry))
+    return any(b"lfs" in _text(tree / entry.path, _MAX_ATTRIBUTES_BYTES) for entry in entries if _is_attributes(entry))
 
 
 def _is_attributes(entry: _Entry) -> bool:
-    return PurePosixPath(entry.path).name == ".gitattributes" and 0 < (entry.size or 0) <= _LONGEST_ATTRIBUTES
+    return PurePosixPath(entry.path).name == ".gitattributes" and 0 < (entry.size or 0) <= _MAX_ATTRIBUTES_BYTES
 
 
 def _may_be_pointer(entry: _Entry) -> bool:
-    return entry.mode.startswith("100") and 0 < (entry.size or 0) <= _LONGEST_POINTER
+    return entry.mode.startswith("100") and 0 < (entry.size or 0) <= _MAX_POINTER_BYTES
 
 
 def _list_managed(repository: Repository, paths: list[str], checkout: Checkout) -> list[str]:

@@ -18,8 +18,8 @@ from runner.workload import WORKLOAD_FILE, Workload, load_workload
 from runner.workload.lookup import is_path
 
 _FILE, _PROGRAM, _LINK = "100644", "100755", "120000"
-_MOST_BYTES = 1 << 20
-_MOST_FILES = 100
+_MAX_BYTES = 1 << 20
+_MAX_FILES = 100
 
 
 class Asked(Struct, frozen=True):
@@ -114,7 +114,7 @@ class _Place(Struct, frozen=True):
         """Return the path of the workload file that gives a name, that nearest to the top; empty if there is none."""
         listed = self._git("ls-tree", "-r", "-z", "--full-tree", "--name-only", self.commit).split("\0")
         files = [path for path in listed if PurePosixPath(path).name == WORKLOAD_FILE]
-        for path in sorted(files, key=lambda path: (path.count("/"), path))[:_MOST_FILES]:
+        for path in sorted(files, key=lambda path: (path.count("/"), path))[:_MAX_FILES]:
             with suppress(FaultwatchError):
                 if self._load(path).name == name:
                     return path
@@ -131,7 +131,7 @@ class _Place(Struct, frozen=True):
             return load_workload(self._whole() / path)
         file = self.scratch / f"{self.commit}-files" / path
         if not file.exists():
-            if int(self._git("cat-file", "-s", f"{self.commit}:{path}")) > _MOST_BYTES:
+            if int(self._git("cat-file", "-s", f"{self.commit}:{path}")) > _MAX_BYTES:
                 raise FaultwatchError(
                     f"{path} of {self.commit[:10]} is too large for a workload file", "make it smaller"
                 )

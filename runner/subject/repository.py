@@ -20,8 +20,8 @@ from runner.system.durable_files import rename_folder_durably
 from runner.system.private_folder import make_private_folder
 from runner.system.scratch import scratch_folder
 
-_MOST_REFS = 5000
-_LONGEST_REF = 200
+_MAX_REFS = 5000
+_MAX_REF_CHARACTERS = 200
 _EPOCH = datetime.fromtimestamp(0, UTC)
 FULL_HISTORY = (
     "fetch the full history (GitHub, Forgejo: fetch-depth: 0; GitLab: GIT_DEPTH: 0; else git fetch --unshallow)"
@@ -146,7 +146,7 @@ class Repository(Struct, frozen=True):
         """Return the newest tags and branches, those of remotes with the name of the remote."""
         fields = "%(refname)%00%(objectname)%00%(*objectname)%00%(objecttype)%00%(*objecttype)"
         listed = self.git(
-            *("for-each-ref", f"--format={fields}", "--sort=-creatordate:unix", f"--count={_MOST_REFS}"),
+            *("for-each-ref", f"--format={fields}", "--sort=-creatordate:unix", f"--count={_MAX_REFS}"),
             *("refs/tags", "refs/heads", "refs/remotes"),
         )
         found = []
@@ -154,7 +154,7 @@ class Repository(Struct, frozen=True):
             name, own, tagged, kind, tagged_kind = line.split("\0")
             commit = tagged if tagged_kind == "commit" else own if kind == "commit" else ""
             folder, _, short = name.removeprefix("refs/").partition("/")
-            if commit and not short.endswith("/HEAD") and len(short) <= _LONGEST_REF:
+            if commit and not short.endswith("/HEAD") and len(short) <= _MAX_REF_CHARACTERS:
                 found.append(Ref(kind="tag" if folder == "tags" else "branch", name=short, commit=commit))
         return tuple(found)
 

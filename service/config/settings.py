@@ -23,11 +23,11 @@ from service.config.trusted_jobs import TrustedJobs
 SESSION_KEY = "session.key"
 """Name of the file in the folder of data."""
 LOOPBACK = ("localhost", "127.0.0.1")
-LEASE = timedelta(seconds=90)
+JOB_LEASE = timedelta(seconds=90)
 """How long a silent runner keeps its job."""
 NARROWING_RUNS = 200
 """How many runs within 24 hours may narrow open ranges down by themselves, for each subject."""
-IDLE = timedelta(minutes=2)
+HOST_IDLE_TIME = timedelta(minutes=2)
 """Time without a new run after which a host counts as idle."""
 
 
@@ -108,7 +108,7 @@ class Config(Settings):
     lease: _Duration = setting(
         "FAULTWATCH_LEASE_SECONDS",
         "Lease",
-        LEASE,
+        JOB_LEASE,
         unit="a number of seconds, 1 to 86400",
         shown=lambda config: f"{config.lease.total_seconds():.0f} s",
     )
@@ -125,7 +125,7 @@ class Config(Settings):
     idle: _Duration = setting(
         "FAULTWATCH_IDLE_SECONDS",
         "Idle after",
-        IDLE,
+        HOST_IDLE_TIME,
         unit="a number of seconds, 1 to 86400",
         shown=lambda config: f"{config.idle.total_seconds():.0f} s",
     )

@@ -17,7 +17,7 @@ from service.text.markdown import code, make_plain
 
 CONTEXT = "Faultwatch"
 """Name of the commit status."""
-LONGEST_DESCRIPTION = 140
+MAX_DESCRIPTION_CHARACTERS = 140
 """Most characters of the description of a status: what both forges show whole."""
 _NOT_HERE = "This service does that on GitHub only. Start the job of your CI system again, or use the dashboard."
 
@@ -73,7 +73,7 @@ def posted(notes: Iterable[Note], marker: str, author: int) -> Note | None:
 
 def status_of(publication: Publication) -> Status:
     """Return the status of the head: the sentence of the verdict, and whether the gate passes."""
-    description = make_plain(verdict(publication.outcome, make_plain), LONGEST_DESCRIPTION)
+    description = make_plain(verdict(publication.outcome, make_plain), MAX_DESCRIPTION_CHARACTERS)
     return Status(publication.outcome.passed, description, publication.links.compare or publication.links.log)
 
 

@@ -9,7 +9,7 @@ from runner.contract.gate import JudgeChange, JudgeSource
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
 from service.text.numbers import difference, percent
 
-_CHANGES = 8
+_MAX_NAMED_CHANGES = 8
 """How many changes of the workload file are named."""
 _DIGITS = 20
 Show = Callable[[str], str]
@@ -39,8 +39,8 @@ def judge(outcome: GateOutcome, show: Show) -> str:
     report = outcome.report
     said = []
     if report.changes:
-        named = "; ".join(_judge_change(change, show) for change in report.changes[:_CHANGES])
-        more = _describe_others(len(report.changes) - _CHANGES, "change")
+        named = "; ".join(_judge_change(change, show) for change in report.changes[:_MAX_NAMED_CHANGES])
+        more = _describe_others(len(report.changes) - _MAX_NAMED_CHANGES, "change")
         said.append(f"This pull request changes how it is judged: {named}{more}.")
         if outcome.weaker_judge:
             said.append("Somebody has to accept that." if outcome.accepted is None else "That is accepted.")

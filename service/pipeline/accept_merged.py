@@ -16,7 +16,7 @@ from service.store import forges, shared_rows
 from service.store.engine.database import Database
 from service.store.models import Case, Event, EventDriftRow, ForgeGate, Revision, Series, Subject
 
-WAIT = timedelta(days=30)
+MAX_WAIT_AFTER_MERGE = timedelta(days=30)
 """How long after a merge its drifts are expected to show up."""
 SeriesKey = tuple[str, str, str]
 """Subject, case and metric."""
@@ -42,7 +42,7 @@ def settle(database: Database, now: datetime) -> bool:
 
 def _list_merged(session: Session, now: datetime) -> list[ForgeGate]:
     query = select(ForgeGate).options(forges.WITH_PULL)
-    recent = query.where(ForgeGate.accepted_by.is_not(None), ForgeGate.merged_at > now - WAIT)
+    recent = query.where(ForgeGate.accepted_by.is_not(None), ForgeGate.merged_at > now - MAX_WAIT_AFTER_MERGE)
     return list(session.scalars(recent.where(ForgeGate.document.is_not(None))))
 
 

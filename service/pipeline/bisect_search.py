@@ -16,7 +16,7 @@ from service.rules.bisect.setting_search import SettingQuestion
 from service.rules.comparison import interleaved
 from service.store import bisect_inputs, runs
 
-MOST_COMMITS = 5000
+MAX_COMMITS = 5000
 """Most commits of a noisy search, whose tables grow with their square."""
 
 
@@ -72,9 +72,9 @@ def _answer(
     gone
         The culprits of a noisy metric that a proof has refuted.
     """
-    if not question.exact and len(question.commits) > MOST_COMMITS:
+    if not question.exact and len(question.commits) > MAX_COMMITS:
         return Refused(
-            sentence=f"{len(question.commits)} commits are too many for a noisy metric: {MOST_COMMITS} at most."
+            sentence=f"{len(question.commits)} commits are too many for a noisy metric: {MAX_COMMITS} at most."
         )
     if question.exact:
         answer = exact_search.search(question, seen, commits_at_once(request.pace))

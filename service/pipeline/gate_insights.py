@@ -10,7 +10,7 @@ from service.rules.gate.insight import Insight, make_insight
 from service.rules.gate.verdict import GateOutcome
 from service.store import profiles
 
-MOST_CASES = 3
+MAX_CASES = 3
 """Most cases that are explained."""
 
 
@@ -19,7 +19,7 @@ def find(session: Session, outcome: GateOutcome) -> tuple[Insight, ...]:
     changed = dict.fromkeys(row.case for row in outcome.changed_metrics())
     by_name = {case.name: case.case for case in outcome.cases}
     insights = []
-    for name in list(changed)[:MOST_CASES]:
+    for name in list(changed)[:MAX_CASES]:
         after = _find_newest(session, by_name[name].head)
         if after is not None:
             insights.append(make_insight(name, _find_newest(session, by_name[name].base), after))

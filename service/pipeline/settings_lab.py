@@ -32,7 +32,7 @@ from service.schemas.settings_lab import CellState, LabCell, LabCost, LabMetric,
 from service.store import lab_runs, refs
 from service.store.lab_runs import LabReport, LabTarget
 
-PAIRS = 24
+DEFAULT_PAIRS = 24
 """Pairs of executions for each cell, unless a person wants another number; the runner takes as many by itself."""
 _WARM_UP = 2
 """Executions of each side that are no samples."""
@@ -203,7 +203,7 @@ class _Cells:
     def cost(self, cells: int) -> LabCost:
         """Return what it costs to measure some cells, each interleaved with the default."""
         report = self.reports.get(self.default.number)
-        executions = cells * 2 * ((self.pairs or PAIRS) + _WARM_UP)
+        executions = cells * 2 * ((self.pairs or DEFAULT_PAIRS) + _WARM_UP)
         each = median(report.readings[ELAPSED].known) if report and ELAPSED in report.readings else None
         seconds = None
         if report is not None and each is not None:

@@ -21,7 +21,7 @@ from service.store.engine import bulk
 from service.store.models import DriftRow, EventDriftRow, Revision, Run, Series, SuiteLook
 
 _IDS_PER_QUERY = 500
-_TOLERANCE = 0.01
+_MAX_LEVEL_DEVIATION = 0.01
 """Share of a step by which its levels may move before its event is rebuilt."""
 
 
@@ -259,7 +259,7 @@ def _fill(
 def _levels_differ(row: EventDriftRow, drift: history.Drift) -> bool:
     """Return whether the levels differ from the stored ones by more than noise: each noisy run moves them a little."""
     difference = max(abs(drift.before - row.before), abs(drift.after - row.after))
-    return difference > _TOLERANCE * abs(row.after - row.before)
+    return difference > _MAX_LEVEL_DEVIATION * abs(row.after - row.before)
 
 
 def _first_run_at_new_level(session: Session, drift: history.Drift, last: str) -> UUID | None:

@@ -23,7 +23,7 @@ from service.store import revisions, shared_rows
 from service.store.engine.database import Database
 from service.store.models import Case, Environment, Host, Revision, StoredProfile, Subject
 
-_COMPRESSION = 3
+_COMPRESSION_LEVEL = 3
 """gzip level: somebody waits for it."""
 
 
@@ -234,7 +234,7 @@ def _text(profile: Profile) -> bytes:
 
 
 def _zip(text: bytes) -> bytes:
-    return gzip.compress(text, _COMPRESSION, mtime=0)
+    return gzip.compress(text, _COMPRESSION_LEVEL, mtime=0)
 
 
 def _packed_gist(profile: Profile) -> bytes:

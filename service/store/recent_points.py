@@ -17,7 +17,7 @@ from service.store.models import Case, Environment, Host, Point, Revision, Run, 
 
 _POINTS_PER_SERIES = 16
 _SERIES_PER_QUERY = 500
-_FAILURES = 300
+_MAX_FAILURES = 300
 _OF_HISTORY = or_(Run.quarantine.is_(None), Run.quarantine.not_in(OUTSIDE))
 """Selects the runs of the history: those of bisects, proofs and labs are no points of any series."""
 
@@ -107,7 +107,7 @@ def failures(session: Session) -> list[UnmeasuredRun]:
         # The first condition is that of the index of unmeasured runs.
         .where(Run.outcome != Outcome.MEASURED, _OF_HISTORY)
         .order_by(Run.started_at.desc())
-        .limit(_FAILURES)
+        .limit(_MAX_FAILURES)
     )
     return [
         UnmeasuredRun(

@@ -16,7 +16,7 @@ from service.rules.access.token import PresentedToken
 from service.rules.events.visit import Visit
 from service.store.models import ActionsToken, FailedSignIn, Token, VisitRow
 
-LONGEST_NAME = 100
+MAX_NAME_CHARACTERS = 100
 _LIMITS = ("hosts", "subjects", "repositories")
 
 
@@ -40,8 +40,8 @@ def issue(
     """
     scopes = sorted(set(scopes))
     name = name.strip()
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise WrongTokenError("name", f"take up to {LONGEST_NAME} printable characters")
+    if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
+        raise WrongTokenError("name", f"take up to {MAX_NAME_CHARACTERS} printable characters")
     if objection := reach.objection(scopes):
         raise WrongTokenError("limits", objection)
     shown = mint()

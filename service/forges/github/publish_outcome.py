@@ -88,7 +88,7 @@ def _publish_check_run(repository: Repository, publication: Publication) -> None
                 status="completed" if len(batches) == 1 else "in_progress",
                 conclusion=check.conclusion if len(batches) == 1 else NotSet,
             )
-        sent = max(1, -(-(run.output.annotations_count or 0) // check_run_text.BATCH))
+        sent = max(1, -(-(run.output.annotations_count or 0) // check_run_text.ANNOTATIONS_PER_REQUEST))
         for batch in batches[sent:]:
             run.edit(output=_output(check, batch))
         if run.status != "completed":

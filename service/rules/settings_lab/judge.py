@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runner.contract import Verdict, metric
-from runner.contract.judging import PRECISION
+from runner.contract.judging import DEFAULT_PRECISION_PERCENT
 from runner.contract.level import Number, median
 from service.rules.comparison.decision import decide_count, decide_noisy, repeats
 from service.rules.comparison.interleaved import FALSE_ALARM_PROBABILITY
@@ -82,7 +82,7 @@ def _interleaved(found: LabMetric, default: Readings, cell: Readings, error: flo
     if not pairs:
         return found.model_copy(update={"sentence": "There is no pair of samples in which both have a value."})
     exact = metric(found.metric).exact and default.counted and cell.counted
-    decision = decide_count(pairs, error) if exact else decide_noisy(pairs, PRECISION, error)
+    decision = decide_count(pairs, error) if exact else decide_noisy(pairs, DEFAULT_PRECISION_PERCENT, error)
     certainty = LabCertainty.EXACT if exact else LabCertainty.INTERVAL
     effect = Effect.SAME if decision.verdict is Verdict.SAME else Effect.OPEN
     if decision.verdict is Verdict.CHANGED and decision.times is None:

@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 Values = Sequence[Any]
 """The values of one row."""
 
-MOST_PARAMETERS = 5_000
+MAX_PARAMETERS = 5_000
 """Parameters of one statement: every supported database accepts as many."""
 
 
@@ -49,7 +49,7 @@ def insert(
     if connection.dialect.name == "postgresql":
         _copy(connection, f'COPY "{table.name}" ({names}) FROM STDIN', converted)
         return
-    for chunk in chunks(converted, MOST_PARAMETERS // len(columns)):
+    for chunk in chunks(converted, MAX_PARAMETERS // len(columns)):
         # One statement for many rows: executemany releases the interpreter's lock at each row, and then waits for
         # the other threads of this process to get it back.
         connection.exec_driver_sql(_insert_sql(table.name, names, len(columns), len(chunk)), tuple(chain(*chunk)))
@@ -85,7 +85,7 @@ def update(
             statement = _update_from_arrays(connection.dialect, table, tuple(key), tuple(columns))
             connection.exec_driver_sql(statement, tuple(map(list, zip(*converted, strict=True))))
         return
-    for chunk in chunks(converted, MOST_PARAMETERS // len(names)):
+    for chunk in chunks(converted, MAX_PARAMETERS // len(names)):
         statement = _update_sql(table.name, tuple(key), tuple(columns), len(chunk))
         connection.exec_driver_sql(statement, tuple(chain(*chunk)))
 

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from service.schemas.history import Drift, SeriesDetail, SeriesFailure, SeriesPoint
 from service.text.numbers import Number, Scale, difference, percent, quantity, scale_of
-from service.web.charts.plot import COLUMNS, Plot, Stretch, Window, milliseconds, plot
+from service.web.charts.plot import MAX_COLUMNS, Plot, Stretch, Window, milliseconds, plot
 from service.web.charts.slots import Slots
 
 Links = Callable[[UUID], str]
@@ -197,7 +197,7 @@ def _other(
 
 def _thin_gaps(gaps: list[Gap], slots: int) -> list[Gap]:
     """Return at most one gap for each column: gaps must not cover each other."""
-    width = max(1.0, slots / (2 * COLUMNS))
+    width = max(1.0, slots / (2 * MAX_COLUMNS))
     return list({int(gap["x"] / width): gap for gap in gaps}.values())
 
 

@@ -31,7 +31,7 @@ from service.web.rendering.tables import drift_table
 
 bp = page_blueprint("drift", url_prefix="/drifts")
 
-_JOBS = 100
+_MAX_JOBS = 100
 _FIRST = shown_in(MetricView.DRIFT)
 
 
@@ -95,5 +95,5 @@ def _companions(drift: Drift) -> list[Companion]:
 
 def _searches(session: Session, drift_id: str) -> list[Job]:
     """Return the open jobs that search for the commit of a drift."""
-    open_searches = jobs.page(session, JobFilter(kind="bisect", open=True), _JOBS).items
+    open_searches = jobs.page(session, JobFilter(kind="bisect", open=True), _MAX_JOBS).items
     return [job for job in open_searches if getattr(job.question, "drift", None) == drift_id]

@@ -13,7 +13,7 @@ from service.web.rendering.tables import run_table
 
 bp = page_blueprint("hosts")
 
-_RUNS = 20
+_MAX_RUNS = 20
 
 
 @page(bp, "/hosts")
@@ -30,7 +30,7 @@ def show(name: str) -> Page:
     with database().reading() as session:
         found = hosts.listed(session, name)
         seen = environments.listed(session, name) if found else []
-        newest = runs.page(session, runs.RunFilter(host=name), _RUNS, 0)
+        newest = runs.page(session, runs.RunFilter(host=name), _MAX_RUNS, 0)
     if not found:
         abort(404, "No host of this name has reported anything yet.")
     (host,) = found

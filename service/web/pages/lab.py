@@ -15,7 +15,7 @@ from runner.contract.allocators import ALLOCATOR_LIBRARIES
 from runner.contract.job import Backend, JobOrder, Where
 from service.jobs.extension import scheduler
 from service.pipeline import check_bisect
-from service.pipeline.settings_lab import PAIRS, LabProblem
+from service.pipeline.settings_lab import DEFAULT_PAIRS, LabProblem
 from service.rules.access.scope import Scope
 from service.rules.settings_lab import setting_names
 from service.rules.settings_lab.setting_names import HUGE_PAGES, POLICIES, PRELOAD
@@ -33,8 +33,8 @@ from service.web.rendering.formats import Page, Table, page
 
 bp = page_blueprint("lab")
 
-_COMPLETED = 200
-_JOBS = 200
+_MAX_COMPLETIONS = 200
+_MAX_JOBS = 200
 _ARENAS = "variable.MALLOC_ARENA_MAX"
 _OFFERS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "allocators": ("Other allocators", PRELOAD, tuple(ALLOCATOR_LIBRARIES)),
@@ -97,9 +97,9 @@ def _context(address: LabAddress) -> dict[str, Any]:
         except LabProblem as error:
             wrong, problem = error.field, str(error)
         subject = lab.subject if lab else address.subject
-        known = check_bisect.list_known_names(session, subject, _COMPLETED)
-        named = refs.list_refs(session, subject or None, _COMPLETED)
-        waiting = jobs.page(session, JobFilter(open=True), _JOBS).items if lab else ()
+        known = check_bisect.list_known_names(session, subject, _MAX_COMPLETIONS)
+        named = refs.list_refs(session, subject or None, _MAX_COMPLETIONS)
+        waiting = jobs.page(session, JobFilter(open=True), _MAX_JOBS).items if lab else ()
     return {
         "lab": lab,
         "address": address,
@@ -114,7 +114,7 @@ def _context(address: LabAddress) -> dict[str, Any]:
         "may_order": lab is not None and not lab.refusal and guard.caller().may(Scope.ORDER),
         "ahead": sum((job.host or job.question.host) in {None, lab.host} for job in waiting) if lab else 0,
         "waits": _waits(lab) if lab else False,
-        "pairs": PAIRS,
+        "pairs": DEFAULT_PAIRS,
         "placed": _build_address(address, lab).arguments if lab else {},
     }
 

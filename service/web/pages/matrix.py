@@ -33,7 +33,7 @@ from service.web.rendering.metric_order import rank
 bp = page_blueprint("matrix")
 
 _EFFICIENCY = "scaling-efficiency"
-_ROWS = 100
+_MAX_ROWS = 100
 _SHADES = 4
 
 Seen = tuple[list[SeenCase], list[UnmeasuredRun]]
@@ -66,7 +66,7 @@ def show() -> Page:
         seen = _list_seen(session, query)
         cases_ = nightly_grid.list_cases(chain(*seen))
         current = [case for case in cases_ if not case.superseded or "earlier" in request.args]
-        shown = current if "all" in request.args else current[:_ROWS]
+        shown = current if "all" in request.args else current[:_MAX_ROWS]
         grid = _grid(session, query, seen, shown, nightly_run)
         workloads = cases.workloads(session)
         settings = environments.find_settings(

@@ -19,7 +19,7 @@ from service.web.rendering.profile_view import ProfileView, view_alone, view_bes
 
 bp = page_blueprint("profile")
 
-_LISTED = 100
+_MAX_LISTED = 100
 
 
 @page(bp, "/profiles")
@@ -29,7 +29,7 @@ def index() -> Page:
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
     with database().reading() as session:
         filter_ = ProfileFilter(**{name: value or None for name, value in query.items()})
-        profile_list = profiles.page(session, filter_, _LISTED, offset)
+        profile_list = profiles.page(session, filter_, _MAX_LISTED, offset)
     return Page(
         "profiles.html",
         {"profiles": profile_list, "query": query},

@@ -26,7 +26,7 @@ bp = page_blueprint("series")
 
 _FIRST_ROWS = 100
 _REGION = "region:"
-_SIBLINGS = 100
+_MAX_SIBLINGS = 100
 
 
 @page(bp, "/series/<int:series_id>")
@@ -87,7 +87,7 @@ def _restless(series: SeriesDetail) -> str:
 
 def _siblings(series: SeriesDetail) -> list[Sibling]:
     with database().reading() as session:
-        return sibling_series.list_siblings(session, series, _SIBLINGS)
+        return sibling_series.list_siblings(session, series, _MAX_SIBLINGS)
 
 
 def _distance(series: SeriesDetail, sibling: Sibling) -> tuple[bool, str, str, tuple[int, str]]:

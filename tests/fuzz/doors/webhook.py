@@ -14,9 +14,9 @@ from typing import Any
 import requests
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from service.config.github_app import GithubSettings
 
 from runner.contract.gate import ForgeKind
-from service.config.github_app import GithubSettings
 from service.forges import extension
 from service.forges.github.forge import GithubForge
 from service.forges.github.webhook_actions import EVENTS

@@ -191,7 +191,7 @@ def test_a_suite_of_others_has_speed_and_with_the_hook_faults(tmp_path: Path) ->
 
 
 def test_a_small_file_that_holds_gigabytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MOST_BYTES", 1000)
+    monkeypatch.setattr(files, "MAX_BYTES", 1000)
     (tmp_path / "bomb").write_bytes(gzip.compress(b"0" * 1001))
     with pytest.raises(FaultwatchError, match="when decompressed"):
         read(tmp_path / "bomb", SAID)

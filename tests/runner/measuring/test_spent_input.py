@@ -36,6 +36,6 @@ def test_an_output_that_a_program_left_beside_its_input_is_named(tmp_path: Path)
     for number in range(5):
         (tmp_path / f"LICENSE.{number}").touch()
     said = before.spent(tmp_path)
-    assert said.startswith("an execution before left LICENSE.0, LICENSE.1, LICENSE.2 and 2 more, so the command may")
+    assert said.startswith("an earlier execution left LICENSE.0, LICENSE.1, LICENSE.2 and 2 more, so the command may")
     assert Inputs.of(COMMAND, tmp_path).spent(tmp_path) == "", "what was there before is no output"
     assert Inputs.of(("--fast",), tmp_path).spent(tmp_path) == "", "without an input, nothing lies beside it"

@@ -265,7 +265,7 @@ def test_the_count_is_that_of_perf_alone_with_the_same_variables(
 
     # perf adds variables to the environment of what it starts.
     variables = dict(line.split("=", 1) for line in alone("env")[0].splitlines())
-    monkeypatch.setattr("runner.perf.counted.padded", lambda *_: variables)
+    monkeypatch.setattr("runner.perf.counted.pad_variables", lambda *_: variables)
     run(programs, *command)
     # On a busy machine an outlier fault comes in now and then.
     bare = majority([int(alone(*command)[1]) for _ in range(5)])

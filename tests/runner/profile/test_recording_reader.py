@@ -17,7 +17,7 @@ def recording(tmp_path: Path) -> Path:
 
 
 def test_a_reader_that_hangs_is_ended(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording_reader, "MOST_SECONDS", 0.2)
+    monkeypatch.setattr(recording_reader, "MAX_SECONDS", 0.2)
     with pytest.raises(FaultwatchError, match=r"did not finish within 0\.2 s"):
         list(recorded_events(recording, *ADDRESSES, within=("sh", "-c", "exec sleep 30")))
 

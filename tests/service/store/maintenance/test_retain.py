@@ -154,7 +154,7 @@ def test_an_estimated_reading_stays_one() -> None:
 def test_what_many_reports_would_free_is_estimated_from_some_of_them(
     api: Api, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.store.maintenance.retain._EXAMPLES", 5)
+    monkeypatch.setattr("service.store.maintenance.retain._SAMPLED_REPORTS", 5)
     for number in range(1, 21):  # Two subjects in turns: each has every second number.
         api.send(timed(number, 100), timed(number, 100).model_copy(update={"subject": "other", "run_id": uuid.uuid4()}))
     rule = RetentionRule(reduce=timed(30, 1).started_at, subjects=("other",))
