@@ -1,6 +1,6 @@
 """Pull requests by the hundred through the gate: who is flagged, and how soon GitHub is told.
 
-Everything but GitHub is real: git, the compiler, the sandbox, perf, a service of its own over HTTP, and the App that
+Everything but GitHub is real: git, the compiler, the sandbox, perf, its own service over HTTP, and the App that
 posts. Each pull request changes the program; some touch one page more. In every other one elapsed time is judged beside
 the faults, so there is noise that must not flag anybody. ``python -m bench.gate [--quick]``; quick is a tenth.
 """

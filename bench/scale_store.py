@@ -99,7 +99,7 @@ def compare(copies: int) -> dict[str, Any]:
 
 
 def draw_large(folder: Path, copies: int) -> Path:
-    """Return a SQLite file of so many times ten million samples, the tenths of them in parts of their own."""
+    """Return a SQLite file of so many times ten million samples, the tenths of them in their own parts."""
     return _multiply(_draw(folder / "part", LARGE), folder / "large.db", copies)
 
 

@@ -21,7 +21,7 @@ def is_usage(text: str) -> bool:
 
 
 def complains(text: str) -> bool:
-    """Return whether a program has printed that something is wrong, as with an input that is none for it."""
+    """Return whether a program has printed that something is wrong, such as an unsuitable input."""
     return bool(_ERROR.search(text))
 
 

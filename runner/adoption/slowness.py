@@ -16,7 +16,7 @@ def slowness(seconds: Number, cases: int = 1) -> str:
     Parameters
     ----------
     cases
-        How many cases are measured, each in executions of its own.
+        How many cases are measured, each in its own executions.
     """
     if seconds < _SLOW_SECONDS:
         return ""

@@ -195,7 +195,7 @@ def _stopped() -> NoReturn:
 
 
 def _exit_with_own_code(error: Exception) -> NoReturn:
-    """End with an exit code of its own: 1, as Python has it, would say that a metric got worse."""
+    """End with its own exit code: 1, as Python has it, would say that a metric got worse."""
     import traceback
 
     from runner.environment.secrets import hide_secrets

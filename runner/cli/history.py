@@ -65,9 +65,9 @@ _MAX_CHARTS = 3
     click.option(
         "--measure-all",
         is_flag=True,
-        help="Measure also the revisions whose program is answered the same, of all that it asks about its files, as "
-        "in the one measured before. Default: take its counts over, and measure one in twenty to check the host. Also "
-        "build those that change only files which the last build did not ask about.",
+        help="Build and measure every revision. Default: build none that changes only files which the last build did "
+        "not read, reuse the counts if a program reads the same files with the same content as in the last measured "
+        "revision, and measure one in twenty of those to check the host.",
     ),
     result_options,
 )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from runner.adoption.proposal import BuildProposal
 
 _DRIVER = (
-    "for a library, write a small driver into a folder of its own, with a workload.toml{} that builds both; "
+    "for a library, write a small driver into its own folder, with a workload.toml{} that builds both; "
     "`faultwatch init FOLDER` then measures it and writes the CI file"
 )
 _ONE_TARGET = (

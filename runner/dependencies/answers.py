@@ -22,7 +22,7 @@ from runner.execution.sandbox import Sandbox
 from runner.system.regular_file import identity_of, open_regular
 
 CHECKOUT_TIME = 1_577_836_800
-"""The time of each file of a checkout, in seconds since 1970: the begin of 2020."""
+"""The time of each file of a checkout, in seconds since 1970: the beginning of 2020."""
 _COMPARED_ATTRIBUTES = ("user.", "system.posix_acl_")
 """Others are labels of the host, by path."""
 _MAX_LINKS = 40

@@ -37,7 +37,7 @@ def capture(
     variables
         The environment variables of the measured process. Each that is not one of the runner's own fixed ones becomes
         a setting ``variable.NAME``, and they decide which allocator it runs with. Paths that change with the revision
-        (a worktree, a build directory) do not belong in them: each revision would have an environment of its own.
+        (a worktree, a build directory) do not belong in them: each revision would have its own environment.
     build_tools
         The tools that build it: role → command; by default the usual compilers.
     root

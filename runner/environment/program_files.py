@@ -1,7 +1,7 @@
 """The files of this host that decide what a build makes and what a program does: tools, interpreters, libraries.
 
 They are settings of a case. They follow from the workload and from the host, never from a revision: each revision would
-otherwise have an environment of its own. What a program maps besides is part of its report.
+otherwise have its own environment. What a program maps besides is part of its report.
 """
 
 import os

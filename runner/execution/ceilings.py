@@ -1,7 +1,7 @@
 """What a workload file can ask for in a sandbox: less than the sandbox's own limits, never more."""
 
 MAX_PROCESSES = 64
-"""Processes of a confined case that start together. Each has a sandbox of its own, and perf is attached to each."""
+"""Processes of a confined case that start together. Each has its own sandbox, and perf is attached to each."""
 
 
 def memory_ceiling(wanted: int | None, ceiling: int | None) -> int | None:

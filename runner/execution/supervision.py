@@ -20,7 +20,7 @@ _END_TIMEOUT_SECONDS = 12.0
 
 
 class SupervisedProcess:
-    """A program in a session of its own, with a supervisor if this host has one.
+    """A program in its own session, with a supervisor if this host has one.
 
     Attributes
     ----------

@@ -109,7 +109,7 @@ def count_together(
     region
         Also count the region that each program opens, in addition to the whole program.
     sandbox
-        Confine each of them in a sandbox of its own.
+        Confine each of them in its own sandbox.
     recording
         What to record of the first of them.
     copies

@@ -18,7 +18,7 @@ ADDRESSES = ("-F", "sw:pid,tid,time,event,addr,ip,sym,symoff,dso")
 STACKS = ("-F", "sw:pid,tid,time,event,ip,sym,symoff,dso", "--show-switch-events")
 TRACED = ("-F", "trace:pid,tid,time,event,trace")
 CALLS_ALONE = ("-F", "sw:pid,tid,time,event", *TRACED)
-"""For a recording of tracepoints alone. perf records mappings with an event of its own, which is one of software."""
+"""For a recording of tracepoints alone. perf records mappings with its own event, which is one of software."""
 MAX_SECONDS = 3600.0
 MAX_MEMORY_BYTES = 8 << 30
 """Bytes of address space of perf script: it reads the symbols of untrusted binaries."""

@@ -1,6 +1,6 @@
 """Builds the next revisions while earlier ones are built and measured.
 
-Measuring a revision takes a second, and building it takes many. So workers, each a process of its own, build as many
+Measuring a revision takes a second, and building it takes many. So workers, each its own process, build as many
 revisions at once as there are processors. While a program is measured, they are paused, with all that they have
 started: it has the host for itself, as without them.
 

@@ -69,7 +69,7 @@ class BuildCache(Struct, frozen=True):
                 if _hold(_lock_of(place)):
                     return place
         except OSError as error:
-            raise FaultwatchError(f"{top}: {error.strerror}", "set FAULTWATCH_HOME to a folder of your own") from None
+            raise FaultwatchError(f"{top}: {error.strerror}", "set FAULTWATCH_HOME to your own folder") from None
         raise FaultwatchError(f"{_PLACES_PER_BUILD} other processes use the build {key}", "wait until one of them ends")
 
     def first_place(self, key: str) -> Path:

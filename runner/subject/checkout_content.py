@@ -235,7 +235,7 @@ def _submodule(store: Path, name: str, link: _Entry) -> Repository:
             pass
     raise IncompleteCheckout(
         f"this clone lacks the submodule {_make_printable(link.path)} at {link.name[:12]}",
-        "run `git submodule update --init --recursive` in a clone of your own, fetch the submodule's old commits, and "
+        "run `git submodule update --init --recursive` in your own clone, fetch the submodule's old commits, and "
         "name that clone; or, if the build does without it, write `incomplete = true` into [build]",
     )
 
@@ -255,7 +255,7 @@ def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path
     pointers = dict(_pointers(entries, tree))
     managed = _list_managed(repository, list(pointers), Checkout(tree.absolute(), tree.parent / "no-index"))
     if sum(pointers[path][1] for path in managed) > MAX_BYTES:
-        raise TooLargeCheckout(f"the files that Git LFS keeps would take more than {MAX_BYTES:,} bytes")
+        raise TooLargeCheckout(f"the Git LFS files are larger than {MAX_BYTES:,} bytes together")
     for path in managed:
         source = _large_file(repository, path, *pointers[path], whole=True)
         target = tree / path
@@ -282,7 +282,7 @@ def _large_file(repository: Repository, path: str, name: str, size: int, *, whol
     if not _is_intact(source, name if whole else "", size):
         raise IncompleteCheckout(
             f"this clone lacks the content of {_make_printable(path)}, which Git LFS keeps",
-            "run `git lfs fetch --all` in a clone of your own, and name that clone",
+            "run `git lfs fetch --all` in your own clone, and name that clone",
         )
     return source
 

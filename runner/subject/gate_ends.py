@@ -94,7 +94,7 @@ def gate_ends(repository: Repository, base: str, head: str) -> Iterator[GateEnds
 
 
 def _with_objects_beside(repository: Repository, scratch: Path) -> Repository:
-    """Return the repository with a folder of its own for new objects."""
+    """Return the repository with its own folder for new objects."""
     objects = scratch / "objects"
     (objects / "info").mkdir(parents=True)
     own = repository.git("rev-parse", "--path-format=absolute", "--git-path", "objects", paths=True)

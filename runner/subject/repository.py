@@ -300,7 +300,7 @@ def open_repository(location: str, cache: Path, *, named: bool = True) -> Reposi
 
 @contextmanager
 def _alone_in(clone: Path) -> Iterator[None]:
-    """Change a clone of our own while no other command does, without the locks of a git that was killed."""
+    """Change our own clone while no other command does, without the locks of a git that was killed."""
     descriptor = os.open(clone, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -317,7 +317,7 @@ def _check_own_folder(workload: Workload, file: Path) -> None:
     if named and (workload.path.parent / ".git").exists():
         raise FaultwatchError(
             f"{file}: {OWN_FOLDER} is the folder of this file, which is a whole repository",
-            "move the file and what it needs to a folder of their own, such as faultwatch/workload.toml",
+            "move the file and what it needs to their own folder, such as faultwatch/workload.toml",
         )
 
 

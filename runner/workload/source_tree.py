@@ -59,7 +59,7 @@ def source_files(folder: Path) -> list[SourceFile]:
         if len(listed) > _MAX_FILES or total > _MAX_BYTES:
             raise FaultwatchError(
                 f"{folder} holds more than {_MAX_FILES:,} files or {_MAX_BYTES >> 30} GiB",
-                "give the workload a folder of its own",
+                "give the workload its own folder",
             )
     return sorted(listed, key=lambda one: one.name)
 

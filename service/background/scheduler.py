@@ -1,6 +1,6 @@
 """Runs tasks in the background: each at an interval, when it falls due, or at once when it is woken.
 
-One thread starts the tasks. Each run has a thread of its own, so a slow receiver of notifications does not delay a
+One thread starts the tasks. Each run has its own thread, so a slow receiver of notifications does not delay a
 webhook. In one process a task never runs twice at a time; an exclusive task never does so in all processes together.
 """
 

@@ -83,7 +83,7 @@ class Config(Settings):
         None,
         usual="`tokens` if the service has a name other than loopback's",
         unit="`open` or `tokens`",
-        shown=lambda config: "by token" if config.by_token else "open: whoever reaches it may do everything",
+        shown=lambda config: "by token" if config.by_token else "open: every caller may do everything",
     )
     """Whether callers need a token."""
     anonymous_read: YesOrNo = setting("FAULTWATCH_ANONYMOUS_READ", "Anonymous reading", False, unit="`yes` or `no`")

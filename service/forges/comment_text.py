@@ -36,7 +36,7 @@ _FOLD = "<details><summary>{}</summary>\n\n", "\n</details>\n"
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Ways to more details: addresses, made by the service and empty where there is none, and the next step."""
+    """Ways to more details: addresses, made by the service and empty if there is none, and the next step."""
 
     compare: str = ""
     log: str = ""

@@ -46,11 +46,11 @@ class UnmeasuredCommit:
     where
         On which host, and of which workload, it has none; empty for any.
     failed
-        Its newest run, which has no result; None where there is none.
+        Its newest run, which has no result; None if there is none.
     why
         Why that one has none.
     before, after
-        The nearest measured ancestor and descendant; None where there is none.
+        The nearest measured ancestor and descendant; None if there is none.
     cases
         The cases that a host can measure; none where all results of the subject were imported.
     command

@@ -96,7 +96,7 @@ def map_leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -
 
 def activity(session: Session, since: datetime) -> list[Activity]:
     """Return the number of runs of each host since a time, with the newest of them."""
-    # In a subquery of its own: else SQLite walks the index that is sorted by host, past all runs.
+    # In its own subquery: else SQLite walks the index that is sorted by host, past all runs.
     recent = select(Run.host_id, Run.number).where(Run.started_at >= since).limit(_MAX_COUNTED).subquery()
     counts = session.execute(
         select(recent.c.host_id, func.count(), func.max(recent.c.number)).group_by(recent.c.host_id)

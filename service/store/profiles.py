@@ -112,7 +112,7 @@ def store(session: Session, prepared: PreparedProfile) -> StoreResult:
 
 
 def find_zipped(session: Session, profile_id: UUID) -> bytes | None:
-    """Return a profile as gzip-compressed JSON; None where there is none."""
+    """Return a profile as gzip-compressed JSON; None if there is none."""
     return session.scalar(select(StoredProfile.document).where(StoredProfile.id == profile_id))
 
 

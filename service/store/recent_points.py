@@ -73,7 +73,7 @@ def _points(
 def _select_newest(session: Session, number: int) -> tuple[FromClause, ColumnElement[bool]]:
     """Return so many newest points of series, and the condition by which they are joined with those.
 
-    Each database needs a query of its own so as to read no other points.
+    Each database needs its own query so as to read no other points.
     """
     numbers = (
         select(Point.run_number, Point.series_id, Point.status, Point.value)

@@ -4,7 +4,7 @@ A *gap* is two commits, one a descendant of the other, whose levels differ: the 
 the older one does not are its *suspects*. The level of one more commit divides a gap. A commit that descends from the
 older end divides it into two gaps, of which those with equal ends are dropped. A commit of a merged branch is compared
 with the commit at which its branch started: if their levels agree, the commits between them are cleared, and if not,
-they form a gap of their own, whose culprits account for a part of the difference. So all culprits are separated, in
+they form their own gap, whose culprits account for a part of the difference. So all culprits are separated, in
 histories of any shape, and a commit is named only if it was measured and so was its parent.
 
 Only commits of the range are measured. A branch that started before the good end is searched among its own commits: the

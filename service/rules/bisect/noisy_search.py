@@ -64,7 +64,7 @@ class _Measurements:
     cleared: frozenset[int]
     """Explanations that a proof has refuted."""
     origins: npt.NDArray[np.intp]
-    """For each test, which older commits it contains: those of a branch older than the range have a level of their own.
+    """For each test, which older commits it contains: those of a branch older than the range have their own level.
     """
 
     @classmethod

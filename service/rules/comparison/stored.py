@@ -89,7 +89,7 @@ class ComparedMetric(NamedTuple):
     head: SideReadings
     decision: MetricDecision
     interleaved: MetricVerdict | None = None
-    """The verdict on both sides measured interleaved, which takes precedence; None where there is none."""
+    """The verdict on both sides measured interleaved, which takes precedence; None if there is none."""
 
     @property
     def counts(self) -> bool:

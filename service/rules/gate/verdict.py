@@ -275,7 +275,7 @@ class GateOutcome:
 
     @property
     def log_url(self) -> str:
-        """Where the log of the measuring job is; empty where there is none."""
+        """Where the log of the measuring job is; empty if there is none."""
         return self.report.log_url
 
     @cached_property

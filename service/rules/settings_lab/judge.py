@@ -104,11 +104,11 @@ def _apart(found: LabMetric, default: Readings, cell: Readings) -> LabMetric:
         return found.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     if 0 < abs(change) <= floor.MAX_FLOOR_FAULTS:
         sentence = (
-            f"Measured in another session than the default, in which a count can differ by {floor.MAX_FLOOR_FAULTS}."
+            f"Measured in another session than the default, where a count can differ by {floor.MAX_FLOOR_FAULTS}."
         )
         return found.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     effect = _effect(found.metric, change) if change else Effect.SAME
-    sentence = "Each side repeats its count, in sessions of their own."
+    sentence = "Each side repeats its count, in its own session."
     return found.model_copy(update={"certainty": LabCertainty.EXACT, "effect": effect, "sentence": sentence})
 
 

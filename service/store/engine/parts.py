@@ -62,7 +62,7 @@ class _Part(NamedTuple):
 def ensure_room(database: Database) -> None:
     """Make parts before runs need them: after the newest run there is room for as many as a part holds.
 
-    Not within a transaction that writes: a part is made in a transaction of its own.
+    Not within a transaction that writes: a part is made in its own transaction.
     """
     if database.is_sqlite:
         return

@@ -17,7 +17,7 @@ from service.store.maintenance import from_sqlite, postgres
 
 _PAGES_AT_ONCE = 512
 """Pages copied at a time."""
-_STOP = "Stop the service, and whatever else uses the database, then try again."
+_STOP = "Stop the service and everything else that uses the database, then try again."
 
 
 def backup(database: Database, file: Path, progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:

@@ -59,7 +59,7 @@ class JsonProvider(DefaultJSONProvider):
 
 
 def read_with(model: type[BaseModel], reader: Reader) -> None:
-    """Read the bodies of a model with a function of its own."""
+    """Read the bodies of a model with its own function."""
     _READERS[model] = reader
 
 

@@ -61,7 +61,7 @@ class Stretch:
 
     @cached_property
     def lowest(self) -> Number | None:
-        """The lowest sample of all; None where there is none."""
+        """The lowest sample of all; None if there is none."""
         return min(self.lows, default=None)
 
     @cached_property

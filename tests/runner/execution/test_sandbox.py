@@ -113,7 +113,7 @@ def test_does_not_see_the_lock_of_the_host_nor_the_command_line_of_the_kernel(ru
 
 
 def test_has_no_network(run: Callable[..., Finished]) -> None:
-    # Only a loopback of its own, and what listens on the host's is not on it.
+    # Only its own loopback, and what listens on the host's is not on it.
     assert run("grep -c : /proc/net/dev").output.strip() == "1"
     assert not run("grep -vE 'Iface|^ *sl' /proc/net/route /proc/net/tcp").output.strip()
 
