@@ -163,7 +163,7 @@ def _unchanged(chance: random.Random, tally: Tally) -> None:
     }
     for name, program in programs.items():
         outcomes = [gate(program, program, judging, chance) for _ in range(UNCHANGED)]
-        flagged = sum(any(outcome.changed_metrics()) for outcome in outcomes)
+        flagged = sum(any(outcome.list_changed_metrics()) for outcome in outcomes)
         calm = sum("no change in faults" in headline(outcome).lower() for outcome in outcomes)
         tally.at_most(f"unchanged, {name}: flagged", flagged, 0, UNCHANGED)
         tally.at_least(f"unchanged, {name}: no change in faults", calm, 0.95 * UNCHANGED, UNCHANGED)
@@ -179,7 +179,7 @@ def _many_cases(chance: random.Random, tally: Tally) -> None:
         "elapsed": elapsed(NOISES["outliers, 5 %"]),
     }
     outcomes = [gate(program, program, Judging(judge=("elapsed",)), chance, cases=10) for _ in range(UNCHANGED // 4)]
-    flagged = sum(any(outcome.changed_metrics()) for outcome in outcomes)
+    flagged = sum(any(outcome.list_changed_metrics()) for outcome in outcomes)
     tally.at_most("unchanged, ten cases of three metrics: flagged", flagged, 0, len(outcomes))
 
 

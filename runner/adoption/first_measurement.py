@@ -174,7 +174,7 @@ class FirstMeasurement:
         if not varies and not tried.run.command.startswith(("venv/bin/python ", "python3 ")):
             return tried
         narrowest = tried
-        for variables in steadying_variables(proposal.tools):
+        for variables in list_steadying_variables(proposal.tools):
             other = self._with(variables, proposal, tried, tree)
             if len(set(other.faults)) == 1 and other.faults[0] not in tried.faults:
                 # Any variable makes the start of the stack longer, which can move a count by itself.
@@ -201,7 +201,7 @@ class FirstMeasurement:
             It does not build, or this host cannot measure.
         """
         tree, built = self._workbench.builder.build(self.repository, self.revision.commit, workload)
-        rule = Sampling.of(workload)
+        rule = Sampling.from_workload(workload)
         sampling = Sampling(max(rule.least, _MIN_SAMPLES), max(rule.most, _MIN_SAMPLES), rule.precision)
         progress.remain(len(cases(workload)) * (sampling.least + 1))
         return [
@@ -236,7 +236,7 @@ class FirstMeasurement:
         )
         counts = report.values(FAULTS)
         if report.outcome is Outcome.MEASURED and counts:
-            text = "" if run.output != "none" else self._executed(workload, tree).output
+            text = "" if run.output != "none" else self._execute(workload, tree).output
             _, lack = find_missing_module(text)
             if lack:
                 # It has started another program, and does not care that it failed.
@@ -257,11 +257,11 @@ class FirstMeasurement:
         Its faults do not say so: those of the shell that opens the file are counted too.
         """
         runs = read_from_standard_input(run), read_from_standard_input(replace(run, stand_in=os.devnull))
-        first, second = (self._executed(self._workload(proposal, one, TRIAL_SECONDS), tree) for one in runs)
+        first, second = (self._execute(self._workload(proposal, one, TRIAL_SECONDS), tree) for one in runs)
         differ = (first.status, first.output) != (second.status, second.output)
         return differ and not (complains(first.output) and not complains(second.output))
 
-    def _executed(self, workload: Workload, tree: Path) -> Finished:
+    def _execute(self, workload: Workload, tree: Path) -> Finished:
         """Execute a command without measuring it, to see what it prints."""
         bound = bind(workload, cases(workload)[0])
         environment = self._workbench.bench.state(bound).environment
@@ -292,7 +292,7 @@ def _spread(tried: Tried) -> int:
     return max(tried.faults) - min(tried.faults)
 
 
-def best(tried: Sequence[Tried]) -> Tried | None:
+def choose_best(tried: Sequence[Tried]) -> Tried | None:
     """Return the command to propose: the first that works, or the same program with a file that it reads.
 
     A program has read the file if it was seen to open it, and counts other faults with it, by more than the counts
@@ -340,6 +340,6 @@ def describe(failure: BuildFailure | FaultwatchError) -> str:
     return "\n".join([failure.message, *(f"    {line[:200]}" for line in lines[-6:])])
 
 
-def steadying_variables(tools: Collection[str]) -> tuple[Mapping[str, str], ...]:
+def list_steadying_variables(tools: Collection[str]) -> tuple[Mapping[str, str], ...]:
     """Return the sets of variables to try, one after the other, for a program that some tools have built."""
     return next((sets for tool, sets in _BY_TOOL.items() if tool in tools), (_ONE_THREAD,))

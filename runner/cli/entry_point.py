@@ -162,7 +162,7 @@ def _run_guarded() -> None:
     except Exception as error:
         # Python turns what a signal raises into another error while it makes a class, as in an import.
         if _signals:
-            _stopped()
+            _exit_stopped()
         _exit_with_own_code(error)
 
 
@@ -189,7 +189,7 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _stopped() -> NoReturn:
+def _exit_stopped() -> NoReturn:
     click.echo("faultwatch: stopped; completed measurements are kept", err=True)
     sys.exit(128 + (_signals[0] if _signals else signal.SIGINT))
 
@@ -237,7 +237,7 @@ def _run() -> None:
         # With standalone_mode=False, click returns the exit code instead of exiting.
         status = cli(prog_name="faultwatch", standalone_mode=False)
     except click.exceptions.Abort:
-        _stopped()
+        _exit_stopped()
     except click.UsageError as error:
         _show_usage(error)
         sys.exit(error.exit_code)

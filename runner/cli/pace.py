@@ -33,14 +33,14 @@ class Pace:
         done, last = self._steps[-1], self._ended[-1]
         if not done or ahead <= 0:
             return 0.0
-        each = max(self._each(), (now - self._ended[0]) / (done + 1))
+        each = max(self._seconds_per_step(), (now - self._ended[0]) / (done + 1))
         seconds = each * (ahead - 1) + max(0.0, each - (now - last))
         promised = self._promised - now
         if seconds < promised or seconds > promised * _MIN_DELAY_FACTOR:
             self._promised = now + seconds
         return self._promised - now
 
-    def _each(self) -> float:
+    def _seconds_per_step(self) -> float:
         """Return the seconds of a step: the mean of all, or of the newer half if that is longer."""
         done = self._steps[-1]
         whole = (self._ended[-1] - self._ended[0]) / done

@@ -41,7 +41,7 @@ class ProgressBar:
             Seconds between the lines that say in a log that the command is alive, as in the middle of a long build.
         """
         self._console = console
-        self._log = Activity(title, clock, self._left)
+        self._log = Activity(title, clock, self._describe_rest)
         self._every = every
         self._shown = ExitStack()
         self._title = title
@@ -55,7 +55,7 @@ class ProgressBar:
             TextColumn("[bold]{task.description}"),
             BarColumn(),
             TextColumn("{task.completed:,.0f} of {task.fields[runs]} executions"),
-            _Left(self._left),
+            _Left(self._describe_rest),
             TextColumn("{task.fields[what]}"),
             console=console,
             transient=True,
@@ -141,10 +141,10 @@ class ProgressBar:
             if len(alike) == 1:
                 self._console.print(f"  {label} [yellow]{escape_text(message)}[/]", highlight=False, soft_wrap=True)
         # Two revisions show how long one takes, and half of them how right that was.
-        if not self._console.is_terminal and self._done in {2, self._runs // 2} and (left := self._left()):
+        if not self._console.is_terminal and self._done in {2, self._runs // 2} and (left := self._describe_rest()):
             self._console.print(f"  {left}, not counting reruns of a level in doubt", highlight=False, soft_wrap=True)
 
-    def _left(self) -> str:
+    def _describe_rest(self) -> str:
         """Return how long the rest takes; of reruns at most, because the next run may end the doubt."""
         ahead = self._runs - self._done
         if self._rerunning:
@@ -183,11 +183,11 @@ class _Left(ProgressColumn):
 
     def __init__(self, left: Callable[[], str]) -> None:
         super().__init__()
-        self._left = left
+        self._describe_rest = left
 
     def render(self, task: Task) -> Text:
         """Return the text of the column."""
-        return Text(self._left())
+        return Text(self._describe_rest())
 
 
 def _count(report: Report) -> str:

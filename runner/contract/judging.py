@@ -24,11 +24,11 @@ class Judging(Strict):
     budgets: dict[str, Budget] = Field(default_factory=dict)
     """By how much metrics may get worse; metrics that are not named may not get worse."""
 
-    def in_history(self, name: str) -> bool:
+    def is_judged_in_history(self, name: str) -> bool:
         """Return whether drifts of a metric are detected along a history."""
         return metric(name).judged or name in self.judge
 
-    def in_comparison(self, name: str) -> bool:
+    def decides_comparison(self, name: str) -> bool:
         """Return whether a metric decides a comparison of two revisions: `compare`, and the gate."""
         return metric(name).exact or name in self.judge or name in self.precision
 

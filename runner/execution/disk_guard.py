@@ -42,7 +42,7 @@ class TreeGuard:
         self._tree = tree
         self._limit = limit
         self._period = period
-        self._room = Room.of(tree)
+        self._room = Room.measure(tree)
         self._before = count_used_bytes(tree) or 0
         self._why = ""
         self._ended = threading.Event()
@@ -78,7 +78,7 @@ class TreeGuard:
 
     def _watch(self) -> None:
         while not self._ended.wait(self._period):
-            now = Room.of(self._tree)
+            now = Room.measure(self._tree)
             self._why = shortage(self._room, now)
             # A file that was unlinked while it is open takes room and cannot be found: the disk's own figure counts it.
             if not self._why and self._room.bytes - now.bytes >= self._limit:
@@ -99,7 +99,7 @@ class Room(Struct, frozen=True):
     memory: int = 0
 
     @classmethod
-    def of(cls, tree: Path) -> Self:
+    def measure(cls, tree: Path) -> Self:
         """Return the room on the file system of a tree."""
         state = os.statvfs(tree)
         return cls(state.f_bfree * state.f_frsize, state.f_ffree, state.f_files > 0, _read_available_memory())

@@ -141,7 +141,7 @@ def execute_together(
             _collect(running, started + timeout)
     finally:
         _end_all(running)
-    return [program_run.finished(started, timeout) for program_run in running]
+    return [program_run.wait_until_finished(started, timeout) for program_run in running]
 
 
 class _Running(Struct):
@@ -179,7 +179,7 @@ class _Running(Struct):
         for stream in self.tails:
             stream.close()
 
-    def finished(self, started: float, timeout: float) -> Finished:
+    def wait_until_finished(self, started: float, timeout: float) -> Finished:
         seconds = time.monotonic() - started
         texts = [bytes(tail).decode(errors="replace") for tail in self.tails.values()]
         return Finished(

@@ -158,7 +158,7 @@ class Launch:
         if fields[:1] == ["ready"] and self._started_at == 0:
             self._ready(_CREDENTIALS.unpack(control[0][2])[0], fields[1:])
         elif fields[:1] == ["ended"]:
-            self._ended(fields[1:])
+            self._take_account(fields[1:])
         elif fields[:1] == ["outlived"]:
             names = "".join(letter if letter.isprintable() else "?" for letter in " ".join(fields[1:]))
             self.outlived = ", ".join(dict.fromkeys(names.split(", ")))
@@ -176,7 +176,7 @@ class Launch:
 
     def finish(self) -> None:
         """Read the last messages of the launcher."""
-        while self.serve(0) and self.ending is None and self._unread():
+        while self.serve(0) and self.ending is None and self._describe_unread():
             pass
 
     def close(self) -> None:
@@ -213,7 +213,7 @@ class Launch:
             raise
         self._start.wait(self)
 
-    def _ended(self, fields: Sequence[str]) -> None:
+    def _take_account(self, fields: Sequence[str]) -> None:
         """Take the account of the program; one that cannot be, and a second one, is no account at all.
 
         Where the runner is not root, the program runs as the launcher's own user, and could send them in its name.
@@ -232,7 +232,7 @@ class Launch:
             faults=faults - self._faults_before,
         )
 
-    def _unread(self) -> bool:
+    def _describe_unread(self) -> bool:
         try:
             return bool(self._channel.recv(1, socket.MSG_PEEK))
         except OSError:

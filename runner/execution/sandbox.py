@@ -89,7 +89,7 @@ class Sandbox(Struct, frozen=True):
         """Return whether a program that runs in a tree sees a file, of the tree or of the system."""
         return replace(self, readable=(*self.readable, str(tree), str(tree.resolve()))).shows(file)
 
-    def shown_part(self, path: str) -> str:
+    def select_visible_path(self, path: str) -> str:
         """Return the folders of a ``PATH`` that a program in the sandbox sees."""
         return os.pathsep.join(folder for folder in path.split(os.pathsep) if self.shows(Path(folder)))
 

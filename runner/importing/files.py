@@ -41,7 +41,7 @@ def read(file: Path, defaults: ImportDefaults) -> list[ImportedRun]:
     FaultwatchError
         The file cannot be read completely; then nothing of it is imported.
     """
-    source = _source(file, _text(file), file.name)
+    source = _source(file, _decode_text(file), file.name)
     form = format_of(source, defaults)
     if form is None:
         raise unknown_format(source)
@@ -62,7 +62,7 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
     for file in _files_below(folder):
         name = str(file.relative_to(folder))
         try:
-            source = _source(file, _text(file), name)
+            source = _source(file, _decode_text(file), name)
         except FaultwatchError:
             left_out.append(name)
             continue
@@ -93,7 +93,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
 def _source(file: Path, text: str, name: str) -> Source:
     def beside(path: str) -> str | None:
         other = file.parent / path
-        return _text(other) if other.is_file() else None
+        return _decode_text(other) if other.is_file() else None
 
     def siblings() -> tuple[str, ...]:
         try:
@@ -106,7 +106,7 @@ def _source(file: Path, text: str, name: str) -> Source:
     return Source(text, name, modified, tuple(nearest), siblings, beside)
 
 
-def _text(file: Path) -> str:
+def _decode_text(file: Path) -> str:
     try:
         data = read_regular(file, MAX_BYTES)
         return (_unzip(data, file) if data.startswith(_GZIP) else data).decode("utf-8-sig")

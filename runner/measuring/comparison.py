@@ -51,7 +51,7 @@ class Pairs(Struct, frozen=True):
     most: int
 
     @classmethod
-    def of(cls, workload: Workload, fixed: int | None = None) -> Self:
+    def from_workload(cls, workload: Workload, fixed: int | None = None) -> Self:
         """Return the numbers for a workload, or a fixed number of pairs."""
         if fixed is not None:
             return cls(fixed, fixed)

@@ -88,7 +88,7 @@ class SameBytes:
         if is_checked(revision.commit, source.case):
             return None
         subject = Subject(source.subject, revision, source.case, build)
-        expected = _exact_counts(source) or {}
+        expected = _collect_exact_counts(source) or {}
         try:
             trial = Trial(self._workload, subject, self._bench, tree)
             begin_session(tree)
@@ -107,7 +107,7 @@ class SameBytes:
             self._never.add(report.case.name)
             remark = _OTHER_FILES.format(source.revision.commit[:10])
             return report.model_copy(update={"remarks": (*report.remarks, remark)})
-        expected, counted = _exact_counts(source) or {}, levels(report.samples)
+        expected, counted = _collect_exact_counts(source) or {}, levels(report.samples)
         if varying := _describe_varying(report, expected, counted):
             self._contradicted.add(report.case.name)
             remark = _VARIES.format(source.revision.commit[:10], "; ".join(varying))
@@ -129,7 +129,11 @@ class SameBytes:
         name = report.case.name
         before, answered = self._newest.pop(name, None), self._bench.known_files.answered.get(name)
         if self._is_usable and answered and _is_certain(report):
-            agreed = before.agreeing if before and _exact_counts(before.report) == _exact_counts(report) else 0
+            agreed = (
+                before.agreeing
+                if before and _collect_exact_counts(before.report) == _collect_exact_counts(report)
+                else 0
+            )
             self._newest[name] = _Newest(report, answered, agreed + 1)
 
 
@@ -147,11 +151,11 @@ def _is_certain(report: Report) -> bool:
         and files is not None
         and bool(files.own_bytes and files.system_bytes)
         and all(file.cache is not CacheState.UNPREPARED for file in files.mapped)
-        and bool(_exact_counts(report))
+        and bool(_collect_exact_counts(report))
     )
 
 
-def _exact_counts(report: Report) -> Mapping[str, Number] | None:
+def _collect_exact_counts(report: Report) -> Mapping[str, Number] | None:
     """Return the exact counts of a run by metric; None if one of them varies or was not counted in each sample."""
     counts: dict[str, Number] = {}
     for name in report.metrics:

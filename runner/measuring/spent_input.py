@@ -31,17 +31,17 @@ class Inputs(Struct, frozen=True):
     beside: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, command: Iterable[str], tree: Path) -> Self:
+    def read(cls, command: Iterable[str], tree: Path) -> Self:
         """Return the inputs as they are now."""
         words = {word for part in command for word in _WORD.findall(part)}
         names = frozenset(word for word in words if len(word) < 256 and ".." not in word and (tree / word).is_file())
         return cls(names, _list_beside(names, tree))
 
-    def spent(self, tree: Path) -> str:
+    def describe_spent(self, tree: Path) -> str:
         """Return what an execution did to them so that the next one can fail, as a sentence; empty if nothing."""
         if gone := sorted(name for name in self.names if not (tree / name).is_file()):
             return (
-                f"an execution before removed or renamed {', '.join(gone)}, so the command works only once: have it "
+                f"an earlier execution removed or renamed {', '.join(gone)}, so the command works only once: have it "
                 "keep its input, or read it from standard input"
             )
         left = sorted(_list_beside(self.names, tree) - self.beside)

@@ -141,11 +141,11 @@ class Region:
 
     def _attach(self, pid: int) -> AttachedPerf:
         if self._perf is None:
-            self._perf, program = self._attached(pid)
+            self._perf, program = self._attach_with_children(pid)
             self._recorders = self._record(program)
         return self._perf
 
-    def _attached(self, pid: int) -> tuple[AttachedPerf, Sequence[int]]:
+    def _attach_with_children(self, pid: int) -> tuple[AttachedPerf, Sequence[int]]:
         """Attach perf to the program and its children.
 
         If a child ends meanwhile, perf gives up. After some attempts, the children are stopped for that moment.
@@ -155,17 +155,17 @@ class Region:
             if not program:
                 raise AttachError("the program could not be found")
             with suppress(_ChildEndedError):
-                return self._attached_to(program, pid), program
-        with _stopped(lambda: self._find(pid)) as stopped:
+                return self._attach_to(program, pid), program
+        with _stop_children(lambda: self._find(pid)) as stopped:
             program = stopped
             # A child that was about to end does so although it was stopped; there are fewer each time.
             for _ in stopped:
                 with suppress(_ChildEndedError):
-                    return self._attached_to(program, pid), program
+                    return self._attach_to(program, pid), program
                 program = self._find(pid)
         raise AttachError("its children end faster than perf can attach to them")
 
-    def _attached_to(self, program: Sequence[int], pid: int) -> AttachedPerf:
+    def _attach_to(self, program: Sequence[int], pid: int) -> AttachedPerf:
         perf = AttachedPerf(program, self._events)
         try:
             perf.send_command("disable")  # It is disabled; the answer shows that perf has attached.
@@ -182,7 +182,7 @@ class _ChildEndedError(Exception):
 
 
 @contextmanager
-def _stopped(find: Callable[[], Sequence[int]]) -> Iterator[list[int]]:
+def _stop_children(find: Callable[[], Sequence[int]]) -> Iterator[list[int]]:
     """Stop the children of a program, which itself waits; yield the program and its children."""
     stopped: list[int] = []
     try:

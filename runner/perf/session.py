@@ -147,7 +147,7 @@ def count_together(
             done = _execute(programs(group), directory, timeout, processes)
             for program, finished in zip(counted, done, strict=True):
                 problem = program.conclude(finished)
-                _raise_on_failure(command, problem, program.as_program(finished), group)
+                _raise_on_failure(command, problem, program.describe_program_end(finished), group)
             least = sum(program.launch.ending.faults for program in counted if program.launch.ending)
             in_group = memory_readings(group.folder, least)
             accounts = max(least, faults_of(group.folder))

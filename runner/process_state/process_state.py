@@ -46,7 +46,7 @@ class ProcessState(Struct, frozen=True):
 
     def settings(self) -> dict[str, str]:
         """Return this state as settings of the run's environment: the actual values while it is applied."""
-        with self._applied_attributes() as attributes:
+        with self._apply_attributes() as attributes:
             actual = {attribute.setting: attribute.show() for attribute in attributes}
         fixed = {
             "process.start_size": str(START_BYTES),
@@ -58,7 +58,7 @@ class ProcessState(Struct, frozen=True):
 
     def remarks(self) -> tuple[str, ...]:
         """Return the attributes that this host does not allow, with the remedies."""
-        with self._applied_attributes() as attributes:
+        with self._apply_attributes() as attributes:
             shown = [(attribute, attribute.show()) for attribute in attributes]
         return tuple(
             f"{attribute.setting} is {value}, not {attribute.wanted}: {attribute.remedy}"
@@ -75,11 +75,11 @@ class ProcessState(Struct, frozen=True):
         The runner applies the state to itself instead of between fork and exec, so that no code of its own runs in the
         child: that would be slower and, in a process with threads, unsafe.
         """
-        with self._applied_attributes() as attributes:
+        with self._apply_attributes() as attributes:
             yield next(attribute for attribute in attributes if isinstance(attribute, MemoryGroup))
 
     @contextmanager
-    def _applied_attributes(self) -> Iterator[list[Attribute]]:
+    def _apply_attributes(self) -> Iterator[list[Attribute]]:
         """Apply the attributes that this host allows; :meth:`remarks` reports the others."""
         attributes = self._attributes()
         with ExitStack() as stack:

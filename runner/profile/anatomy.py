@@ -99,9 +99,9 @@ class Dissection(Struct):
                 case Fault():
                     self._fault(event)
                 case Traced():
-                    self._traced(event)
+                    self._trace(event)
                 case Mapped():
-                    mapping = MemoryMapping.of(event)
+                    mapping = MemoryMapping.from_event(event)
                     # The kernel names the heap only after it has grown.
                     if mapping.end == self._breaks.get(event.pid) and mapping.memory is Memory.ANONYMOUS:
                         mapping = replace(mapping, memory=Memory.HEAP, kind=Memory.HEAP.value)
@@ -135,8 +135,8 @@ class Dissection(Struct):
             memory[Memory(kind)] += number
             touch[self._touch(how)] += number
             instruction = self._instruction(pid, ip, place)
-            access[self.access.of(code, instruction, fetched=at_ip)] += number
-        sites = self._located(locate)
+            access[self.access.classify(code, instruction, fetched=at_ip)] += number
+        sites = self._locate(locate)
         return Anatomy(
             counted=counted,
             recorded=self.recorded,
@@ -194,7 +194,7 @@ class Dissection(Struct):
     def _touch(self, how: str) -> Touch:
         return Touch(how) if self.period == 1 else Touch.UNKNOWN
 
-    def _traced(self, event: Traced) -> None:
+    def _trace(self, event: Traced) -> None:
         if event.event.startswith(_ENTER):
             name = event.event.removeprefix(_ENTER)
             if not _CALL.fullmatch(name):
@@ -213,7 +213,7 @@ class Dissection(Struct):
     def _mappings(self, pid: int) -> ProcessMappings:
         return self._maps.setdefault(pid, ProcessMappings())
 
-    def _located(self, locate: Locate) -> tuple[Site, ...]:
+    def _locate(self, locate: Locate) -> tuple[Site, ...]:
         merged: Counter[tuple[int, int, str, Memory, Touch]] = Counter()
         for (pid, ip, text, _, _, kind, how), number in self._faults.items():
             merged[pid, ip, text, Memory(kind), self._touch(how)] += number

@@ -56,7 +56,7 @@ class FaultAccess(Struct):
     read: Callable[[str, int], int | None] = field(default_factory=lambda: instruction_at)
     _words: dict[tuple[str, int], int | None] = field(default_factory=dict)
 
-    def of(self, code: int | None, instruction: Instruction, *, fetched: bool) -> Access:
+    def classify(self, code: int | None, instruction: Instruction, *, fetched: bool) -> Access:
         """Return the access of a fault.
 
         Parameters

@@ -24,7 +24,7 @@ MAX_MEMORY_BYTES = 8 << 30
 """Bytes of address space of perf script: it reads the symbols of untrusted binaries."""
 
 
-def recorded_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Iterator[Event]:
+def read_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Iterator[Event]:
     """Yield the events of a recording, in the order of time.
 
     Parameters

@@ -185,7 +185,7 @@ class Service:
         """Exchange the identity of a CI job for a token."""
         return self._ask(Admission, "POST", "/sign-in/actions", Identity(token=identity)).token
 
-    def stored_base(self, query: BaseQuery) -> Report | None:
+    def find_stored_base(self, query: BaseQuery) -> Report | None:
         """Return a stored run that can serve as the base of a comparison, if there is one."""
         return self._ask(BaseAnswer, "POST", "/gates/base", query).report
 

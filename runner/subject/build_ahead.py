@@ -110,8 +110,8 @@ class BuildAhead:
         with suppress(ValueError):
             self._next.remove(commit)
         if not self._builds_all and not self._built:
-            self._built = self._kept_before(commit)
-        if same := self._same_build(commit):
+            self._built = self._find_kept_before(commit)
+        if same := self._find_same_build(commit):
             return same
         if self._at_once and not self._workers and self._jobs > 1 and self._next:
             self._start()
@@ -120,9 +120,9 @@ class BuildAhead:
         try:
             tree, build = self._builder.build(self._repository, commit, self._workload)
         except BuildFailure as failure:
-            failure.build = self._own(failure.build, commit)
+            failure.build = self._find_own_build(failure.build, commit)
             raise
-        build = self._own(build, commit)
+        build = self._find_own_build(build, commit)
         self._check(commit, tree)
         self._built = commit
         if not self._workers and self._jobs > 1 and self._next and build.seconds >= MIN_BUILD_SECONDS:
@@ -130,11 +130,11 @@ class BuildAhead:
         self._order_next()
         return tree, build
 
-    def _own(self, build: Build, commit: str) -> Build:
+    def _find_own_build(self, build: Build, commit: str) -> Build:
         """Return a build as one that this command has made, if one of its workers has."""
         return build.model_copy(update={"cached": False}) if commit in self._ordered else build
 
-    def _same_build(self, commit: str) -> tuple[Path, Build] | None:
+    def _find_same_build(self, commit: str) -> tuple[Path, Build] | None:
         """Return the last build, if that of a commit would be the same and is not there."""
         if self._builds_all or not self._built or is_checked(commit):
             return None
@@ -142,7 +142,7 @@ class BuildAhead:
             return None
         return self._builder.reuse(self._repository, self._built, commit, self._workload)
 
-    def _kept_before(self, commit: str) -> str:
+    def _find_kept_before(self, commit: str) -> str:
         """Return the nearest earlier commit whose build is kept; empty if there is none near."""
         with suppress(GitError):  # it is the first commit
             earlier = self._repository.git(
@@ -158,7 +158,7 @@ class BuildAhead:
         if self._builds_all or not self._built or not is_checked(commit):
             return
         order = (self._repository, self._built, commit, self._workload)
-        changes = self._builder.unread_changes(*order, known=self._built)
+        changes = self._builder.find_unread_changes(*order, known=self._built)
         if changes is None:
             return
         before, _ = self._builder.build(self._repository, self._built, self._workload)
@@ -171,7 +171,7 @@ class BuildAhead:
         before = self._before.get(commit)
         if self._builds_all or not self._built or not before or is_checked(commit):
             return False
-        changes = self._builder.unread_changes(self._repository, before, commit, self._workload, known=self._built)
+        changes = self._builder.find_unread_changes(self._repository, before, commit, self._workload, known=self._built)
         return changes is not None
 
     def _have_built(self, commit: str) -> None:

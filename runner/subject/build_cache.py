@@ -72,7 +72,7 @@ class BuildCache(Struct, frozen=True):
             raise FaultwatchError(f"{top}: {error.strerror}", "set FAULTWATCH_HOME to your own folder") from None
         raise FaultwatchError(f"{_PLACES_PER_BUILD} other processes use the build {key}", "wait until one of them ends")
 
-    def first_place(self, key: str) -> Path:
+    def get_first_place(self, key: str) -> Path:
         """Return the place that a build has unless several processes use it at once."""
         return self._place(key, 0)
 

@@ -64,7 +64,7 @@ class _Rules(Struct, frozen=True):
     bounded: bool
     whole: bool
 
-    def about_parts(self) -> AbstractContextManager[None]:
+    def guard_parts(self) -> AbstractContextManager[None]:
         """Return what surrounds the writing of a part that the clone may lack."""
         return nullcontext() if self.whole else suppress(IncompleteCheckout)
 
@@ -129,7 +129,7 @@ def find_missing_part(repository: Repository, commit: str, level: int = 0) -> In
         names = _submodule_names(repository, commit) if links else {}
         for link in links:
             if link.path in names:
-                submodule = _submodule(repository.common_directory(), names[link.path], link)
+                submodule = _submodule(repository.get_common_directory(), names[link.path], link)
                 if deeper := find_missing_part(submodule, link.name, level + 1):
                     return deeper
     except IncompleteCheckout as lacking:
@@ -181,7 +181,7 @@ def _write(repository: Repository, commit: str, tree: Path, rules: _Rules, level
         raise TooLargeCheckout(objection)
     repository.export(commit, tree)
     entries = list(_entries(listing))
-    with rules.about_parts():
+    with rules.guard_parts():
         _write_large_files(repository, entries, tree)
     links = [entry for entry in entries if entry.mode == _LINK]
     names = _submodule_names(repository, commit) if links else {}
@@ -190,8 +190,8 @@ def _write(repository: Repository, commit: str, tree: Path, rules: _Rules, level
             continue  # Without an entry in .gitmodules, every clone leaves the folder empty.
         if level == _MAX_LEVELS:
             raise TooLargeCheckout(f"submodules lie more than {_MAX_LEVELS} levels deep")
-        with rules.about_parts():
-            submodule = _submodule(repository.common_directory(), names[link.path], link)
+        with rules.guard_parts():
+            submodule = _submodule(repository.get_common_directory(), names[link.path], link)
             place = tree / link.path
             _clear(place, tree)
             _write(submodule, link.name, place, rules, level + 1)
@@ -278,7 +278,7 @@ def _large_file(repository: Repository, path: str, name: str, size: int, *, whol
     IncompleteCheckout
         It is not there, or not that.
     """
-    source = repository.common_directory() / "lfs" / "objects" / name[:2] / name[2:4] / name
+    source = repository.get_common_directory() / "lfs" / "objects" / name[:2] / name[2:4] / name
     if not _is_intact(source, name if whole else "", size):
         raise IncompleteCheckout(
             f"this clone lacks the content of {_make_printable(path)}, which Git LFS keeps",
@@ -290,13 +290,15 @@ def _large_file(repository: Repository, path: str, name: str, size: int, *, whol
 def _pointers(entries: list[_Entry], tree: Path) -> Iterator[tuple[str, tuple[str, int]]]:
     """Yield the path of each file that looks like a pointer, with the digest and the size of the real content."""
     for entry in entries if _names_large_files(tree, entries) else ():
-        if _may_be_pointer(entry) and (match := _POINTER.fullmatch(_text(tree / entry.path, _MAX_POINTER_BYTES))):
+        if _may_be_pointer(entry) and (match := _POINTER.fullmatch(_read_text(tree / entry.path, _MAX_POINTER_BYTES))):
             yield entry.path, (match[1].decode(), int(match[2]))
 
 
 def _names_large_files(tree: Path, entries: list[_Entry]) -> bool:
     """Return whether any attributes may name files that Git LFS keeps."""
-    return any(b"lfs" in _text(tree / entry.path, _MAX_ATTRIBUTES_BYTES) for entry in entries if _is_attributes(entry))
+    return any(
+        b"lfs" in _read_text(tree / entry.path, _MAX_ATTRIBUTES_BYTES) for entry in entries if _is_attributes(entry)
+    )
 
 
 def _is_attributes(entry: _Entry) -> bool:
@@ -339,7 +341,7 @@ def _make_printable(path: str) -> str:
     return os.fsencode(path).decode(errors="replace")
 
 
-def _text(file: Path, limit: int) -> bytes:
+def _read_text(file: Path, limit: int) -> bytes:
     try:
         return read_regular(file, limit, links=False)
     except OSError:

@@ -108,7 +108,7 @@ class _Place(Struct, frozen=True):
             return workload
         if path == asked.path and self._has_same_folder(path):
             return workload.model_copy(update={"path": asked.workload.path})
-        return load_workload(self._whole() / path)
+        return load_workload(self._read_folder() / path)
 
     def path_of(self, name: str) -> str:
         """Return the path of the workload file that gives a name, that nearest to the top; empty if there is none."""
@@ -128,7 +128,7 @@ class _Place(Struct, frozen=True):
     def _load(self, path: str) -> Workload:
         """Load a workload file alone; one that is a link is loaded among the other files."""
         if self.mode(path) == _LINK:
-            return load_workload(self._whole() / path)
+            return load_workload(self._read_folder() / path)
         file = self.scratch / f"{self.commit}-files" / path
         if not file.exists():
             if int(self._git("cat-file", "-s", f"{self.commit}:{path}")) > _MAX_BYTES:
@@ -160,7 +160,7 @@ class _Place(Struct, frozen=True):
         mode, _, name = head.split() if found == path else ("", "", "")
         return mode, name
 
-    def _whole(self) -> Path:
+    def _read_folder(self) -> Path:
         """Return a folder with all files of the commit."""
         tree = self.scratch / self.commit
         if not tree.exists():

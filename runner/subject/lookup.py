@@ -133,7 +133,7 @@ def refuse_dirty(repository: Repository, workload: Workload, *, allow: bool) -> 
     FaultwatchError
         There are uncommitted changes, and they are not allowed.
     """
-    changed = [] if allow else repository.changed_files()
+    changed = [] if allow else repository.list_changed_files()
     if changed:
         top = repository.work_tree()
         changed = [name for name in changed if (top / name).resolve() != workload.path.resolve()]

@@ -70,7 +70,7 @@ def _place(where: Sequence[str | int]) -> str:
     return f"[{'.'.join(tables)}] {key}" if tables else key
 
 
-def first_mistake(error: ValidationError, model: type[BaseModel]) -> str:
+def describe_first_mistake(error: ValidationError, model: type[BaseModel]) -> str:
     """Return the most specific mistake, with its location in the file."""
     # A mistyped key also makes the correct key missing: report the mistyped one.
     mistake = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")

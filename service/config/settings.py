@@ -40,10 +40,10 @@ def _with_loopback(words: object) -> object:
     return (*LOOPBACK, *words.replace(",", " ").split()) if isinstance(words, str) else words
 
 
-def _shown_database(config: Config) -> str:
-    from service.config.database_address import without_password  # noqa: PLC0415 - SQLAlchemy: --help needs none
+def _show_database(config: Config) -> str:
+    from service.config.database_address import hide_password  # noqa: PLC0415 - SQLAlchemy: --help needs none
 
-    return without_password(config.database_url)
+    return hide_password(config.database_url)
 
 
 _Duration = Annotated[Seconds, Field(ge=timedelta(seconds=1), le=timedelta(days=1))]
@@ -66,7 +66,7 @@ class Config(Settings):
         "Database",
         default_factory=lambda settings: f"sqlite:///{settings['home'] / 'faultwatch.db'}",
         usual="SQLite in `FAULTWATCH_HOME`",
-        shown=_shown_database,
+        shown=_show_database,
         repr=False,
     )
     """The database: `postgresql://user:password@host/name`, or `sqlite:////path/to/file.db`."""

@@ -55,7 +55,7 @@ def marker(repository: str, pull_request: int) -> str:
     return f"<!-- faultwatch gate {repository.lower()}#{pull_request} -->"
 
 
-def text(outcome: GateOutcome, links: Links, end: str = "", limit: int = MAX_COMMENT_BYTES) -> str:
+def build_comment(outcome: GateOutcome, links: Links, end: str = "", limit: int = MAX_COMMENT_BYTES) -> str:
     """Return the comment.
 
     Parameters
@@ -74,7 +74,7 @@ def text(outcome: GateOutcome, links: Links, end: str = "", limit: int = MAX_COM
         f"{_describe_missing(outcome.metrics)}{_describe_same_bytes(outcome)}"
         f"{_describe_stored_bases(outcome.cases)}{_environments(outcome.cases)}"
     )
-    steps = f"{_commands(outcome)}{_next_step(outcome, links)}"
+    steps = f"{_commands(outcome)}{_offer_bisect(outcome, links)}"
     last = f"{insight.format_insights(outcome.insights)}{sides}{steps}{_links(outcome, links)}"
     last = f"{last}{end}\n" if end else last
     room = limit - _size(first) - _size(last)
@@ -83,7 +83,7 @@ def text(outcome: GateOutcome, links: Links, end: str = "", limit: int = MAX_COM
 
 def summary(outcome: GateOutcome, links: Links, limit: int) -> str:
     """Return the comment without its first line, for check runs, whose title has the verdict."""
-    return text(outcome, links, limit=limit).partition("\n\n")[2] or "Nothing was measured.\n"
+    return build_comment(outcome, links, limit=limit).partition("\n\n")[2] or "Nothing was measured.\n"
 
 
 def _judge(outcome: GateOutcome) -> str:
@@ -232,8 +232,8 @@ def _commands(outcome: GateOutcome) -> str:
     """Return the commands that measure the first changed cases again, or else the first case, and profile the worse."""
     if outcome.report.merge:
         return ""  # Nobody else has that commit: the gate of the branches makes it again.
-    changed = {row.case for row in outcome.changed_metrics()}
-    worse = {row.case for row in outcome.changed_metrics() if row.metric_verdict.direction == "regression"}
+    changed = {row.case for row in outcome.list_changed_metrics()}
+    worse = {row.case for row in outcome.list_changed_metrics() if row.metric_verdict.direction == "regression"}
     cases = [case for case in outcome.cases if case.name in changed] or list(outcome.cases[:1])
     again = _block("To measure it again, in a clone", [case.command for case in cases])
     why = _block("To see where it comes from", [case.profile_command for case in cases if case.name in worse])
@@ -248,9 +248,9 @@ def _block(title: str, commands: Iterable[str]) -> str:
     return f"{title}:\n\n{text}\n\n"
 
 
-def _next_step(outcome: GateOutcome, links: Links) -> str:
+def _offer_bisect(outcome: GateOutcome, links: Links) -> str:
     """Return the offer to find the commit of the first regression that fails the gate."""
-    over = [row.case for row in outcome.changed_metrics() if row.metric_verdict.over or row.crept is not None]
+    over = [row.case for row in outcome.list_changed_metrics() if row.metric_verdict.over or row.crept is not None]
     if not links.bisect or not over:
         return ""
     return f"To find which commit it is, comment {code(f'/faultwatch bisect {over[0]}', _MAX_COMMAND_CHARACTERS)}.\n\n"

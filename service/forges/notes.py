@@ -53,7 +53,7 @@ def body_of(publication: Publication, name: str, most: int) -> str:
         Most bytes of the text.
     """
     links = replace(publication.links, bisect=False)
-    text = comment_text.text(publication.outcome, links, comment_text.marker(name, publication.number), most)
+    text = comment_text.build_comment(publication.outcome, links, comment_text.marker(name, publication.number), most)
     return break_quick_actions(text)
 
 
@@ -66,7 +66,7 @@ def break_quick_actions(text: str) -> str:
     return re.sub(r"(?m)^(?=/)", " ", text)
 
 
-def posted(notes: Iterable[Note], marker: str, author: int) -> Note | None:
+def find_posted(notes: Iterable[Note], marker: str, author: int) -> Note | None:
     """Return the first comment with a marker that the service wrote: anybody can copy the marker."""
     return next((note for note in notes if note.author == author and marker in note.body), None)
 

@@ -64,7 +64,7 @@ class ForgeWorker:
         while self._handle_delivery() or self._publish_gate():
             pass
         with self.database.reading() as session:
-            return store.next_due(session)
+            return store.find_next_due(session)
 
     def _handle_delivery(self) -> bool:
         """Act on one webhook; return whether one was due."""

@@ -47,7 +47,7 @@ class DriftProfiler:
             if version == self._seen_version or not self._is_quiet(session):
                 return
             questions = drifts_to_profile.questions_to_order(
-                drifts.listed(session, DriftFilter(), _NEWEST_DRIFTS).items,
+                drifts.list_drifts(session, DriftFilter(), _NEWEST_DRIFTS).items,
                 lambda drift: profile_question(session, drift),
                 lambda question: _is_answered(session, question),
             )

@@ -42,7 +42,7 @@ def send(message: Message, channel: ChatChannel, environment: Mapping[str, str])
     NotSentError
         Where the receiver refuses it or does not answer. The error leaves out the address, which is a secret.
     """
-    url = address.of(channel, environment)
+    url = address.resolve_address(channel, environment)
     asset = AppriseAsset(
         app_id="Faultwatch",
         app_desc="Faultwatch",

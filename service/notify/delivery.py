@@ -96,7 +96,7 @@ def _concerns(channel: ChannelSettings, event: EventSummary) -> bool:
 def _message(database: Database, key: str, base: str, now: datetime) -> Message:
     with database.reading() as session:
         summaries = events.list_most_important(session, deliveries.events_of(session, key))
-        steps = next_bisect.next_steps(session, summaries[:MAX_EVENTS], now)
+        steps = next_bisect.find_next_steps(session, summaries[:MAX_EVENTS], now)
     return write(key, summaries, base, steps)
 
 

@@ -130,12 +130,12 @@ def _lines(event: EventSummary, base: str, steps: Mapping[str, NextStep]) -> tup
         *([f"Price: {make_plain(event.price)}"] if event.price else []),
         f"Cause: {cause(event)}",
         f"Where: {event.n_series} series of {make_plain(event.subject, 60)}",
-        *(_next_step(steps[event.id]) if event.id in steps else ()),
+        *(_offer_bisect(steps[event.id]) if event.id in steps else ()),
         link(base, event),
     )
 
 
-def _next_step(step: NextStep) -> tuple[str, ...]:
+def _offer_bisect(step: NextStep) -> tuple[str, ...]:
     """Return the offer to bisect, with the command; the page of the event has a button."""
     runs = f", with about {step.runs} measurements" if step.runs else ""
     if step.policy is BisectPolicy.DO:

@@ -94,7 +94,7 @@ def _answer(
         given_up = proof.give_up(question, others, len(gone), seen)
         return given_up or _answer(session, request, cleared, seen, gone=gone)
     found = Found(culprits=culprits)
-    return proof.next_proof(question, found, seen) if request.prove else found
+    return proof.choose_next_proof(question, found, seen) if request.prove else found
 
 
 def _prove(session: Session, name: str, question: Question, culprit: Culprit, seen: Sequence[Observation]) -> Culprit:

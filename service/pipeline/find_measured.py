@@ -67,7 +67,7 @@ class UnmeasuredCommit:
     command: str
 
 
-def around(session: Session, commit: NamedCommit, host: str = "", workload: str = "") -> UnmeasuredCommit | None:
+def find_around(session: Session, commit: NamedCommit, host: str = "", workload: str = "") -> UnmeasuredCommit | None:
     """Return what stands for a commit without a measured run; None where it has one, or no commit of the subject has.
 
     Parameters

@@ -16,7 +16,7 @@ MAX_CASES = 3
 
 def find(session: Session, outcome: GateOutcome) -> tuple[Insight, ...]:
     """Return what profiles show of the cases that changed most, as far as they were profiled."""
-    changed = dict.fromkeys(row.case for row in outcome.changed_metrics())
+    changed = dict.fromkeys(row.case for row in outcome.list_changed_metrics())
     by_name = {case.name: case.case for case in outcome.cases}
     insights = []
     for name in list(changed)[:MAX_CASES]:

@@ -31,11 +31,11 @@ def detail(session: Session, event_id: str, now: datetime) -> EventDetail | None
     found = events.detail(session, event_id, drifts)
     if found is None:
         return None
-    next_step = next_steps(session, [found], now, {event_id: drifts}).get(event_id)
+    next_step = find_next_steps(session, [found], now, {event_id: drifts}).get(event_id)
     return found.model_copy(update={"next_step": next_step})
 
 
-def next_steps(
+def find_next_steps(
     session: Session,
     summaries: Sequence[EventSummary],
     now: datetime,

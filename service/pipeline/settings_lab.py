@@ -180,7 +180,7 @@ class _Cells:
         return LabCell(
             key=hash_of(dict(cell.values)),
             values=dict(cell.values),
-            text=self._text(cell),
+            text=self._format_text(cell),
             default=cell.default,
             state=state,
             run_id=run.run_id if run is not None else None,
@@ -192,7 +192,7 @@ class _Cells:
             question=question,
         )
 
-    def _text(self, cell: GridCell) -> str:
+    def _format_text(self, cell: GridCell) -> str:
         changed = [
             f"{setting_names.title(axis.name)} {setting_names.value_text(axis.name, cell.values[axis.name])}"
             for axis in (*self.grid.rows, *self.grid.columns)

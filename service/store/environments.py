@@ -13,7 +13,7 @@ from service.store.models import Environment, EnvironmentCount, Host, Run
 _MAX_LISTED = 200
 
 
-def listed(session: Session, host: str | None = None) -> list[EnvironmentEntry]:
+def list_environments(session: Session, host: str | None = None) -> list[EnvironmentEntry]:
     """Return the environments of all runs, or of those of one host, the last seen first."""
     query = select(Environment)
     if host is not None:

@@ -107,7 +107,7 @@ def record_identity(session: Session, jti: str, expires_at: datetime, now: datet
     return True
 
 
-def failed_sign_ins(session: Session, now: datetime, address: str | None = None) -> list[datetime]:
+def list_failed_sign_ins(session: Session, now: datetime, address: str | None = None) -> list[datetime]:
     """Return when sign-ins have failed within the window, at any process: of one address or of all."""
     query = select(FailedSignIn.at).where(FailedSignIn.at > now - WINDOW)
     return list(session.scalars(query if address is None else query.where(FailedSignIn.address == address)))

@@ -44,7 +44,7 @@ class LabAddress:
     pairs: str = ""
 
     @classmethod
-    def of(cls, arguments: Mapping[str, str]) -> LabAddress:
+    def from_query(cls, arguments: Mapping[str, str]) -> LabAddress:
         """Read the arguments of a query; the others are left out.
 
         The form of the page sends ``place.NAME`` for each setting, and ``name`` and ``values`` of one to add.

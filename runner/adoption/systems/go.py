@@ -28,7 +28,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
     proposals = []
     for module in sorted(modules, key=lambda path: (path != ".", path.count("/"), path)):
         if not is_foreign(f"{module}/x"):
-            proposals += _of_module(sources, module, [file for file in files if owners[file] == module])
+            proposals += _build_module(sources, module, [file for file in files if owners[file] == module])
     return proposals
 
 
@@ -37,7 +37,7 @@ def _module_of(file: str, modules: list[str]) -> str | None:
     return next((str(folder) for folder in PurePosixPath(file).parents if str(folder) in modules), None)
 
 
-def _of_module(sources: Sources, module: str, files: list[str]) -> list[BuildProposal]:
+def _build_module(sources: Sources, module: str, files: list[str]) -> list[BuildProposal]:
     own = PurePosixPath(module)
     # The module cache in the tree would be downloaded again for each revision.
     packages = {GO.variable: GO.folder} if sources.has(str(own / "go.sum")) else {}

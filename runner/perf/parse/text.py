@@ -133,7 +133,7 @@ def _check_columns(events: Sequence[_Event]) -> None:
 
 def _ungroup(events: Sequence[_Event], point: str) -> list[str]:
     """Return each count without the characters between its digits, which must be one locale's throughout."""
-    numbers = [_Grouped.of(event, point) for event in events]
+    numbers = [_Grouped.parse(event, point) for event in events]
     marks = {number.mark: number for number in numbers if number.mark}
     if len(marks) > 1:
         raise list(marks.values())[1].line.error("digits are grouped by a character other than above")
@@ -157,7 +157,7 @@ class _Grouped(Struct, frozen=True):
     may_be_grouped: bool
 
     @classmethod
-    def of(cls, event: _Event, point: str) -> "_Grouped":
+    def parse(cls, event: _Event, point: str) -> "_Grouped":
         """Cut a count; the last group has three digits, the others three, or two as in India."""
         text, fraction = event.count, ""
         if text in MISSING:

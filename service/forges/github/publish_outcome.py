@@ -38,7 +38,7 @@ def publish(repository: Repository, publication: Publication, app_id: int) -> in
 def _publish_comment(pull: PullRequest, publication: Publication, app_id: int) -> int | None:
     marker = comment_text.marker(publication.repository, publication.number)
     links = replace(publication.links, bisect=publication.offers_bisect and (pull.commits or 0) > 1)
-    body = comment_text.text(publication.outcome, links, marker)
+    body = comment_text.build_comment(publication.outcome, links, marker)
     posted = _post_comment(pull, publication, marker, app_id)
     try:
         if posted is None:

@@ -127,17 +127,17 @@ def reserve_run_numbers(session: Session, count: int) -> list[int]:
     if session.get_bind().dialect.name == "postgresql":
         reserved = text("SELECT nextval('run_number_seq') FROM generate_series(1, :count)")
         return sorted(session.scalars(reserved, {"count": count}))
-    return _after_last(session, Run.number, count)
+    return _allocate_numbers(session, Run.number, count)
 
 
 def reserve_series_ids(session: Session, count: int) -> list[int] | None:
     """Return the ids of new series; None where the database chooses, and never chooses the same one twice."""
     if session.get_bind().dialect.name == "postgresql":
         return None
-    return _after_last(session, Series.id, count)
+    return _allocate_numbers(session, Series.id, count)
 
 
-def _after_last(session: Session, column: InstrumentedAttribute[int], count: int) -> list[int]:
+def _allocate_numbers(session: Session, column: InstrumentedAttribute[int], count: int) -> list[int]:
     """Return numbers above all that were ever given. SQLite has one writer: this session."""
     kind = column.class_.__tablename__
     given = session.scalar(select(LastNumber.number).where(LastNumber.kind == kind)) or 0
@@ -148,7 +148,7 @@ def _after_last(session: Session, column: InstrumentedAttribute[int], count: int
 def remember_last_numbers(session: Session) -> None:
     """Remember the numbers of runs and series that were given, before some of them are deleted."""
     rows = [
-        {"kind": column.class_.__tablename__, "number": _after_last(session, column, 1)[0] - 1}
+        {"kind": column.class_.__tablename__, "number": _allocate_numbers(session, column, 1)[0] - 1}
         for column in (Run.number, Series.id)
     ]
     insert_or_replace(session, table_of(LastNumber), rows, ["kind"])

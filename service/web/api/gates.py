@@ -69,7 +69,7 @@ def post(json_data: GateReport) -> GateAnswer:
         passed=finding.passed,
         judge=wording.judge(finding, make_plain),
         sentence=wording.verdict(finding, make_plain),
-        summary=comment_text.text(finding, links, limit=_MAX_SUMMARY_BYTES),
+        summary=comment_text.build_comment(finding, links, limit=_MAX_SUMMARY_BYTES),
         comparisons=tuple(one.comparison for one in finding.cases),
         findings=findings(finding),
     )

@@ -117,7 +117,7 @@ def picture(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequence[N
         ticks="".join(f"M{x(commit)},{_LINE_Y - 3}v6" for commit in main) if few else "",
         branches=_branches(graph, set(main)) if few else "",
         rows=tuple(placed),
-        left=_left(graph, placed) if len(culprits) < 2 and row >= 8 and not beside else (),
+        left=_list_remaining(graph, placed) if len(culprits) < 2 and row >= 8 and not beside else (),
         flags=flags,
         numbered=row >= 12,
         top=top,
@@ -128,7 +128,7 @@ def _x(graph: Graph, place: int) -> float:
     return round(_LEFT + place * (WIDTH - _LEFT - _RIGHT) / max(1, len(graph.names) - 1), 1)
 
 
-def _left(graph: Graph, placed: Sequence[PlacedMark]) -> tuple[tuple[float, float, float], ...]:
+def _list_remaining(graph: Graph, placed: Sequence[PlacedMark]) -> tuple[tuple[float, float, float], ...]:
     """Return the range left after each row: from the last commit before the step to the first one after it."""
     low, high = 0, len(graph.names) - 1
     seen: dict[int, MeasuredSide] = {}

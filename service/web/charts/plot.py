@@ -72,7 +72,7 @@ class Stretch:
     @cached_property
     def places(self) -> list[int]:
         """Slot of each point."""
-        return [self._slots.of(point) for point in self.points]
+        return [self._slots.find_slot(point) for point in self.points]
 
     @cached_property
     def index(self) -> dict[UUID, int]:
@@ -141,7 +141,7 @@ class Plots:
         self._lock = threading.Lock()
         self._stored: OrderedDict[int, tuple[list[SeriesPoint], list[UUID], Plot]] = OrderedDict()
 
-    def of(self, series: SeriesDetail) -> Plot:
+    def get_plot(self, series: SeriesDetail) -> Plot:
         """Return the plot of a series."""
         failed = [failure.run_id for failure in series.failures]
         with self._lock:

@@ -35,5 +35,5 @@ def index() -> Page:
             "older": address_with(offset=offset + ENTRIES_PER_PAGE) if offset + ENTRIES_PER_PAGE < log.total else None,
         },
         document=lambda: log,
-        table=lambda: Table.of(log.items, *_COLUMNS),
+        table=lambda: Table.from_records(log.items, *_COLUMNS),
     )

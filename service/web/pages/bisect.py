@@ -116,7 +116,7 @@ def show(job_id: int) -> Page:
         if row is None or row.kind != "bisect":
             abort(404, "There is no such bisect.")
         job = jobs.view(row)
-        progress = bisect_progress.of(session, job)
+        progress = bisect_progress.read_progress(session, job)
         measured = jobs.list_measured(row)
         question = job.question
         assert isinstance(question, BisectQuestion)
@@ -158,7 +158,7 @@ def profile_both(job_id: int) -> ResponseReturnValue:
     with database().reading() as session:
         row = jobs.find(session, job_id)
         bisect = jobs.view(row) if row is not None else None
-        progress = bisect_progress.of(session, bisect) if bisect is not None else None
+        progress = bisect_progress.read_progress(session, bisect) if bisect is not None else None
     question = _profile_question(bisect, _culprits(progress)) if bisect is not None else None
     if question is None:
         abort(404, "There is no such bisect, or it has not found a culprit yet.")
@@ -352,7 +352,7 @@ def _shorten(text: str) -> str:
 
 
 def _row_table(rows: Iterable[Measurement], unit: str) -> Table:
-    return Table.of(
+    return Table.from_records(
         rows,
         *("number", "commit", "title"),
         (f"value ({unit})", lambda row: row.value),
@@ -363,7 +363,7 @@ def _row_table(rows: Iterable[Measurement], unit: str) -> Table:
 
 
 def _job_table(bisects: Iterable[Job]) -> Table:
-    return Table.of(
+    return Table.from_records(
         bisects,
         "id",
         ("subject", lambda job: job.question.subject),

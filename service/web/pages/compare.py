@@ -13,7 +13,7 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy.orm import Session
 
 from runner.contract import ComparisonRequest, MetricVerdict, Verdict
-from runner.contract.metrics import MetricView, shown_in
+from runner.contract.metrics import MetricView, list_shown_metrics
 from service.rules.access.scope import Scope
 from service.rules.comparison import interleaved
 from service.rules.comparison.pairing import Matched, Pair, match
@@ -35,7 +35,7 @@ from service.web.rendering.metric_order import rank
 
 bp = page_blueprint("compare")
 
-_FIRST = shown_in(MetricView.COMPARISON)
+_FIRST = list_shown_metrics(MetricView.COMPARISON)
 _MAX_ROWS = 100
 _MAX_SUGGESTIONS = 8
 _MAX_REFS = 200

@@ -53,7 +53,7 @@ def draw(series: SeriesDetail, others: Sequence[SeriesDetail], window: Window | 
     """Lay out the chart of a series."""
     no_run = UUID(int=0)
     before, _, after = url_for("run.show", run_id=no_run).partition(str(no_run))  # once, not for each of many runs
-    return chart(series, lambda run_id: f"{before}{run_id}{after}", window, others, PLOTS.of)
+    return chart(series, lambda run_id: f"{before}{run_id}{after}", window, others, PLOTS.get_plot)
 
 
 def _read(series_id: int) -> SeriesDetail | None:

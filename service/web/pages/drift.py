@@ -8,7 +8,7 @@ from flask import abort, redirect, url_for
 from sqlalchemy.orm import Session
 
 from runner.contract.job import Job
-from runner.contract.metrics import MetricView, shown_in
+from runner.contract.metrics import MetricView, list_shown_metrics
 from service.pipeline.further_runs import FurtherRuns
 from service.rules.access.scope import Scope
 from service.rules.expected_runs import any_imported
@@ -32,7 +32,7 @@ from service.web.rendering.tables import drift_table
 bp = page_blueprint("drift", url_prefix="/drifts")
 
 _MAX_JOBS = 100
-_FIRST = shown_in(MetricView.DRIFT)
+_FIRST = list_shown_metrics(MetricView.DRIFT)
 
 
 @page(bp, "/<drift_id>")

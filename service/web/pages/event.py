@@ -214,7 +214,7 @@ def _show_again(event_id: str, form: dict[str, str], problem: str, status: HTTPS
 def _context(event_id: str) -> dict[str, Any]:
     with database().reading() as session:
         event = next_bisect.detail(session, event_id, datetime.now(UTC))
-        log = decisions.listed(session, event_id).items if event else []
+        log = decisions.list_decisions(session, event_id).items if event else []
         commits = check_bisect.list_known_commits(session, event.subject, _MAX_COMPLETIONS) if event else []
         bisects = bisect_results.list_of_event(session, event.subject, event_id) if event else []
         drift = _find_leading_drift(session, event) if event else None
@@ -257,7 +257,7 @@ def _sides(drift: Drift | None) -> tuple[UUID, UUID]:
 
 
 def _event_table(summaries: list[EventSummary]) -> Table:
-    return Table.of(
+    return Table.from_records(
         summaries,
         *("id", "subject", "state", "cause", "direction", "headline", "certainty", "revision", "committed_at"),
         ("drifts", lambda event: event.n_drifts),
@@ -269,7 +269,7 @@ def _event_table(summaries: list[EventSummary]) -> Table:
 
 
 def _drift_table(event: EventDetail) -> Table:
-    return Table.of(
+    return Table.from_records(
         event.drifts,
         ("drift", lambda drift: drift.drift_id),
         *("host", "case", "metric", "unit", "direction", "before", "after", "change", "percent"),

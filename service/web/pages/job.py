@@ -58,7 +58,7 @@ def show(job_id: int) -> Page:
         "job.html",
         context,
         document=lambda: job,
-        table=lambda: Table.of(job.course, "at", "state", "by", "sentence"),
+        table=lambda: Table.from_records(job.course, "at", "state", "by", "sentence"),
     )
 
 
@@ -121,7 +121,7 @@ def _profiles(job: Job) -> list[UUID]:
 
 
 def _table(found: Iterable[Job]) -> Table:
-    return Table.of(
+    return Table.from_records(
         found,
         "id",
         ("kind", lambda job: job.question.kind),

@@ -52,7 +52,7 @@ def index() -> Page:
             "limit": _SERIES_PER_PAGE,
         },
         document=lambda: series,
-        table=lambda: Table.of(
+        table=lambda: Table.from_records(
             series,
             *("id", "subject", "host", "case", "metric", "unit"),
             ("points", lambda row: row.n_points),

@@ -55,7 +55,7 @@ class Offer:
 @page(bp, "/lab")
 def show() -> Page:
     """Show the lab of a case at a commit."""
-    context = _context(LabAddress.of(request.args))
+    context = _context(LabAddress.from_query(request.args))
     lab: SettingsLab | None = context["lab"]
     return Page("lab.html", context, document=lambda: lab or {"problem": context["problem"]}, table=lambda: _table(lab))
 
@@ -63,7 +63,7 @@ def show() -> Page:
 @bp.post("/lab/orders")
 def order() -> ResponseReturnValue:
     """Order one cell, or all empty ones, by the buttons of the page; the address is that of the page."""
-    address = LabAddress.of(request.args)
+    address = LabAddress.from_query(request.args)
     form = forms.given()
     with database().reading() as session:
         try:
@@ -148,7 +148,7 @@ def _removable(address: LabAddress, lab: SettingsLab) -> dict[str, str]:
 def _build_address(address: LabAddress, lab: SettingsLab) -> LabAddress:
     """Return the address of what is shown, with everything named that was left out: links do not lead elsewhere."""
     own = address.arguments | {"subject": lab.subject, "case": lab.case, "host": lab.host, "commit": lab.commit[:12]}
-    return LabAddress.of(own | {"rows": " ".join(lab.rows), "columns": " ".join(lab.columns)})
+    return LabAddress.from_query(own | {"rows": " ".join(lab.rows), "columns": " ".join(lab.columns)})
 
 
 def _cells(lab: SettingsLab | None) -> list[LabCell]:

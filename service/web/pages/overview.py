@@ -48,7 +48,7 @@ def contents(listed: Inbox, **more: object) -> Page:
     with database().reading() as session:
         n_judged = overview.n_judged(session)
         failures, quarantined = _failures(session), runs.quarantined_hosts(session)
-        all_hosts, activity = hosts.listed(session), overview.activity(session, datetime.now(UTC) - _ACTIVE_TIME)
+        all_hosts, activity = hosts.list_hosts(session), overview.activity(session, datetime.now(UTC) - _ACTIVE_TIME)
         open_jobs = jobs.page(session, JobFilter(open=True), _MAX_JOBS)
     if guard.is_anonymous():
         all_hosts, activity, quarantined = [], [], []

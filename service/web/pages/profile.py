@@ -97,7 +97,7 @@ def read(session: Session, before: UUID, after: UUID) -> ProfileView:
 
 @lru_cache(maxsize=16)
 def _find_compared(before: bytes, after: bytes) -> ProfileView:
-    return view_beside(profiles.unzip(before), profiles.unzip(after))
+    return view_beside(profiles.read_compressed(before), profiles.read_compressed(after))
 
 
 def _list_others(session: Session, summary: ProfileGist) -> ProfileList:
@@ -108,7 +108,7 @@ def _list_others(session: Session, summary: ProfileGist) -> ProfileList:
 
 
 def _table(profile_list: ProfileList) -> Table:
-    return Table.of(
+    return Table.from_records(
         profile_list.items,
         *("profile_id", "subject", "host", "case", "revision", "environment", "started_at", "faults"),
         ("diagnosis", lambda entry: " ".join(entry.diagnosis)),

@@ -60,7 +60,7 @@ def index() -> Page:
         if len(named) == 1:  # a tag, a date or a part of a hash
             filter_ = replace(filter_, revision=named[0].commit)
         listed_runs = runs.page(session, filter_, _MAX_LISTED, offset)
-        missing = find_measured.around(session, named[0]) if len(named) == 1 and not listed_runs.total else None
+        missing = find_measured.find_around(session, named[0]) if len(named) == 1 and not listed_runs.total else None
     return Page(
         "runs.html",
         {
@@ -109,10 +109,10 @@ def _series_ids(session: Session, report: Report) -> dict[str, int]:
 
 def _figure(report: Report, name: str) -> Figure:
     readings = report.readings(name)
-    return Figure(metric(name), run_level(readings), tuple(dict.fromkeys(_notes(readings))))
+    return Figure(metric(name), run_level(readings), tuple(dict.fromkeys(_list_notes(readings))))
 
 
-def _notes(readings: Iterable[Reading]) -> Iterable[str]:
+def _list_notes(readings: Iterable[Reading]) -> Iterable[str]:
     for reading in readings:
         word = _WORDS.get(reading.status)
         if word is None:

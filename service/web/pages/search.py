@@ -35,5 +35,5 @@ def show() -> Page:
         "search.html",
         {"text": text, "hits": found},
         document=lambda: found,
-        table=lambda: Table.of(found, "kind", "title", "detail", "url"),
+        table=lambda: Table.from_records(found, "kind", "title", "detail", "url"),
     )

@@ -36,7 +36,7 @@ def index() -> Page:
         "silences.html",
         {"groups": _group_silences(silence_list.items), "author": forms.author()},
         document=lambda: silence_list,
-        table=lambda: Table.of(silence_list.items, *columns),
+        table=lambda: Table.from_records(silence_list.items, *columns),
     )
 
 

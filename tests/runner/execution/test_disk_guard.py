@@ -29,6 +29,6 @@ def test_what_the_host_lacks(before: Room, now: Room, lacking: str) -> None:
 
 
 def test_this_machine_has_room(tmp_path: Path) -> None:
-    room = Room.of(tmp_path)
+    room = Room.measure(tmp_path)
     assert room.bytes > 0
     assert room.memory > 0

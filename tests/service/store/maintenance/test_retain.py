@@ -126,9 +126,9 @@ def test_a_reduced_report_has_the_levels_of_the_whole_one(samples: list[dict[str
         values = decode_samples(json.loads(point.value), point.n, point.samples)
         whole_values = decode_samples(json.loads(point.value), before[name].n, before[name].samples)
         judging = whole.judging
-        if judging.in_history(name) or judging.in_comparison(name):
+        if judging.is_judged_in_history(name) or judging.decides_comparison(name):
             assert (min(values), max(values)) == (min(whole_values), max(whole_values))
-            decides = metric(name).kind is Kind.COUNT and judging.in_history(name)
+            decides = metric(name).kind is Kind.COUNT and judging.is_judged_in_history(name)
             keeps = decides or len(whole_values) <= 3 or len(set(whole_values)) == 1
             assert len(values) == (len(whole_values) if keeps else 3)
         else:
