@@ -30,9 +30,13 @@ test: system-tests lint node_modules/.installed .venv-hosts/.installed ## Check 
 test-workflows: system-tests .venv/.dev .venv/.actionlint ## Lint the workflows and run them with act
 	@$(PYTHON) -m pytest -m "workflows or not workflows" tests/workflows
 
+# Where the words are checked that setup/words.txt replaces.
+PROSE = runner service templates docs tests bench ansible .github README.md CONTRIBUTING.md
+
 .PHONY: lint
-lint: .venv/.dev ## Check style, types and import rules
+lint: .venv/.dev ## Check style, words, types and import rules
 	@.venv/bin/ruff check .
+	@git ls-files -z $(PROSE) | xargs -0 .venv/bin/codespell
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports

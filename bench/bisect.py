@@ -123,7 +123,7 @@ def _lead_exact(question: Question, culprit: int, failing: frozenset[int]) -> _R
     """Lead a search to its end, the proof included; that measures culprit and parent again, and no further commit."""
     seen: list[Observation] = []
     while not isinstance(
-        answer := proof.next_proof(question, exact_search.search(question, seen), seen), Found | Refused
+        answer := proof.choose_next_proof(question, exact_search.search(question, seen), seen), Found | Refused
     ):
         interleaved = uuid.uuid4() if isinstance(answer, Prove) else None
         for commit in (answer.parent, answer.commit) if isinstance(answer, Prove) else answer.commits:

@@ -95,7 +95,7 @@ def delay(rng: Rng, noise: Callable[[Rng, int], np.ndarray], step: int, trials: 
 
 
 def pooled(rng: Rng, benchmarks: int = 40, shift: int = 2, trials: int = 2000) -> dict[str, float]:
-    """Return how often a shift of the whole suite is told from one run, where there is none and where there is one."""
+    """Return how often a shift of the whole suite is told from one run, if there is none and where there is one."""
     alarms = found = 0
     for trial in range(trials):
         base = np.exp(rng.uniform(5, 14, benchmarks)).round()

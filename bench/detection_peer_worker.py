@@ -1,4 +1,4 @@
-"""Other change-point detectors, in an environment of their own: a line of JSON in, a line of JSON out.
+"""Other change-point detectors, in their own environment: a line of JSON in, a line of JSON out.
 
 Started by ``bench.detection_peers``; answers each ``{"detector": NAME, "values": [...]}`` with the changes found and
 the processor time that took.

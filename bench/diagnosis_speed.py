@@ -22,7 +22,7 @@ def fault_profile(trial: Trial) -> tuple[float, float, int]:
         service = Service(Path(folder, "home"))
         try:
             began, used = time.monotonic(), _cpu()
-            collector = Collector.of(trial, call_graph_of(trial.program), recording_permissions(), Path(folder))
+            collector = Collector.for_trial(trial, call_graph_of(trial.program), recording_permissions(), Path(folder))
             faults, anatomy, census, _ = collector.faults(expected)
             frames = tuple(collector.table.frames)
             told = {"frames": frames, "faults": faults, "anatomy": anatomy, "census": census}

@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _run(name: str, first: int, inputs: int, seed: int) -> door.Result:
-    """Send a part of the inputs in a process of its own; that the process dies is a miss."""
+    """Send a part of the inputs in its own process; that the process dies is a miss."""
     words = ["--part", "--door", name, "--first", str(first), "--inputs", str(inputs), "--seed", str(seed)]
     done = subprocess.run(
         [sys.executable, "-m", "bench.fuzz_doors", *words], capture_output=True, text=True, check=False

@@ -1,6 +1,6 @@
 """Pull requests by the hundred through the gate: who is flagged, and how soon GitHub is told.
 
-Everything but GitHub is real: git, the compiler, the sandbox, perf, a service of its own over HTTP, and the App that
+Everything but GitHub is real: git, the compiler, the sandbox, perf, its own service over HTTP, and the App that
 posts. Each pull request changes the program; some touch one page more. In every other one elapsed time is judged beside
 the faults, so there is noise that must not flag anybody. ``python -m bench.gate [--quick]``; quick is a tenth.
 """
@@ -36,7 +36,7 @@ from runner.reporting.embedded import connect
 from runner.settings import load_settings
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload, load_workload
-from service.forges.signature import signed
+from service.forges.signature import sign
 from tests.service.forges.github.stand_in import APP, SECRET, GitHub, running
 
 UNCHANGED, MORE, TENTH = 200, 50, 10
@@ -152,7 +152,7 @@ class Run:
             "Content-Type": "application/json",
             "X-GitHub-Event": "pull_request",
             "X-GitHub-Delivery": str(uuid.uuid4()),
-            "X-Hub-Signature-256": signed(SECRET, body),
+            "X-Hub-Signature-256": sign(SECRET, body),
         }
         started = time.monotonic()
         answer = requests.post(f"{self.service}/github/webhook", data=body, headers=headers, timeout=PATIENCE)

@@ -40,7 +40,7 @@ Counts = Mapping[tuple[str, str], int]
 
 @dataclass(frozen=True)
 class Version:
-    """A version of Faultwatch, in a folder of its own. Its commands are spelt as the old version knows them."""
+    """A version of Faultwatch, in its own folder. Its commands are spelt as the old version knows them."""
 
     name: str
     folder: Path

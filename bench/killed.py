@@ -3,7 +3,7 @@
 ``python -m bench.killed [--moments N] [--seed SEED]``, run as root as ``make bench-killed``. A command of a random kind
 is started, and at a random moment of its duration its process gets SIGKILL, SIGTERM, SIGHUP or SIGINT, or its disk is
 filled until it ends, or the power is cut: its disk loses what has not reached the storage, and all processes end, the
-service included. The data directory is a small disk of its own. Then the next command has to succeed, each commit has
+service included. The data directory is its own small disk. Then the next command has to succeed, each commit has
 to be measured exactly once, and no process, mount, control group, setting, lock or file may be left. What the service
 had acknowledged before the power was cut, it still has afterwards.
 
@@ -38,7 +38,7 @@ _SHOWN = 20
 
 
 class Yard:
-    """A data directory on a disk of its own, a repository that grows, and a service."""
+    """A data directory on its own disk, a repository that grows, and a service."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder = folder

@@ -1,7 +1,7 @@
 """Two measuring commands at once on one host: the second waits and says for whom, and both are right.
 
 ``python -m bench.one_host [--quick]``, run as ``make bench-one-host``. Every kind of command is started beside every
-other, each with a data directory of its own. The first is stopped while it measures, until the second says that it
+other, each with its own data directory. The first is stopped while it measures, until the second says that it
 waits. Then both have to end with what they report alone. ``--quick`` takes eight pairs instead of 64.
 
 The commands take a lock of this benchmark's own instead of the host's, so that it does not wait for others.

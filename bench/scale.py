@@ -5,7 +5,7 @@
 
 - ``judging``: a batch brings each of 100,000 series a new point, one in a hundred of them on another level. All are
   judged within three minutes, each drift is there once, and a service that is killed meanwhile goes on where it was.
-- ``writers``: four services with homes of their own, on one PostgreSQL, each take runs of another subject about the
+- ``writers``: four services with their own homes, on one PostgreSQL, each take runs of another subject about the
   same hosts, cases and environments; then one service takes as many. None deadlocks, nothing is lost or doubled.
 - ``kills``: two services, their workers and PostgreSQL are killed at random moments while runs are sent. What was
   acknowledged is there once, and each event is sent once: an attempt that was cut off is repeated with the same key.

@@ -37,7 +37,7 @@ _DELIVERED_WITHIN = 420.0
 
 
 class _Machine:
-    """A service that is started again whenever it was killed, and a sender of runs about a subject of its own."""
+    """A service that is started again whenever it was killed, and a sender of runs about its own subject."""
 
     def __init__(self, number: int, home: Path, url: str) -> None:
         self.data = Scale(f"subject-{number}", _CASES)

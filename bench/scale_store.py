@@ -25,7 +25,7 @@ from bench.store_data import Size
 from bench.store_service import UNSETTLED, Service, get, number
 from runner.contract import Case
 from service.store.engine.database import Database
-from service.store.engine.parts import RUNS
+from service.store.engine.parts import RUNS_PER_PART
 from service.store.engine.upgrade import upgrade
 from service.store.maintenance.backup import restore
 from service.store.shared_rows import case_key
@@ -99,7 +99,7 @@ def compare(copies: int) -> dict[str, Any]:
 
 
 def draw_large(folder: Path, copies: int) -> Path:
-    """Return a SQLite file of so many times ten million samples, the tenths of them in parts of their own."""
+    """Return a SQLite file of so many times ten million samples, the tenths of them in their own parts."""
     return _multiply(_draw(folder / "part", LARGE), folder / "large.db", copies)
 
 
@@ -218,7 +218,7 @@ def _changes(copy: int, copies: int, series: int, cases: int) -> dict[str, dict[
 
     def new(number: str) -> str:
         place = f"({number} - 1) % {tenth} / {_BLOCK} * {_BLOCK * copies} + ({number} - 1) % {_BLOCK}"
-        return f"({number} - 1) / {tenth} * {RUNS} + {copy * _BLOCK} + {place} + 1"
+        return f"({number} - 1) / {tenth} * {RUNS_PER_PART} + {copy * _BLOCK} + {place} + 1"
 
     case = {"case_id": f"case_id + {copy * cases}"}
     return {

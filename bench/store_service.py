@@ -1,4 +1,4 @@
-"""A real service for benchmarks: gunicorn in processes of its own, on a database of its own."""
+"""A real service for benchmarks: gunicorn in its own processes, on its own database."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _COMMAND = re.compile(rf"{'|'.join(_ANYWHERE)}|(?:^|\r)\s*(?:{'|'.join(_AT_THE_B
 """What begins a command of some system. Each form ends in a character without which it is none."""
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 """Characters that Python holds for printable and that are shown as nothing, as variation selectors are."""
-_LONGEST = 4096
+_MAX_LINE_CHARACTERS = 4096
 """How much of a line is looked at again when more of it comes."""
 
 
@@ -67,7 +67,7 @@ class _GuardedStream:
         parts = [whole[start:end] for start, end in zip([written, *places], [*places, len(whole)], strict=True)]
         shown = " ".join(parts)
         self._stream.write(shown)
-        self._line = (self._line + shown).rpartition("\n")[2][-_LONGEST:]
+        self._line = (self._line + shown).rpartition("\n")[2][-_MAX_LINE_CHARACTERS:]
         return len(text)
 
     def writelines(self, lines: list[str]) -> None:

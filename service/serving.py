@@ -62,7 +62,7 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
     address, port = listener.getsockname()[:2]
 
     def when_ready(_: Any) -> None:
-        print(f"Faultwatch serves at http://{_in_url(address)}:{port}/", flush=True)
+        print(f"Faultwatch serves at http://{_quote_host(address)}:{port}/", flush=True)
         if port_file is not None:
             _write_atomically(port_file, f"{port}\n")
 
@@ -72,7 +72,7 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
         app = _make_patiently(config.replaced(trusted_hosts=trusted_hosts(config, str(address))))
         with app.app_context():
             database = current.database()
-        background.append(tasks.start(app, database, config, f"http://{_in_url(_local_address(address))}:{port}"))
+        background.append(tasks.start(app, database, config, f"http://{_quote_host(_local_address(address))}:{port}"))
         # The objects made so far stay alive. Collecting garbage while a batch of runs is parsed would take as long as
         # the parsing.
         gc.freeze()
@@ -184,7 +184,7 @@ def _local_address(address: str) -> str:
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # noqa: S104 - nothing is bound here
 
 
-def _in_url(address: str) -> str:
+def _quote_host(address: str) -> str:
     if address == "::1":
         return "localhost"  # Flask cannot trust an IPv6 address by name
     return f"[{address}]" if ":" in address else address

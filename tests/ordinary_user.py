@@ -12,7 +12,7 @@ _SCRIPT = """set -e
 base=$1; shift
 top=/${base#/}; top=/$(echo "$top" | cut -d/ -f2)
 if ! setpriv --reuid=1 --regid=1 --clear-groups test -x "$base"; then
-    # The interpreter lies in a folder that this user may not enter: show that folder alone, in a view of its own.
+    # The interpreter lies in a folder that this user may not enter: show that folder alone, in its own view.
     shown=$(mktemp -d); mount --bind "$base" "$shown"
     mount -t tmpfs -o mode=755 none "$top"; mkdir -p "$base"; mount --bind "$shown" "$base"
 fi

@@ -1,4 +1,4 @@
-"""Loads a library of its own while it runs."""
+"""Loads its own library while it runs."""
 
 import ctypes
 import decimal

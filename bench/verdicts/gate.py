@@ -18,7 +18,7 @@ from runner.contract import Case, Environment, Host, MetricVerdict, Outcome, Rea
 from runner.contract.gate import GateCase, GateReport, GateVerdict
 from runner.contract.judging import Judging
 from runner.contract.level import median
-from runner.measuring.comparison import MOST, Pairs, sample_interleaved
+from runner.measuring.comparison import MAX_PAIRS, Pairs, sample_interleaved
 from service.forges import wording
 from service.rules.comparison import interleaved, stored
 from service.rules.comparison.pairing import ComparableRun, Pair
@@ -108,7 +108,7 @@ def gate(base: Draws, head: Draws, judging: Judging, chance: random.Random, case
         result = sample_interleaved(
             *cast(Any, trials),
             interleaved.decide,
-            pairs=Pairs(16 if judging.requested else 2, MOST),
+            pairs=Pairs(16 if judging.requested else 2, MAX_PAIRS),
             cases=cases,
             judging=judging,
         )
@@ -163,7 +163,7 @@ def _unchanged(chance: random.Random, tally: Tally) -> None:
     }
     for name, program in programs.items():
         outcomes = [gate(program, program, judging, chance) for _ in range(UNCHANGED)]
-        flagged = sum(any(outcome.changed_metrics()) for outcome in outcomes)
+        flagged = sum(any(outcome.list_changed_metrics()) for outcome in outcomes)
         calm = sum("no change in faults" in headline(outcome).lower() for outcome in outcomes)
         tally.at_most(f"unchanged, {name}: flagged", flagged, 0, UNCHANGED)
         tally.at_least(f"unchanged, {name}: no change in faults", calm, 0.95 * UNCHANGED, UNCHANGED)
@@ -179,7 +179,7 @@ def _many_cases(chance: random.Random, tally: Tally) -> None:
         "elapsed": elapsed(NOISES["outliers, 5 %"]),
     }
     outcomes = [gate(program, program, Judging(judge=("elapsed",)), chance, cases=10) for _ in range(UNCHANGED // 4)]
-    flagged = sum(any(outcome.changed_metrics()) for outcome in outcomes)
+    flagged = sum(any(outcome.list_changed_metrics()) for outcome in outcomes)
     tally.at_most("unchanged, ten cases of three metrics: flagged", flagged, 0, len(outcomes))
 
 

@@ -14,7 +14,7 @@ from runner.adoption.sources import FOREIGN
 from runner.system.regular_file import open_regular
 from runner.system.tree_walk import walk
 
-_MOST_BYTES = 64 << 20
+_MAX_BYTES = 64 << 20
 _HEADER_BYTES = 20
 _EXECUTABLE, _SHARED = 2, 3
 _INTERPRETER = b"/ld-linux", b"/ld-musl", b"/ld64.so", b"/lib/ld"
@@ -27,7 +27,7 @@ _GENERATED = {
 }
 """Folders of build systems that hold their own programs, or programs under a second name."""
 ROUNDS = "10x"
-_TEST = 4
+_TEST_PROGRAM_RANK = 4
 """Where :func:`rank` places the project's test programs."""
 
 
@@ -69,7 +69,7 @@ def _is_interesting(name: str) -> bool:
 def _program(file: Path, name: str) -> BuiltProgram | None:
     try:
         with open_regular(file, links=False) as stream:
-            content = stream.read(_MOST_BYTES)
+            content = stream.read(_MAX_BYTES)
     except OSError:
         return None
     if len(content) < _HEADER_BYTES or content[:4] != b"\x7fELF":
@@ -94,7 +94,7 @@ def rank(program: BuiltProgram, project: str) -> tuple[int, int, str]:
     elif any("fuzz" in word for word in words):
         place = 5
     elif any(word.startswith(("test", "check")) or word.endswith("test") for word in words):
-        place = _TEST
+        place = _TEST_PROGRAM_RANK
     elif any(word.startswith(("example", "demo", "sample")) for word in words):
         place = 3
     else:
@@ -126,7 +126,7 @@ def runs_of(programs: Iterable[BuiltProgram], project: str, inputs: Iterable[str
             runs.append(RunProposal(f"{start} {options}", output="google-benchmark"))
             continue
         place = rank(program, project)[0]
-        runs.append(RunProposal(start, idle=place != 0, test=place == _TEST))
+        runs.append(RunProposal(start, idle=place != 0, test=place == _TEST_PROGRAM_RANK))
         if place in {1, 2}:
             runs += [RunProposal(f"{start} {file}", stand_in=file) for file in files]
             runs += [RunProposal(f"{start} {option}", idle=True) for option in ("--version", "--help")]

@@ -7,7 +7,7 @@ from runner.subject.repository import Repository
 from runner.subject.workload_files import workload_files
 from runner.workload import WORKLOAD_FILE
 
-_NAMED = 3
+_MAX_NAMED_FILES = 3
 """The most files that a message names."""
 
 
@@ -45,7 +45,7 @@ def workload_place(repository: Repository, top: Path, named: str | None) -> Path
         return top / WORKLOAD_FILE
     files = workload_files(repository)
     if len(files) > 1:
-        names = ", ".join(str(file.relative_to(top)) for file in files[:_NAMED])
-        more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+        names = ", ".join(str(file.relative_to(top)) for file in files[:_MAX_NAMED_FILES])
+        more = f" and {len(files) - _MAX_NAMED_FILES} more" if len(files) > _MAX_NAMED_FILES else ""
         raise FaultwatchError(f"{top} has several workload files: {names}{more}", "name one: faultwatch init WORKLOAD")
     return files[0] if files else top / WORKLOAD_FILE

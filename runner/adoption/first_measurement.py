@@ -31,8 +31,8 @@ from runner.workload.bound_case import bind
 FAULTS = "minor-faults"
 TRIAL_SECONDS = 20
 """Time limit of a program that is only tried."""
-_MOST_PROGRAMS = 12
-_LEAST_SAMPLES = 3
+_MAX_PROGRAMS = 12
+_MIN_SAMPLES = 3
 _INPUTS = ("LICENSE", "COPYING", "LICENSE-APACHE", "LICENSE-MIT"), ("README",)
 """Files to read, one of each kind, first that which hardly ever changes: a program reads the file of each revision."""
 _SUFFIXES = ("", ".md", ".txt", ".rst")
@@ -40,14 +40,14 @@ _EMPTY_TALK = re.compile(r"\s*($|note: |hint: |[×│╰])")
 """Lines of a log that say nothing: those with which pip surrounds an error."""
 _PLACE = re.compile(r"/\S{0,400}?/[0-9a-f]{12}-[0-9a-f]{16}-\d_*/tree\b")
 """The folder of a build, which differs from one way to build to the next."""
-_LONGEST_PROBLEM = 300
-_TRIALS = 3
+_MAX_PROBLEM_CHARACTERS = 300
+_RUNS_PER_TRIAL = 3
 """Executions of a command that is tried, which show whether its count varies by itself."""
 _EXAMPLE = re.compile(r"example|demo|sample", re.IGNORECASE)
-_MOST_EXAMPLES = 5
+_MAX_EXAMPLES = 5
 """Examples that are tried, of which the one with the most faults does the most work."""
 _ANY = RunProposal("true")
-_MUCH_LESS = 10
+_MIN_RANGE_RATIO = 10
 """How many times narrower the range of a count is that variables are worth which do not make it repeat."""
 _NO_MEANING = {"OMP_NUM_THREADX": "1"}
 """As long, and obeyed by nothing."""
@@ -149,7 +149,7 @@ class FirstMeasurement:
             if any(one.faults for one in before) and (not arguments or arguments[0].startswith("-")):
                 continue
             worked = [one for other, results in programs.items() if other != program for one in results if one.worked]
-            if len(worked) > (_MOST_EXAMPLES if all(map(_is_example, worked)) else 0) or len(programs) > _MOST_PROGRAMS:
+            if len(worked) > (_MAX_EXAMPLES if all(map(_is_example, worked)) else 0) or len(programs) > _MAX_PROGRAMS:
                 return
             candidates = [run]
             if run.stand_in and not any(one.run.stand_in for one in before):
@@ -174,13 +174,13 @@ class FirstMeasurement:
         if not varies and not tried.run.command.startswith(("venv/bin/python ", "python3 ")):
             return tried
         narrowest = tried
-        for variables in steadying_variables(proposal.tools):
+        for variables in list_steadying_variables(proposal.tools):
             other = self._with(variables, proposal, tried, tree)
             if len(set(other.faults)) == 1 and other.faults[0] not in tried.faults:
                 # Any variable makes the start of the stack longer, which can move a count by itself.
                 alike = self._with(_NO_MEANING, proposal, tried, tree).faults == other.faults
                 return tried if alike else other
-            if other.faults and max(_spread(other), 1) * _MUCH_LESS <= _spread(narrowest):
+            if other.faults and max(_spread(other), 1) * _MIN_RANGE_RATIO <= _spread(narrowest):
                 narrowest = other
         return narrowest
 
@@ -201,8 +201,8 @@ class FirstMeasurement:
             It does not build, or this host cannot measure.
         """
         tree, built = self._workbench.builder.build(self.repository, self.revision.commit, workload)
-        rule = Sampling.of(workload)
-        sampling = Sampling(max(rule.least, _LEAST_SAMPLES), max(rule.most, _LEAST_SAMPLES), rule.precision)
+        rule = Sampling.from_workload(workload)
+        sampling = Sampling(max(rule.least, _MIN_SAMPLES), max(rule.most, _MIN_SAMPLES), rule.precision)
         progress.remain(len(cases(workload)) * (sampling.least + 1))
         return [
             measure(
@@ -232,16 +232,16 @@ class FirstMeasurement:
             bench=self._workbench.bench,
             subject=self.repository.name,
             revision=self.revision,
-            sampling=Sampling(least=_TRIALS, most=_TRIALS),
+            sampling=Sampling(least=_RUNS_PER_TRIAL, most=_RUNS_PER_TRIAL),
         )
         counts = report.values(FAULTS)
         if report.outcome is Outcome.MEASURED and counts:
-            text = "" if run.output != "none" else self._executed(workload, tree).output
+            text = "" if run.output != "none" else self._execute(workload, tree).output
             _, lack = find_missing_module(text)
             if lack:
                 # It has started another program, and does not care that it failed.
                 problem = f"`{run.command}` succeeds, but prints: {_PLACE.sub('.', lack)}"
-                return Tried(run, (), problem[:_LONGEST_PROBLEM])
+                return Tried(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
             return Tried(
                 run,
                 tuple(map(int, counts)),
@@ -257,11 +257,11 @@ class FirstMeasurement:
         Its faults do not say so: those of the shell that opens the file are counted too.
         """
         runs = read_from_standard_input(run), read_from_standard_input(replace(run, stand_in=os.devnull))
-        first, second = (self._executed(self._workload(proposal, one, TRIAL_SECONDS), tree) for one in runs)
+        first, second = (self._execute(self._workload(proposal, one, TRIAL_SECONDS), tree) for one in runs)
         differ = (first.status, first.output) != (second.status, second.output)
         return differ and not (complains(first.output) and not complains(second.output))
 
-    def _executed(self, workload: Workload, tree: Path) -> Finished:
+    def _execute(self, workload: Workload, tree: Path) -> Finished:
         """Execute a command without measuring it, to see what it prints."""
         bound = bind(workload, cases(workload)[0])
         environment = self._workbench.bench.state(bound).environment
@@ -292,7 +292,7 @@ def _spread(tried: Tried) -> int:
     return max(tried.faults) - min(tried.faults)
 
 
-def best(tried: Sequence[Tried]) -> Tried | None:
+def choose_best(tried: Sequence[Tried]) -> Tried | None:
     """Return the command to propose: the first that works, or the same program with a file that it reads.
 
     A program has read the file if it was seen to open it, and counts other faults with it, by more than the counts
@@ -340,6 +340,6 @@ def describe(failure: BuildFailure | FaultwatchError) -> str:
     return "\n".join([failure.message, *(f"    {line[:200]}" for line in lines[-6:])])
 
 
-def steadying_variables(tools: Collection[str]) -> tuple[Mapping[str, str], ...]:
+def list_steadying_variables(tools: Collection[str]) -> tuple[Mapping[str, str], ...]:
     """Return the sets of variables to try, one after the other, for a program that some tools have built."""
     return next((sets for tool, sets in _BY_TOOL.items() if tool in tools), (_ONE_THREAD,))

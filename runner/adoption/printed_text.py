@@ -6,7 +6,7 @@ _USAGE = re.compile(r"\W{0,3}usage\b", re.IGNORECASE)
 _LISTED = re.compile(r"\s*(?:-h\b|--help\b|help\s{2}|.{0,60}\b(?:sub)?commands:\s*$)", re.IGNORECASE)
 """A line of a list of options or commands, or above it."""
 _ASKS = re.compile(r"\b(?:try|see|run|use)\b.{0,60}[\s`'\"](?:--help|-h|help)\b", re.IGNORECASE)
-_MOST_LINES = 40
+_MAX_LINES = 40
 """Of usage, which may have a banner before it. A benchmark that explains itself prints more."""
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 _LACKS = re.compile(r"^.*\bNo module named '?([\w.]+).*$", re.MULTILINE)
@@ -15,13 +15,13 @@ _LACKS = re.compile(r"^.*\bNo module named '?([\w.]+).*$", re.MULTILINE)
 def is_usage(text: str) -> bool:
     """Return whether a program has only printed how it is used."""
     lines = [line for line in text.splitlines() if line.strip()]
-    if any(_USAGE.match(line) or _LISTED.match(line) for line in lines[:_MOST_LINES]):
+    if any(_USAGE.match(line) or _LISTED.match(line) for line in lines[:_MAX_LINES]):
         return True
-    return len(lines) <= _MOST_LINES and any(map(_ASKS.search, lines))
+    return len(lines) <= _MAX_LINES and any(map(_ASKS.search, lines))
 
 
 def complains(text: str) -> bool:
-    """Return whether a program has printed that something is wrong, as with an input that is none for it."""
+    """Return whether a program has printed that something is wrong, such as an unsuitable input."""
     return bool(_ERROR.search(text))
 
 

@@ -2,11 +2,11 @@
 
 from runner.contract.level import Number
 
-_SLOW = 2.0
+_SLOW_SECONDS = 2.0
 """Seconds of an execution from which it is worth a word."""
-_SESSION = 3
+_RUNS_PER_SESSION = 3
 """Executions of a session whose counts repeat: the first, which warms the page cache, and two samples."""
-_GATE = 42
+_RUNS_PER_GATE = 42
 """Executions of a gate whose counts repeat: 20 pairs, and the first one of each side."""
 
 
@@ -16,11 +16,11 @@ def slowness(seconds: Number, cases: int = 1) -> str:
     Parameters
     ----------
     cases
-        How many cases are measured, each in executions of its own.
+        How many cases are measured, each in its own executions.
     """
-    if seconds < _SLOW:
+    if seconds < _SLOW_SECONDS:
         return ""
-    session, gate = (_span(seconds * executions * cases) for executions in (_SESSION, _GATE))
+    session, gate = (_span(seconds * executions * cases) for executions in (_RUNS_PER_SESSION, _RUNS_PER_GATE))
     return (
         f"An execution takes {seconds:.0f} s, so a commit of a history takes {session} or more beside its build, and a "
         f"gate about {gate}. Give `command` in [run] less work, such as a smaller input or a single benchmark: a "

@@ -9,7 +9,7 @@ from msgspec import Struct
 from runner.errors import FaultwatchError
 from runner.subject.repository import Repository
 
-MOST_CHARACTERS = 256 * 1024
+MAX_CHARACTERS = 256 * 1024
 """Of a file that detection reads."""
 
 
@@ -40,7 +40,7 @@ class Sources(Struct, frozen=True, dict=True):
 
     def text(self, name: str) -> str:
         """Return the text of a file; empty if there is none."""
-        return self.read(name)[:MOST_CHARACTERS] if name in self._known else ""
+        return self.read(name)[:MAX_CHARACTERS] if name in self._known else ""
 
     def has_folder(self, name: str) -> bool:
         """Return whether a folder of this name is at the top."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from runner.environment.secrets import hide_password
 from runner.errors import FaultwatchError
 
-_TIMEOUT = 1800.0
+_TIMEOUT_SECONDS = 1800.0
 COMMAND = ("git", "submodule", "update", "--init", "--recursive")
 
 
@@ -39,10 +39,10 @@ def _git(top: Path, *command: str) -> str:
             errors="replace",
             stdin=subprocess.DEVNULL,
             env={**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"},
-            timeout=_TIMEOUT,
+            timeout=_TIMEOUT_SECONDS,
         )
     except subprocess.TimeoutExpired:
-        raise FaultwatchError(f"`{' '.join(command)}` did not finish within {_TIMEOUT:g} s") from None
+        raise FaultwatchError(f"`{' '.join(command)}` did not finish within {_TIMEOUT_SECONDS:g} s") from None
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         errors = [line for line in lines if line.startswith(("fatal: ", "error: "))]

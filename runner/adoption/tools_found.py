@@ -18,7 +18,7 @@ def with_tools(build: BuildProposal, home: Path | None = None) -> BuildProposal:
     path = _path(build)
     more = dict(build.environment)
     for tool in build.tools:
-        file = _better(build, tool, path.replace("{home}", str(home)))
+        file = _find_better_tool(build, tool, path.replace("{home}", str(home)))
         if file is None:
             continue
         path = f"{_make_portable(file.parent, home)}:{path}"
@@ -56,7 +56,7 @@ def _path(build: BuildProposal) -> str:
     return build.environment.get("PATH", BASE_VARIABLES["PATH"])
 
 
-def _better(build: BuildProposal, tool: str, path: str) -> Path | None:
+def _find_better_tool(build: BuildProposal, tool: str, path: str) -> Path | None:
     """Return a tool that the ``PATH`` of a build lacks, or a better one than that there."""
     if tool not in VERSION_WORD:
         return describe_whereabouts(tool, path)

@@ -21,11 +21,11 @@ def workload_text(
         The path of the schema, relative to the file; empty for none.
     """
     lines = [f"#:schema {schema}", ""] if schema else []
-    lines += ["[workload]", f"name = {_text(name)}"]
+    lines += ["[workload]", f"name = {_format_text(name)}"]
     if timeout:
         lines.append(f"timeout = {timeout}")
     if build.command:
-        lines += ["", "[build]", f"command = {_text(build.command)}"]
+        lines += ["", "[build]", f"command = {_format_text(build.command)}"]
         if build.tools:
             lines.append(f"needs = {_list(build.tools)}")
         if build.git:
@@ -33,9 +33,9 @@ def workload_text(
         if build.incomplete:
             lines.append("incomplete = true")
         lines += _table("build.environment", build.environment)
-    lines += ["", "[run]", f"command = {_text(_escape(run.command))}"]
+    lines += ["", "[run]", f"command = {_format_text(_escape(run.command))}"]
     if run.output != "none":
-        lines.append(f"output = {_text(run.output)}")
+        lines.append(f"output = {_format_text(run.output)}")
     lines.append('huge_pages = "never"')
     lines += _table("run.environment", run.environment)
     return "\n".join(lines) + "\n"
@@ -45,7 +45,7 @@ def _escape(command: str) -> str:
     return command.replace("{", "{{").replace("}", "}}")
 
 
-def _text(text: str) -> str:
+def _format_text(text: str) -> str:
     """Return a text as TOML: literally if possible, which is easier to read."""
     plain = text.isprintable() and "'" not in text and '"' in text
     # A JSON string is a basic string of TOML too, except for one character.
@@ -53,10 +53,10 @@ def _text(text: str) -> str:
 
 
 def _list(words: tuple[str, ...]) -> str:
-    return f"[{', '.join(map(_text, words))}]"
+    return f"[{', '.join(map(_format_text, words))}]"
 
 
 def _table(name: str, variables: object) -> list[str]:
     if not isinstance(variables, dict) or not variables:
         return []
-    return ["", f"[{name}]", *(f"{key} = {_text(value)}" for key, value in variables.items())]
+    return ["", f"[{name}]", *(f"{key} = {_format_text(value)}" for key, value in variables.items())]

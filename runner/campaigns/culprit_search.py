@@ -24,12 +24,12 @@ from runner.subject.build_ahead import BuildAhead
 from runner.subject.repository import Repository
 from runner.workload import Workload
 
-MOST_UNUSED = 5
+MAX_UNUSED_RUNS = 5
 """After so many measurements in a row that the service stored and did not use, a search ends. A commit that fails for a
 temporary reason is measured three times."""
 
 
-MOST_BUILDS = 64
+MAX_BUILDS = 64
 """Most builds side by side that a search makes use of."""
 
 
@@ -114,7 +114,7 @@ class CulpritSearcher(Struct, frozen=True):
             bad=revisions[-1].commit,
             least=least,
             prove=prove,
-            pace=Pace(build_jobs=min(max(self.build_jobs, 1), MOST_BUILDS)),
+            pace=Pace(build_jobs=min(max(self.build_jobs, 1), MAX_BUILDS)),
         )
 
         def revision(commit: str) -> Revision:
@@ -125,9 +125,9 @@ class CulpritSearcher(Struct, frozen=True):
             while True:
                 state = self.service.search(request)
                 unused, known = (unused + 1 if state.known <= known else 0), state.known
-                if unused == MOST_UNUSED:
+                if unused == MAX_UNUSED_RUNS:
                     raise FaultwatchError(
-                        f"the service has not used the last {MOST_UNUSED} measurements of this search",
+                        f"the service has not used the last {MAX_UNUSED_RUNS} measurements of this search",
                         "see its runs on the dashboard, and `faultwatch doctor`",
                     )
                 match state.answer:
@@ -172,7 +172,7 @@ class CulpritSearcher(Struct, frozen=True):
                 subject=self.repository.name,
                 revision=revision,
                 build=build,
-                sampling=Sampling.of(self.workload, self.samples),
+                sampling=Sampling.from_workload(self.workload, self.samples),
             )
         return report, time.monotonic() - began
 
@@ -181,7 +181,7 @@ class CulpritSearcher(Struct, frozen=True):
         result = compare(
             self._trial(parent),
             self._trial(culprit),
-            _only(metric, self.service.compare),
+            _judge_by(metric, self.service.compare),
             pairs=Pairs.proof(self.workload),
             judging=Judging() if order.precision is None else Judging(precision={metric: order.precision}),
             other_builds=lambda number: (self._trial(parent, number), self._trial(culprit, number)),
@@ -199,7 +199,7 @@ class CulpritSearcher(Struct, frozen=True):
     @contextmanager
     def _trial_in_place(self, revision: Revision, other: Revision) -> Iterator[Trial]:
         tree, build = self.builder.build(self.repository, other.commit, self.workload)
-        with self.builder.built_in_place_of(self.repository, revision.commit, self.workload, tree) as there:
+        with self.builder.build_in_place_of(self.repository, revision.commit, self.workload, tree) as there:
             yield Trial(self.workload, Subject(self.repository.name, revision, self.case, build), self.bench, there)
 
     def _trial(self, revision: Revision, number: int = 0) -> Trial:
@@ -213,7 +213,9 @@ class CulpritSearcher(Struct, frozen=True):
         return Trial(self.workload, Subject(self.repository.name, revision, self.case, build), self.bench, tree)
 
 
-def _only(metric: str, decide: Callable[[ComparisonRequest], Comparison]) -> Callable[[ComparisonRequest], Comparison]:
+def _judge_by(
+    metric: str, decide: Callable[[ComparisonRequest], Comparison]
+) -> Callable[[ComparisonRequest], Comparison]:
     """Return a decision function that asks for more pairs, and for further builds, on account of one metric only."""
 
     def decide_one(request: ComparisonRequest) -> Comparison:

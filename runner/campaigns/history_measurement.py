@@ -23,7 +23,7 @@ from runner.subject.build_ahead import BuildAhead
 from runner.subject.repository import Repository
 from runner.workload import Workload
 
-FOLLOW_UPS = 20
+MAX_FOLLOW_UPS = 20
 """Further plans to ask for after the first one, at most. The service ends them earlier: it orders one rerun of a case
 at a time, and only while that can end a doubt."""
 IN_DOUBT = frozenset({Reason.CROSS_MEASUREMENT, Reason.RERUN})
@@ -120,7 +120,7 @@ class HistoryMeasurement(Struct, frozen=True):
         planned, stored = self._plan(revisions, again=self.again, measure_all=self.measure_all)
         summary = HistorySummary(revisions=len(revisions), stored=stored)
         latest: dict[str, Mapping[str, Number]] = {}
-        each = Sampling.of(self.workload, self.samples).least + 1
+        each = Sampling.from_workload(self.workload, self.samples).least + 1
         tried: set[tuple[str, str]] = set()
 
         def measure_planned(planned: Sequence[PlannedRun], stored: int) -> None:
@@ -138,7 +138,7 @@ class HistoryMeasurement(Struct, frozen=True):
                     summary.failed.append(report)
 
         measure_planned(planned, stored)
-        for _ in range(FOLLOW_UPS):
+        for _ in range(MAX_FOLLOW_UPS):
             # What was refused stays missing, so the service would order it again for ever.
             if not planned or outbox.waiting or outbox.refused:
                 break
@@ -162,7 +162,7 @@ class HistoryMeasurement(Struct, frozen=True):
     def measure_again(self, revision: Revision, cases: Sequence[Case], watcher: HistoryObserver) -> HistorySummary:
         """Measure cases of a known revision once more, even if they are stored."""
         outbox = Outbox(self.spool, self.service.send)
-        each = Sampling.of(self.workload, self.samples).least + 1
+        each = Sampling.from_workload(self.workload, self.samples).least + 1
         planned = [PlannedRun(revision=revision.commit, case=case) for case in cases]
         watcher.planned(planned, 0, len(planned) * each)
         for report, executions in self._measure_all(planned, (revision,), {}, watcher):
@@ -275,7 +275,9 @@ class HistoryMeasurement(Struct, frozen=True):
                     yield run, taken, 0
                     continue
             executions = _ExecutionCounter(watcher)
-            sampling = Sampling.of(self.workload, self.samples, levels(source.samples) if source else run.expected)
+            sampling = Sampling.from_workload(
+                self.workload, self.samples, levels(source.samples) if source else run.expected
+            )
             with builds.paused():
                 report = measure(
                     self.workload,
@@ -286,7 +288,7 @@ class HistoryMeasurement(Struct, frozen=True):
                     revision=revision,
                     build=build,
                     # Nothing is said of the host after two samples that another program can have disturbed.
-                    sampling=sampling.until_sure() if source else sampling,
+                    sampling=sampling.sample_all_unless_expected() if source else sampling,
                     progress=executions,
                 )
             if same_bytes:

@@ -11,7 +11,7 @@ from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.remedy import with_remedy
 
-PAIRS = 24
+FIRST_PAIRS = 24
 """Pairs before the first verdict: enough for counts that repeat, and for the bounds of noisy metrics."""
 
 

@@ -180,5 +180,5 @@ class SettingSearcher(Struct, frozen=True):
             setting.case,
             bench=setting.bench,
             revision=self.revision,
-            sampling=Sampling.of(setting.workload, self.samples),
+            sampling=Sampling.from_workload(setting.workload, self.samples),
         )

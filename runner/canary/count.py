@@ -17,10 +17,10 @@ from runner.process_state.process_state import ProcessState
 _SOURCE, _HEADER = (Path(__file__).with_name(name) for name in ("canary.c", "faultwatch_region.h"))
 _ANONYMOUS = "anonymous"
 KINDS = (_ANONYMOUS, "file", "copy-on-write", "huge")
-_TIMED = 3
+_TIMED_RUNS = 3
 """Executions of which the quickest tells the cost of a fault."""
-_RETRIES = 2
-_TIMEOUT = 20.0
+_MAX_RETRIES = 2
+_TIMEOUT_SECONDS = 20.0
 """Seconds."""
 
 
@@ -78,14 +78,14 @@ def _try_again(first: CanaryFaults, faults_of: Callable[[Sequence[str]], CanaryF
     kinds, expected = tuple(first.expected), sum(first.expected.values())
     counted = [first.counted]
     if first.counted != expected:
-        counted += [faults_of(kinds).counted for _ in range(_RETRIES)]
+        counted += [faults_of(kinds).counted for _ in range(_MAX_RETRIES)]
     return CanaryCount(kinds=kinds, expected=expected, counted=tuple(counted))
 
 
 def _cost(program: Path) -> float | None:
     """Return the CPU time of one first touch: the least of a few executions, the one that was disturbed least."""
     costs = []
-    for _ in range(_TIMED):
+    for _ in range(_TIMED_RUNS):
         readings = _execute(program, [_ANONYMOUS]).sample.readings
         faults, seconds = (readings[f"region:{name}"].value for name in ("minor-faults", "task-clock"))
         if faults and seconds:
@@ -95,7 +95,7 @@ def _cost(program: Path) -> float | None:
 
 def _execute(program: Path, kinds: Sequence[str]) -> Execution:
     command = [f"./{program.name}", *kinds]
-    return count(command, directory=program.parent, state=ProcessState(), timeout=_TIMEOUT, region=True)
+    return count(command, directory=program.parent, state=ProcessState(), timeout=_TIMEOUT_SECONDS, region=True)
 
 
 def _count(program: Path, kinds: Sequence[str]) -> CanaryFaults:

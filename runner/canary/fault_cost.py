@@ -14,7 +14,7 @@ from runner.system.scratch import scratch_folder
 from runner.system.tree import Tree
 
 NAME = "fault-cost.json"
-_FRESH = 3600.0
+_MAX_AGE_SECONDS = 3600.0
 """Seconds."""
 _BOOT = "proc/sys/kernel/random/boot_id"
 
@@ -26,7 +26,7 @@ def recall_cost(program: Path, measure: Callable[[], float | None]) -> float | N
     file = program.with_name(NAME)
     with suppress(OSError, ValueError, TypeError, KeyError):
         known = json.loads(file.read_bytes())
-        if known["made_for"] == made_for and boot and 0 <= now - known["at"] < _FRESH:
+        if known["made_for"] == made_for and boot and 0 <= now - known["at"] < _MAX_AGE_SECONDS:
             return float(known["seconds"])
     seconds = measure()
     if seconds is not None:

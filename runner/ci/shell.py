@@ -30,7 +30,7 @@ def _place(files: Collection[str]) -> Place:
     use = f"init has no file for {name} ({file}): have it run the script" if file else "no CI was found: run the script"
     return Place(
         "faultwatch-gate.sh",
-        f"{use} on a machine of your own that has Faultwatch; it compares HEAD with the branch that you merge into",
+        f"{use} on your own machine that has Faultwatch; it compares HEAD with the branch that you merge into",
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from runner.cli.pace import Pace
 from runner.cli.terminal import say, terminal
 
-EVERY = 30.0
+INTERVAL_SECONDS = 30.0
 """Seconds between the lines in a log."""
 
 
@@ -100,7 +100,7 @@ class Activity:
 def activity(text: str) -> Iterator[Activity]:
     """Show an activity for as long as the context lasts."""
     shown = Activity(text)
-    with _bar(shown) if sys.stderr.isatty() else lines(shown, EVERY, say):
+    with _bar(shown) if sys.stderr.isatty() else lines(shown, INTERVAL_SECONDS, say):
         yield shown
 
 

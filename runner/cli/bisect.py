@@ -29,7 +29,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
-from runner.subject.presence import present, refuse_incomplete
+from runner.subject.presence import find_present_revision, refuse_incomplete
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload
@@ -38,7 +38,7 @@ from runner.workload.lookup import check_metric, choose_one_case
 _SHOWN = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", ProofState.OPEN: "not decided"}
 
 
-_LISTED = 20
+_MAX_CANDIDATES = 20
 """The most candidates of a culprit that are listed."""
 
 
@@ -227,7 +227,7 @@ def _search_settings(
     from runner.cli.untrusted_text import make_harmless
     from runner.reporting.embedded import connect
 
-    tip = present(request.repository, request.workload, revision)
+    tip = find_present_revision(request.repository, request.workload, revision)
     sides = (
         [setting_difference.settings_of(*load(side)) for side in setting_difference.split_sides(compared)]
         if compared
@@ -365,8 +365,8 @@ def describe_result(
         else:
             count = len(culprit.candidates)
             lines.append(f"{doubt}one of {count} commits, which measurements of the range cannot tell apart:")
-            lines += [f"  {commit[:10]} {by_commit[commit].title!r}" for commit in culprit.candidates[:_LISTED]]
-            lines += [f"  and {count - _LISTED} more"] if count > _LISTED else []
+            lines += [f"  {commit[:10]} {by_commit[commit].title!r}" for commit in culprit.candidates[:_MAX_CANDIDATES]]
+            lines += [f"  and {count - _MAX_CANDIDATES} more"] if count > _MAX_CANDIDATES else []
         before = format_quantity(name, culprit.before, culprit.after)
         after = format_quantity(name, culprit.after, culprit.before)
         lines.append(f"  {name}: {before} at {culprit.parent[:10]} → {after} at {culprit.commit[:10]}")

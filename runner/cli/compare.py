@@ -29,12 +29,19 @@ from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.gate import BaseQuery
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
-from runner.measuring.comparison import SAMPLES, Compared, Pairs, compare, compare_with_stored, make_undecided
+from runner.measuring.comparison import (
+    SAMPLES_PER_FURTHER_BUILD,
+    Compared,
+    Pairs,
+    compare,
+    compare_with_stored,
+    make_undecided,
+)
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
 from runner.settings import load_settings
-from runner.subject.presence import present
+from runner.subject.presence import find_present_revision
 from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.judge import Contest
@@ -79,7 +86,7 @@ def command(
     ends = ends_of(span)
     workload, repository = find_target(settings, workload_name, repo)
     chosen = choose_cases(workload, choices, case_names)
-    base, head = (present(repository, workload, end).commit for end in ends)
+    base, head = (find_present_revision(repository, workload, end).commit for end in ends)
     confinement = wants_sandbox(confined, repository, settings)
     with connect(settings) as service, host_turn(settings) as turn:
         service.check()
@@ -132,14 +139,14 @@ def compare_cases(
     results = []
     with activity("comparing") as shown:
         base, head = (_Sides(repository, workbench, repository.revision(name), shown) for name in ends)
-        session = _Session(service, Pairs.of(workload, samples), len(contests), shown)
+        session = _Session(service, Pairs.from_workload(workload, samples), len(contests), shown)
         for number, contest in enumerate(contests, 1):
             case = contest.head_case
             session.begin(case, len(contests) - number)
             if contest.base is None:
-                results.append(_head_alone(base.of(contest.head), head.of(contest.head), case))
+                results.append(_head_alone(base.find_side(contest.head), head.find_side(contest.head), case))
                 continue
-            sides = base.of(contest.base), head.of(contest.head)
+            sides = base.find_side(contest.base), head.find_side(contest.head)
             stored = _compare_with_stored(*sides, case, session) if from_store and contest.alike else None
             results.append(stored or _compare(sides, (contest.base_case, case), session))
     return results
@@ -179,7 +186,7 @@ class _Side(Struct, frozen=True, dict=True):
         """Return the trial of a case that is never executed."""
         return self._trial_of(case, Path(), Build())
 
-    def other_trial(self, case: Case, number: int) -> Trial:
+    def prepare_further_trial(self, case: Case, number: int) -> Trial:
         """Return the trial of a further build.
 
         Raises
@@ -202,7 +209,7 @@ class _Side(Struct, frozen=True, dict=True):
         """
         self.shown(f"building {self.revision.commit[:10]} in the place of the other revision")
         builder = self.workbench.builder
-        with builder.built_in_place_of(self.repository, self.revision.commit, self.workload, tree) as there:
+        with builder.build_in_place_of(self.repository, self.revision.commit, self.workload, tree) as there:
             yield self._trial_of(case, there, self.built.build)
 
     def _trial_of(self, case: Case, tree: Path, build: Build) -> Trial:
@@ -219,7 +226,7 @@ class _Sides(Struct, frozen=True):
     shown: Activity
     known: dict[int, _Side] = field(default_factory=dict)
 
-    def of(self, workload: Workload) -> _Side:
+    def find_side(self, workload: Workload) -> _Side:
         """Return the side that is built and run as a workload says."""
         made = _Side(self.repository, workload, self.workbench, self.revision, self.shown)
         return self.known.setdefault(id(workload), made)
@@ -274,7 +281,7 @@ def _compare_with_stored(base: _Side, head: _Side, case: Case, session: _Session
         host=trial.host.name,
         environment=trial.environment.hash,
     )
-    stored = session.service.stored_base(query)
+    stored = session.service.find_stored_base(query)
     if stored is None:
         return None
     session.start_executing(1 + max(2, session.pairs.first))
@@ -312,10 +319,10 @@ def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -
         from runner.subject.build import BuildFailure
 
         try:
-            base, head = (side.other_trial(case, number) for side, case in zip(sides, cases, strict=True))
+            base, head = (side.prepare_further_trial(case, number) for side, case in zip(sides, cases, strict=True))
         except BuildFailure:
             return None
-        session.start_executing(2 + 2 * SAMPLES)
+        session.start_executing(2 + 2 * SAMPLES_PER_FURTHER_BUILD)
         return base, head
 
     session.start_executing(2 + 2 * session.pairs.first)

@@ -56,7 +56,7 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
     zero = [escape(metric_verdict.metric) for metric_verdict in comparison.metrics if metric_verdict not in shown]
     if zero:
         console.print(f"0 on both sides: {', '.join(zero)}", style="dim", highlight=False)
-    for sentence, names in _sentences(comparison.metrics).items():
+    for sentence, names in _list_sentences(comparison.metrics).items():
         console.print(f"  {escape(', '.join(names))}: {escape(sentence)}", highlight=False, soft_wrap=True)
     for line in _describe_unwatched(result):
         console.print(f"  [yellow]{escape(line)}[/]", highlight=False, soft_wrap=True)
@@ -86,7 +86,7 @@ def show_end_of_log(console: Console, log: str) -> None:
         console.print(f"    {escape(line)}", style="dim", highlight=False, soft_wrap=True)
 
 
-def _sentences(metrics: Sequence[MetricVerdict]) -> dict[str, list[str]]:
+def _list_sentences(metrics: Sequence[MetricVerdict]) -> dict[str, list[str]]:
     """Return each sentence on what decides, or on why one side has no value, once, with the metrics it is about."""
     said: dict[str, list[str]] = {}
     for metric_verdict in metrics:

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-_SECONDS = 2.0
-_MOST = 200
+_TIMEOUT_SECONDS = 2.0
+_MAX_COMPLETIONS = 200
 
 
 def workloads(_context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
@@ -36,11 +36,11 @@ def revisions(context: click.Context, _parameter: click.Parameter, word: str) ->
     first, dots, last = word.rpartition("..")
     words = ["git", "-C", str(context.params.get("repo") or "."), "for-each-ref", "--format=%(refname:short)"]
     try:
-        done = subprocess.run(words, capture_output=True, check=True, text=True, timeout=_SECONDS)
+        done = subprocess.run(words, capture_output=True, check=True, text=True, timeout=_TIMEOUT_SECONDS)
     except (OSError, ValueError, subprocess.SubprocessError):
         return []
     names = [name for name in ("HEAD", *done.stdout.split()) if name.startswith(last)]
-    return [CompletionItem(f"{first}{dots}{name}") for name in names[:_MOST]]
+    return [CompletionItem(f"{first}{dots}{name}") for name in names[:_MAX_COMPLETIONS]]
 
 
 def cases(context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
@@ -54,4 +54,4 @@ def cases(context: click.Context, _parameter: click.Parameter, word: str) -> lis
         names = [case.name for case in cases_of(find_workload(str(named)))]
     except (FaultwatchError, OSError):
         return []
-    return [CompletionItem(name) for name in names if name.startswith(word)][:_MOST]
+    return [CompletionItem(name) for name in names if name.startswith(word)][:_MAX_COMPLETIONS]

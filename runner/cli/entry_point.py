@@ -142,13 +142,13 @@ _CANNOT_WRITE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQ
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _LOG_COLUMNS = "160"
-_SELDOM = 50_000
+_COLLECTION_THRESHOLD_OBJECTS = 50_000
 """New objects after which Python looks for garbage; with its default, 700, that is a twentieth of a short command."""
 
 
 def main() -> None:
     """Run the command. An error that the user can fix is one line on standard error and exit code 2."""
-    gc.set_threshold(_SELDOM)
+    gc.set_threshold(_COLLECTION_THRESHOLD_OBJECTS)
     try:
         with redirect_stdout(guard_stream(sys.stdout)), redirect_stderr(guard_stream(sys.stderr)):
             _run_guarded()
@@ -162,7 +162,7 @@ def _run_guarded() -> None:
     except Exception as error:
         # Python turns what a signal raises into another error while it makes a class, as in an import.
         if _signals:
-            _stopped()
+            _exit_stopped()
         _exit_with_own_code(error)
 
 
@@ -189,13 +189,13 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _stopped() -> NoReturn:
+def _exit_stopped() -> NoReturn:
     click.echo("faultwatch: stopped; completed measurements are kept", err=True)
     sys.exit(128 + (_signals[0] if _signals else signal.SIGINT))
 
 
 def _exit_with_own_code(error: Exception) -> NoReturn:
-    """End with an exit code of its own: 1, as Python has it, would say that a metric got worse."""
+    """End with its own exit code: 1, as Python has it, would say that a metric got worse."""
     import traceback
 
     from runner.environment.secrets import hide_secrets
@@ -237,7 +237,7 @@ def _run() -> None:
         # With standalone_mode=False, click returns the exit code instead of exiting.
         status = cli(prog_name="faultwatch", standalone_mode=False)
     except click.exceptions.Abort:
-        _stopped()
+        _exit_stopped()
     except click.UsageError as error:
         _show_usage(error)
         sys.exit(error.exit_code)

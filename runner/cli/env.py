@@ -35,7 +35,7 @@ def command(variables: tuple[str, ...], diff: tuple[str, str] | None, as_json: b
     if diff:
         _compare(*diff, as_json=as_json)
         return
-    environment = _here(variables)
+    environment = _capture_here(variables)
     if as_json:
         print_json({"hash": environment.hash, "settings": environment.settings})
         return
@@ -43,7 +43,7 @@ def command(variables: tuple[str, ...], diff: tuple[str, str] | None, as_json: b
     click.echo(f"\nEnvironment {environment.hash}")
 
 
-def _here(assignments: tuple[str, ...]) -> "Environment":
+def _capture_here(assignments: tuple[str, ...]) -> "Environment":
     """Return the environment of a run whose workload sets nothing."""
     from runner.cli.workbench import prepare_workbench
     from runner.process_state.process_state import ProcessState

@@ -55,7 +55,7 @@ def format_span(name: str, low: float, high: float) -> str:
 
 
 def has_own_unit(name: str) -> bool:
-    """Return whether each value of a metric is written with a unit of its own: MiB, ms."""
+    """Return whether each value of a metric is written with its own unit: MiB, ms."""
     return number_text.scale_of(2**40, metric(name).unit) is not None
 
 

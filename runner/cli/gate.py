@@ -27,7 +27,7 @@ from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.contract.gate import GateReport
 from runner.settings import load_settings
-from runner.subject.presence import present
+from runner.subject.presence import find_present_revision
 
 
 @click.command(name="gate")
@@ -85,7 +85,7 @@ def command(
     ) as plan:
         ends, judge = plan.ends, plan.files.judge
         # What base lacks is a reason to measure head alone.
-        present(ends.repository, plan.files.head, ends.measured)
+        find_present_revision(ends.repository, plan.files.head, ends.measured)
         with connect(settings) as service, host_turn(settings) as turn:
             service.check()
             workbench = prepare_workbench(

@@ -39,7 +39,7 @@ from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.lookup import choose_cases
 
-_MOST_CHARTS = 3
+_MAX_CHARTS = 3
 """Addresses at the end, so that a matrix does not fill the screen."""
 
 
@@ -65,9 +65,9 @@ _MOST_CHARTS = 3
     click.option(
         "--measure-all",
         is_flag=True,
-        help="Measure also the revisions whose program is answered the same, of all that it asks about its files, as "
-        "in the one measured before. Default: take its counts over, and measure one in twenty to check the host. Also "
-        "build those that change only files which the last build did not ask about.",
+        help="Build and measure every revision. Default: build none that changes only files which the last build did "
+        "not read, reuse the counts if a program reads the same files with the same content as in the last measured "
+        "revision, and measure one in twenty of those to check the host.",
     ),
     result_options,
 )
@@ -145,7 +145,7 @@ def _charts(service: "Service", prepared: "PreparedHistory") -> list[str]:
     """Return the addresses of the charts of the first cases' faults on this host."""
     from runner.cli.page_address import page_address
 
-    shown = prepared.cases[:_MOST_CHARTS]
+    shown = prepared.cases[:_MAX_CHARTS]
     where = {**prepared.own, "metric": "minor-faults"}
     found = [one for case in shown for one in service.series(**where, case=case.name)[:1]]
     return [page_address(prepared.settings, f"/series/{one['id']}") for one in found]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from runner.contract.imported_metric import Better
 
-BATCH = 500
+REPORTS_PER_REQUEST = 500
 """Reports in one request: about a megabyte, stored within seconds."""
 
 
@@ -174,8 +174,8 @@ def _send(service: Service, reports: list[Report], records: int) -> dict[str, fl
     created = known = conflicting = 0
     with activity("storing runs") as shown:
         shown.remain(len(reports))
-        for first in range(0, len(reports), BATCH):
-            batch = reports[first : first + BATCH]
+        for first in range(0, len(reports), REPORTS_PER_REQUEST):
+            batch = reports[first : first + REPORTS_PER_REQUEST]
             receipts = service.send_reports(batch)
             shown.advance(len(batch))
             created += receipts.created

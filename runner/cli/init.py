@@ -167,7 +167,7 @@ def _describe_ungated(ci: Path, workload: str) -> list[str]:
         return []
     return [
         f"{ci.name} was kept and does not name {workload}, so no gate measures that: repeat the gate's step for it, "
-        "with files of its own for what it writes"
+        "with its own files for what it writes"
     ]
 
 
@@ -184,7 +184,7 @@ def _refuse_own_folder(*commands: str | None) -> None:
     if any(OWN_FOLDER in command for command in commands if command):
         raise FaultwatchError(
             f"{OWN_FOLDER} is the folder of the workload file, and init writes that file to the top of the repository",
-            "name files by their paths in the repository, or write a workload.toml in a folder of its own",
+            "name files by their paths in the repository, or write a workload.toml in its own folder",
         )
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from runner.adoption.proposal import BuildProposal
 
 _DRIVER = (
-    "for a library, write a small driver into a folder of its own, with a workload.toml{} that builds both; "
+    "for a library, write a small driver into its own folder, with a workload.toml{} that builds both; "
     "`faultwatch init FOLDER` then measures it and writes the CI file"
 )
 _ONE_TARGET = (
@@ -69,7 +69,7 @@ def choose(
     FaultwatchError
         Nothing can be built, or nothing that was built can be measured.
     """
-    from runner.adoption.first_measurement import steadying_variables
+    from runner.adoption.first_measurement import list_steadying_variables
 
     proposals = _proposals(first, build, run, missing)
     failures: list[Tried] = []
@@ -100,7 +100,7 @@ def choose(
         say(f"  with {variables}: {_range(steady.faults)} minor faults: the count {repeats}")
     elif len(set(favourite.faults)) > 1:
         names = dict.fromkeys(
-            f"{name}={value}" for one in steadying_variables(proposal.tools) for name, value in one.items()
+            f"{name}={value}" for one in list_steadying_variables(proposal.tools) for name, value in one.items()
         )
         say(f"  with {' '.join(names)}: the count varies all the same")
     return Choice(proposal, steady, tuple(failures))
@@ -255,9 +255,9 @@ def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchErro
 
 
 def _ask_person(questions: Questions, tried: "list[Tried]", run: str | None) -> "Tried":
-    from runner.adoption.first_measurement import best
+    from runner.adoption.first_measurement import choose_best
 
-    chosen = best(tried)
+    chosen = choose_best(tried)
     assert chosen
     working = [chosen, *(one for one in tried if one.faults and one is not chosen)]
     if run is None:

@@ -23,18 +23,18 @@ from runner.cli.options import (
 from runner.cli.result import print_result, write_result
 from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.report import Case, Outcome, Report, Revision
-from runner.contract.suite import to_suite
+from runner.contract.suite import build_suite
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.settings import Settings, load_settings
 from runner.subject.lookup import refuse_dirty
-from runner.subject.presence import present
+from runner.subject.presence import find_present_revision
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.lookup import choose_cases
 
-_MOST_COMMITS = 1_000
+_MAX_COMMITS = 1_000
 """How many commits before a revision are sent with it, so that the service knows its position in the history."""
 
 
@@ -86,7 +86,7 @@ def command(
         refuse_dirty(repository, workload, allow=committed_only or workload.build.directory == "workload")
     if suite:
         _require_one_case(len(chosen))
-    tip = present(repository, workload, revision)
+    tip = find_present_revision(repository, workload, revision)
     confinement = wants_sandbox(confined, repository, settings)
     with host_turn(settings) as turn:
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
@@ -127,7 +127,7 @@ def _measure(
     from runner.measuring.scaling import with_scaling_efficiency
     from runner.subject.build import BuildFailure
 
-    rule = Sampling.of(workload, samples)
+    rule = Sampling.from_workload(workload, samples)
     each = rule.least + 1  # The first execution is no sample.
     with activity(f"building {revision.commit[:10]}") as shown:
         try:
@@ -168,7 +168,7 @@ def _send(settings: Settings, repository: Repository, reports: list[Report]) -> 
     for report in reports:
         spool.add(report)
     with connect(settings) as service:
-        service.send_revisions(repository.name, repository.revisions(reports[0].revision.commit)[-_MOST_COMMITS:])
+        service.send_revisions(repository.name, repository.revisions(reports[0].revision.commit)[-_MAX_COMMITS:])
         outbox = Outbox(spool, service.send)
         outbox.deliver(at_once=True)
     if outbox.refused:
@@ -187,7 +187,7 @@ def _write_suite(reports: list[Report], file: Path) -> None:
     measured = [report for report in reports if report.samples]
     if not measured:
         return  # The failure is shown with the case.
-    suite = to_suite(measured[0])
+    suite = build_suite(measured[0])
     if suite is None:
         raise FaultwatchError("no metric of this run fits into a pyperf file: each has a zero or lacks a value")
     suite.dump(str(file), replace=True)

@@ -128,7 +128,7 @@ def _prepare(
 ) -> PreparedCell:
     from runner.campaigns.history_measurement import HistoryMeasurement
     from runner.reporting.spool import Spool
-    from runner.subject.presence import present
+    from runner.subject.presence import find_present_revision
     from runner.subject.repository import open_repository
     from runner.workload import cases
 
@@ -137,7 +137,7 @@ def _prepare(
     repository = open_repository(_location(matrix, entry) or str(base.path.parent), settings.clones)
     workload, chosen = apply_configuration(base, cell.configuration, matrix.configuration(cell.configuration))
     selected = cases(workload, (*case_choices(entry), *chosen))
-    revision = present(repository, workload, entry.revision)
+    revision = find_present_revision(repository, workload, entry.revision)
     sandboxed = wants_sandbox(confined, repository, settings)
     if sandboxed not in benches:
         benches[sandboxed] = prepare_workbench(settings, turn=turn, confined=sandboxed)

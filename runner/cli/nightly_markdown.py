@@ -4,7 +4,7 @@ from runner.cli.formatting import format_value
 from runner.contract.nightly import NightlyDigest
 from runner.nightly.digest import gaps
 
-_MOST = 500
+_MAX_ROWS = 500
 
 
 def markdown(digest: NightlyDigest) -> str:
@@ -12,7 +12,7 @@ def markdown(digest: NightlyDigest) -> str:
     lines = [f"## Nightly run {text(digest.name)}: {text(digest.sentence)}", ""]
     if digest.drifts:
         lines += ["| host | case | metric | before | after | cause | revision |", "|---|---|---|--:|--:|---|---|"]
-        for drift in digest.drifts[:_MOST]:
+        for drift in digest.drifts[:_MAX_ROWS]:
             levels = format_value(drift.metric, drift.before), format_value(drift.metric, drift.after)
             cells = (drift.host, drift.case, drift.metric, *levels, drift.cause, drift.blamed)
             lines.append(f"| {' | '.join(map(text, cells))} |")
@@ -20,7 +20,7 @@ def markdown(digest: NightlyDigest) -> str:
     missing = list(gaps(digest))
     if missing:
         lines += ["| host | configuration | workload | what did not run, and why |", "|---|---|---|---|"]
-        for cell, why in missing[:_MOST]:
+        for cell, why in missing[:_MAX_ROWS]:
             lines.append(f"| {' | '.join(map(text, (cell.host, cell.configuration, cell.workload, why)))} |")
         lines.append("")
     return "\n".join(lines) + "\n"

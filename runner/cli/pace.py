@@ -2,9 +2,9 @@
 
 from bisect import bisect_left
 
-_FEW = 4
+_MIN_STEPS_TO_HALVE = 4
 """Steps from which on the newer half of them is looked at alone: work can become slower as it goes on."""
-_LATER = 1.2
+_MIN_DELAY_FACTOR = 1.2
 """An estimate replaces the last one at once if it is shorter, and only if it is longer by this factor."""
 
 
@@ -33,18 +33,18 @@ class Pace:
         done, last = self._steps[-1], self._ended[-1]
         if not done or ahead <= 0:
             return 0.0
-        each = max(self._each(), (now - self._ended[0]) / (done + 1))
+        each = max(self._seconds_per_step(), (now - self._ended[0]) / (done + 1))
         seconds = each * (ahead - 1) + max(0.0, each - (now - last))
         promised = self._promised - now
-        if seconds < promised or seconds > promised * _LATER:
+        if seconds < promised or seconds > promised * _MIN_DELAY_FACTOR:
             self._promised = now + seconds
         return self._promised - now
 
-    def _each(self) -> float:
+    def _seconds_per_step(self) -> float:
         """Return the seconds of a step: the mean of all, or of the newer half if that is longer."""
         done = self._steps[-1]
         whole = (self._ended[-1] - self._ended[0]) / done
-        if done < _FEW:
+        if done < _MIN_STEPS_TO_HALVE:
             return whole
         half = bisect_left(self._steps, done / 2)
         newer = done - self._steps[half]

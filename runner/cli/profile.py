@@ -22,7 +22,7 @@ from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
-from runner.subject.presence import present
+from runner.subject.presence import find_present_revision
 from runner.subject.registry import register_subject
 from runner.workload.lookup import choose_one_case
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from runner.contract.profile import Profile
     from runner.profile.recording_plan import CallGraph
 
-_STEPS = 4
+_STEPS_PER_PROFILE = 4
 """Steps of a profile that take time: to build, to count, to record faults, and to record CPU time and waiting."""
 _FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb.gz"}
 
@@ -89,7 +89,7 @@ def command(
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
     case = choose_one_case(workload, choices, case_names)
-    ends = [present(repository, workload, end).commit for end in (base, newest) if end]
+    ends = [find_present_revision(repository, workload, end).commit for end in (base, newest) if end]
     confinement = wants_sandbox(confined, repository, settings)
     with host_turn(settings) as turn:
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement)
@@ -140,7 +140,7 @@ class _Steps:
 
     def __init__(self, shown: Activity, profiles: int) -> None:
         self._shown = shown
-        self._ahead = _STEPS * profiles
+        self._ahead = _STEPS_PER_PROFILE * profiles
         self._names: list[str] = []
 
     def __call__(self, text: str) -> None:

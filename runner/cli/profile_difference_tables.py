@@ -9,8 +9,8 @@ from runner.contract.function_names import shorten_name
 from runner.contract.profile import Profile
 from runner.contract.profile_difference import Change, Place, compare_by_place, compare_by_stack
 
-_PLACES = 10
-_STACKS = 5
+_MAX_PLACES = 10
+_MAX_STACKS = 5
 
 
 def show_difference(before: Profile, after: Profile) -> None:
@@ -27,7 +27,7 @@ def show_difference(before: Profile, after: Profile) -> None:
     for name in ("change", "before", "after", "function and line"):
         table.add_column(name, justify="left" if name.startswith("function") else "right", overflow="fold")
     places = compare_by_place(before, after)
-    for place, change in places[:_PLACES]:
+    for place, change in places[:_MAX_PLACES]:
         table.add_row(f"{change.grown:+,}", f"{change.before:,}", f"{change.after:,}", _place(place))
     if places:
         console.print(table)
@@ -36,7 +36,7 @@ def show_difference(before: Profile, after: Profile) -> None:
     moved = sorted(compare_by_stack(before, after), key=lambda stack: (-abs(stack.change.grown), -stack.change.grown))
     if moved:
         console.print("Stacks that changed most:")
-    for stack in moved[:_STACKS]:
+    for stack in moved[:_MAX_STACKS]:
         console.print(f"  {_change(stack.change)}  {escape_text(call_chain(stack.frames))}", highlight=False)
 
 

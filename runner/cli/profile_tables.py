@@ -16,9 +16,9 @@ from runner.contract.profile_difference import find_own_line
 
 Label = TypeVar("Label", Memory, Touch, Access)
 Suggest = Callable[[Sequence[str]], str]
-_STACKS = 5
-_SITES = 8
-_DEEP = 5
+_MAX_STACKS = 5
+_MAX_SITES = 8
+_MAX_FRAMES = 5
 """Frames shown of each stack, from the innermost on."""
 
 
@@ -73,7 +73,7 @@ def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
     table = Table(box=None, padding=(0, 2, 0, 2))
     for name in ("faults", "memory", "touched", "where"):
         table.add_column(name, justify="right" if name == "faults" else "left", overflow="fold")
-    for site in anatomy.sites[:_SITES]:
+    for site in anatomy.sites[:_MAX_SITES]:
         table.add_row(f"{site.faults:,}", site.memory.value, site.touch.value, _place(site.frame))
     if anatomy.sites:
         console.print(table)
@@ -93,7 +93,7 @@ def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> No
     chains: Counter[str] = Counter()
     for stack in stacks.stacks:
         chains[call_chain([profile.frames[place] for place in stack.frames])] += stack.weight
-    for chain, weight in chains.most_common(_STACKS):
+    for chain, weight in chains.most_common(_MAX_STACKS):
         console.print(f"  {100 * weight / max(1, stacks.total):5.1f} %  {escape_text(chain)}", highlight=False)
 
 
@@ -121,6 +121,6 @@ def _place(frame: Frame) -> str:
 def call_chain(frames: Sequence[Frame]) -> str:
     """Return the innermost functions of a stack, each with its caller to the right, and the subject's own line."""
     own = find_own_line(frames)
-    return " ← ".join(shorten_name(frame.function) for frame in reversed(frames[-_DEEP:])) + (
+    return " ← ".join(shorten_name(frame.function) for frame in reversed(frames[-_MAX_FRAMES:])) + (
         f", in {own}" if own else ""
     )

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
-from runner.campaigns.history_measurement import FOLLOW_UPS
-from runner.cli.activity import EVERY, Activity, lines, time_left
+from runner.campaigns.history_measurement import MAX_FOLLOW_UPS
+from runner.cli.activity import INTERVAL_SECONDS, Activity, lines, time_left
 from runner.cli.formatting import count_of, escape_text, format_value
 from runner.cli.pace import Pace
 from runner.contract.level import median
@@ -31,7 +31,7 @@ class ProgressBar:
     """A :class:`runner.campaigns.history_measurement.Watcher` that draws on a console."""
 
     def __init__(
-        self, console: Console, title: str, clock: Callable[[], float] = time.monotonic, every: float = EVERY
+        self, console: Console, title: str, clock: Callable[[], float] = time.monotonic, every: float = INTERVAL_SECONDS
     ) -> None:
         """Prepare to draw.
 
@@ -41,7 +41,7 @@ class ProgressBar:
             Seconds between the lines that say in a log that the command is alive, as in the middle of a long build.
         """
         self._console = console
-        self._log = Activity(title, clock, self._left)
+        self._log = Activity(title, clock, self._describe_rest)
         self._every = every
         self._shown = ExitStack()
         self._title = title
@@ -55,7 +55,7 @@ class ProgressBar:
             TextColumn("[bold]{task.description}"),
             BarColumn(),
             TextColumn("{task.completed:,.0f} of {task.fields[runs]} executions"),
-            _Left(self._left),
+            _Left(self._describe_rest),
             TextColumn("{task.fields[what]}"),
             console=console,
             transient=True,
@@ -141,14 +141,14 @@ class ProgressBar:
             if len(alike) == 1:
                 self._console.print(f"  {label} [yellow]{escape_text(message)}[/]", highlight=False, soft_wrap=True)
         # Two revisions show how long one takes, and half of them how right that was.
-        if not self._console.is_terminal and self._done in {2, self._runs // 2} and (left := self._left()):
+        if not self._console.is_terminal and self._done in {2, self._runs // 2} and (left := self._describe_rest()):
             self._console.print(f"  {left}, not counting reruns of a level in doubt", highlight=False, soft_wrap=True)
 
-    def _left(self) -> str:
+    def _describe_rest(self) -> str:
         """Return how long the rest takes; of reruns at most, because the next run may end the doubt."""
         ahead = self._runs - self._done
         if self._rerunning:
-            ahead += self._runs * max(0, FOLLOW_UPS - self._follow_ups)
+            ahead += self._runs * max(0, MAX_FOLLOW_UPS - self._follow_ups)
         left = time_left(self._pace.left(self._clock(), ahead))
         return f"at most {left}" if left and self._rerunning else left
 
@@ -183,11 +183,11 @@ class _Left(ProgressColumn):
 
     def __init__(self, left: Callable[[], str]) -> None:
         super().__init__()
-        self._left = left
+        self._describe_rest = left
 
     def render(self, task: Task) -> Text:
         """Return the text of the column."""
-        return Text(self._left())
+        return Text(self._describe_rest())
 
 
 def _count(report: Report) -> str:

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from runner.cli.formatting import count_of, escape_text, format_percent, format_value
-from runner.contract.metrics import MetricView, metric, shown_in
+from runner.contract.metrics import MetricView, list_shown_metrics, metric
 from runner.measuring.comparison import Compared
 
 
@@ -40,6 +40,6 @@ def show_remedy(result: Compared, settings: Sequence[str]) -> None:
 
 def _rows() -> list[str]:
     """Return the metrics by which a remedy is judged, with the minor faults of the region below those of the case."""
-    names = shown_in(MetricView.REMEDY_TABLE)
+    names = list_shown_metrics(MetricView.REMEDY_TABLE)
     place = 1 + max(place for place, name in enumerate(names) if metric(name).judged)
     return [*names[:place], "region:minor-faults", *names[place:]]

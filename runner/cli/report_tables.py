@@ -17,7 +17,7 @@ _UNREPORTED = {
     Status.NOT_SUPPORTED: "this host has no such counter",
 }
 """Why there is no value, if perf only says that there is none."""
-_WIDEST = 18
+_MAX_LINE_CHARACTERS = 18
 """Characters of a parameter and its value that stay on one line."""
 
 
@@ -50,7 +50,7 @@ def _show_metrics(console: Console, reports: Sequence[Report]) -> None:
     table.add_column("unit", no_wrap=True)
     for report in reports:
         lines = [f"{name}={report.case.parameters.get(name, '')}" for name in differing] or ["value"]
-        widest = min(max(map(len, lines)), _WIDEST)
+        widest = min(max(map(len, lines)), _MAX_LINE_CHARACTERS)
         table.add_column(escape_text("\n".join(lines)), justify="right", overflow="fold", min_width=widest)
     for name in _rows(reports):
         table.add_row(

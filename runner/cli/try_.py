@@ -21,7 +21,7 @@ from runner.cli.terminal import say
 from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
-from runner.subject.presence import present
+from runner.subject.presence import find_present_revision
 from runner.workload.lookup import choose_one_case
 
 
@@ -62,7 +62,7 @@ def command(
     24 pairs are measured, unless --samples says otherwise: enough for counts that repeat. Nothing is stored. Exit code
     1 if one side cannot be measured.
     """
-    from runner.campaigns.remedy_comparison import PAIRS, remedy_trials
+    from runner.campaigns.remedy_comparison import FIRST_PAIRS, remedy_trials
     from runner.measuring.comparison import Pairs, compare
     from runner.reporting.embedded import connect
     from runner.workload.remedy import parse_settings, with_remedy
@@ -74,8 +74,8 @@ def command(
     workload, repository = find_target(config, workload_name, repo)
     with_remedy(workload, remedy)  # Refuse an impossible remedy before the checks of the host.
     case = choose_one_case(workload, choices, case_names)
-    tip = present(repository, workload, revision)
-    pairs = Pairs.of(workload, samples or PAIRS)
+    tip = find_present_revision(repository, workload, revision)
+    pairs = Pairs.from_workload(workload, samples or FIRST_PAIRS)
     confinement = wants_sandbox(confined, repository, config)
     with connect(config) as service, host_turn(config) as turn:
         service.check()

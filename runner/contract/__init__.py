@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         Status,
     )
     from runner.contract.search import Search, SearchRequest
-    from runner.contract.suite import to_suite
+    from runner.contract.suite import build_suite
     from runner.contract.trust import Canary, CanaryCount, Mismatch
 
 __all__ = [
@@ -71,8 +71,8 @@ __all__ = [
     "Stage",
     "Status",
     "Verdict",
+    "build_suite",
     "metric",
-    "to_suite",
 ]
 
 _MODULES = {
@@ -98,7 +98,7 @@ _MODULES = {
         "Status",
     ),
     "search": ("Search", "SearchRequest"),
-    "suite": ("to_suite",),
+    "suite": ("build_suite",),
     "trust": ("Canary", "CanaryCount", "Mismatch"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

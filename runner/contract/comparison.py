@@ -54,11 +54,11 @@ class ComparisonRequest(Strict):
         together = ("case", "environment") if self.base_stored else ("session",)
         for what in ("subject", "host", *together):
             if getattr(self.base, what) != getattr(self.head, what):
-                raise ValueError(f"base and head have to be of one {what}")
+                raise ValueError(f"base and head must have the same {what}")
         if not self.base.case.is_point_of(self.head.case):
-            raise ValueError("base and head have to be of one case")
+            raise ValueError("base and head must belong to the same case")
         if {self.base.outcome, self.head.outcome} != {Outcome.MEASURED}:
-            raise ValueError("base and head have to be measured, and not failed or skipped")
+            raise ValueError("base and head must be measured, not failed or skipped")
         return self
 
 

@@ -22,7 +22,7 @@ def field_docstrings(cls: type) -> dict[str, str]:
     for base in reversed(cls.__mro__):
         if base.__module__.partition(".")[0] in {"builtins", "pydantic", "enum", "abc", "typing"}:
             continue
-        found |= dict(_attributes(base.__doc__ or "")) | dict(_below_fields(base))
+        found |= dict(_attributes(base.__doc__ or "")) | dict(_cut_fields(base))
     return found
 
 
@@ -38,7 +38,7 @@ def make_one_line(text: str) -> str:
     return re.sub(r":\w+:`~?([^`]*)`", r"`\1`", " ".join(text.split())).replace("``", "`")
 
 
-def _below_fields(cls: type) -> Iterator[tuple[str, str]]:
+def _cut_fields(cls: type) -> Iterator[tuple[str, str]]:
     definition = _classes(cls.__module__).get(cls.__name__)
     for field, text in pairwise(definition.body if definition else ()):
         target: ast.expr | None = field.target if isinstance(field, ast.AnnAssign) else None

@@ -2,7 +2,7 @@
 
 import re
 
-LONGEST = 60
+MAX_NAME_CHARACTERS = 60
 """Characters of a name in a table."""
 _OPERATOR = re.compile(
     r"operator\s*(?:\(\)|\[\]|<=>|<<=?|>>=?|<=|>=|->\*?|<|>)|->|=>|\(anonymous namespace\)|\(\*?\w+\)(?=\.)"
@@ -13,7 +13,7 @@ _MASK = str.maketrans("<>()[]", "\ue000\ue001\ue002\ue003\ue004\ue005")
 _UNMASK = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005", "<>()[]")
 
 
-def shorten_name(name: str, longest: int = LONGEST) -> str:
+def shorten_name(name: str, longest: int = MAX_NAME_CHARACTERS) -> str:
     """Return a name with at most so many characters.
 
     The types between brackets go first, the innermost before the others; then the middle.

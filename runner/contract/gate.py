@@ -24,7 +24,7 @@ Project = Annotated[
 """A repository on a forge: ``owner/name``, or on GitLab ``group/subgroup/name``."""
 
 
-MOST_CASES = 1000
+MAX_CASES = 1000
 """Cases of one gate."""
 
 
@@ -77,7 +77,7 @@ class GateCase(Strict):
         if self.measured:
             self.request()
         elif not self.base.case.is_point_of(self.head.case) or self.base.subject != self.head.subject:
-            raise ValueError("base and head have to be of one subject and one case")
+            raise ValueError("base and head must belong to the same subject and case")
         return self
 
     @property
@@ -167,7 +167,7 @@ class GateReport(Strict):
     """Whose workload file says how it is judged; None if that is not known."""
     changes: tuple[JudgeChange, ...] = Field(default=(), max_length=1000)
     """What head changes of the workload file."""
-    cases: tuple[GateCase, ...] = Field(default=(), max_length=MOST_CASES)
+    cases: tuple[GateCase, ...] = Field(default=(), max_length=MAX_CASES)
     """Empty if there was nothing to measure."""
     may_be_unmeasured: bool = False
     """Whether the workload allows a gate that could not measure anything to pass."""
@@ -178,9 +178,9 @@ class GateReport(Strict):
     def _of_these_revisions(self) -> Self:
         for case in self.cases:
             if (case.base.revision.commit, case.head.revision.commit) != (self.base, self.merge or self.head):
-                raise ValueError("every case has to be measured of the report's base and head")
+                raise ValueError("every case must be a comparison of the report's base and head")
             if self.merge and case.head.revision.parents != (self.base, self.head):
-                raise ValueError("a merge has to be of the report's base and head")
+                raise ValueError("a merge must join the report's base and head")
         return self
 
 

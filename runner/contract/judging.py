@@ -8,7 +8,7 @@ from runner.contract.base import Strict
 from runner.contract.budget import Budget
 from runner.contract.metrics import metric
 
-PRECISION = 3.0
+DEFAULT_PRECISION_PERCENT = 3.0
 """The smallest change of a noisy metric that matters, in percent, if the workload does not declare it."""
 Percent = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 MetricName = Annotated[str, Field(min_length=1, max_length=200)]
@@ -24,17 +24,17 @@ class Judging(Strict):
     budgets: dict[str, Budget] = Field(default_factory=dict)
     """By how much metrics may get worse; metrics that are not named may not get worse."""
 
-    def in_history(self, name: str) -> bool:
+    def is_judged_in_history(self, name: str) -> bool:
         """Return whether drifts of a metric are detected along a history."""
         return metric(name).judged or name in self.judge
 
-    def in_comparison(self, name: str) -> bool:
+    def decides_comparison(self, name: str) -> bool:
         """Return whether a metric decides a comparison of two revisions: `compare`, and the gate."""
         return metric(name).exact or name in self.judge or name in self.precision
 
     def smallest_change(self, name: str) -> float:
         """Return the smallest change of a noisy metric that matters, in percent."""
-        return self.precision.get(name, PRECISION)
+        return self.precision.get(name, DEFAULT_PRECISION_PERCENT)
 
     @property
     def requested(self) -> tuple[str, ...]:

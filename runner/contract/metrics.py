@@ -11,7 +11,7 @@ from runner.contract.imported_metric import find_imported_metric
 from runner.contract.memory_metrics import MEMORY_METRICS
 from runner.contract.metric import Kind, Metric, MetricView
 
-__all__ = ["CATALOGUE", "Kind", "Metric", "MetricView", "metric", "shown_in"]
+__all__ = ["CATALOGUE", "Kind", "Metric", "MetricView", "list_shown_metrics", "metric"]
 
 _METRICS = (
     Metric(
@@ -208,7 +208,7 @@ _METRICS = (
 CATALOGUE: dict[str, Metric] = {entry.name: entry for entry in _METRICS}
 
 
-def shown_in(view: MetricView) -> list[str]:
+def list_shown_metrics(view: MetricView) -> list[str]:
     """Return the metrics that something shows before all others, in the order of the catalogue."""
     return [name for name, entry in CATALOGUE.items() if entry.is_shown_in(view)]
 

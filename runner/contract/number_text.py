@@ -12,11 +12,11 @@ from msgspec import Struct
 
 Number = int | float
 
-DIGITS = 3
+SIGNIFICANT_DIGITS = 3
 """Significant digits of what is not a count."""
-MOST_SIGMAS = 10
+MAX_SIGMAS = 10
 """A change of more sigma is certain: its number would only say how quiet the series is."""
-_MOST_DIGITS = 17
+_MAX_DIGITS = 17
 """Digits that tell any two floats apart."""
 _NEARLY_ZERO = 1e-9
 _MINUS = "\N{MINUS SIGN}"
@@ -53,7 +53,7 @@ _TIMES = (Scale(1.0, "s"), Scale(1e-3, "ms"), Scale(1e-6, "µs"))
 
 def number(value: Number) -> str:
     """Write a value without its unit: ``513,707``, ``0.0392``, ``11.7``."""
-    return _format_number(value, DIGITS, "")
+    return _format_number(value, SIGNIFICANT_DIGITS, "")
 
 
 def format_signed(value: Number) -> str:
@@ -63,7 +63,7 @@ def format_signed(value: Number) -> str:
 
 def percent(value: Number) -> str:
     """Write a relative change: ``+0.00195 %``, ``−8.25 %``, ``+22,844 %``."""
-    size = f"{value:,.0f}".replace("-", _MINUS) if abs(value) >= 100 else _format_significant(value, DIGITS)
+    size = f"{value:,.0f}".replace("-", _MINUS) if abs(value) >= 100 else _format_significant(value, SIGNIFICANT_DIGITS)
     return f"{_with_sign(value, size)}{_NARROW_SPACE}%"
 
 
@@ -85,10 +85,10 @@ def quantity(value: Number, unit: str, beside: Number | None = None) -> str:
     digits = next(
         (
             digits
-            for digits in range(DIGITS, _MOST_DIGITS)
+            for digits in range(SIGNIFICANT_DIGITS, _MAX_DIGITS)
             if value == other or _scale(value, scale, digits, unit) != _scale(other, scale, digits, unit)
         ),
-        _MOST_DIGITS,
+        _MAX_DIGITS,
     )
     return _join_parts(_scale(value, scale, digits, unit), unit_of(value, unit) if scale is None else scale.unit)
 
@@ -117,7 +117,7 @@ def levels(before: Number, after: Number) -> str:
 
 def sigmas(size: float) -> str:
     """Write how far a change lies off the noise: ``5.2 sigma``, ``more than 10 sigma``."""
-    return f"more than {MOST_SIGMAS} sigma" if size > MOST_SIGMAS else f"{size:.1f} sigma"
+    return f"more than {MAX_SIGMAS} sigma" if size > MAX_SIGMAS else f"{size:.1f} sigma"
 
 
 def duration(seconds: float) -> str:
@@ -144,7 +144,7 @@ def scale_of(size: Number, unit: str) -> Scale | None:
     if unit == "bytes":
         return next((scale for scale in _MEMORY if size >= scale.divisor), None)
     if unit in _SECONDS and size:
-        seconds = float(f"{size * _SECONDS[unit]:.{DIGITS - 1}e}")
+        seconds = float(f"{size * _SECONDS[unit]:.{SIGNIFICANT_DIGITS - 1}e}")
         scale = next((scale for scale in _TIMES if seconds >= scale.divisor), Scale(1e-9, "ns"))
         return Scale(scale.divisor / _SECONDS[unit], scale.unit)
     return None

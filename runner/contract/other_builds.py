@@ -8,13 +8,13 @@ from runner.contract.base import Strict
 from runner.contract.files import Digest
 from runner.contract.level import Number
 
-MOST_BETWEEN_BUILDS = 16
+MAX_FAULTS_BETWEEN_BUILDS = 16
 """The largest difference of a count that is checked with further builds: the pages that one fault on a file maps.
 
 Names of folders, times and the order in which processes finish can decide the order of functions and data in a program.
 That moves them between pages, and nothing else.
 """
-OTHER_BUILDS = 2
+FURTHER_BUILDS = 2
 """How many further builds of each revision decide a difference that small. If builds of both revisions drew their count
 from the same two values, three of each would be told apart in at most one case in 32."""
 

@@ -62,7 +62,7 @@ class StackProfile(Strict):
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
         if sum(stack.weight for stack in self.stacks) != self.total:
-            raise ValueError("the weights of the stacks do not come to their total")
+            raise ValueError("the weights of the stacks do not add up to their total")
         return self
 
 
@@ -162,9 +162,9 @@ class Anatomy(Strict):
     def _adds_up(self) -> Self:
         for name in ("by_memory", "by_touch", "by_access"):
             if sum(getattr(self, name).values()) != self.counted:
-                raise ValueError(f"{name} does not come to the counted faults")
+                raise ValueError(f"{name} does not add up to the counted faults")
         if sum(site.faults for site in self.sites) + self.elsewhere != self.counted:
-            raise ValueError("the sites do not come to the counted faults")
+            raise ValueError("the sites do not add up to the counted faults")
         return self
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _PYPERF_UNITS = {"s": "second", "bytes": "byte"}
 
 
-def to_suite(report: Report) -> pyperf.BenchmarkSuite | None:
+def build_suite(report: Report) -> pyperf.BenchmarkSuite | None:
     """Return the samples of a report as a pyperf suite, or None if no metric has only positive values."""
     import pyperf  # noqa: PLC0415 - only for suites: the command must start fast
 

@@ -22,10 +22,10 @@ from runner.execution.sandbox import Sandbox
 from runner.system.regular_file import identity_of, open_regular
 
 CHECKOUT_TIME = 1_577_836_800
-"""The time of each file of a checkout, in seconds since 1970: the begin of 2020."""
+"""The time of each file of a checkout, in seconds since 1970: the beginning of 2020."""
 _COMPARED_ATTRIBUTES = ("user.", "system.posix_acl_")
 """Others are labels of the host, by path."""
-_MOST_LINKS = 40
+_MAX_LINKS = 40
 """Links in one path, as in the kernel."""
 _SHOWN = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
 _UNKNOWN = "unknown"
@@ -134,7 +134,7 @@ class _Reader:
         if real is None:
             return  # What is missing was noted on the way.
         if self._is_own(real):
-            self.own[kind, self._relative(real)] = self._own_answer(kind, real)
+            self.own[kind, self._relative(real)] = self._read_own_answer(kind, real)
         elif self._is_shown(real):
             self.elsewhere[kind, real] = self._identity(kind, real)
 
@@ -153,7 +153,7 @@ class _Reader:
             self._note_absent(real)
             return None
         if stat.S_ISLNK(state.st_mode) and (follow or path.endswith("/")):
-            return self._followed(real, links)
+            return self._follow(real, links)
         return real
 
     def _folder(self, path: str, links: int) -> str | None:
@@ -161,9 +161,9 @@ class _Reader:
             self._real[path] = self._lookup(path, follow=True, links=links)
         return self._real[path]
 
-    def _followed(self, real: str, links: int) -> str | None:
+    def _follow(self, real: str, links: int) -> str | None:
         self.answer("l", real)
-        if links >= _MOST_LINKS:
+        if links >= _MAX_LINKS:
             return None
         try:
             target = os.readlink(real)  # noqa: PTH115 - as text
@@ -214,14 +214,14 @@ class _Reader:
             return (state.st_dev, state.st_ino, state.st_mode, state.st_mtime_ns if kind == "d" else 0)
         return (state.st_mode, *identity_of(state))
 
-    def _own_answer(self, kind: str, real: str) -> Answer:
+    def _read_own_answer(self, kind: str, real: str) -> Answer:
         try:
             state = os.lstat(real)
             if kind == "x":
                 return _attributes(real)
             match stat.S_IFMT(state.st_mode):
                 case stat.S_IFLNK:
-                    return ("link", self._without_place(os.readlink(real)))  # noqa: PTH115 - as text
+                    return ("link", self._strip_place(os.readlink(real)))  # noqa: PTH115 - as text
                 case stat.S_IFDIR:
                     return self._folder_answer(kind, real, state)
                 case stat.S_IFREG if kind == "c":
@@ -255,7 +255,7 @@ class _Reader:
         """Reading a file sets it, as the runner does when it keeps a build; only one in the future stays."""
         return moment if moment > time.time_ns() else "past"
 
-    def _without_place(self, text: str) -> str:
+    def _strip_place(self, text: str) -> str:
         return text.replace(self._tree, "\0" * len(self._tree))
 
 

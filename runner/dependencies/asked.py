@@ -8,7 +8,7 @@ Kind = Literal["c", "s", "l", "d", "x"]
 """Content; state, through links; state of the name itself; the names in a folder; extended attributes."""
 _KINDS = frozenset("csldx")
 _MADE, _CHANGED = "n", "m"
-_MOST_FOLDERS = 200
+_MAX_FOLDERS = 200
 """Folders in one path, beyond which it is not looked up."""
 _NO_FILES = ("/proc/", "/sys/", "/dev/")
 """The kernel's own: they describe the host and the process, and are part of the environment."""
@@ -71,7 +71,7 @@ def parse_asked(output: bytes) -> Asked:
         kind, _, path = field.decode(errors="surrogateescape").partition(" ")
         if path.startswith(_NO_FILES):
             continue
-        if path.count("/") > _MOST_FOLDERS:
+        if path.count("/") > _MAX_FOLDERS:
             too_deep = "it asks about a file in too many folders"
             continue
         if kind == _MADE:

@@ -10,7 +10,7 @@ from pathlib import Path
 from runner.contract.report import hash_of
 from runner.system.regular_file import identity_of, read_regular
 
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 """Size of the largest file whose content is compared."""
 
 
@@ -39,7 +39,7 @@ def combine_digests(digests: Iterable[tuple[str, str]]) -> str:
 def _digest_of(path: Path, folder: bytes) -> str:
     try:
         state = path.lstat()
-        readable = stat.S_ISREG(state.st_mode) and state.st_size <= MOST_BYTES
+        readable = stat.S_ISREG(state.st_mode) and state.st_size <= MAX_BYTES
         return _digest(path, identity_of(state), folder) if readable else ""
     except OSError:
         return ""
@@ -47,7 +47,7 @@ def _digest_of(path: Path, folder: bytes) -> str:
 
 @lru_cache(maxsize=16_384)
 def _digest(path: Path, _identity: tuple[int, ...], folder: bytes) -> str:
-    content = read_regular(path, MOST_BYTES, links=False)  # an untrusted program may have exchanged it meanwhile
+    content = read_regular(path, MAX_BYTES, links=False)  # an untrusted program may have exchanged it meanwhile
     digest = hashlib.sha256()
     for part in content.split(folder) if folder else [content]:
         digest.update(part)

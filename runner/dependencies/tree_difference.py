@@ -22,7 +22,7 @@ _FIELDS = (
     "attributes",
 )
 """What the answer about the state of a file consists of."""
-MOST = 10
+MAX_NAMED_DIFFERENCES = 10
 """Differences that are named."""
 
 
@@ -33,9 +33,9 @@ def tree_differences(base: Place, head: Place) -> list[str]:
     for kind, path in sorted(before.keys() | after.keys(), key=lambda question: question[::-1]):
         left, right = before.get((kind, path)), after.get((kind, path))
         if left != right:
-            clauses.setdefault(path, []).extend(_words(kind, left, right))
+            clauses.setdefault(path, []).extend(_describe(kind, left, right))
     shown = [f"{path}: {', '.join(dict.fromkeys(words))}" for path, words in clauses.items() if words]
-    return [line.encode(errors="backslashreplace").decode()[:1000] for line in shown[:MOST]]
+    return [line.encode(errors="backslashreplace").decode()[:1000] for line in shown[:MAX_NAMED_DIFFERENCES]]
 
 
 def _questions(place: Place) -> Iterator[tuple[str, str]]:
@@ -50,7 +50,7 @@ def _questions(place: Place) -> Iterator[tuple[str, str]]:
                     yield "x", entry.path
 
 
-def _words(kind: str, base: Answer | None, head: Answer | None) -> list[str]:
+def _describe(kind: str, base: Answer | None, head: Answer | None) -> list[str]:
     if base is None or head is None:
         return ["only in head" if base is None else "only in base"] if kind == "l" else []
     if kind == "c":

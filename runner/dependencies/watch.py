@@ -19,7 +19,7 @@ from runner.settings import load_settings
 from runner.system.scratch import scratch_folder
 
 _SOURCE = Path(__file__).with_name("watch.c")
-MOST_STOPS = 20_000
+MAX_STOPS = 20_000
 """Calls of a measured program after which it is killed, because following it takes longer than measuring it."""
 
 
@@ -53,7 +53,7 @@ class QuestionWatch:
             except (CompilationError, FaultwatchError) as error:
                 self._obstacle = str(error)
                 return self
-            how = (self._begin, "after" if self._counted else "before", str(MOST_STOPS * self._counted))
+            how = (self._begin, "after" if self._counted else "before", str(MAX_STOPS * self._counted))
             self._prefix = [str(program), str(descriptor), str(self._file), *how]
             self.inherited = (descriptor,)
             self._stack = stack.pop_all()

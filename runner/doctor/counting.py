@@ -48,14 +48,14 @@ def counting_scope() -> Scope:
     FaultwatchError
         Nothing can be counted.
     """
-    result = _here()
+    result = _measure_here()
     if result.scope is None:
         raise FaultwatchError(result.what, result.remedy)
     return result.scope
 
 
 @lru_cache
-def _here() -> CountingResult:
+def _measure_here() -> CountingResult:
     return try_counting(HostProbe())
 
 

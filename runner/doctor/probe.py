@@ -19,7 +19,7 @@ from runner.system.tree import Tree
 
 NOT_FOUND = 127
 """Exit status of a missing program, as in shells."""
-_TIMEOUT = 20.0
+_TIMEOUT_SECONDS = 20.0
 """Seconds."""
 
 
@@ -34,7 +34,7 @@ def run(command: Sequence[str]) -> ProgramOutput:
     """Run a program with the variables and the search path of measured programs."""
     folder = Path(SAFE_DIRECTORY)
     try:
-        done = execute(command, directory=folder, environment=BASE_VARIABLES, timeout=_TIMEOUT, merge=True)
+        done = execute(command, directory=folder, environment=BASE_VARIABLES, timeout=_TIMEOUT_SECONDS, merge=True)
     except FileNotFoundError:
         return ProgramOutput(NOT_FOUND, "")
     except PermissionError as error:

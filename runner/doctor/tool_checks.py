@@ -73,7 +73,7 @@ def disk(host: HostProbe) -> CheckResult:
         )
     free = host.free_bytes(host.home)
     if free is None:
-        return problem(f"{host.home} cannot be written", "set FAULTWATCH_HOME to a folder of your own")
+        return problem(f"{host.home} cannot be written", "set FAULTWATCH_HOME to your own folder")
     shown = f"{free / _GIB:.1f} GiB free in {host.home}"
     if free < _GIB / 10:
         return problem(shown, "free some space, or set FAULTWATCH_HOME to a folder on another disk")

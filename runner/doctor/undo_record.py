@@ -16,7 +16,7 @@ from typing import Any
 from runner.errors import FaultwatchError
 from runner.system.regular_file import open_regular
 
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 _VALUE = re.compile(r"[A-Za-z0-9_.,:-]{1,4096}")
 
 
@@ -35,7 +35,7 @@ def read_record(file: Path) -> dict[str, Any]:
     with open_regular(file, links=False) as stream:
         if os.fstat(stream.fileno()).st_uid != os.geteuid():
             raise FaultwatchError(f"{file} was not written by this user", "remove it if nobody here made it")
-        document = json.loads(stream.read(_MOST_BYTES))
+        document = json.loads(stream.read(_MAX_BYTES))
     if not isinstance(document, dict):
         raise ValueError("it holds no object")
     return document

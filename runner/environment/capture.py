@@ -17,8 +17,8 @@ from runner.environment.secrets import hide_secret
 from runner.execution.start_block import PROCESS_VARIABLES
 from runner.system.tree import SettingValues, Tree
 
-_LONGEST_NAME = 100
-_LONGEST = 4000
+_MAX_NAME_CHARACTERS = 100
+_MAX_VALUE_CHARACTERS = 4000
 """Characters that the contract allows in a value; a longer one is cut, and its hash is appended."""
 
 
@@ -37,7 +37,7 @@ def capture(
     variables
         The environment variables of the measured process. Each that is not one of the runner's own fixed ones becomes
         a setting ``variable.NAME``, and they decide which allocator it runs with. Paths that change with the revision
-        (a worktree, a build directory) do not belong in them: each revision would have an environment of its own.
+        (a worktree, a build directory) do not belong in them: each revision would have its own environment.
     build_tools
         The tools that build it: role → command; by default the usual compilers.
     root
@@ -72,14 +72,14 @@ def difference(before: Environment, after: Environment) -> list[tuple[str, str |
 
 def _variables(variables: Mapping[str, str]) -> SettingValues:
     return {
-        f"variable.{name[:_LONGEST_NAME]}": hide_secret(name, value)
+        f"variable.{name[:_MAX_NAME_CHARACTERS]}": hide_secret(name, value)
         for name, value in variables.items()
         if PROCESS_VARIABLES.get(name) != value
     }
 
 
 def _shorten(value: str) -> str:
-    if len(value) <= _LONGEST:
+    if len(value) <= _MAX_VALUE_CHARACTERS:
         return value
     digest = hashlib.sha256(value.encode()).hexdigest()[:12]
-    return f"{value[: _LONGEST - 100]}… ({len(value)} characters, sha256 {digest})"
+    return f"{value[: _MAX_VALUE_CHARACTERS - 100]}… ({len(value)} characters, sha256 {digest})"

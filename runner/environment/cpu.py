@@ -7,7 +7,7 @@ from runner.system.tree import SettingValues, Tree
 
 _CPU = "sys/devices/system/cpu"
 _NODE = "sys/devices/system/node"
-_FIRST_CPUS = 16_384
+_FIRST_CPU_BYTES = 16_384
 """Bytes of /proc/cpuinfo that include the first processor. Reading all of it takes long on a large machine."""
 
 
@@ -52,7 +52,7 @@ def governors(tree: Tree) -> str | None:
 
 def _model(tree: Tree) -> SettingValues:
     fields: dict[str, str] = {}
-    for line in tree.lines("proc/cpuinfo", _FIRST_CPUS):
+    for line in tree.lines("proc/cpuinfo", _FIRST_CPU_BYTES):
         name, _, value = line.partition(":")
         fields.setdefault(name.strip(), value.strip())
     arm = " ".join(

@@ -14,9 +14,9 @@ _SEGMENT = struct.Struct("<IIQQQQQQ")
 _ENTRY = struct.Struct("<QQ")
 _LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
 _NEEDED, _STRINGS = 1, 5
-_MOST = 1 << 16
+_MAX_TABLE_BYTES = 1 << 16
 """Bytes of one table that are read."""
-_MOST_LIBRARIES = 500
+_MAX_LIBRARIES = 500
 Reader = Callable[[int, int], bytes]
 """Reads some bytes at an offset of a file."""
 
@@ -26,7 +26,7 @@ def closure(tree: Tree, names: Iterable[str]) -> dict[str, Path]:
     folders = libraries.folders(tree)
     found: dict[str, Path] = {}
     waiting = list(names)
-    while waiting and len(found) < _MOST_LIBRARIES:
+    while waiting and len(found) < _MAX_LIBRARIES:
         name = waiting.pop()
         if name in found or "/" in name or "\0" in name:
             continue
@@ -53,7 +53,7 @@ def _parse_needed(file: Path, _modified: int, _size: int) -> tuple[str, ...]:
 
             def read(offset: int, size: int) -> bytes:
                 stream.seek(offset)
-                return stream.read(min(size, _MOST))
+                return stream.read(min(size, _MAX_TABLE_BYTES))
 
             return tuple(_names(read))
     except (OSError, OverflowError, ValueError, struct.error):

@@ -1,7 +1,7 @@
 """The files of this host that decide what a build makes and what a program does: tools, interpreters, libraries.
 
 They are settings of a case. They follow from the workload and from the host, never from a revision: each revision would
-otherwise have an environment of its own. What a program maps besides is part of its report.
+otherwise have its own environment. What a program maps besides is part of its report.
 """
 
 import os
@@ -26,7 +26,7 @@ TOOLS = (
 """Tools that builds use without naming them in the workload."""
 RUNTIMES = ("libstdc++.so.6", "libgcc_s.so.1", "libgfortran.so.5", "libgomp.so.1", "libm.so.6")
 """Libraries that compilers add to the programs that they make."""
-_MOST_SETTINGS = 1 << 16
+_MAX_SETTINGS_BYTES = 1 << 16
 _PRELOAD = "etc/ld.so.preload"
 
 
@@ -100,7 +100,7 @@ def _tool(name: str, path: str) -> str | None:
 def _read_go_version(file: Path) -> str:
     """Return the version of Go as its installation states it, which is read, not executed; empty if it does not."""
     try:
-        stated = read_regular(file.resolve().parents[1] / "VERSION", _MOST_SETTINGS).decode()
+        stated = read_regular(file.resolve().parents[1] / "VERSION", _MAX_SETTINGS_BYTES).decode()
     except (OSError, ValueError, IndexError):
         return ""
     found = re.match(r"go[0-9][0-9a-z.]{0,30}$", stated, re.MULTILINE)
@@ -111,7 +111,7 @@ def _toolchain(proxy: Path, name: str) -> str | None:
     """Return the program that Rust's proxy starts where a revision names no toolchain: the default one's."""
     home = proxy.parents[2] / ".rustup"
     try:
-        settings = tomllib.loads(read_regular(home / "settings.toml", _MOST_SETTINGS).decode())
+        settings = tomllib.loads(read_regular(home / "settings.toml", _MAX_SETTINGS_BYTES).decode())
     except (OSError, ValueError):
         return _identity(proxy)
     toolchain = str(settings.get("default_toolchain"))

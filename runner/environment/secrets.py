@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 HIDDEN = "(hidden)"
-_SHORTEST = 6
+_MIN_LENGTH = 6
 """Characters of the shortest value to remove from a program's output; shorter ones occur in any text."""
 
 _SECRET_NAME = re.compile(
@@ -33,6 +33,8 @@ def hide_secrets(text: str, variables: Mapping[str, str]) -> str:
     """Return a program's output without the values of its secret variables, because many programs print them."""
     # The longest first, because one secret can be a part of another.
     for value in sorted(variables.values(), key=len, reverse=True):
-        if len(value) >= _SHORTEST and any(_SECRET_NAME.search(name) for name in variables if variables[name] == value):
+        if len(value) >= _MIN_LENGTH and any(
+            _SECRET_NAME.search(name) for name in variables if variables[name] == value
+        ):
             text = text.replace(value, HIDDEN)
     return hide_password(text)

@@ -1,7 +1,7 @@
 """What a workload file can ask for in a sandbox: less than the sandbox's own limits, never more."""
 
-MOST_PROCESSES = 64
-"""Processes of a confined case that start together. Each has a sandbox of its own, and perf is attached to each."""
+MAX_PROCESSES = 64
+"""Processes of a confined case that start together. Each has its own sandbox, and perf is attached to each."""
 
 
 def memory_ceiling(wanted: int | None, ceiling: int | None) -> int | None:
@@ -20,6 +20,6 @@ def memory_ceiling(wanted: int | None, ceiling: int | None) -> int | None:
 
 def objection_to_processes(number: int, *, confined: bool) -> str:
     """Return why so many processes cannot start together; empty if they can."""
-    if not confined or number <= MOST_PROCESSES:
+    if not confined or number <= MAX_PROCESSES:
         return ""
-    return f"{number} processes are to run at once, and a sandbox allows {MOST_PROCESSES}"
+    return f"{number} processes are to run at once, and a sandbox allows {MAX_PROCESSES}"

@@ -11,7 +11,7 @@ from runner.execution.start_block import BASE_VARIABLES
 from runner.system.durable_files import rename_durably
 from runner.system.scratch import scratch_folder
 
-_TIMEOUT = 60.0
+_TIMEOUT_SECONDS = 60.0
 """Seconds."""
 
 
@@ -69,13 +69,13 @@ def _compile(source: Path, program: Path, options: Sequence[str]) -> str:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=_TIMEOUT,
+            timeout=_TIMEOUT_SECONDS,
             check=False,
         )
     except FileNotFoundError:
         return f"there is no C compiler (cc) for {source.name}"
     except subprocess.TimeoutExpired:
-        return f"{source.name} does not compile: cc did not finish within {_TIMEOUT:g} s"
+        return f"{source.name} does not compile: cc did not finish within {_TIMEOUT_SECONDS:g} s"
     output = done.stdout.decode(errors="replace").strip().splitlines() or ["no message"]
     return (
         f"{source.name} does not compile: cc ended with exit code {done.returncode}: {output[0]}"

@@ -15,13 +15,13 @@ from msgspec import Struct
 from runner.execution.execute import EndPrograms
 from runner.system.tree_walk import TreeTooLarge, walk
 
-LEAST_BYTES = 1 << 30
+MIN_FREE_BYTES = 1 << 30
 """Of free space that every host keeps; half of what there was, where that was less."""
-LEAST_MEMORY = 256 << 20
+MIN_FREE_MEMORY_BYTES = 256 << 20
 """Bytes that stay available to others; a quarter of what there was, where that was less."""
-LEAST_FILES = 10_000
-MOST_FILES = 1_000_000
-_PERIOD = 0.25
+MIN_FREE_FILES = 10_000
+MAX_FILES = 1_000_000
+_PERIOD_SECONDS = 0.25
 """Seconds between two checks. A program can exceed the limit by what it writes in that time."""
 
 
@@ -37,12 +37,12 @@ class TreeGuard:
         Why the program was killed; empty if it was not.
     """
 
-    def __init__(self, tree: Path, limit: int, period: float = _PERIOD) -> None:
+    def __init__(self, tree: Path, limit: int, period: float = _PERIOD_SECONDS) -> None:
         self.problem = ""
         self._tree = tree
         self._limit = limit
         self._period = period
-        self._room = Room.of(tree)
+        self._room = Room.measure(tree)
         self._before = count_used_bytes(tree) or 0
         self._why = ""
         self._ended = threading.Event()
@@ -78,7 +78,7 @@ class TreeGuard:
 
     def _watch(self) -> None:
         while not self._ended.wait(self._period):
-            now = Room.of(self._tree)
+            now = Room.measure(self._tree)
             self._why = shortage(self._room, now)
             # A file that was unlinked while it is open takes room and cannot be found: the disk's own figure counts it.
             if not self._why and self._room.bytes - now.bytes >= self._limit:
@@ -99,7 +99,7 @@ class Room(Struct, frozen=True):
     memory: int = 0
 
     @classmethod
-    def of(cls, tree: Path) -> Self:
+    def measure(cls, tree: Path) -> Self:
         """Return the room on the file system of a tree."""
         state = os.statvfs(tree)
         return cls(state.f_bfree * state.f_frsize, state.f_ffree, state.f_files > 0, _read_available_memory())
@@ -107,14 +107,14 @@ class Room(Struct, frozen=True):
 
 def shortage(before: Room, now: Room) -> str:
     """Return what the host lacks now that it had before, as the second half of a sentence."""
-    if now.bytes < min(LEAST_BYTES, before.bytes // 2):
+    if now.bytes < min(MIN_FREE_BYTES, before.bytes // 2):
         return "left too little free space on the disk"
-    if now.memory < min(LEAST_MEMORY, before.memory // 4):
+    if now.memory < min(MIN_FREE_MEMORY_BYTES, before.memory // 4):
         return "left too little memory on the machine"
-    if before.has_files and now.files < min(LEAST_FILES, before.files // 2):
+    if before.has_files and now.files < min(MIN_FREE_FILES, before.files // 2):
         return "left too few free files (inodes) on the disk"
-    if before.has_files and before.files - now.files > MOST_FILES:
-        return f"made more than {MOST_FILES:,} files"
+    if before.has_files and before.files - now.files > MAX_FILES:
+        return f"made more than {MAX_FILES:,} files"
     return ""
 
 

@@ -16,7 +16,7 @@ from runner.execution.supervision import SupervisedProcess
 from runner.execution.supervisor import supervisor
 from runner.settings import load_settings
 
-OUTPUT_LIMIT = 256 * 1024
+MAX_OUTPUT_BYTES = 256 * 1024
 """Bytes kept from the end of each stream. Earlier output is read and discarded."""
 
 
@@ -141,7 +141,7 @@ def execute_together(
             _collect(running, started + timeout)
     finally:
         _end_all(running)
-    return [program_run.finished(started, timeout) for program_run in running]
+    return [program_run.wait_until_finished(started, timeout) for program_run in running]
 
 
 class _Running(Struct):
@@ -171,7 +171,7 @@ class _Running(Struct):
         data = os.read(stream.fileno(), 65_536)
         tail = self.tails[stream]
         tail.extend(data)
-        del tail[:-OUTPUT_LIMIT]
+        del tail[:-MAX_OUTPUT_BYTES]
         self.open -= not data
         return bool(data)
 
@@ -179,7 +179,7 @@ class _Running(Struct):
         for stream in self.tails:
             stream.close()
 
-    def finished(self, started: float, timeout: float) -> Finished:
+    def wait_until_finished(self, started: float, timeout: float) -> Finished:
         seconds = time.monotonic() - started
         texts = [bytes(tail).decode(errors="replace") for tail in self.tails.values()]
         return Finished(

@@ -19,10 +19,10 @@ from runner.execution.resource_limits import limits_of_programs
 _CREDENTIALS = struct.Struct("iii")
 """The kernel's credentials of a sender: process, user and group, as seen from the receiver's namespaces."""
 _ASK_PERSONALITY = 0xFFFFFFFF
-_ROUNDS = 2
+_LAUNCHER_ROUNDS = 2
 """How often the launcher asks before it starts the program. The first round only touches its pages."""
 _NUMBER = re.compile("[0-9]{1,18}", re.ASCII)
-_MOST_STATUS = 0xFFFF
+_MAX_STATUS = 0xFFFF
 _MALFORMED = "the launcher sent a malformed message"
 
 
@@ -158,7 +158,7 @@ class Launch:
         if fields[:1] == ["ready"] and self._started_at == 0:
             self._ready(_CREDENTIALS.unpack(control[0][2])[0], fields[1:])
         elif fields[:1] == ["ended"]:
-            self._ended(fields[1:])
+            self._take_account(fields[1:])
         elif fields[:1] == ["outlived"]:
             names = "".join(letter if letter.isprintable() else "?" for letter in " ".join(fields[1:]))
             self.outlived = ", ".join(dict.fromkeys(names.split(", ")))
@@ -176,7 +176,7 @@ class Launch:
 
     def finish(self) -> None:
         """Read the last messages of the launcher."""
-        while self.serve(0) and self.ending is None and self._unread():
+        while self.serve(0) and self.ending is None and self._describe_unread():
             pass
 
     def close(self) -> None:
@@ -195,13 +195,13 @@ class Launch:
     def _ready(self, pid: int, used: Sequence[str]) -> None:
         self._rounds += 1
         numbers = _numbers(used, 1)
-        if numbers is None or self._rounds > _ROUNDS:
+        if numbers is None or self._rounds > _LAUNCHER_ROUNDS:
             self.refusal = _MALFORMED
             self._start.give_up()
             self.close()
             return
         (self._faults_before,) = numbers
-        if self._rounds < _ROUNDS:
+        if self._rounds < _LAUNCHER_ROUNDS:
             self._channel.send(b"w")
             return
         self.program = pid
@@ -213,7 +213,7 @@ class Launch:
             raise
         self._start.wait(self)
 
-    def _ended(self, fields: Sequence[str]) -> None:
+    def _take_account(self, fields: Sequence[str]) -> None:
         """Take the account of the program; one that cannot be, and a second one, is no account at all.
 
         Where the runner is not root, the program runs as the launcher's own user, and could send them in its name.
@@ -232,7 +232,7 @@ class Launch:
             faults=faults - self._faults_before,
         )
 
-    def _unread(self) -> bool:
+    def _describe_unread(self) -> bool:
         try:
             return bool(self._channel.recv(1, socket.MSG_PEEK))
         except OSError:
@@ -249,7 +249,7 @@ def _numbers(fields: Sequence[str], count: int) -> list[int] | None:
 def _is_possible(numbers: Sequence[int], faults_before: int) -> bool:
     """Return whether a program can have ended so: with such a status, before now, with the faults before its start."""
     status, _, _, _, end, faults = numbers
-    ended = status <= _MOST_STATUS and (os.WIFEXITED(status) or os.WIFSIGNALED(status))
+    ended = status <= _MAX_STATUS and (os.WIFEXITED(status) or os.WIFSIGNALED(status))
     return ended and end <= time.monotonic_ns() and faults >= faults_before
 
 

@@ -29,5 +29,5 @@ def _build_launcher(cache: Path) -> Path:
     except CompilationError as error:
         raise FaultwatchError(
             f"programs cannot be launched: {error}",
-            "Debian and Ubuntu: apt install gcc libc6-dev; or set FAULTWATCH_HOME to a folder of your own",
+            "Debian and Ubuntu: apt install gcc libc6-dev; or set FAULTWATCH_HOME to your own folder",
         ) from None

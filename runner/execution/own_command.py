@@ -1,4 +1,4 @@
-"""Starts Faultwatch's own modules in processes of their own, so that the current directory cannot replace them.
+"""Starts Faultwatch's own modules in their own processes, so that the current directory cannot replace them.
 
 ``python -m NAME`` puts the current directory first on ``sys.path``, and ``PYTHONPATH`` may name it. That directory is
 often the checkout of a pull request.
@@ -29,7 +29,7 @@ def build_installed_command(name: str, *arguments: str) -> list[str]:
 
 
 def build_own_environment(variables: Mapping[str, str] = os.environ, *, credentials: bool = False) -> dict[str, str]:
-    """Return the variables for a module of our own, with or without the credentials of a CI job."""
+    """Return the variables for our own module, with or without the credentials of a CI job."""
     return {
         name: value
         for name, value in variables.items()

@@ -39,7 +39,7 @@ _NAMESPACES = (
 )
 _KERNEL = Path("/sys/kernel")
 _MIB = 1 << 20
-PROCESSES = 1024
+MAX_PROCESSES = 1024
 FILE_BYTES = 4096 * _MIB
 TREE_BYTES = 8192 * _MIB
 """By how much a tree may grow while a program runs in it."""
@@ -77,7 +77,7 @@ class Sandbox(Struct, frozen=True):
     @property
     def confinement(self) -> Confinement:
         """The limits for the launcher to set."""
-        share = PROCESSES // self.sharing, FILE_BYTES, self.memory // self.sharing
+        share = MAX_PROCESSES // self.sharing, FILE_BYTES, self.memory // self.sharing
         return Confinement(*share, self.user, self.group)
 
     def shows(self, file: Path) -> bool:
@@ -89,7 +89,7 @@ class Sandbox(Struct, frozen=True):
         """Return whether a program that runs in a tree sees a file, of the tree or of the system."""
         return replace(self, readable=(*self.readable, str(tree), str(tree.resolve()))).shows(file)
 
-    def shown_part(self, path: str) -> str:
+    def select_visible_path(self, path: str) -> str:
         """Return the folders of a ``PATH`` that a program in the sandbox sees."""
         return os.pathsep.join(folder for folder in path.split(os.pathsep) if self.shows(Path(folder)))
 

@@ -15,12 +15,12 @@ from typing import IO, Any, Self
 
 from runner.execution.process_end import wait_for_end
 
-_PATIENCE = 12.0
+_END_TIMEOUT_SECONDS = 12.0
 """Seconds within which a supervisor ends all processes; a little more than it allows itself."""
 
 
 class SupervisedProcess:
-    """A program in a session of its own, with a supervisor if this host has one.
+    """A program in its own session, with a supervisor if this host has one.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class SupervisedProcess:
         if self._channel:
             self._channel.close()
             self._channel = None
-            wait_for_end(self._popen, _PATIENCE)
+            wait_for_end(self._popen, _END_TIMEOUT_SECONDS)
         # Without a supervisor, or if somebody has killed it.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)

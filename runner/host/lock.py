@@ -25,7 +25,7 @@ from runner.execution.execution_log import log_step
 from runner.system.processes import has_ended, is_stopped, read_start_time
 
 _JOB = re.compile(r"\bjob run (?:--\S+ )*(\d+)\b")
-_LONGEST = 200
+_MAX_COMMAND_CHARACTERS = 200
 """Characters of a command that are shown."""
 
 
@@ -165,7 +165,7 @@ def _command(process: int) -> str:
     text = " ".join(" ".join(hide_password(word) for word in words).split())
     # Whoever runs a command chooses its words: none of them may steer the terminal of who waits.
     text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    shown = text if len(text) <= _MAX_COMMAND_CHARACTERS else f"{text[:_MAX_COMMAND_CHARACTERS]}…"
     # The service starts its jobs as commands, which nobody has typed.
     job = _JOB.search(text)
     if not job:

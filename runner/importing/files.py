@@ -17,13 +17,13 @@ from runner.importing.source import Source
 from runner.system.regular_file import read_regular
 
 _GZIP = b"\x1f\x8b"
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 """Of a file, compressed or not: a compressed one of a few bytes can hold gigabytes."""
-MOST_FILES = 100_000
+MAX_FILES = 100_000
 """Below one folder."""
-MOST_RUNS = 500_000
+MAX_RUNS = 500_000
 """Of one import: all are checked before the first is stored."""
-_FOLDERS_NAMED = 3
+_MAX_NAMED_FOLDERS = 3
 
 
 class FolderRuns(Struct, frozen=True):
@@ -41,7 +41,7 @@ def read(file: Path, defaults: ImportDefaults) -> list[ImportedRun]:
     FaultwatchError
         The file cannot be read completely; then nothing of it is imported.
     """
-    source = _source(file, _text(file), file.name)
+    source = _source(file, _decode_text(file), file.name)
     form = format_of(source, defaults)
     if form is None:
         raise unknown_format(source)
@@ -62,7 +62,7 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
     for file in _files_below(folder):
         name = str(file.relative_to(folder))
         try:
-            source = _source(file, _text(file), name)
+            source = _source(file, _decode_text(file), name)
         except FaultwatchError:
             left_out.append(name)
             continue
@@ -72,8 +72,8 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
             continue
         recognised = True
         runs += read_source(form, source, defaults)
-        if len(runs) > MOST_RUNS:
-            raise FaultwatchError(f"{folder} holds more than {MOST_RUNS:,} runs", "import its parts one by one")
+        if len(runs) > MAX_RUNS:
+            raise FaultwatchError(f"{folder} holds more than {MAX_RUNS:,} runs", "import its parts one by one")
     if not recognised:
         raise FaultwatchError(f"{folder}: none of its {len(left_out):,} files has a format that can be imported")
     return FolderRuns(runs, left_out)
@@ -85,15 +85,15 @@ def _files_below(folder: Path) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if name != ".git")
         for name in sorted(files):
             count += 1
-            if count > MOST_FILES:
-                raise FaultwatchError(f"{folder} holds more than {MOST_FILES:,} files", "import its parts one by one")
+            if count > MAX_FILES:
+                raise FaultwatchError(f"{folder} holds more than {MAX_FILES:,} files", "import its parts one by one")
             yield Path(root, name)
 
 
 def _source(file: Path, text: str, name: str) -> Source:
     def beside(path: str) -> str | None:
         other = file.parent / path
-        return _text(other) if other.is_file() else None
+        return _decode_text(other) if other.is_file() else None
 
     def siblings() -> tuple[str, ...]:
         try:
@@ -101,14 +101,14 @@ def _source(file: Path, text: str, name: str) -> Source:
         except OSError:
             return ()
 
-    nearest = [parent.name for parent in file.absolute().parents][:_FOLDERS_NAMED]
+    nearest = [parent.name for parent in file.absolute().parents][:_MAX_NAMED_FOLDERS]
     modified = datetime.fromtimestamp(int(file.stat().st_mtime), UTC)
     return Source(text, name, modified, tuple(nearest), siblings, beside)
 
 
-def _text(file: Path) -> str:
+def _decode_text(file: Path) -> str:
     try:
-        data = read_regular(file, MOST_BYTES)
+        data = read_regular(file, MAX_BYTES)
         return (_unzip(data, file) if data.startswith(_GZIP) else data).decode("utf-8-sig")
     except (gzip.BadGzipFile, zlib.error, EOFError, UnicodeDecodeError) as error:
         raise FaultwatchError(f"{file} is damaged or not text: {error}") from None
@@ -118,7 +118,7 @@ def _text(file: Path) -> str:
 
 def _unzip(data: bytes, file: Path) -> bytes:
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-        text = stream.read(MOST_BYTES + 1)
-    if len(text) > MOST_BYTES:
-        raise FaultwatchError(f"{file} holds more than {MOST_BYTES >> 20} MiB when decompressed", "split it")
+        text = stream.read(MAX_BYTES + 1)
+    if len(text) > MAX_BYTES:
+        raise FaultwatchError(f"{file} holds more than {MAX_BYTES >> 20} MiB when decompressed", "split it")
     return text

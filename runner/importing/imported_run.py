@@ -28,7 +28,7 @@ from runner.contract.report import (
     safe_name,
 )
 from runner.errors import FaultwatchError
-from runner.importing.source import first_mistake
+from runner.importing.source import describe_first_mistake
 
 VERSION = "imported"
 """In place of a runner's version. Constant, so that importing again with a later version creates the same runs."""
@@ -161,7 +161,7 @@ def _place_run(subject: str, revision: str, first_measured: datetime, place: str
     try:
         return _make_up_commit(subject, revision, first_measured)
     except ValidationError as error:
-        raise FaultwatchError(f"{place}: {first_mistake(error)}") from None
+        raise FaultwatchError(f"{place}: {describe_first_mistake(error)}") from None
 
 
 def _make_up_commit(subject: str, revision: str, first_measured: datetime) -> Revision:
@@ -184,7 +184,7 @@ def _check_run(record: ImportedRun, revision: Revision, defaults: ImportDefaults
     try:
         return _report(record, revision, defaults)
     except ValidationError as error:
-        raise FaultwatchError(f"{record.place}: {first_mistake(error)}") from None
+        raise FaultwatchError(f"{record.place}: {describe_first_mistake(error)}") from None
     except (ValueError, ArithmeticError) as error:
         raise FaultwatchError(f"{record.place}: {error!s:.200}") from None
 

@@ -13,9 +13,9 @@ from runner.importing.imported_run import ImportDefaults, ImportedRun
 from runner.importing.placement import place_result
 from runner.importing.source import Source, make_one_line
 
-MOST_SAMPLES = 201
+MAX_SAMPLES = 201
 """Of one run. More values are represented by evenly spaced order statistics, of which the middle is the median."""
-_MOST_METRICS = 100
+_MAX_METRICS = 100
 """That one case can have judged."""
 
 
@@ -107,7 +107,7 @@ def _run(group: Sequence[Result], form: str, source: Source, defaults: ImportDef
         settings={IMPORT_FORMAT: form} | {key: " ".join(value.split())[:1000] for key, value in first.settings.items()},
         subject=first.subject,
         host=first.host,
-        judging=Judging(judge=tuple(judged[:_MOST_METRICS])),
+        judging=Judging(judge=tuple(judged[:_MAX_METRICS])),
         time_is_known=placed.time_is_known,
         not_judged=tuple(metric(name).title for name in columns if name not in judged),
     )
@@ -120,8 +120,8 @@ def _name(result: Result, better: Better | None) -> str:
 
 
 def _reduce(values: Sequence[float]) -> tuple[float, ...]:
-    if len(values) <= MOST_SAMPLES:
+    if len(values) <= MAX_SAMPLES:
         return tuple(values)
     ordered = sorted(values)
     last = len(ordered) - 1
-    return tuple(ordered[round(place * last / (MOST_SAMPLES - 1))] for place in range(MOST_SAMPLES))
+    return tuple(ordered[round(place * last / (MAX_SAMPLES - 1))] for place in range(MAX_SAMPLES))

@@ -74,10 +74,10 @@ def check_document(model: type[T] | TypeAdapter[T], document: Any, name: str, wh
     try:
         return adapter.validate_python(document)
     except ValidationError as error:
-        raise FaultwatchError(f"{name} is not {what}: {first_mistake(error)}") from None
+        raise FaultwatchError(f"{name} is not {what}: {describe_first_mistake(error)}") from None
 
 
-def first_mistake(error: ValidationError) -> str:
+def describe_first_mistake(error: ValidationError) -> str:
     """Return in one line the first field that a model refuses, and why."""
     mistake = error.errors()[0]
     return f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}"

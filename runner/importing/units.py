@@ -11,7 +11,7 @@ _PER_SECOND = re.compile(r".+(?:/|\bper\s*|_per_)(?:s|sec|seconds?)", re.IGNOREC
 _PER_OPERATION = re.compile(r".+/(?:op|iter|iteration|call)", re.IGNORECASE)
 
 
-def better_of(unit: str) -> Better | None:
+def find_direction(unit: str) -> Better | None:
     """Return which direction of a unit is an improvement: of a time, a size or a cost lower, of a rate higher.
 
     None if the unit does not say.

@@ -40,10 +40,10 @@ def search_commits(job: ClaimedJob, *also: SearchObserver) -> Search:
 
 def result_of(search: Search) -> JobResult:
     """Return the result of a search, as a sentence and in full."""
-    return JobResult(_sentence(search), search.model_dump(mode="json"))
+    return JobResult(_describe_state(search), search.model_dump(mode="json"))
 
 
-def _sentence(search: Search) -> str:
+def _describe_state(search: Search) -> str:
     match search.answer:
         case Found(culprits=culprits):
             movers = [one for one in culprits if one.proof and one.proof.state is ProofState.STANDS]
@@ -84,7 +84,7 @@ class _ProgressReporter:
         self._job, self._metric = job, name
 
     def measuring(self, state: Search, commit: str) -> None:
-        self._job.about_to_measure()
+        self._job.announce_runs()
 
     def measured(self, state: Search, report: Report) -> None:
         left = state.answer.left - 1 if isinstance(state.answer, Measure) else None
@@ -92,7 +92,7 @@ class _ProgressReporter:
 
     def proving(self, state: Search) -> None:
         assert isinstance(state.answer, Prove)
-        self._job.about_to_measure(2)
+        self._job.announce_runs(2)
         self._job.report_progress(
             f"{state.answer.commit[:10]} and its parent are being measured interleaved.", 2 * state.answer.left
         )

@@ -48,7 +48,7 @@ class ClaimedJob(Struct):
     _runs: int = 1
     _durations: list[float] = field(default_factory=list)
 
-    def about_to_measure(self, runs: int = 1) -> None:
+    def announce_runs(self, runs: int = 1) -> None:
         """Call before measuring: checks whether the job was paused or stopped.
 
         Raises
@@ -62,7 +62,7 @@ class ClaimedJob(Struct):
         self._since, self._runs = time.monotonic(), max(1, runs)
 
     def measured(self, sentence: str, left: int | None = None) -> None:
-        """Call after the runs announced by :meth:`about_to_measure` were measured and sent.
+        """Call after the runs announced by :meth:`announce_runs` were measured and sent.
 
         Parameters
         ----------

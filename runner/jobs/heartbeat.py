@@ -10,7 +10,7 @@ from runner.contract.job import Claim, Finish, Go, Job, Lease, Orders, Outcome, 
 from runner.contract.profile import Profile
 from runner.contract.report import Report
 from runner.errors import FaultwatchError, RequestRefused
-from runner.reporting.client import PATIENCE, Service
+from runner.reporting.client import RETRY_SECONDS, Service
 
 
 class JobStopped(Exception):
@@ -107,7 +107,7 @@ class Heartbeat:
                 sentence=sentence[:2000],
                 result=result,
             )
-            return self._service.new_connection(PATIENCE).finish_job(self.job.id, end)
+            return self._service.new_connection(RETRY_SECONDS).finish_job(self.job.id, end)
 
     def _beat(self) -> None:
         while not self._over.wait(self._every):

@@ -14,7 +14,7 @@ from runner.jobs.heartbeat import Heartbeat, JobStopped
 from runner.reporting.client import Service
 from runner.settings import Settings
 
-_LONGEST_WAIT = 30.0
+_MAX_WAIT_SECONDS = 30.0
 
 Prepare = Callable[[Job, Service, Heartbeat, Callable[[], None]], ClaimedJob]
 """Prepares a job on this host. The last argument waits for the turn: to be called once the job is known to be sound."""
@@ -89,7 +89,7 @@ class JobRunner(Struct, frozen=True):
             result = work()
         except JobStopped as stop:
             self.say(str(stop))
-            return _stopped(heartbeat, str(stop))
+            return _end_stopped(heartbeat, str(stop))
         except ServiceUnavailable:
             raise  # cannot be reported; the service notices the lost job and orders it again
         except FaultwatchError as error:
@@ -97,7 +97,7 @@ class JobRunner(Struct, frozen=True):
             raise
         except KeyboardInterrupt:
             if heartbeat.job.backend is Backend.CALLER:
-                _stopped(heartbeat, "It was interrupted by the user.")
+                _end_stopped(heartbeat, "It was interrupted by the user.")
             raise
         except Exception as error:
             heartbeat.finish(Outcome.FAILED, f"{type(error).__name__}: {error}")
@@ -116,7 +116,7 @@ class JobRunner(Struct, frozen=True):
                 if not announced:
                     self.say(error.reason)
                 announced = True
-                time.sleep(min(error.retry_after, _LONGEST_WAIT))
+                time.sleep(min(error.retry_after, _MAX_WAIT_SECONDS))
 
 
 def _handler_of(question: Question) -> JobHandler:
@@ -125,7 +125,7 @@ def _handler_of(question: Question) -> JobHandler:
     return run
 
 
-def _stopped(heartbeat: Heartbeat, why: str) -> Job:
+def _end_stopped(heartbeat: Heartbeat, why: str) -> Job:
     try:
         return heartbeat.finish(Outcome.STOPPED, why)
     except FaultwatchError:  # another runner has the job by now, or the service does not answer

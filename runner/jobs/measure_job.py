@@ -30,7 +30,7 @@ def run(job: ClaimedJob) -> JobResult:
     )
     if all(planned.revision != revision.commit for planned in plan.runs):
         return JobResult(f"{revision.commit[:10]} was measured before.")
-    job.about_to_measure()
+    job.announce_runs()
     report = measure_revision(
         job.repository,
         job.builder,
@@ -38,7 +38,7 @@ def run(job: ClaimedJob) -> JobResult:
         job.case,
         bench=job.bench,
         revision=revision,
-        sampling=Sampling.of(job.workload, question.samples),
+        sampling=Sampling.from_workload(job.workload, question.samples),
     )
     outbox.post_now(report)
     job.measured(f"{revision.commit[:10]} is measured.", 0)

@@ -17,7 +17,7 @@ def run(job: ClaimedJob) -> JobResult:
     revisions = [revision for revision in (question.against, question.revision) if revision is not None]
     profiles = []
     for place, revision in enumerate(revisions, 1):
-        job.about_to_measure()
+        job.announce_runs()
         profile = profiler.profile(revision, job.report_progress)
         outbox.post_now(profile)
         profiles.append(profile)

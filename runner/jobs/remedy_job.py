@@ -4,10 +4,10 @@ from statistics import median
 
 from msgspec.structs import replace
 
-from runner.campaigns.remedy_comparison import PAIRS, case_with, remedy_trials
+from runner.campaigns.remedy_comparison import FIRST_PAIRS, case_with, remedy_trials
 from runner.contract import number_text
 from runner.contract.job import RemedyQuestion
-from runner.contract.metrics import MetricView, metric, shown_in
+from runner.contract.metrics import MetricView, list_shown_metrics, metric
 from runner.contract.report import Outcome, Report
 from runner.errors import FaultwatchError
 from runner.jobs.claimed_job import ClaimedJob, JobResult
@@ -39,10 +39,10 @@ def run(job: ClaimedJob) -> JobResult:
         settings=question.settings,
     )
     job.service.send_revisions(job.repository.name, (job.repository.revision(question.revision),))
-    job.about_to_measure(2)
-    pairs = Pairs.of(job.workload, question.samples)
+    job.announce_runs(2)
+    pairs = Pairs.from_workload(job.workload, question.samples)
     if question.samples is None:
-        pairs = replace(pairs, first=max(pairs.first, PAIRS), most=max(pairs.most, PAIRS))
+        pairs = replace(pairs, first=max(pairs.first, FIRST_PAIRS), most=max(pairs.most, FIRST_PAIRS))
     result = compare(present, changed, job.service.compare, pairs=pairs)
     head = result.head.model_copy(update={"case": case_with(job.case, question.settings)})
     outbox.post_now(*(_aside(side) for side in (result.base, head) if side.outcome is not Outcome.SKIPPED))
@@ -51,7 +51,7 @@ def run(job: ClaimedJob) -> JobResult:
         assert side.failure is not None
         raise FaultwatchError(side.failure.explained)
     figures = changes(result)
-    sentence = "; ".join(_sentence(name, before, after) for name, (before, after) in figures.items())
+    sentence = "; ".join(_describe_effect(name, before, after) for name, (before, after) in figures.items())
     settings = ", ".join(
         f"{name}={value}" if value is not None else f"no {name}" for name, value in sorted(question.settings.items())
     )
@@ -72,11 +72,13 @@ def _aside(report: Report) -> Report:
 
 def changes(result: Compared) -> dict[str, tuple[float, float]]:
     """Return the medians of the metrics by which a remedy is judged, without and with it."""
-    values = {name: (result.base.values(name), result.head.values(name)) for name in shown_in(MetricView.REMEDY)}
+    values = {
+        name: (result.base.values(name), result.head.values(name)) for name in list_shown_metrics(MetricView.REMEDY)
+    }
     return {name: (median(before), median(after)) for name, (before, after) in values.items() if before and after}
 
 
-def _sentence(name: str, before: float, after: float) -> str:
+def _describe_effect(name: str, before: float, after: float) -> str:
     entry = metric(name)
     percent = f" ({number_text.percent(100 * (after - before) / before)})" if before else ""
     levels = (number_text.quantity(value, entry.unit, other) for value, other in ((before, after), (after, before)))

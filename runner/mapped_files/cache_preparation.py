@@ -17,7 +17,7 @@ from runner.mapped_files.folios import has_prepared_folios
 from runner.mapped_files.residency import FileMapping, evict, read_back, residency
 from runner.system.regular_file import identity_of, open_regular
 
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 """Size of the largest file that is evicted and read back. Larger files stay as they are."""
 
 
@@ -59,8 +59,8 @@ class CachePreparer(Struct):
         try:
             with open_regular(path) as file:
                 state = os.fstat(file.fileno())
-                if state.st_size > MOST_BYTES:
-                    return Preparation(CacheState.UNPREPARED, f"it is larger than {MOST_BYTES >> 20} MiB")
+                if state.st_size > MAX_BYTES:
+                    return Preparation(CacheState.UNPREPARED, f"it is larger than {MAX_BYTES >> 20} MiB")
                 return self._prepare(file.fileno(), identity_of(state))
         except OSError as error:
             return Preparation(CacheState.UNPREPARED, f"it cannot be read: {error.strerror}")

@@ -14,7 +14,7 @@ _UNPREPARED = 1 << 15 | 1 << 16 | 1 << 9
 """KPF_COMPOUND_HEAD and KPF_COMPOUND_TAIL: a page of a large folio. KPF_RECLAIM: on a page that is not under writeback,
 the readahead mark."""
 
-_ATTEMPTS = 3
+_MAX_ATTEMPTS = 3
 
 
 def has_prepared_folios(descriptor: int) -> bool | None:
@@ -31,7 +31,7 @@ def has_prepared_folios(descriptor: int) -> bool | None:
     A negative result is therefore checked again.
     """
     prepared = _has_prepared_folios(descriptor)
-    for _ in range(_ATTEMPTS - 1):
+    for _ in range(_MAX_ATTEMPTS - 1):
         if prepared:
             break
         prepared = _has_prepared_folios(descriptor)

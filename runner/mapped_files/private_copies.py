@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from runner.execution.sandbox import Sandbox
-from runner.mapped_files.cache_preparation import MOST_BYTES
+from runner.mapped_files.cache_preparation import MAX_BYTES
 from runner.system.durable_files import rename_durably
 from runner.system.scratch import scratch_folder
 
@@ -27,7 +27,7 @@ class PrivateCopies:
         """Return the copy of a file's current content, stored if it is new; None if the file cannot be copied."""
         try:
             state = file.stat()
-            if state.st_size > MOST_BYTES or state.st_mode & 0o6000:
+            if state.st_size > MAX_BYTES or state.st_mode & 0o6000:
                 return None  # The kernel lets nobody count a set-user-ID program.
             content = file.read_bytes()
             copy = self._folder / hashlib.sha256(content).hexdigest()

@@ -10,7 +10,7 @@ from typing import Self
 _PROT_READ, _MAP_SHARED = 1, 1
 _MAP_FAILED = ctypes.c_void_p(-1).value
 _MADV_RANDOM, _MADV_POPULATE_READ = 1, 22
-_CHUNK = 1 << 17
+_CHUNK_BYTES = 1 << 17
 """Bytes per read. The size does not affect the folios: without readahead the kernel reads each page by itself."""
 
 
@@ -28,7 +28,7 @@ def read_back(descriptor: int) -> tuple[int, int]:
     change.
     """
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
-    buffer = bytearray(_CHUNK)
+    buffer = bytearray(_CHUNK_BYTES)
     offset = 0
     while length := os.preadv(descriptor, [buffer], offset):
         offset += length

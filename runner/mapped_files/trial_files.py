@@ -299,7 +299,7 @@ def _list_files(paths: Sequence[str]) -> str:
 def _is_that(state: os.stat_result, file: FileFaults) -> bool:
     """Return whether a file is the one that was mapped.
 
-    File systems without a device of their own, such as overlays, show another number in ``stat`` than to perf.
+    File systems without their own device, such as overlays, show another number in ``stat`` than to perf.
     """
     device = os.major(state.st_dev), os.minor(state.st_dev)
     return state.st_ino == file.inode and (device == file.device or device[0] == 0)

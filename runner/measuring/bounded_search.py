@@ -6,7 +6,7 @@ import subprocess
 from runner.execution.own_command import SAFE_DIRECTORY, build_script_command
 from runner.execution.start_block import BASE_VARIABLES
 
-_SECONDS = 10.0
+_TIMEOUT_SECONDS = 10.0
 _SCRIPT = """
 import json, re, sys
 pattern, text = json.load(sys.stdin)
@@ -29,7 +29,7 @@ def find_named_groups(pattern: str, text: str) -> dict[str, str | None]:
             input=json.dumps([pattern, text]),
             capture_output=True,
             text=True,
-            timeout=_SECONDS,
+            timeout=_TIMEOUT_SECONDS,
             check=False,
             cwd=SAFE_DIRECTORY,
             env=dict(BASE_VARIABLES),

@@ -24,13 +24,13 @@ from runner.subject.build import BuildFailure
 from runner.subject.built_tree import begin_session
 from runner.workload import Workload
 
-MOST = 400
+MAX_PAIRS = 400
 """Most pairs, unless the workload sets another number. Counts that repeat take 20, and those that vary in every
 execution some 160. Noisy metrics find a shift of half a standard deviation of a pair in 99 of 100 comparisons."""
 Decide = Callable[[ComparisonRequest], Comparison]
 OtherTrials = Callable[[int], tuple[Trial, Trial] | None]
 TrialInPlace = Callable[[], AbstractContextManager[Trial]]
-SAMPLES = 5
+SAMPLES_PER_FURTHER_BUILD = 5
 """Samples of a further build, of which the level is taken."""
 SAMPLES_IN_PLACE = 20
 """Samples of base in the place of head: equal ones exclude a change as surely as so many equal pairs."""
@@ -51,18 +51,18 @@ class Pairs(Struct, frozen=True):
     most: int
 
     @classmethod
-    def of(cls, workload: Workload, fixed: int | None = None) -> Self:
+    def from_workload(cls, workload: Workload, fixed: int | None = None) -> Self:
         """Return the numbers for a workload, or a fixed number of pairs."""
         if fixed is not None:
             return cls(fixed, fixed)
         noisy = bool(workload.metrics.judging.requested)
         first = max(workload.workload.samples, 16 if noisy else 2)
-        return cls(first, max(first, workload.workload.max_samples or MOST))
+        return cls(first, max(first, workload.workload.max_samples or MAX_PAIRS))
 
     @classmethod
     def proof(cls, workload: Workload) -> Self:
         """Return the numbers to prove that one metric changed."""
-        return cls(16, max(MOST, workload.workload.max_samples or 0))
+        return cls(16, max(MAX_PAIRS, workload.workload.max_samples or 0))
 
 
 class Compared(Struct, frozen=True):
@@ -259,7 +259,7 @@ def _measure_other_build(trial: Trial, progress: Callable[[], None]) -> OtherBui
     trial.warm_up()
     progress()
     samples = []
-    for _ in range(SAMPLES):
+    for _ in range(SAMPLES_PER_FURTHER_BUILD):
         samples.append(trial.execute())
         progress()
     report = trial.measured(samples)

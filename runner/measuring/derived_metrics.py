@@ -11,7 +11,7 @@ from runner.perf.session import Execution, ExecutionFailure
 from runner.system.regular_file import read_regular
 from runner.workload import Workload
 
-RESULT_BYTES = 16 << 20
+MAX_RESULT_BYTES = 16 << 20
 """Of a result file; a program can make one of many gigabytes that takes no room on the disk."""
 
 
@@ -101,7 +101,7 @@ def _work_done(execution: Execution, workload: Workload, tree: Path) -> WorkDone
     if run.output_file is not None:
         place = run.output_file
         try:
-            text = read_regular(result_file(tree, run.output_file), RESULT_BYTES).decode(errors="replace")
+            text = read_regular(result_file(tree, run.output_file), MAX_RESULT_BYTES).decode(errors="replace")
         except OSError as error:
             raise ExecutionFailure(f"the result file {place} cannot be read: {error.strerror}") from None
     try:

@@ -59,7 +59,9 @@ def measure(
     """
     measured = Subject(subject, revision, case, build)
     try:
-        return _measure_case(Trial(workload, measured, bench, tree), sampling or Sampling.of(workload), progress)
+        return _measure_case(
+            Trial(workload, measured, bench, tree), sampling or Sampling.from_workload(workload), progress
+        )
     except Exception as error:
         if not _is_of_revision(error):
             raise

@@ -25,9 +25,9 @@ from runner.perf.session import ExecutionFailure
 from runner.subject.built_tree import begin_session, read_start_of_build
 from runner.workload import Workload
 
-CHECKED = 20
+RUNS_PER_CHECK = 20
 """One in so many is measured although its counts could be reused."""
-ENOUGH = 12
+MIN_AGREEING_RUNS = 12
 """Measured runs in a row that must agree before counts are reused. Counts that are reused are no evidence for a
 level. The detector is sure of a new level after three runs if at least 12 measured ones lie before it: then one order
 of the runs in C(15, 3) = 455 puts the three last, and it asks for 400."""
@@ -83,12 +83,12 @@ class SameBytes:
         followed, and answers may leave something out.
         """
         name = source.case.name
-        if self._newest[name].agreeing < ENOUGH or name in self._contradicted:
+        if self._newest[name].agreeing < MIN_AGREEING_RUNS or name in self._contradicted:
             return None
         if is_checked(revision.commit, source.case):
             return None
         subject = Subject(source.subject, revision, source.case, build)
-        expected = _exact_counts(source) or {}
+        expected = _collect_exact_counts(source) or {}
         try:
             trial = Trial(self._workload, subject, self._bench, tree)
             begin_session(tree)
@@ -107,7 +107,7 @@ class SameBytes:
             self._never.add(report.case.name)
             remark = _OTHER_FILES.format(source.revision.commit[:10])
             return report.model_copy(update={"remarks": (*report.remarks, remark)})
-        expected, counted = _exact_counts(source) or {}, levels(report.samples)
+        expected, counted = _collect_exact_counts(source) or {}, levels(report.samples)
         if varying := _describe_varying(report, expected, counted):
             self._contradicted.add(report.case.name)
             remark = _VARIES.format(source.revision.commit[:10], "; ".join(varying))
@@ -129,13 +129,17 @@ class SameBytes:
         name = report.case.name
         before, answered = self._newest.pop(name, None), self._bench.known_files.answered.get(name)
         if self._is_usable and answered and _is_certain(report):
-            agreed = before.agreeing if before and _exact_counts(before.report) == _exact_counts(report) else 0
+            agreed = (
+                before.agreeing
+                if before and _collect_exact_counts(before.report) == _collect_exact_counts(report)
+                else 0
+            )
             self._newest[name] = _Newest(report, answered, agreed + 1)
 
 
 def is_checked(commit: str, case: Case) -> bool:
     """Return whether a run is measured although its counts could be reused: the same ones always, one in twenty."""
-    return int(hash_of([commit, case.name, case.definition]), 16) % CHECKED == 0
+    return int(hash_of([commit, case.name, case.definition]), 16) % RUNS_PER_CHECK == 0
 
 
 def _is_certain(report: Report) -> bool:
@@ -147,11 +151,11 @@ def _is_certain(report: Report) -> bool:
         and files is not None
         and bool(files.own_bytes and files.system_bytes)
         and all(file.cache is not CacheState.UNPREPARED for file in files.mapped)
-        and bool(_exact_counts(report))
+        and bool(_collect_exact_counts(report))
     )
 
 
-def _exact_counts(report: Report) -> Mapping[str, Number] | None:
+def _collect_exact_counts(report: Report) -> Mapping[str, Number] | None:
     """Return the exact counts of a run by metric; None if one of them varies or was not counted in each sample."""
     counts: dict[str, Number] = {}
     for name in report.metrics:

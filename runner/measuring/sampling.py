@@ -11,17 +11,17 @@ from runner.contract.metrics import metric
 from runner.contract.report import Reading, Sample
 from runner.workload import Workload
 
-ERROR = 0.05
+ERROR_PROBABILITY = 0.05
 """Probability that the true median of a metric ever lies outside the bounds that determine its precision."""
-FAR = 5.0
+MIN_OUTLIER_SIGMA = 5.0
 """A value is an outlier if it is this many standard deviations off, estimated from the median absolute deviation.
 
 As recommended by C. Leys et al., "Detecting outliers: do not use standard deviation around the mean, use absolute
 deviation around the median", Journal of Experimental Social Psychology 49(4), 2013, but wider: noise here is skewed.
 """
-FEW = 8
+MIN_SAMPLES_FOR_OUTLIERS = 8
 """Number of samples below which no outliers of a noisy metric are marked."""
-_DEVIATION = 1.4826
+_SIGMA_PER_DEVIATION = 1.4826
 """Standard deviation of normal noise over its median absolute deviation."""
 
 
@@ -47,7 +47,9 @@ class Sampling(Struct, frozen=True):
     expected: Mapping[str, Number] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, workload: Workload, fixed: int | None = None, expected: Mapping[str, Number] | None = None) -> Self:
+    def from_workload(
+        cls, workload: Workload, fixed: int | None = None, expected: Mapping[str, Number] | None = None
+    ) -> Self:
         """Return the sampling that a workload asks for, or a fixed number of samples."""
         if fixed is not None:
             return cls(least=fixed, most=fixed)
@@ -56,7 +58,7 @@ class Sampling(Struct, frozen=True):
         most = workload.workload.max_samples or (100 if precision else 10)
         return cls(least, max(least, most), precision, expected or {})
 
-    def until_sure(self) -> Self:
+    def sample_all_unless_expected(self) -> Self:
         """Return the sampling that takes all samples, unless each one so far is as expected."""
         return replace(self, least=self.most)
 
@@ -64,18 +66,18 @@ class Sampling(Struct, frozen=True):
         """Return whether another sample is needed."""
         if len(samples) >= self.most:
             return False
-        if self._as_expected(samples):
-            return not self._precise(samples)
-        return len(samples) < self.least or not (_agree(samples) and self._precise(samples))
+        if self._is_as_expected(samples):
+            return not self._is_precise(samples)
+        return len(samples) < self.least or not (_agree(samples) and self._is_precise(samples))
 
-    def _as_expected(self, samples: Sequence[Sample]) -> bool:
-        names = _exact_metrics(samples)
+    def _is_as_expected(self, samples: Sequence[Sample]) -> bool:
+        names = _list_exact_metrics(samples)
         return bool(names) and all(
             name in self.expected and all(value == self.expected[name] for value in _values(samples, name))
             for name in names
         )
 
-    def _precise(self, samples: Sequence[Sample]) -> bool:
+    def _is_precise(self, samples: Sequence[Sample]) -> bool:
         return all(_is_precise(_values(samples, name), percent) for name, percent in self.precision.items())
 
 
@@ -95,7 +97,7 @@ def mark_outliers(samples: Sequence[Sample]) -> tuple[Sample, ...]:
 
 def levels(samples: Sequence[Sample]) -> dict[str, Number]:
     """Return the levels of the exact counts of a run, with which the next run is compared."""
-    majorities = {name: majority(_values(samples, name)) for name in _exact_metrics(samples)}
+    majorities = {name: majority(_values(samples, name)) for name in _list_exact_metrics(samples)}
     return {name: agreed[0] for name, agreed in majorities.items() if agreed}
 
 
@@ -111,14 +113,14 @@ def _find_ordinary_range(name: str, values: Sequence[Number]) -> tuple[Number, N
         agreed = majority(values)
         return (agreed[0], agreed[0]) if agreed and agreed[1] >= 2 else None
     middle = median(values)
-    if middle is None or len(values) < FEW:
+    if middle is None or len(values) < MIN_SAMPLES_FOR_OUTLIERS:
         return None
-    reach = FAR * _DEVIATION * (median([abs(value - middle) for value in values]) or 0)
+    reach = MIN_OUTLIER_SIGMA * _SIGMA_PER_DEVIATION * (median([abs(value - middle) for value in values]) or 0)
     return (middle - reach, middle + reach) if reach else None
 
 
 def _agree(samples: Sequence[Sample]) -> bool:
-    for name in _exact_metrics(samples):
+    for name in _list_exact_metrics(samples):
         values = _values(samples, name)
         agreed = majority(values)
         # The workload may ask for one sample only; of two or more, two must agree.
@@ -129,14 +131,14 @@ def _agree(samples: Sequence[Sample]) -> bool:
 
 def _is_precise(values: Sequence[Number], percent: float) -> bool:
     """Return whether the median is known to within some percent; more samples do not help a metric without values."""
-    median_bounds = bounds(values, ERROR)
+    median_bounds = bounds(values, ERROR_PROBABILITY)
     if median_bounds is None:
         return not values
     low, high = median_bounds
     return high - low <= percent / 100 * abs(low + high)
 
 
-def _exact_metrics(samples: Iterable[Sample]) -> list[str]:
+def _list_exact_metrics(samples: Iterable[Sample]) -> list[str]:
     """Return the exact counts that have a value in any sample."""
     return list(
         dict.fromkeys(

@@ -12,7 +12,7 @@ from typing import Self
 from msgspec import Struct
 
 _WORD = re.compile(r"[^\s'\"<>|&;=]+")
-_NAMED = 3
+_MAX_FILES = 3
 """The most files that a message names."""
 
 
@@ -31,26 +31,26 @@ class Inputs(Struct, frozen=True):
     beside: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, command: Iterable[str], tree: Path) -> Self:
+    def read(cls, command: Iterable[str], tree: Path) -> Self:
         """Return the inputs as they are now."""
         words = {word for part in command for word in _WORD.findall(part)}
         names = frozenset(word for word in words if len(word) < 256 and ".." not in word and (tree / word).is_file())
         return cls(names, _list_beside(names, tree))
 
-    def spent(self, tree: Path) -> str:
+    def describe_spent(self, tree: Path) -> str:
         """Return what an execution did to them so that the next one can fail, as a sentence; empty if nothing."""
         if gone := sorted(name for name in self.names if not (tree / name).is_file()):
             return (
-                f"an execution before removed or renamed {', '.join(gone)}, so the command works only once: have it "
+                f"an earlier execution removed or renamed {', '.join(gone)}, so the command works only once: have it "
                 "keep its input, or read it from standard input"
             )
         left = sorted(_list_beside(self.names, tree) - self.beside)
         if not left:
             return ""
-        more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+        more = f" and {len(left) - _MAX_FILES} more" if len(left) > _MAX_FILES else ""
         return (
-            f"an execution before left {', '.join(left[:_NAMED])}{more}, so the command may work only once: have it "
-            "overwrite that, or write to standard output"
+            f"an earlier execution left {', '.join(left[:_MAX_FILES])}{more}, so the command may work only once: "
+            "have it overwrite that, or write to standard output"
         )
 
 

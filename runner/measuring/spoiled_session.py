@@ -4,7 +4,7 @@ from runner.contract.report import Environment
 from runner.environment.capture import difference
 from runner.errors import FaultwatchError
 
-_SHOWN = 5
+_MAX_SETTINGS = 5
 """Most settings that a message names."""
 
 
@@ -22,6 +22,8 @@ def require_unchanged(before: Environment, after: Environment) -> None:
     """
     changes = difference(before, after)
     if changes:
-        shown = "; ".join(f"{name}: {old or 'not set'} → {new or 'not set'}" for name, old, new in changes[:_SHOWN])
-        more = f"; and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
-        raise SpoiledSession(f"the environment changed during the session: {shown}{more}", "measure it again")
+        listed = "; ".join(
+            f"{name}: {old or 'not set'} → {new or 'not set'}" for name, old, new in changes[:_MAX_SETTINGS]
+        )
+        more = f"; and {len(changes) - _MAX_SETTINGS} more" if len(changes) > _MAX_SETTINGS else ""
+        raise SpoiledSession(f"the environment changed during the session: {listed}{more}", "measure it again")

@@ -60,7 +60,7 @@ from runner.workload.allocators import describe_missing_library
 from runner.workload.bound_case import BoundCase, bind
 from runner.workload.own_places import build_path
 
-_LONG = 5.0
+_MAX_REPEATED_SECONDS = 5.0
 """Seconds after which a watched execution is not repeated."""
 
 
@@ -97,7 +97,7 @@ class Bench(Struct, frozen=True):
         state = self.state(bound)
         paths = build_path(workload), state.environment["PATH"]
         # A stranger's PATH must not tell which programs the host has elsewhere.
-        build, run = (self.sandbox.shown_part(path) for path in paths) if self.sandbox else paths
+        build, run = (self.sandbox.select_visible_path(path) for path in paths) if self.sandbox else paths
         files: SettingValues = {
             **read_build_settings(
                 workload.build.command or (), workload.build.needs, build, workload.build.environment
@@ -228,19 +228,19 @@ class Trial:
             As :meth:`execute` does.
         """
         self._files.prepare_expected(self.program)
-        self._inputs = Inputs.of(self._case.command[1:], self._tree)
+        self._inputs = Inputs.read(self._case.command[1:], self._tree)
         for _ in range(2):
             began, started = time.time_ns(), time.monotonic()
-            faults, asked = self._followed()
+            faults, asked = self._execute_followed()
             if objection := objection_to(faults, self._state.environment):
                 raise ExecutionFailure(f"`{shlex.join(self._case.command)}` {objection}", stage=Stage.MEASURE)
             changed = self._files.prepare_mapped(faults, asked, began)
-            if not changed or time.monotonic() - started > _LONG:
+            if not changed or time.monotonic() - started > _MAX_REPEATED_SECONDS:
                 break
         if not self._files.are_all_prepared:
             self._files.renew()
             for _ in range(2):  # once as it is after that, and once as the first leaves it
-                self._files.note_renewal(self._watched(None))
+                self._files.note_renewal(self._execute_watched(None))
 
     def execute_unwatched(self) -> Sample:
         """Execute the case once, with the files prepared that it mapped last.
@@ -265,25 +265,25 @@ class Trial:
         self._renewed = True
         self.execute()
 
-    def _followed(self) -> tuple[FaultsByFile | None, Asked]:
+    def _execute_followed(self) -> tuple[FaultsByFile | None, Asked]:
         """Execute the case once, and return its faults and what it asked.
 
         A program that fails while it is followed, as one does that traces itself, is executed again without.
         """
         unknown = self._bench.known_files.unfollowed
         if why := unknown.get(self.subject.case.name):
-            return self._watched(None), mark_unfollowed(why)
+            return self._execute_watched(None), mark_unfollowed(why)
         try:
             with QuestionWatch(launched=True, counted=True) as watch:
-                return self._watched(watch), watch.asked()
+                return self._execute_watched(watch), watch.asked()
         except ExecutionFailure as failure:
             if TOO_LONG in failure.message:
                 raise
-            faults = self._watched(None)
+            faults = self._execute_watched(None)
             unknown[self.subject.case.name] = f"it fails while it is followed: {failure.message}"
             return faults, mark_unfollowed(unknown[self.subject.case.name])
 
-    def _watched(self, watch: QuestionWatch | None) -> FaultsByFile | None:
+    def _execute_watched(self, watch: QuestionWatch | None) -> FaultsByFile | None:
         recorder = FaultsByFileRecorder()
         self.execute(recording=Recording((), recorder, watch))
         return recorder.result()
@@ -315,7 +315,7 @@ class Trial:
             self._make_cold()
         if self.workload.run.output_file is not None:
             self._remove_result(self.workload.run.output_file)
-        spent = self._inputs.spent(self._tree)
+        spent = self._inputs.describe_spent(self._tree)
         try:
             burst = count_together(
                 self._case.command,

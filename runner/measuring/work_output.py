@@ -112,7 +112,7 @@ READERS: Mapping[str, Callable[[str], WorkDone]] = {
     "pytest-benchmark": _pytest_benchmark,
     "pyperf": _pyperf,
 }
-_MOST = 2**64
+_MAX_VALUE = 2**64
 """Largest number that a report can hold. NaN and infinity compare as larger."""
 STATED = ("bytes", "pages", "faults")
 REQUIREMENTS = {
@@ -126,7 +126,7 @@ REQUIREMENTS = {
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MOST
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MAX_VALUE
 
 
 def _is_positive(value: Any) -> bool:

@@ -9,7 +9,7 @@ from runner.contract.base import Name, Parameter
 from runner.errors import FaultwatchError
 from runner.process_state.huge_pages import CHOICES
 from runner.workload.allocators import ALLOCATORS
-from runner.workload.strict_toml import Table, first_mistake, read_toml
+from runner.workload.strict_toml import Table, describe_first_mistake, read_toml
 
 PLAIN = "plain"
 """The only configuration of a file that names none: the settings of the workload file."""
@@ -123,7 +123,7 @@ def load_matrix(file: Path) -> Matrix:
     try:
         return Matrix.model_validate(document | {"path": file.resolve()})
     except ValidationError as error:
-        raise FaultwatchError(f"{file}: {first_mistake(error, Matrix)}") from None
+        raise FaultwatchError(f"{file}: {describe_first_mistake(error, Matrix)}") from None
 
 
 def _require_one_of(name: str | None, known: tuple[str, ...]) -> str | None:

@@ -16,7 +16,7 @@ from runner.perf.command import SEPARATOR
 from runner.perf.parse import PerfOutputError, parse_csv
 from runner.perf.program import perf_program
 
-_TIMEOUT = 20.0
+_TIMEOUT_SECONDS = 20.0
 """Seconds within which perf must attach and acknowledge."""
 _IN_KERNEL_ONLY = frozenset({"context-switches", "cpu-migrations", "cgroup-switches"})
 """Events that perf counts as 0 where it may count in user space only."""
@@ -34,9 +34,9 @@ class ControlledPerf:
         self._stopped = False
         self._own = list(inherited)
         try:
-            self._stderr = self._kept(os.memfd_create("perf-stderr"))
-            control, self._to_perf = map(self._kept, os.pipe())
-            self._from_perf, ack = map(self._kept, os.pipe())
+            self._stderr = self._read_kept(os.memfd_create("perf-stderr"))
+            control, self._to_perf = map(self._read_kept, os.pipe())
+            self._from_perf, ack = map(self._read_kept, os.pipe())
             command = [
                 *(perf_program(), *words),
                 *("-D", "-1", "--control", f"fd:{control},{ack}", "-p", ",".join(map(str, processes))),
@@ -65,7 +65,7 @@ class ControlledPerf:
         AttachError
             perf could not attach, or does not answer.
         """
-        deadline = time.monotonic() + _TIMEOUT
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
         answer = b""
         with suppress(BrokenPipeError):
             os.write(self._to_perf, command.encode() + b"\n")
@@ -73,11 +73,11 @@ class ControlledPerf:
             selector.register(self._from_perf, selectors.EVENT_READ)
             while b"\n" not in answer:
                 if not selector.select(max(0.0, deadline - time.monotonic())):
-                    raise AttachError(f"perf did not acknowledge within {_TIMEOUT:g} s")
+                    raise AttachError(f"perf did not acknowledge within {_TIMEOUT_SECONDS:g} s")
                 # Some versions send a NUL after the line; it arrives with the next answer.
                 got = os.read(self._from_perf, 16)
                 if not got:
-                    lines = (text.strip() for text in _text(self._stderr).split("\n"))
+                    lines = (text.strip() for text in _read_text(self._stderr).split("\n"))
                     line = next((text for text in lines if text.strip(":") not in {"", "Error"}), "it printed nothing")
                     raise AttachError(f"perf could not attach to the program: {line[:300]}")
                 answer += got
@@ -102,7 +102,7 @@ class ControlledPerf:
             self._perf.wait()
         self._close_descriptors()
 
-    def _kept(self, descriptor: int) -> int:
+    def _read_kept(self, descriptor: int) -> int:
         self._own.append(descriptor)
         return descriptor
 
@@ -122,7 +122,7 @@ class AttachedPerf(ControlledPerf):
 
     def text(self) -> str:
         """Return the output of perf; call it before :meth:`close`."""
-        return _text(self._output)
+        return _read_text(self._output)
 
     def readings(self) -> dict[str, Reading]:
         """Return the readings.
@@ -140,6 +140,6 @@ class AttachedPerf(ControlledPerf):
         return result.readings | {name: invisible[name] for name in _IN_KERNEL_ONLY & result.in_user_space}
 
 
-def _text(file: int) -> str:
+def _read_text(file: int) -> str:
     """Return the whole content of a memory file, regardless of its current offset."""
     return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")

@@ -147,7 +147,7 @@ class CountedProgram:
             return f"ended, but processes that it started went on: {self.launch.outlived}"
         return Finished(ending.status, "", "", done.seconds, done.deadline).problem
 
-    def as_program(self, done: Finished) -> Finished:
+    def describe_program_end(self, done: Finished) -> Finished:
         """Return the end of the launcher as that of the program: with its status, and why it was killed."""
         why = self._guard.problem if self._guard else ""
         ending = self.launch.ending

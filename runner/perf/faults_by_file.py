@@ -16,7 +16,7 @@ from runner.execution.start_block import BASE_VARIABLES
 from runner.settings import load_settings
 
 _SOURCE = Path(__file__).with_name("faults_by_file.c")
-_TIMEOUT = 10.0
+_TIMEOUT_SECONDS = 10.0
 """Seconds that it may take to print its counts."""
 _NO_FILES = ("//", "/dev/zero", "/dev/shm/", "/memfd:", "/SYSV", "/anon_hugepage")  # noqa: S108 - the kernel's names
 
@@ -99,7 +99,7 @@ class FaultsByFileRecorder:
         if process is None:
             return
         try:
-            output, _ = process.communicate(timeout=_TIMEOUT)
+            output, _ = process.communicate(timeout=_TIMEOUT_SECONDS)
             self._faults = parse_faults_by_file(output)
         except (subprocess.TimeoutExpired, ValueError):
             process.kill()

@@ -15,7 +15,7 @@ from runner.execution.start_block import BASE_VARIABLES
 from runner.settings import load_settings
 
 _SOURCE = Path(__file__).with_name("lost_programs.c")
-_TIMEOUT = 10.0
+_TIMEOUT_SECONDS = 10.0
 """Seconds that it may take to print its findings."""
 
 
@@ -62,7 +62,7 @@ class LostProgramsWatch:
         if self._watch is None:
             return LostPrograms()
         try:
-            output, _ = self._watch.communicate(timeout=_TIMEOUT)
+            output, _ = self._watch.communicate(timeout=_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             return LostPrograms()
         return parse_lost_programs(output)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from runner.perf.attach import ControlledPerf
 
-_MOST = "1G"
+_MAX_BYTES = "1G"
 """Largest size of a recording, because programs can produce events without end; perf stops there and reports it."""
 _BUFFER_PAGES = 8192
 """Size of each CPU's buffer for users who may lock that much memory: half a million fault records."""
@@ -63,8 +63,19 @@ class Recorder(ControlledPerf):
 
     def __init__(self, plan: RecordPlan, processes: Sequence[int]) -> None:
         # Without build ids and their cache, for which perf would read each binary again when it ends.
-        words = ("record", "-q", "-N", "-B", "--max-size", _MOST, *_buffers(), *plan.options, "-o", str(plan.output))
-        super().__init__(words, processes)
+        command = (
+            "record",
+            "-q",
+            "-N",
+            "-B",
+            "--max-size",
+            _MAX_BYTES,
+            *_buffers(),
+            *plan.options,
+            "-o",
+            str(plan.output),
+        )
+        super().__init__(command, processes)
 
     def finish(self) -> None:
         """Tell perf to write its recording, and wait for it."""

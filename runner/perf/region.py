@@ -36,9 +36,9 @@ EVENTS = (
 )
 PREFIX = "region:"
 _ACK = b"ack\n"
-_ATTEMPTS = 3
+_MAX_ATTEMPTS = 3
 """How often perf is attached while children of the program come and go, before they are stopped for that."""
-_LONGEST = 100
+_MAX_COMMAND_BYTES = 100
 """Largest number of bytes of a command."""
 
 
@@ -105,7 +105,7 @@ class Region:
                 self._problem = f"the program wrote {line[:40]!r}; only enable and disable are valid"
             with suppress(BrokenPipeError, BlockingIOError):
                 os.write(self._acks, _ACK)
-        if len(self._pending) > _LONGEST:
+        if len(self._pending) > _MAX_COMMAND_BYTES:
             self._pending, self._problem = b"", "the program wrote an invalid command"
         return True
 
@@ -141,31 +141,31 @@ class Region:
 
     def _attach(self, pid: int) -> AttachedPerf:
         if self._perf is None:
-            self._perf, program = self._attached(pid)
+            self._perf, program = self._attach_with_children(pid)
             self._recorders = self._record(program)
         return self._perf
 
-    def _attached(self, pid: int) -> tuple[AttachedPerf, Sequence[int]]:
+    def _attach_with_children(self, pid: int) -> tuple[AttachedPerf, Sequence[int]]:
         """Attach perf to the program and its children.
 
         If a child ends meanwhile, perf gives up. After some attempts, the children are stopped for that moment.
         """
-        for _ in range(_ATTEMPTS):
+        for _ in range(_MAX_ATTEMPTS):
             program = self._find(pid)
             if not program:
                 raise AttachError("the program could not be found")
             with suppress(_ChildEndedError):
-                return self._attached_to(program, pid), program
-        with _stopped(lambda: self._find(pid)) as stopped:
+                return self._attach_to(program, pid), program
+        with _stop_children(lambda: self._find(pid)) as stopped:
             program = stopped
             # A child that was about to end does so although it was stopped; there are fewer each time.
             for _ in stopped:
                 with suppress(_ChildEndedError):
-                    return self._attached_to(program, pid), program
+                    return self._attach_to(program, pid), program
                 program = self._find(pid)
         raise AttachError("its children end faster than perf can attach to them")
 
-    def _attached_to(self, program: Sequence[int], pid: int) -> AttachedPerf:
+    def _attach_to(self, program: Sequence[int], pid: int) -> AttachedPerf:
         perf = AttachedPerf(program, self._events)
         try:
             perf.send_command("disable")  # It is disabled; the answer shows that perf has attached.
@@ -182,7 +182,7 @@ class _ChildEndedError(Exception):
 
 
 @contextmanager
-def _stopped(find: Callable[[], Sequence[int]]) -> Iterator[list[int]]:
+def _stop_children(find: Callable[[], Sequence[int]]) -> Iterator[list[int]]:
     """Stop the children of a program, which itself waits; yield the program and its children."""
     stopped: list[int] = []
     try:

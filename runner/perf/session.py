@@ -22,7 +22,7 @@ from runner.errors import FaultwatchError
 from runner.execution.execute import Finished, Program, execute_together
 from runner.execution.execution_log import log_command
 from runner.execution.launch import Start, resolve
-from runner.execution.sandbox import PROCESSES, Sandbox
+from runner.execution.sandbox import MAX_PROCESSES, Sandbox
 from runner.execution.temporary_failure import is_temporary
 from runner.perf.command import ATTACHED_EVENTS
 from runner.perf.counted import OUT_OF_FILES, CountedProgram, Order, make_unsupported_readings
@@ -109,7 +109,7 @@ def count_together(
     region
         Also count the region that each program opens, in addition to the whole program.
     sandbox
-        Confine each of them in a sandbox of its own.
+        Confine each of them in its own sandbox.
     recording
         What to record of the first of them.
     copies
@@ -147,7 +147,7 @@ def count_together(
             done = _execute(programs(group), directory, timeout, processes)
             for program, finished in zip(counted, done, strict=True):
                 problem = program.conclude(finished)
-                _raise_on_failure(command, problem, program.as_program(finished), group)
+                _raise_on_failure(command, problem, program.describe_program_end(finished), group)
             least = sum(program.launch.ending.faults for program in counted if program.launch.ending)
             in_group = memory_readings(group.folder, least)
             accounts = max(least, faults_of(group.folder))
@@ -172,7 +172,7 @@ def _execute(programs: Iterator[Program], directory: Path, timeout: float, proce
 
 def _bound_sandboxes(sandbox: Sandbox | None, processes: int, group: MemoryGroup) -> Sandbox | None:
     """Bound all sandboxes of a case together: by the group, or where that is impossible by equal shares."""
-    if sandbox is None or group.limit_processes(PROCESSES):
+    if sandbox is None or group.limit_processes(MAX_PROCESSES):
         return sandbox
     return replace(sandbox, sharing=processes)
 

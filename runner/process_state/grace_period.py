@@ -15,7 +15,7 @@ _SWITCH = "sys/kernel/rcu_expedited"
 _NOTES = "run/faultwatch"
 _NOTE = f"{_NOTES}/rcu_expedited"
 """Holds the value to restore while the switch is on. Only root can write both, and a reboot resets both."""
-_LONGEST_WAIT = 0.1
+_MAX_WAIT_SECONDS = 0.1
 """Seconds; others need the switch for a hundredth of that."""
 
 
@@ -64,7 +64,7 @@ def _lock_switch(tree: Tree) -> int | None:
         switch = os.open(tree.path(_SWITCH), os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return None
-    deadline = time.monotonic() + _LONGEST_WAIT
+    deadline = time.monotonic() + _MAX_WAIT_SECONDS
     while True:
         with suppress(BlockingIOError):
             fcntl.flock(switch, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -10,7 +10,7 @@ from pathlib import Path
 from runner.errors import FaultwatchError
 from runner.system.tree import Tree
 
-LONGEST_WAIT = 300.0
+MAX_WAIT_SECONDS = 300.0
 """Seconds to wait for another session that needs a different value: it holds the setting for one execution."""
 _GUARD = 'trap "" HUP INT TERM; read -r _; printf %s "$1" >"$2"'
 
@@ -78,7 +78,7 @@ class HostSetting:
                 os.close(lock)
 
     def _wait(self, kind: int) -> None:
-        deadline = time.monotonic() + LONGEST_WAIT
+        deadline = time.monotonic() + MAX_WAIT_SECONDS
         while time.monotonic() < deadline:
             with suppress(BlockingIOError):
                 fcntl.flock(self._lock or -1, kind | fcntl.LOCK_NB)

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from msgspec import Struct, field
 
 from runner.execution.resource_limits import show_limits
-from runner.execution.start_block import PROCESS_VARIABLES, START_SIZE
+from runner.execution.start_block import PROCESS_VARIABLES, START_BYTES
 from runner.process_state.address_layout import Layout
 from runner.process_state.affinity import Affinity
 from runner.process_state.attribute import Attribute
@@ -46,10 +46,10 @@ class ProcessState(Struct, frozen=True):
 
     def settings(self) -> dict[str, str]:
         """Return this state as settings of the run's environment: the actual values while it is applied."""
-        with self._applied_attributes() as attributes:
+        with self._apply_attributes() as attributes:
             actual = {attribute.setting: attribute.show() for attribute in attributes}
         fixed = {
-            "process.start_size": str(START_SIZE),
+            "process.start_size": str(START_BYTES),
             "process.limits": show_limits(),
             "process.page_cache": self.page_cache,
             "process.variables": " ".join(f"{name}={value}" for name, value in sorted(PROCESS_VARIABLES.items())),
@@ -58,7 +58,7 @@ class ProcessState(Struct, frozen=True):
 
     def remarks(self) -> tuple[str, ...]:
         """Return the attributes that this host does not allow, with the remedies."""
-        with self._applied_attributes() as attributes:
+        with self._apply_attributes() as attributes:
             shown = [(attribute, attribute.show()) for attribute in attributes]
         return tuple(
             f"{attribute.setting} is {value}, not {attribute.wanted}: {attribute.remedy}"
@@ -75,11 +75,11 @@ class ProcessState(Struct, frozen=True):
         The runner applies the state to itself instead of between fork and exec, so that no code of its own runs in the
         child: that would be slower and, in a process with threads, unsafe.
         """
-        with self._applied_attributes() as attributes:
+        with self._apply_attributes() as attributes:
             yield next(attribute for attribute in attributes if isinstance(attribute, MemoryGroup))
 
     @contextmanager
-    def _applied_attributes(self) -> Iterator[list[Attribute]]:
+    def _apply_attributes(self) -> Iterator[list[Attribute]]:
         """Apply the attributes that this host allows; :meth:`remarks` reports the others."""
         attributes = self._attributes()
         with ExitStack() as stack:

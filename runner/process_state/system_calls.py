@@ -16,7 +16,7 @@ _PR_SET_THP_DISABLE, _PR_GET_THP_DISABLE = 41, 42
 
 _GET_MEMPOLICY, _SET_MEMPOLICY = (239, 238) if os.uname().machine == "x86_64" else (236, 237)
 """Numbers of the system calls; those other than of x86-64 are the same on all newer architectures."""
-_MOST_NODES = 1024
+_MAX_NODES = 1024
 
 
 class NodePolicy(Struct, frozen=True):
@@ -28,15 +28,15 @@ class NodePolicy(Struct, frozen=True):
 
 def memory_policy() -> NodePolicy:
     """Return the NUMA memory policy of this thread."""
-    mode, nodes = ctypes.c_int(), ctypes.create_string_buffer(_MOST_NODES // 8)
-    _check_result(_libc().syscall(_GET_MEMPOLICY, ctypes.byref(mode), nodes, ctypes.c_ulong(_MOST_NODES), None, 0))
+    mode, nodes = ctypes.c_int(), ctypes.create_string_buffer(_MAX_NODES // 8)
+    _check_result(_libc().syscall(_GET_MEMPOLICY, ctypes.byref(mode), nodes, ctypes.c_ulong(_MAX_NODES), None, 0))
     return NodePolicy(mode.value, nodes.raw)
 
 
 def set_memory_policy(policy: NodePolicy) -> None:
     """Set the NUMA memory policy of this thread and its children."""
-    nodes = ctypes.create_string_buffer(policy.nodes, _MOST_NODES // 8) if policy.nodes else None
-    most = ctypes.c_ulong(_MOST_NODES if nodes else 0)
+    nodes = ctypes.create_string_buffer(policy.nodes, _MAX_NODES // 8) if policy.nodes else None
+    most = ctypes.c_ulong(_MAX_NODES if nodes else 0)
     _check_result(_libc().syscall(_SET_MEMPOLICY, ctypes.c_int(policy.mode), nodes, most))
 
 

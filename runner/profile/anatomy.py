@@ -29,12 +29,12 @@ from runner.profile.script_parser import (
 Locate = Callable[[Iterable["CodePlace"]], dict["CodePlace", contract.Frame]]
 """Finds the source lines of all places at once."""
 
-_SITES = 200
-_AREAS = 20
+_MAX_SITES = 200
+_MAX_AREAS = 20
 _ENTER = "syscalls:sys_enter_"
 _OTHER = Memory.OTHER.value
 _CALL = re.compile(r"[a-z0-9_]{1,100}")
-_MOST = 2**64
+_MAX_BYTES = 2**64
 """Bytes that a census can name."""
 
 
@@ -99,9 +99,9 @@ class Dissection(Struct):
                 case Fault():
                     self._fault(event)
                 case Traced():
-                    self._traced(event)
+                    self._trace(event)
                 case Mapped():
-                    mapping = MemoryMapping.of(event)
+                    mapping = MemoryMapping.from_event(event)
                     # The kernel names the heap only after it has grown.
                     if mapping.end == self._breaks.get(event.pid) and mapping.memory is Memory.ANONYMOUS:
                         mapping = replace(mapping, memory=Memory.HEAP, kind=Memory.HEAP.value)
@@ -135,8 +135,8 @@ class Dissection(Struct):
             memory[Memory(kind)] += number
             touch[self._touch(how)] += number
             instruction = self._instruction(pid, ip, place)
-            access[self.access.of(code, instruction, fetched=at_ip)] += number
-        sites = self._located(locate)
+            access[self.access.classify(code, instruction, fetched=at_ip)] += number
+        sites = self._locate(locate)
         return Anatomy(
             counted=counted,
             recorded=self.recorded,
@@ -194,7 +194,7 @@ class Dissection(Struct):
     def _touch(self, how: str) -> Touch:
         return Touch(how) if self.period == 1 else Touch.UNKNOWN
 
-    def _traced(self, event: Traced) -> None:
+    def _trace(self, event: Traced) -> None:
         if event.event.startswith(_ENTER):
             name = event.event.removeprefix(_ENTER)
             if not _CALL.fullmatch(name):
@@ -208,16 +208,16 @@ class Dissection(Struct):
             except (ScriptError, KeyError) as error:
                 raise FaultwatchError(f"a recorded call of {name} cannot be read: {error}") from None
             # A call that the kernel refuses is recorded too, with any length.
-            self._bytes[name] = min(self._bytes[name] + (size or 0), _MOST)
+            self._bytes[name] = min(self._bytes[name] + (size or 0), _MAX_BYTES)
 
     def _mappings(self, pid: int) -> ProcessMappings:
         return self._maps.setdefault(pid, ProcessMappings())
 
-    def _located(self, locate: Locate) -> tuple[Site, ...]:
+    def _locate(self, locate: Locate) -> tuple[Site, ...]:
         merged: Counter[tuple[int, int, str, Memory, Touch]] = Counter()
         for (pid, ip, text, _, _, kind, how), number in self._faults.items():
             merged[pid, ip, text, Memory(kind), self._touch(how)] += number
-        common = merged.most_common(_SITES * 2)
+        common = merged.most_common(_MAX_SITES * 2)
         places = {}
         for (pid, ip, text, _, _), _ in common:
             function, module = function_of(text)
@@ -232,7 +232,7 @@ class Dissection(Struct):
             sites[frames[places[pid, ip, text]], memory, touch] += number
         return tuple(
             Site(frame=frame, memory=memory, touch=touch, faults=number)
-            for (frame, memory, touch), number in sites.most_common(_SITES)
+            for (frame, memory, touch), number in sites.most_common(_MAX_SITES)
         )
 
     def _areas(self) -> tuple[Area, ...]:
@@ -240,7 +240,7 @@ class Dissection(Struct):
         for (pid, start, _), stretch in self._stretches.items():
             together.setdefault((pid, start), []).append(stretch)
         areas = [self._area(pid, threads) for (pid, _), threads in together.items()]
-        return tuple(sorted(areas, key=lambda area: -area.faults)[:_AREAS])
+        return tuple(sorted(areas, key=lambda area: -area.faults)[:_MAX_AREAS])
 
     def _area(self, pid: int, threads: list[_Stretch]) -> Area:
         mapping = max((thread.mapping for thread in threads), key=lambda mapping: mapping.end)

@@ -24,7 +24,7 @@ from runner.profile.fault_access import FaultAccess
 from runner.profile.legibility import has_no_callers, remark_missing_callers, remark_missing_names
 from runner.profile.permissions import RecordingPermissions, recording_permissions
 from runner.profile.recording_plan import CallGraph, ExpectedCounts
-from runner.profile.recording_reader import ADDRESSES, CALLS_ALONE, STACKS, TRACED, recorded_events
+from runner.profile.recording_reader import ADDRESSES, CALLS_ALONE, STACKS, TRACED, read_events
 from runner.profile.script_parser import Event, ScriptFrame
 from runner.profile.source_lines import SourceLine, lines_of
 from runner.profile.stack_folding import (
@@ -69,7 +69,9 @@ class Collector(Struct):
     without_callers: list[StackKind] = field(default_factory=list)
 
     @classmethod
-    def of(cls, trial: Trial, call_graph: CallGraph, permissions: RecordingPermissions, scratch: Path) -> "Collector":
+    def for_trial(
+        cls, trial: Trial, call_graph: CallGraph, permissions: RecordingPermissions, scratch: Path
+    ) -> "Collector":
         """Return the collector of a trial's profile, which has nothing yet."""
         within = read_only_prefix(trial.sandbox, scratch, trial.tree)
         return cls(trial, call_graph, permissions, scratch, within, FrameTable(partial(lines_of, within=within)))
@@ -135,7 +137,7 @@ class Collector(Struct):
         )
 
     def _events(self, file: Path, *fields: str) -> Iterator[Event]:
-        return recorded_events(file, *fields, within=self.within)
+        return read_events(file, *fields, within=self.within)
 
     def _profile(self, kind: StackKind, weighed: Weighed, period: int, file: Path, total: int) -> StackProfile:
         if has_no_callers(weighed):
@@ -197,7 +199,7 @@ def collect(
     expected = expectation(counted.processes[0] if counted.processes else counted.readings)
     chosen, reason = (call_graph, ()) if call_graph else _unwinding(trial)
     with scratch_folder() as folder:
-        collector = Collector.of(trial, chosen, permissions, folder)
+        collector = Collector.for_trial(trial, chosen, permissions, folder)
         collector.remarks += (*reason, *permissions.remarks)
         progress("recording faults")
         faults, anatomy, census, recorded = collector.faults(expected)

@@ -11,9 +11,9 @@ from runner.profile.recording_plan import CallGraph
 from runner.system.regular_file import open_regular
 
 LOAD = 1
-_UNWINDING = 0x6474E550
+_UNWINDING_SEGMENT_KIND = 0x6474E550
 """Kind of the segment with the unwinding tables."""
-_SYMBOLS = 2
+_SYMBOLS_SECTION_KIND = 2
 """Kind of the section with the names of all functions."""
 _GO = frozenset((".go.buildinfo", ".note.go.buildid"))
 """Sections that Go's linker writes, also into a stripped program."""
@@ -22,10 +22,10 @@ _HEADER = struct.Struct("<16xHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 
-_MOST_BYTES = 1 << 20
+_MAX_TABLE_BYTES = 1 << 20
 """Of a table of segments or sections, and of the names of sections."""
 
-_LONGEST = 32
+_MAX_NAME_BYTES = 32
 """Bytes of a section's name that are looked at, or a file of a stranger could name megabytes for each section."""
 
 
@@ -72,11 +72,15 @@ def sections(file: Path) -> Sections | None:
             if fields[12] < len(table):
                 offset, size = table[fields[12]][4:6]
                 stream.seek(offset)
-                names = stream.read(min(size, _MOST_BYTES))
+                names = stream.read(min(size, _MAX_TABLE_BYTES))
     except (OSError, OverflowError, ValueError):
         return None
-    found = {names[start : start + _LONGEST].partition(b"\0")[0].decode("ascii", "replace") for start, *_ in table}
-    return Sections(bool(found & _GO), any(kind == _SYMBOLS for _, kind, *_ in table), bool(found & _LINES))
+    found = {
+        names[start : start + _MAX_NAME_BYTES].partition(b"\0")[0].decode("ascii", "replace") for start, *_ in table
+    }
+    return Sections(
+        bool(found & _GO), any(kind == _SYMBOLS_SECTION_KIND for _, kind, *_ in table), bool(found & _LINES)
+    )
 
 
 def find_go_file(files: Iterable[Path]) -> Path | None:
@@ -91,7 +95,7 @@ def call_graph_of(program: Path) -> CallGraph:
     (a script) has frame pointers or nothing. Only the user can choose LBR: it needs hardware that virtual machines
     rarely have.
     """
-    return "dwarf" if any(segment.kind == _UNWINDING for segment in segments(program)) else "fp"
+    return "dwarf" if any(segment.kind == _UNWINDING_SEGMENT_KIND for segment in segments(program)) else "fp"
 
 
 def _header(stream: BinaryIO) -> tuple[int, ...]:
@@ -106,6 +110,6 @@ def _table(stream: BinaryIO, entry: struct.Struct, start: int, size: int, number
     if size < entry.size:
         raise ValueError
     stream.seek(start)
-    table = stream.read(min(size * number, _MOST_BYTES))
+    table = stream.read(min(size * number, _MAX_TABLE_BYTES))
     for place in range(0, len(table) - entry.size + 1, size):
         yield entry.unpack_from(table, place)

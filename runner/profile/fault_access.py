@@ -15,11 +15,11 @@ _X86 = frozenset({"x86_64", "i386", "i486", "i586", "i686"})
 _A64 = frozenset({"aarch64", "arm64"})
 _WRITE, _FETCH = 2, 16
 """Bits of the error code of a page fault, on x86."""
-_KERNEL = 1 << 63
+_FIRST_KERNEL_ADDRESS = 1 << 63
 """On 64-bit processors, addresses from here on are the kernel's."""
 _KERNEL_WRITES = re.compile(r"(?:raw)?_*(?:arch_)?(?:copy_to_user|clear_user|put_user)\w*")
 _KERNEL_READS = re.compile(r"(?:raw)?_*(?:arch_)?(?:copy_from_user|get_user)\w*|strn(?:cpy_from|len)_user")
-_MOST_PLACES = 100_000
+_MAX_PLACES = 100_000
 
 
 def has_error_codes(machine: str) -> bool:
@@ -56,7 +56,7 @@ class FaultAccess(Struct):
     read: Callable[[str, int], int | None] = field(default_factory=lambda: instruction_at)
     _words: dict[tuple[str, int], int | None] = field(default_factory=dict)
 
-    def of(self, code: int | None, instruction: Instruction, *, fetched: bool) -> Access:
+    def classify(self, code: int | None, instruction: Instruction, *, fetched: bool) -> Access:
         """Return the access of a fault.
 
         Parameters
@@ -72,14 +72,14 @@ class FaultAccess(Struct):
             return Access.UNKNOWN
         if fetched:
             return Access.INSTRUCTION
-        if instruction.address >= _KERNEL:
+        if instruction.address >= _FIRST_KERNEL_ADDRESS:
             return _access_of_kernel(instruction.function)
         word = self._word(instruction.file, instruction.offset) if instruction.file else None
         return Access.UNKNOWN if word is None else access_of_instruction(word)
 
     def _word(self, file: str, offset: int) -> int | None:
         place = file, offset
-        if place not in self._words and len(self._words) < _MOST_PLACES:
+        if place not in self._words and len(self._words) < _MAX_PLACES:
             self._words[place] = self.read(file, offset)
         return self._words.get(place)
 

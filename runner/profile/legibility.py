@@ -10,9 +10,9 @@ from runner.profile.recording_plan import CallGraph
 from runner.profile.stack_folding import Weighed, is_in_program
 
 _NEARLY_ALL = 0.9
-_FEWEST = 10
+_MIN_STACKS = 10
 """Of fewer stacks nothing is said: they can be the loader's."""
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 _HELP: Mapping[CallGraph, str] = {
     "dwarf": "`--call-graph fp` finds them where the program keeps frame pointers, as Go does, and C if told to",
     "fp": "build with frame pointers (-fno-omit-frame-pointer), or `--call-graph dwarf` where the program has tables",
@@ -25,7 +25,7 @@ def has_no_callers(weighed: Weighed) -> bool:
     depths = [(sum(map(is_in_program, stack)), weight) for stack, weight in weighed.stacks.items()]
     known = sum(weight for depth, weight in depths if depth)
     alone = sum(weight for depth, weight in depths if depth == 1)
-    return weighed.samples >= _FEWEST and 0 < known * _NEARLY_ALL <= alone
+    return weighed.samples >= _MIN_STACKS and 0 < known * _NEARLY_ALL <= alone
 
 
 def remark_missing_callers(kinds: Iterable[str], call_graph: CallGraph) -> Iterator[str]:
@@ -72,5 +72,5 @@ def _select_own(frames: Iterable[Frame]) -> dict[str, list[Frame]]:
 
 
 def _list_files(files: list[str]) -> str:
-    more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
-    return ", ".join(files[:_MOST_NAMED]) + more
+    more = f" and {len(files) - _MAX_NAMED} more" if len(files) > _MAX_NAMED else ""
+    return ", ".join(files[:_MAX_NAMED]) + more

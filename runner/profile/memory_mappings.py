@@ -24,7 +24,7 @@ class MemoryMapping(Struct, frozen=True):
     name: str
 
     @classmethod
-    def of(cls, event: Mapped) -> "MemoryMapping":
+    def from_event(cls, event: Mapped) -> "MemoryMapping":
         """Return the mapping of an event."""
         memory = memory_of(event)
         return cls(event.start, event.start + event.size, event.offset, memory, memory.value, event.name)
@@ -59,7 +59,7 @@ class ProcessMappings(Struct):
 
     def add(self, new: MemoryMapping) -> None:
         """Add a mapping; it replaces what it overlaps."""
-        first, last = self._over(new.start, new.end)
+        first, last = self._find_overlapping(new.start, new.end)
         mappings = [part for old in self._all[first:last] for part in _cut_outside(old, new.start, new.end)]
         mappings = sorted([*mappings, new], key=lambda mapping: mapping.start)
         self._all[first:last] = mappings
@@ -76,7 +76,7 @@ class ProcessMappings(Struct):
         """Return the mappings that a child starts with."""
         return ProcessMappings(list(self._starts), list(self._all))
 
-    def _over(self, start: int, end: int) -> tuple[int, int]:
+    def _find_overlapping(self, start: int, end: int) -> tuple[int, int]:
         first = max(0, bisect_right(self._starts, start) - 1)
         last = first
         while last < len(self._all) and self._starts[last] < end:

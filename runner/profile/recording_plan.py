@@ -9,11 +9,11 @@ from runner.profile.fault_access import EXCEPTIONS
 
 CallGraph = Literal["fp", "dwarf", "lbr"]
 
-EACH = 2_000_000
+MAX_FAULTS_EACH_RECORDED = 2_000_000
 """Up to this many faults, each one is recorded, in about 60 bytes; of more, one in N, to stay below this number."""
 STACKS = {"fp": 20_000, "lbr": 20_000, "dwarf": 2_000}
 """Number of stacks to record: 0.2 KB each with frame pointers; DWARF copies 8 KB of the program's stack."""
-_LEAST_CLOCK = 100_000
+_MIN_CLOCK_NANOSECONDS = 100_000
 """Least number of nanoseconds between two samples of the CPU."""
 CALLS = ("mmap", "munmap", "madvise", "brk", "mremap")
 """The system calls that allocate or release memory."""
@@ -37,7 +37,7 @@ class ExpectedCounts(Struct, frozen=True):
 
 def faults_period(expected: ExpectedCounts) -> int:
     """Return N, to record one in N faults with its address."""
-    return max(1, -(-expected.faults // EACH))
+    return max(1, -(-expected.faults // MAX_FAULTS_EACH_RECORDED))
 
 
 def stacks_period(number: int, call_graph: CallGraph) -> int:
@@ -47,7 +47,7 @@ def stacks_period(number: int, call_graph: CallGraph) -> int:
 
 def clock_period(expected: ExpectedCounts, call_graph: CallGraph) -> int:
     """Return the nanoseconds of CPU time between two recorded stacks."""
-    return max(_LEAST_CLOCK, stacks_period(math.ceil(expected.cpu_seconds * 1e9), call_graph))
+    return max(_MIN_CLOCK_NANOSECONDS, stacks_period(math.ceil(expected.cpu_seconds * 1e9), call_graph))
 
 
 def faults_options(period: int, *, tracepoints: bool, error_codes: bool) -> tuple[str, ...]:

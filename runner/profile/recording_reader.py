@@ -18,13 +18,13 @@ ADDRESSES = ("-F", "sw:pid,tid,time,event,addr,ip,sym,symoff,dso")
 STACKS = ("-F", "sw:pid,tid,time,event,ip,sym,symoff,dso", "--show-switch-events")
 TRACED = ("-F", "trace:pid,tid,time,event,trace")
 CALLS_ALONE = ("-F", "sw:pid,tid,time,event", *TRACED)
-"""For a recording of tracepoints alone. perf records mappings with an event of its own, which is one of software."""
-MOST_SECONDS = 3600.0
-MOST_MEMORY = 8 << 30
+"""For a recording of tracepoints alone. perf records mappings with its own event, which is one of software."""
+MAX_SECONDS = 3600.0
+MAX_MEMORY_BYTES = 8 << 30
 """Bytes of address space of perf script: it reads the symbols of untrusted binaries."""
 
 
-def recorded_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Iterator[Event]:
+def read_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Iterator[Event]:
     """Yield the events of a recording, in the order of time.
 
     Parameters
@@ -61,7 +61,7 @@ def recorded_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Ite
         ) as process:
             assert process.stdout is not None
             with suppress(ProcessLookupError):
-                resource.prlimit(process.pid, resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+                resource.prlimit(process.pid, resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
             deadline = _Deadline(process)
             try:
                 yield from parse_script(process.stdout)
@@ -76,7 +76,7 @@ def recorded_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Ite
         error_file.seek(0)
         message = error_file.read(10_000).decode(errors="replace")
     if deadline.has_passed:
-        raise FaultwatchError(f"perf script did not finish within {MOST_SECONDS:g} s")
+        raise FaultwatchError(f"perf script did not finish within {MAX_SECONDS:g} s")
     if process.returncode:
         raise FaultwatchError(
             f"perf script failed: {message.strip().rpartition(chr(10))[2][:300] or 'no error message'}"
@@ -89,7 +89,7 @@ class _Deadline:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.has_passed = False
         self._process = process
-        self._timer = threading.Timer(MOST_SECONDS, self._pass)
+        self._timer = threading.Timer(MAX_SECONDS, self._pass)
         self._timer.daemon = True
         self._timer.start()
 

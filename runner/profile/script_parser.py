@@ -125,10 +125,10 @@ _MMAP = re.compile(
 )
 _FORK = re.compile(r"\((-?\d+):-?\d+\):\((-?\d+):-?\d+\)", re.ASCII)
 _DIGITS = "0123456789"
-_LARGEST_CACHE = 100_000
-_LATEST = 1e12
+_MAX_CACHED_ENTRIES = 100_000
+_MAX_TIME_SECONDS = 1e12
 """Seconds since the start of the machine; damaged ones can be infinite."""
-_LARGEST = 2**64 - 1
+_MAX_ARGUMENT = 2**64 - 1
 """The largest argument of a system call."""
 _LOST = re.compile(r" *(?:lost )?(\d+)", re.ASCII)
 
@@ -212,7 +212,7 @@ class _Cache(dict[str, T]):
         self._parse = parse
 
     def __missing__(self, text: str) -> T:
-        if len(self) > _LARGEST_CACHE:
+        if len(self) > _MAX_CACHED_ENTRIES:
             self.clear()
         self[text] = value = self._parse(text)
         return value
@@ -231,7 +231,7 @@ def numbers(text: str) -> dict[str, int]:
         name, _, value = part.partition(": " if ": " in part else "=")
         try:
             found[name.strip()] = int(value, 16)
-            if not 0 <= found[name.strip()] <= _LARGEST:
+            if not 0 <= found[name.strip()] <= _MAX_ARGUMENT:
                 raise ValueError
         except ValueError:
             if name.strip() != "ip":  # places in the kernel have names
@@ -256,7 +256,7 @@ def _time(text: str) -> float:
     if text[-1] != ":" or text[0] not in _DIGITS:
         raise ScriptError
     seconds = float(text[:-1])
-    if seconds > _LATEST:
+    if seconds > _MAX_TIME_SECONDS:
         raise ScriptError
     return seconds
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from runner.execution.start_block import BASE_VARIABLES
 from runner.profile.elf import LOAD, Segment, sections, segments
 
-_TIMEOUT = 20.0
+_TIMEOUT_SECONDS = 20.0
 """Seconds."""
 _TOOLS = ("addr2line", "llvm-addr2line")
 """LLVM's is asked for what GNU's does not find in a file with lines: 2.40 reads none of Go 1.26."""
@@ -56,7 +56,7 @@ def _ask(tool: str, module: str, addresses: Iterable[int], within: Sequence[str]
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_TIMEOUT,
+            timeout=_TIMEOUT_SECONDS,
             check=False,
             env=dict(BASE_VARIABLES),
         )

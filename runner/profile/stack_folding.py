@@ -13,7 +13,7 @@ Lines = Callable[[str, Iterable[int]], Mapping[int, tuple[SourceLine, ...]]]
 """Finds the source lines at some offsets of a module."""
 KERNEL = "[kernel]"
 _KERNEL_START = 1 << 63
-_LONGEST = 500
+_MAX_FRAME_CHARACTERS = 500
 
 
 class Weighed(Struct):
@@ -91,7 +91,7 @@ class FrameTable(Struct):
             frames: list[int] = []
             for frame, offset in _list_calls(stack):
                 frames += [self.place(part) for part in expand_inlined(frame, known.get((frame.module, offset), ()))]
-            folded[tuple(reversed(frames[:_LONGEST]))] += weight
+            folded[tuple(reversed(frames[:_MAX_FRAME_CHARACTERS]))] += weight
         return tuple(contract.Stack(frames=frames, weight=weight) for frames, weight in folded.most_common())
 
     def place(self, frame: contract.Frame) -> int:

@@ -14,7 +14,7 @@ from runner.execution.process_end import wait_for_end
 from runner.execution.start_block import BASE_VARIABLES
 from runner.profile.recording_plan import CALLS
 
-_TIMEOUT = 10.0
+_TIMEOUT_SECONDS = 10.0
 """Seconds to attach, and to end."""
 _ROW = re.compile(
     r"\s*(?P<percent>[\d.]+)\s+(?P<seconds>\d{1,12}\.\d+)\s+\d+\s+(?P<calls>\d{1,15})(?:\s+\d+)?\s+(?P<name>[a-z_0-9]+)",
@@ -51,7 +51,7 @@ class StraceCensus:
                 )
         except FileNotFoundError:
             raise FaultwatchError("strace is not installed", "Debian and Ubuntu: apt install strace") from None
-        deadline = time.monotonic() + _TIMEOUT
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
         while b" attached" not in error_file.read_bytes():
             if time.monotonic() > deadline or wait_for_end(self._process, 0.02):
                 message = error_file.read_text(encoding="utf-8", errors="replace").strip()
@@ -61,7 +61,7 @@ class StraceCensus:
 
     def close(self) -> None:
         """Wait until strace has written its counts."""
-        if self._process is not None and not wait_for_end(self._process, _TIMEOUT):
+        if self._process is not None and not wait_for_end(self._process, _TIMEOUT_SECONDS):
             with suppress(ProcessLookupError):
                 self._process.kill()
             self._process.wait()

@@ -33,12 +33,12 @@ from runner.execution.execution_log import log_step
 TIMEOUT = (5, 60)
 """Seconds to connect, and to wait for a response."""
 FIRST_PAUSE = 0.2
-PATIENCE = 900.0
+RETRY_SECONDS = 900.0
 """Seconds for which long work waits while the service is away."""
-LONGEST_WAIT = 5.0
+MAX_WAIT_SECONDS = 5.0
 """Longest wait in seconds when the service asks for one; unsent reports wait on disk."""
 
-_PAGE = 1000
+_ITEMS_PER_PAGE = 1000
 """Items of a list to ask for at once: the most that the service gives."""
 _REFUSALS = {400, 409, 413, 422}
 """Status codes that reject the document itself. Others concern the caller or the address."""
@@ -57,7 +57,7 @@ class _BoundedRetry(Retry):
             seconds = super().get_retry_after(response)
         except Exception:  # an invalid header
             return None
-        return None if seconds is None else min(seconds, LONGEST_WAIT)
+        return None if seconds is None else min(seconds, MAX_WAIT_SECONDS)
 
 
 class _Bearer(AuthBase):
@@ -185,7 +185,7 @@ class Service:
         """Exchange the identity of a CI job for a token."""
         return self._ask(Admission, "POST", "/sign-in/actions", Identity(token=identity)).token
 
-    def stored_base(self, query: BaseQuery) -> Report | None:
+    def find_stored_base(self, query: BaseQuery) -> Report | None:
         """Return a stored run that can serve as the base of a comparison, if there is one."""
         return self._ask(BaseAnswer, "POST", "/gates/base", query).report
 
@@ -245,13 +245,13 @@ class Service:
         """Return all items of a list, page by page."""
         items: list[dict[str, Any]] = []
         while True:
-            page = {"limit": str(_PAGE), "offset": str(len(items))}
+            page = {"limit": str(_ITEMS_PER_PAGE), "offset": str(len(items))}
             answer = self._call("GET", path, params=filters | page)
             found = answer.get("items") if isinstance(answer, dict) else None
             if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
                 self._not_a_service()
             items += found
-            if len(found) < _PAGE:
+            if len(found) < _ITEMS_PER_PAGE:
                 return items
 
     def check(self) -> None:
@@ -266,7 +266,7 @@ class Service:
 
     def patient(self, say: Callable[[str], None]) -> "Service":
         """Return another connection, for long work: it waits while the service is away, and says so."""
-        connection = self.new_connection(PATIENCE)
+        connection = self.new_connection(RETRY_SECONDS)
         connection._say = say
         return connection
 
@@ -296,7 +296,7 @@ class Service:
                     self._say(f"{error.what}; trying again for {self._retry_seconds / 60:.0f} minutes")
                 log_step("waiting %g s: %s", pause, error.what)
                 time.sleep(pause)
-                pause = min(2 * pause, LONGEST_WAIT)
+                pause = min(2 * pause, MAX_WAIT_SECONDS)
 
     def _request(
         self, method: str, path: str, body: BaseModel | None, params: dict[str, str] | None, *, expired: bool = False

@@ -8,7 +8,7 @@ from runner.errors import FaultwatchError, RequestRefused
 from runner.reporting.spool import Spool, SpooledDocument
 
 FIRST_PAUSE = 10.0
-LONGEST_PAUSE = 300.0
+MAX_PAUSE_SECONDS = 300.0
 """Seconds to wait after a failure of the service; each failure doubles them, up to the longest pause."""
 
 
@@ -79,7 +79,7 @@ class Outbox:
             self.spool.flush(self._send)
         except FaultwatchError as error:
             self.error = error
-            self._pause = min(2 * self._pause or FIRST_PAUSE, LONGEST_PAUSE)
+            self._pause = min(2 * self._pause or FIRST_PAUSE, MAX_PAUSE_SECONDS)
             self._not_before = self._clock() + self._pause
         else:
             self.error = None

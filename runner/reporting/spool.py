@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SpooledDocument: TypeAlias = "Report | Profile"
 _PROFILE = ".profile"
 
-MOST_FAILURES = 3
+MAX_FAILURES = 3
 """After this many server errors in a row, the remaining documents wait."""
 _PARTIAL = ".partial"
 
@@ -80,7 +80,7 @@ class Spool(Struct, frozen=True):
                 last_error = error
                 failures += 1
                 _read_to_end(file)
-                if failures == MOST_FAILURES:
+                if failures == MAX_FAILURES:
                     break
                 continue
             file.unlink(missing_ok=True)

@@ -131,7 +131,7 @@ class Builder(Struct, frozen=True):
         if lacking := find_missing_programs(workload, self._hidden_from):
             raise BuildFailure(lacking, Build(), temporary=True, lacks_programs=True)
         place = self.cache.take(self._key(repository, commit, workload, number))
-        record = self._usable(place)
+        record = self._find_usable(place)
         cached = record is not None
         if record is None:
             record = self._make(repository, commit, workload, place)
@@ -144,7 +144,7 @@ class Builder(Struct, frozen=True):
         return place / TREE, build
 
     @contextmanager
-    def built_in_place_of(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> Iterator[Path]:
+    def build_in_place_of(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> Iterator[Path]:
         """Build a revision where another one was built, which is put back afterwards; yield the folder.
 
         What depends on the path, or on when and where the host has stored the files, is then as it was for the other.
@@ -177,7 +177,7 @@ class Builder(Struct, frozen=True):
 
         That is so if the commits differ only in files that the build has not read. None if the commit has to be built.
         """
-        changed = self.unread_changes(repository, built, commit, workload, known=built)
+        changed = self.find_unread_changes(repository, built, commit, workload, known=built)
         if changed is None:
             return None
         tree, build = self.build(repository, built, workload)
@@ -193,7 +193,7 @@ class Builder(Struct, frozen=True):
                 remove_tree(checkout)
         return tree, build.model_copy(update={"built_commit": built})
 
-    def unread_changes(
+    def find_unread_changes(
         self, repository: Repository, before: str, after: str, workload: Workload, *, known: str
     ) -> frozenset[str] | None:
         """Return the files that two commits differ in, if the build of ``known`` has read none of them; else None."""
@@ -202,7 +202,7 @@ class Builder(Struct, frozen=True):
         changed = find_changed_files(repository, before, after)
         if changed is None:
             return None
-        inputs = Inputs(self.cache.first_place(self._key(repository, known, workload)))
+        inputs = Inputs(self.cache.get_first_place(self._key(repository, known, workload)))
         return None if any(map(inputs.depend_on, changed)) else changed
 
     def has(self, repository: Repository, commit: str, workload: Workload) -> bool:
@@ -217,11 +217,11 @@ class Builder(Struct, frozen=True):
 
     def _record(self, repository: Repository, commit: str, workload: Workload) -> BuildRecord | None:
         try:
-            return read_record(self.cache.first_place(self._key(repository, commit, workload)))
+            return read_record(self.cache.get_first_place(self._key(repository, commit, workload)))
         except DamagedBuild:
             return None
 
-    def _usable(self, place: Path) -> BuildRecord | None:
+    def _find_usable(self, place: Path) -> BuildRecord | None:
         """Return the record of a build that can be used now, with its tree as it was built; None if there is none."""
         try:
             record = read_record(place)
@@ -236,7 +236,7 @@ class Builder(Struct, frozen=True):
 
     def _key(self, repository: Repository, commit: str, workload: Workload, number: int = 0) -> str:
         path = build_path(workload)
-        path = self.sandbox.shown_part(path) if self.sandbox else path
+        path = self.sandbox.select_visible_path(path) if self.sandbox else path
         tools = read_build_settings(
             workload.build.command or (), workload.build.needs, path, workload.build.environment
         )
@@ -346,7 +346,7 @@ def find_missing_programs(workload: Workload, hidden_from: Sandbox | None = None
     """
     path = build_path(workload)
     if hidden_from:
-        seen = hidden_from.shown_part(path)
+        seen = hidden_from.select_visible_path(path)
         missing = [name for name in workload.build.needs if "/" in name or not shutil.which(name, path=seen)]
         return f"the sandbox has no {', '.join(missing)}, which the build needs" if missing else ""
     missing = [name for name in workload.build.needs if not shutil.which(name, path=path)]

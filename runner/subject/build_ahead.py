@@ -1,6 +1,6 @@
 """Builds the next revisions while earlier ones are built and measured.
 
-Measuring a revision takes a second, and building it takes many. So workers, each a process of its own, build as many
+Measuring a revision takes a second, and building it takes many. So workers, each its own process, build as many
 revisions at once as there are processors. While a program is measured, they are paused, with all that they have
 started: it has the host for itself, as without them.
 
@@ -34,12 +34,12 @@ from runner.subject.repository import Repository
 from runner.system.paused import pause_descendants
 from runner.workload import Workload
 
-WORTHWHILE = 0.5
+MIN_BUILD_SECONDS = 0.5
 """Seconds of a build, from which workers start: they take a few tenths of a second themselves."""
-_AHEAD = 2
+_BUILDS_AHEAD_PER_WORKER = 2
 """Finished builds for each worker that wait to be measured. More would only take space."""
 
-_CHECKED = 20
+_COMMITS_PER_CHECK = 20
 """One in so many commits is built although its build would be the same."""
 
 
@@ -110,8 +110,8 @@ class BuildAhead:
         with suppress(ValueError):
             self._next.remove(commit)
         if not self._builds_all and not self._built:
-            self._built = self._kept_before(commit)
-        if same := self._same_build(commit):
+            self._built = self._find_kept_before(commit)
+        if same := self._find_same_build(commit):
             return same
         if self._at_once and not self._workers and self._jobs > 1 and self._next:
             self._start()
@@ -120,21 +120,21 @@ class BuildAhead:
         try:
             tree, build = self._builder.build(self._repository, commit, self._workload)
         except BuildFailure as failure:
-            failure.build = self._own(failure.build, commit)
+            failure.build = self._find_own_build(failure.build, commit)
             raise
-        build = self._own(build, commit)
+        build = self._find_own_build(build, commit)
         self._check(commit, tree)
         self._built = commit
-        if not self._workers and self._jobs > 1 and self._next and build.seconds >= WORTHWHILE:
+        if not self._workers and self._jobs > 1 and self._next and build.seconds >= MIN_BUILD_SECONDS:
             self._start()
         self._order_next()
         return tree, build
 
-    def _own(self, build: Build, commit: str) -> Build:
+    def _find_own_build(self, build: Build, commit: str) -> Build:
         """Return a build as one that this command has made, if one of its workers has."""
         return build.model_copy(update={"cached": False}) if commit in self._ordered else build
 
-    def _same_build(self, commit: str) -> tuple[Path, Build] | None:
+    def _find_same_build(self, commit: str) -> tuple[Path, Build] | None:
         """Return the last build, if that of a commit would be the same and is not there."""
         if self._builds_all or not self._built or is_checked(commit):
             return None
@@ -142,10 +142,12 @@ class BuildAhead:
             return None
         return self._builder.reuse(self._repository, self._built, commit, self._workload)
 
-    def _kept_before(self, commit: str) -> str:
+    def _find_kept_before(self, commit: str) -> str:
         """Return the nearest earlier commit whose build is kept; empty if there is none near."""
         with suppress(GitError):  # it is the first commit
-            earlier = self._repository.git("rev-list", "--first-parent", f"--max-count={_CHECKED}", f"{commit}^")
+            earlier = self._repository.git(
+                "rev-list", "--first-parent", f"--max-count={_COMMITS_PER_CHECK}", f"{commit}^"
+            )
             for before in earlier.split():
                 if self._builder.has_succeeded(self._repository, before, self._workload):
                     return before
@@ -156,7 +158,7 @@ class BuildAhead:
         if self._builds_all or not self._built or not is_checked(commit):
             return
         order = (self._repository, self._built, commit, self._workload)
-        changes = self._builder.unread_changes(*order, known=self._built)
+        changes = self._builder.find_unread_changes(*order, known=self._built)
         if changes is None:
             return
         before, _ = self._builder.build(self._repository, self._built, self._workload)
@@ -169,7 +171,7 @@ class BuildAhead:
         before = self._before.get(commit)
         if self._builds_all or not self._built or not before or is_checked(commit):
             return False
-        changes = self._builder.unread_changes(self._repository, before, commit, self._workload, known=self._built)
+        changes = self._builder.find_unread_changes(self._repository, before, commit, self._workload, known=self._built)
         return changes is not None
 
     def _have_built(self, commit: str) -> None:
@@ -199,7 +201,7 @@ class BuildAhead:
         for worker in self._workers:
             if worker.has_ended():
                 self._finished.add(worker.take())
-            while worker.commit is None and self._next and len(self._finished) < _AHEAD * self._jobs:
+            while worker.commit is None and self._next and len(self._finished) < _BUILDS_AHEAD_PER_WORKER * self._jobs:
                 commit = self._next.popleft()
                 if not (self._is_needless(commit) or self._builder.has(self._repository, commit, self._workload)):
                     log_step("another process builds %s ahead", commit[:10])
@@ -218,7 +220,7 @@ class BuildAhead:
 
 def is_checked(commit: str) -> bool:
     """Return whether a commit is built although its build would be the same: the same ones always, one in twenty."""
-    return int(hash_of([commit, "build"]), 16) % _CHECKED == 0
+    return int(hash_of([commit, "build"]), 16) % _COMMITS_PER_CHECK == 0
 
 
 class _Worker:

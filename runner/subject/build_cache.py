@@ -23,11 +23,11 @@ from runner.subject.built_tree import TREE
 from runner.system.path_length import pad_path, path_length
 from runner.system.tree_walk import remove_tree
 
-_PLACES = 10
+_PLACES_PER_BUILD = 10
 """Places of one build, for sessions of several processes at once."""
-_MOST_HELD = 8
+_MAX_HELD_PLACES = 8
 """Places that a process holds: a session uses one or two trees, and a history thousands one after the other."""
-_DAY = 86_400.0
+_DAY_SECONDS = 86_400.0
 _ASIDE = ".aside"
 _held: OrderedDict[Path, int] = OrderedDict()
 """The locks of this process: descriptors by the path of the lock. The least recently used is first."""
@@ -64,15 +64,15 @@ class BuildCache(Struct, frozen=True):
         top = self.folder / self.store
         try:
             top.mkdir(parents=True, exist_ok=True)
-            for number in range(_PLACES):
+            for number in range(_PLACES_PER_BUILD):
                 place = self._place(key, number)
                 if _hold(_lock_of(place)):
                     return place
         except OSError as error:
-            raise FaultwatchError(f"{top}: {error.strerror}", "set FAULTWATCH_HOME to a folder of your own") from None
-        raise FaultwatchError(f"{_PLACES} other processes use the build {key}", "wait until one of them ends")
+            raise FaultwatchError(f"{top}: {error.strerror}", "set FAULTWATCH_HOME to your own folder") from None
+        raise FaultwatchError(f"{_PLACES_PER_BUILD} other processes use the build {key}", "wait until one of them ends")
 
-    def first_place(self, key: str) -> Path:
+    def get_first_place(self, key: str) -> Path:
         """Return the place that a build has unless several processes use it at once."""
         return self._place(key, 0)
 
@@ -86,7 +86,7 @@ class BuildCache(Struct, frozen=True):
         self.remove_unfinished()
         for place, used, size in sorted(self._builds(), key=lambda build: build[1], reverse=True):
             total += size
-            too_old = self.most_days is not None and now - used > self.most_days * _DAY
+            too_old = self.most_days is not None and now - used > self.most_days * _DAY_SECONDS
             too_many = self.most_bytes is not None and total > self.most_bytes
             if (too_old or too_many) and self._remove(place):
                 total -= size
@@ -169,7 +169,7 @@ def _hold(lock: Path) -> bool:
         if descriptor is None:
             return False
         _held[lock] = descriptor
-        while len(_held) > _MOST_HELD:
+        while len(_held) > _MAX_HELD_PLACES:
             os.close(_held.popitem(last=False)[1])
     _held.move_to_end(lock)
     os.utime(_held[lock])

@@ -27,11 +27,11 @@ def note_inputs(tree: Path, asked: Asked) -> None:
     if asked.unfollowed:
         return
     questions = {path for _, path in asked.questions} | asked.made
-    rows = [*_below(tree, questions), "", *_below(tree, asked.changed)]
+    rows = [*_select_below(tree, questions), "", *_select_below(tree, asked.changed)]
     file.write_bytes(b"\0".join(map(os.fsencode, rows)))
 
 
-def _below(tree: Path, paths: Iterable[str]) -> list[str]:
+def _select_below(tree: Path, paths: Iterable[str]) -> list[str]:
     """Return which paths lie in a tree, relative to it."""
     top = f"{tree}/"
     return sorted({os.path.normpath(path)[len(top) :] for path in paths if os.path.normpath(path).startswith(top)})

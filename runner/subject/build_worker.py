@@ -1,4 +1,4 @@
-"""Builds revisions in a process of its own, ahead of their measurement: see :mod:`runner.subject.build_ahead`.
+"""Builds revisions in its own process, ahead of their measurement: see :mod:`runner.subject.build_ahead`.
 
 Reads an order, a line of JSON, and then commits, a line each. Answers each commit with a line when its build has ended.
 How it ended is in the cache: whoever measures the revision finds it there.

@@ -1,4 +1,4 @@
-"""Puts the tree of a build back as it was built, at the begin of each session.
+"""Puts the tree of a build back as it was built, at the beginning of each session.
 
 A later commit whose build would be the same uses the tree too: with the files that it has changed laid over.
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from runner.dependencies.answers import CHECKOUT_TIME
 from runner.errors import FaultwatchError
-from runner.subject.checkout_size import LIST_FILES, MOST_BYTES, read_listing
+from runner.subject.checkout_size import LIST_FILES, MAX_BYTES, read_listing
 from runner.subject.hardened_git import COMPLETE_CLONE, Checkout, is_git_directory
 from runner.subject.repository import Repository
 from runner.system.regular_file import open_regular, read_regular
@@ -27,11 +27,11 @@ from runner.system.tree_walk import TreeTooLarge, walk
 
 _LINK = "160000"
 """The mode of a submodule."""
-_MOST_LEVELS = 8
+_MAX_LEVELS = 8
 """Submodules within submodules."""
-_LONGEST_POINTER = 1024
+_MAX_POINTER_BYTES = 1024
 """Bytes, by the specification of Git LFS."""
-_LONGEST_ATTRIBUTES = 1 << 20
+_MAX_ATTRIBUTES_BYTES = 1 << 20
 _AT_ONCE = 500
 """Paths in one command line."""
 _POINTER = re.compile(
@@ -64,7 +64,7 @@ class _Rules(Struct, frozen=True):
     bounded: bool
     whole: bool
 
-    def about_parts(self) -> AbstractContextManager[None]:
+    def guard_parts(self) -> AbstractContextManager[None]:
         """Return what surrounds the writing of a part that the clone may lack."""
         return nullcontext() if self.whole else suppress(IncompleteCheckout)
 
@@ -125,11 +125,11 @@ def find_missing_part(repository: Repository, commit: str, level: int = 0) -> In
         return IncompleteCheckout(f"this clone lacks the file {_make_printable(absent.path)}", COMPLETE_CLONE)
     try:
         _refuse_missing_large_files(repository, commit, entries)
-        links = [entry for entry in entries if entry.mode == _LINK] if level < _MOST_LEVELS else []
+        links = [entry for entry in entries if entry.mode == _LINK] if level < _MAX_LEVELS else []
         names = _submodule_names(repository, commit) if links else {}
         for link in links:
             if link.path in names:
-                submodule = _submodule(repository.common_directory(), names[link.path], link)
+                submodule = _submodule(repository.get_common_directory(), names[link.path], link)
                 if deeper := find_missing_part(submodule, link.name, level + 1):
                     return deeper
     except IncompleteCheckout as lacking:
@@ -181,17 +181,17 @@ def _write(repository: Repository, commit: str, tree: Path, rules: _Rules, level
         raise TooLargeCheckout(objection)
     repository.export(commit, tree)
     entries = list(_entries(listing))
-    with rules.about_parts():
+    with rules.guard_parts():
         _write_large_files(repository, entries, tree)
     links = [entry for entry in entries if entry.mode == _LINK]
     names = _submodule_names(repository, commit) if links else {}
     for link in links:
         if link.path not in names:
             continue  # Without an entry in .gitmodules, every clone leaves the folder empty.
-        if level == _MOST_LEVELS:
-            raise TooLargeCheckout(f"submodules lie more than {_MOST_LEVELS} levels deep")
-        with rules.about_parts():
-            submodule = _submodule(repository.common_directory(), names[link.path], link)
+        if level == _MAX_LEVELS:
+            raise TooLargeCheckout(f"submodules lie more than {_MAX_LEVELS} levels deep")
+        with rules.guard_parts():
+            submodule = _submodule(repository.get_common_directory(), names[link.path], link)
             place = tree / link.path
             _clear(place, tree)
             _write(submodule, link.name, place, rules, level + 1)
@@ -235,7 +235,7 @@ def _submodule(store: Path, name: str, link: _Entry) -> Repository:
             pass
     raise IncompleteCheckout(
         f"this clone lacks the submodule {_make_printable(link.path)} at {link.name[:12]}",
-        "run `git submodule update --init --recursive` in a clone of your own, fetch the submodule's old commits, and "
+        "run `git submodule update --init --recursive` in your own clone, fetch the submodule's old commits, and "
         "name that clone; or, if the build does without it, write `incomplete = true` into [build]",
     )
 
@@ -254,8 +254,8 @@ def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path
     """Replace the pointers of Git LFS by the files that the clone has of it."""
     pointers = dict(_pointers(entries, tree))
     managed = _list_managed(repository, list(pointers), Checkout(tree.absolute(), tree.parent / "no-index"))
-    if sum(pointers[path][1] for path in managed) > MOST_BYTES:
-        raise TooLargeCheckout(f"the files that Git LFS keeps would take more than {MOST_BYTES:,} bytes")
+    if sum(pointers[path][1] for path in managed) > MAX_BYTES:
+        raise TooLargeCheckout(f"the Git LFS files are larger than {MAX_BYTES:,} bytes together")
     for path in managed:
         source = _large_file(repository, path, *pointers[path], whole=True)
         target = tree / path
@@ -278,11 +278,11 @@ def _large_file(repository: Repository, path: str, name: str, size: int, *, whol
     IncompleteCheckout
         It is not there, or not that.
     """
-    source = repository.common_directory() / "lfs" / "objects" / name[:2] / name[2:4] / name
+    source = repository.get_common_directory() / "lfs" / "objects" / name[:2] / name[2:4] / name
     if not _is_intact(source, name if whole else "", size):
         raise IncompleteCheckout(
             f"this clone lacks the content of {_make_printable(path)}, which Git LFS keeps",
-            "run `git lfs fetch --all` in a clone of your own, and name that clone",
+            "run `git lfs fetch --all` in your own clone, and name that clone",
         )
     return source
 
@@ -290,21 +290,23 @@ def _large_file(repository: Repository, path: str, name: str, size: int, *, whol
 def _pointers(entries: list[_Entry], tree: Path) -> Iterator[tuple[str, tuple[str, int]]]:
     """Yield the path of each file that looks like a pointer, with the digest and the size of the real content."""
     for entry in entries if _names_large_files(tree, entries) else ():
-        if _may_be_pointer(entry) and (match := _POINTER.fullmatch(_text(tree / entry.path, _LONGEST_POINTER))):
+        if _may_be_pointer(entry) and (match := _POINTER.fullmatch(_read_text(tree / entry.path, _MAX_POINTER_BYTES))):
             yield entry.path, (match[1].decode(), int(match[2]))
 
 
 def _names_large_files(tree: Path, entries: list[_Entry]) -> bool:
     """Return whether any attributes may name files that Git LFS keeps."""
-    return any(b"lfs" in _text(tree / entry.path, _LONGEST_ATTRIBUTES) for entry in entries if _is_attributes(entry))
+    return any(
+        b"lfs" in _read_text(tree / entry.path, _MAX_ATTRIBUTES_BYTES) for entry in entries if _is_attributes(entry)
+    )
 
 
 def _is_attributes(entry: _Entry) -> bool:
-    return PurePosixPath(entry.path).name == ".gitattributes" and 0 < (entry.size or 0) <= _LONGEST_ATTRIBUTES
+    return PurePosixPath(entry.path).name == ".gitattributes" and 0 < (entry.size or 0) <= _MAX_ATTRIBUTES_BYTES
 
 
 def _may_be_pointer(entry: _Entry) -> bool:
-    return entry.mode.startswith("100") and 0 < (entry.size or 0) <= _LONGEST_POINTER
+    return entry.mode.startswith("100") and 0 < (entry.size or 0) <= _MAX_POINTER_BYTES
 
 
 def _list_managed(repository: Repository, paths: list[str], checkout: Checkout) -> list[str]:
@@ -339,7 +341,7 @@ def _make_printable(path: str) -> str:
     return os.fsencode(path).decode(errors="replace")
 
 
-def _text(file: Path, limit: int) -> bytes:
+def _read_text(file: Path, limit: int) -> bytes:
     try:
         return read_regular(file, limit, links=False)
     except OSError:

@@ -7,9 +7,9 @@ LIST_FILES = ("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", "--end-of-option
 
 Folders too (-t): otherwise equal and empty ones within each other are listed for ever, and nothing is printed of them.
 """
-MOST_BYTES = 8 << 30
-MOST_FILES = 500_000
-MOST_LEVELS = 256
+MAX_BYTES = 8 << 30
+MAX_FILES = 500_000
+MAX_LEVELS = 256
 """Deeper trees exceed the longest path of the kernel, and tools that clean up cannot enter them."""
 
 
@@ -30,10 +30,10 @@ def read_listing(entries: Iterable[str]) -> tuple[list[str], str]:
         size = head.split()[-1]
         total += int(size) if size.isdecimal() else 0
         taken.append(entry)
-        if path.count("/") > MOST_LEVELS:
-            return taken, f"the checkout has folders more than {MOST_LEVELS} levels deep"
-        if total > MOST_BYTES:
-            return taken, f"the checkout would take more than {MOST_BYTES:,} bytes"
-        if len(taken) > MOST_FILES:
-            return taken, f"the checkout has more than {MOST_FILES:,} files and folders"
+        if path.count("/") > MAX_LEVELS:
+            return taken, f"the checkout has folders more than {MAX_LEVELS} levels deep"
+        if total > MAX_BYTES:
+            return taken, f"the checkout would take more than {MAX_BYTES:,} bytes"
+        if len(taken) > MAX_FILES:
+            return taken, f"the checkout has more than {MAX_FILES:,} files and folders"
     return taken, ""

@@ -18,8 +18,8 @@ from runner.workload import WORKLOAD_FILE, Workload, load_workload
 from runner.workload.lookup import is_path
 
 _FILE, _PROGRAM, _LINK = "100644", "100755", "120000"
-_MOST_BYTES = 1 << 20
-_MOST_FILES = 100
+_MAX_BYTES = 1 << 20
+_MAX_FILES = 100
 
 
 class Asked(Struct, frozen=True):
@@ -108,13 +108,13 @@ class _Place(Struct, frozen=True):
             return workload
         if path == asked.path and self._has_same_folder(path):
             return workload.model_copy(update={"path": asked.workload.path})
-        return load_workload(self._whole() / path)
+        return load_workload(self._read_folder() / path)
 
     def path_of(self, name: str) -> str:
         """Return the path of the workload file that gives a name, that nearest to the top; empty if there is none."""
         listed = self._git("ls-tree", "-r", "-z", "--full-tree", "--name-only", self.commit).split("\0")
         files = [path for path in listed if PurePosixPath(path).name == WORKLOAD_FILE]
-        for path in sorted(files, key=lambda path: (path.count("/"), path))[:_MOST_FILES]:
+        for path in sorted(files, key=lambda path: (path.count("/"), path))[:_MAX_FILES]:
             with suppress(FaultwatchError):
                 if self._load(path).name == name:
                     return path
@@ -128,10 +128,10 @@ class _Place(Struct, frozen=True):
     def _load(self, path: str) -> Workload:
         """Load a workload file alone; one that is a link is loaded among the other files."""
         if self.mode(path) == _LINK:
-            return load_workload(self._whole() / path)
+            return load_workload(self._read_folder() / path)
         file = self.scratch / f"{self.commit}-files" / path
         if not file.exists():
-            if int(self._git("cat-file", "-s", f"{self.commit}:{path}")) > _MOST_BYTES:
+            if int(self._git("cat-file", "-s", f"{self.commit}:{path}")) > _MAX_BYTES:
                 raise FaultwatchError(
                     f"{path} of {self.commit[:10]} is too large for a workload file", "make it smaller"
                 )
@@ -160,7 +160,7 @@ class _Place(Struct, frozen=True):
         mode, _, name = head.split() if found == path else ("", "", "")
         return mode, name
 
-    def _whole(self) -> Path:
+    def _read_folder(self) -> Path:
         """Return a folder with all files of the commit."""
         tree = self.scratch / self.commit
         if not tree.exists():

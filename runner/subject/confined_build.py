@@ -13,7 +13,7 @@ from runner.execution.disk_guard import TreeGuard
 from runner.execution.execute import Finished, execute
 from runner.execution.launch import Launch, Start, resolve
 from runner.execution.launcher import launcher
-from runner.execution.sandbox import PROCESSES, TREE_BYTES, Sandbox
+from runner.execution.sandbox import MAX_PROCESSES, TREE_BYTES, Sandbox
 from runner.execution.start_block import BASE_VARIABLES
 from runner.process_state.memory_group import MemoryGroup
 
@@ -60,7 +60,7 @@ def execute_confined(
         with suppress(OSError):  # Without a control group, each process is limited separately.
             group.apply()
             stack.callback(group.undo)
-            group.limit_processes(PROCESSES)
+            group.limit_processes(MAX_PROCESSES)
         guard = stack.enter_context(TreeGuard(tree, TREE_BYTES))
         launch = stack.enter_context(Launch(Start(1), prepare))
         seccomp = stack.enter_context(sandbox.system_call_filter())

@@ -20,7 +20,7 @@ from runner.system.scratch import scratch_folder
 
 _CONFLICT, _USAGE = 1, 129
 _WHO = {f"GIT_{who}_{what}": "faultwatch" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-_NAMED = 3
+_MAX_NAMED_FILES = 3
 """How many files with conflicts are named."""
 _MERGING = {
     "merge.default": "text",
@@ -94,7 +94,7 @@ def gate_ends(repository: Repository, base: str, head: str) -> Iterator[GateEnds
 
 
 def _with_objects_beside(repository: Repository, scratch: Path) -> Repository:
-    """Return the repository with a folder of its own for new objects."""
+    """Return the repository with its own folder for new objects."""
     objects = scratch / "objects"
     (objects / "info").mkdir(parents=True)
     own = repository.git("rev-parse", "--path-format=absolute", "--git-path", "objects", paths=True)
@@ -134,8 +134,8 @@ def _write_merged_tree(beside: Repository, names: tuple[str, str], ends: GateEnd
     tree, *files = os.fsdecode(done.stdout).strip("\0").split("\0")
     if done.returncode == _CONFLICT:
         shown = [ascii(name)[1:-1] for name in dict.fromkeys(files)]
-        more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
-        raise FaultwatchError(f"{parted}, but they conflict in {', '.join(shown[:_NAMED])}{more}", by_hand)
+        more = f" and {len(shown) - _MAX_NAMED_FILES} more" if len(shown) > _MAX_NAMED_FILES else ""
+        raise FaultwatchError(f"{parted}, but they conflict in {', '.join(shown[:_MAX_NAMED_FILES])}{more}", by_hand)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
         raise FaultwatchError(f"{parted}, but git merge-tree fails: {said[-1]}", by_hand)

@@ -29,8 +29,8 @@ TRANSFER_TIMEOUT = 3600.0
 """Seconds for a command that speaks with another host."""
 LOCAL_TIMEOUT = 600.0
 """Seconds for any other command."""
-_CHUNK = 1 << 16
-_PATIENCE = 5.0
+_CHUNK_BYTES = 1 << 16
+_CLEANUP_SECONDS = 5.0
 """Seconds that git may take to clean up when it is ended."""
 
 _SETTINGS: Mapping[str, str] = {
@@ -156,7 +156,7 @@ def iterate_git(
         with process:
             try:
                 yield from _entries(process, verb, deadline)
-                status = process.wait(max(0.0, deadline - time.monotonic()) + _PATIENCE)
+                status = process.wait(max(0.0, deadline - time.monotonic()) + _CLEANUP_SECONDS)
             except BaseException:  # also where nobody takes the rest
                 _end(process)
                 raise
@@ -169,7 +169,7 @@ def _entries(process: "subprocess.Popen[bytes]", verb: str, deadline: float) -> 
     assert process.stdout is not None
     stream, rest = process.stdout.fileno(), b""
     while select.select([stream], [], [], max(0.0, deadline - time.monotonic()))[0]:
-        data = os.read(stream, _CHUNK)
+        data = os.read(stream, _CHUNK_BYTES)
         if not data:
             return
         *whole, rest = (rest + data).split(b"\0")
@@ -294,7 +294,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(helper, signal.SIGTERM)
     try:
-        process.wait(_PATIENCE)
+        process.wait(_CLEANUP_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
 

@@ -16,7 +16,7 @@ from runner.subject.workload_files import workload_files
 from runner.workload import WORKLOAD_FILE, Workload, load_workload
 from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload, is_path, shipped_names
 
-_NAMED = 3
+_MAX_FILES = 3
 """How many changed files are named."""
 
 
@@ -133,12 +133,14 @@ def refuse_dirty(repository: Repository, workload: Workload, *, allow: bool) -> 
     FaultwatchError
         There are uncommitted changes, and they are not allowed.
     """
-    changed = [] if allow else repository.changed_files()
+    changed = [] if allow else repository.list_changed_files()
     if changed:
         top = repository.work_tree()
         changed = [name for name in changed if (top / name).resolve() != workload.path.resolve()]
     if changed:
-        named = ", ".join(changed[:_NAMED]) + (f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else "")
+        named = ", ".join(changed[:_MAX_FILES]) + (
+            f" and {len(changed) - _MAX_FILES} more" if len(changed) > _MAX_FILES else ""
+        )
         raise FaultwatchError(
             f"{repository.path} has uncommitted changes ({named}), and only commits are measured",
             "commit or stash them, or pass --committed-only to leave them out",

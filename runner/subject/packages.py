@@ -58,7 +58,7 @@ OFFLINE: Mapping[str, str] = {"CARGO_NET_OFFLINE": "true", "GOPROXY": "off", "PI
 """Tell the managers that there is no network: they use what they have, or fail at once instead of trying again."""
 _FETCHED = re.compile(r"\bBuild step for ([\w.+-]{1,60}) failed\b")
 """What CMake's FetchContent says of a project that it could not download."""
-_LONGEST_LINE = 200
+_MAX_LINE_CHARACTERS = 200
 _WORD = re.compile(r"""(?:^|[\s/"'(;&|])([a-z]+3?)(?=\s)""")
 _NO_NETWORK = re.compile(
     r"could not resolve host|couldn't resolve host|temporary failure in name resolution|name or service not known|"
@@ -78,7 +78,7 @@ def managers_of(command: Iterable[str]) -> list[PackageManager]:
 
 def needs_network(log: str) -> str:
     """Return the line with which a build that failed says that a network was not there; empty if none does."""
-    return next((line.strip()[:_LONGEST_LINE] for line in log.splitlines() if _NO_NETWORK.search(line)), "")
+    return next((line.strip()[:_MAX_LINE_CHARACTERS] for line in log.splitlines() if _NO_NETWORK.search(line)), "")
 
 
 def set_offline(log: str) -> str:

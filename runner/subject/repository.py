@@ -20,8 +20,8 @@ from runner.system.durable_files import rename_folder_durably
 from runner.system.private_folder import make_private_folder
 from runner.system.scratch import scratch_folder
 
-_MOST_REFS = 5000
-_LONGEST_REF = 200
+_MAX_REFS = 5000
+_MAX_REF_CHARACTERS = 200
 _EPOCH = datetime.fromtimestamp(0, UTC)
 FULL_HISTORY = (
     "fetch the full history (GitHub, Forgejo: fetch-depth: 0; GitLab: GIT_DEPTH: 0; else git fetch --unshallow)"
@@ -146,7 +146,7 @@ class Repository(Struct, frozen=True):
         """Return the newest tags and branches, those of remotes with the name of the remote."""
         fields = "%(refname)%00%(objectname)%00%(*objectname)%00%(objecttype)%00%(*objecttype)"
         listed = self.git(
-            *("for-each-ref", f"--format={fields}", "--sort=-creatordate:unix", f"--count={_MOST_REFS}"),
+            *("for-each-ref", f"--format={fields}", "--sort=-creatordate:unix", f"--count={_MAX_REFS}"),
             *("refs/tags", "refs/heads", "refs/remotes"),
         )
         found = []
@@ -154,7 +154,7 @@ class Repository(Struct, frozen=True):
             name, own, tagged, kind, tagged_kind = line.split("\0")
             commit = tagged if tagged_kind == "commit" else own if kind == "commit" else ""
             folder, _, short = name.removeprefix("refs/").partition("/")
-            if commit and not short.endswith("/HEAD") and len(short) <= _LONGEST_REF:
+            if commit and not short.endswith("/HEAD") and len(short) <= _MAX_REF_CHARACTERS:
                 found.append(Ref(kind="tag" if folder == "tags" else "branch", name=short, commit=commit))
         return tuple(found)
 
@@ -176,11 +176,11 @@ class Repository(Struct, frozen=True):
         """Return whether a shallow clone may lack the commits at which two revisions parted, or some of them."""
         if not self.is_shallow():
             return False
-        ends = set((self.common_directory() / "shallow").read_text(encoding="ascii").split())
+        ends = set((self.get_common_directory() / "shallow").read_text(encoding="ascii").split())
         parted = self.git("rev-list", f"{self.resolve(base)}...{self.resolve(head)}").split()
         return not ends.isdisjoint(parted)
 
-    def common_directory(self) -> Path:
+    def get_common_directory(self) -> Path:
         """Return the git directory, which all work trees of the repository share."""
         return Path(self.git("rev-parse", "--path-format=absolute", "--git-common-dir").strip())
 
@@ -250,7 +250,7 @@ class Repository(Struct, frozen=True):
             # -u with a fresh index checks out everything.
             self.git("read-tree", "-u", "--reset", commit, checkout=Checkout(tree.absolute(), Path(scratch, "index")))
 
-    def changed_files(self) -> list[str]:
+    def list_changed_files(self) -> list[str]:
         """Return the paths of the files in the work tree that differ from the last commit, new ones left out."""
         if self.git("rev-parse", "--is-bare-repository").strip() == "true":
             return []
@@ -281,11 +281,11 @@ def open_repository(location: str, cache: Path, *, named: bool = True) -> Reposi
         raise FaultwatchError(f"{location}: no such folder", "name a git repository by its path or its address")
     # Use a token in the address only for this command: no name, message or clone configuration may contain it.
     known_as = hide_password(location)
-    name = safe_name(_last_part(known_as))
+    name = safe_name(_get_last_part(known_as))
     clone = cache / f"{name}-{hash_of(known_as)}.git"
     if clone.exists():
         fetch = ("fetch", "--quiet", "--prune", "--tags", "--", location, "+refs/heads/*:refs/heads/*")
-        with _alone_in(clone):
+        with _lock_clone(clone):
             run_git(*fetch, git_dir=str(clone))
     else:
         make_private_folder(cache)
@@ -299,8 +299,8 @@ def open_repository(location: str, cache: Path, *, named: bool = True) -> Reposi
 
 
 @contextmanager
-def _alone_in(clone: Path) -> Iterator[None]:
-    """Change a clone of our own while no other command does, without the locks of a git that was killed."""
+def _lock_clone(clone: Path) -> Iterator[None]:
+    """Change our own clone while no other command does, without the locks of a git that was killed."""
     descriptor = os.open(clone, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -356,12 +356,12 @@ def _name_of(address: str) -> str:
 
     A mirror on this host may be a folder ``repo`` in one of the project's name. Its clones are named as it is.
     """
-    name = _last_part(address).strip(".")
+    name = _get_last_part(address).strip(".")
     place = Path(address.removeprefix("file://"))
     is_mirror = name in _NAMELESS and place.is_absolute() and is_git_directory(place)
     return place.parent.name if is_mirror else name
 
 
-def _last_part(address: str) -> str:
+def _get_last_part(address: str) -> str:
     """Return the last part of an address or path of a repository, which is what people call it."""
     return re.split("[/:]", address.rstrip("/").removesuffix("/.git").removesuffix(".git"))[-1]

@@ -1,6 +1,6 @@
 """Finds a tool that a build lacks elsewhere on this host, so that a message can name the cause.
 
-A build gets a ``PATH`` of its own, the same on every host. Tools that a user has installed, such as those of rustup,
+A build gets its own ``PATH``, the same on every host. Tools that a user has installed, such as those of rustup,
 lie outside of it.
 """
 

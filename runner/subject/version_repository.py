@@ -36,11 +36,11 @@ def write_git_directory(repository: Repository, commit: str, tree: Path) -> None
     lists = repository.git(*objects, "--no-walk", "--filter=blob:none", *parents) if parents else ""
     names = sorted({*commits.split(), *files.split(), *lists.split()})
     packing = ("pack-objects", "--stdout", "--quiet", "--delta-base-offset")
-    store, listed = repository.common_directory(), "\n".join(names).encode()
+    store, listed = repository.get_common_directory(), "\n".join(names).encode()
     pack = _run(*packing, git_dir=store, objects=repository.objects, data=listed)
     _run("index-pack", "--stdin", git_dir=inside.path, data=pack)
     if repository.is_shallow():
-        (tree / ".git" / "shallow").write_bytes((repository.common_directory() / "shallow").read_bytes())
+        (tree / ".git" / "shallow").write_bytes((repository.get_common_directory() / "shallow").read_bytes())
     inside.git("update-ref", "--no-deref", "HEAD", commit)
     for name, target in tags.items():
         inside.git("update-ref", name, target)

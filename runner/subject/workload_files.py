@@ -6,7 +6,7 @@ from runner.errors import FaultwatchError
 from runner.subject.repository import Repository
 from runner.workload import WORKLOAD_FILE
 
-_MOST = 100
+_MAX_FILES = 100
 
 
 def workload_files(repository: Repository) -> list[Path]:
@@ -21,4 +21,4 @@ def workload_files(repository: Repository) -> list[Path]:
     except FaultwatchError:
         return []
     names = sorted({*filter(None, listed.split("\0"))}, key=lambda name: (name != WORKLOAD_FILE, name))
-    return [file for name in names[:_MOST] if (file := top / name).is_file()]
+    return [file for name in names[:_MAX_FILES] if (file := top / name).is_file()]

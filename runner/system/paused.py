@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 from runner.system.descendants import descendants
 
-_ROUNDS = 10
+_MAX_ROUNDS = 10
 """How often to look for processes that were started while the others were stopped."""
 
 
@@ -17,7 +17,7 @@ def pause_descendants(processes: Iterable[int]) -> Iterator[None]:
     roots = list(processes)
     stopped: set[int] = set()
     try:
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             new = descendants(roots) - stopped
             if not new:
                 break

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-MOST_ENTRIES = 1_000_000
+MAX_ENTRIES = 1_000_000
 _TOO_DEEP = "has folders so deep that their paths are too long"
 
 
@@ -37,8 +37,8 @@ def walk(tree: Path) -> Iterator[os.DirEntry[str]]:
         with entries:
             for entry in entries:
                 number += 1
-                if number > MOST_ENTRIES:
-                    raise TreeTooLarge(f"has more than {MOST_ENTRIES:,} files")
+                if number > MAX_ENTRIES:
+                    raise TreeTooLarge(f"has more than {MAX_ENTRIES:,} files")
                 yield entry
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)

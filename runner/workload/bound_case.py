@@ -13,7 +13,7 @@ from runner.workload.allocators import allocator_variables
 from runner.workload.definition import PAGE_CACHE_STATES, Workload, fill
 from runner.workload.own_places import find_own_folder
 
-MOST_PROCESSES = 1024
+MAX_PROCESSES = 1024
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -95,8 +95,8 @@ def process_count(workload: Workload, case: Case) -> int:
         Where that is not a number from 1 to 1024.
     """
     text = fill(str(workload.run.processes), case.parameters)
-    if not re.fullmatch(r"[0-9]{1,6}", text) or not 1 <= int(text) <= MOST_PROCESSES:
-        raise FaultwatchError(f"{workload.path}: [run] processes: {text!r} is not a number from 1 to {MOST_PROCESSES}")
+    if not re.fullmatch(r"[0-9]{1,6}", text) or not 1 <= int(text) <= MAX_PROCESSES:
+        raise FaultwatchError(f"{workload.path}: [run] processes: {text!r} is not a number from 1 to {MAX_PROCESSES}")
     return int(text)
 
 

@@ -19,7 +19,7 @@ from runner.perf.event_grammar import is_allowed
 from runner.process_state.huge_pages import CHOICES as HUGE_PAGE_CHOICES
 from runner.workload.location import locate_workload
 from runner.workload.source_tree import SourceFile, copy_tree, digest_of_all, source_files
-from runner.workload.strict_toml import Table, first_mistake, read_toml
+from runner.workload.strict_toml import Table, describe_first_mistake, read_toml
 
 
 def _split(value: object) -> object:
@@ -183,7 +183,7 @@ class Metrics(Table):
     @model_validator(mode="after")
     def _budgets_can_be_kept(self) -> Self:
         for name, budget in self.budget.items():
-            if budget != NONE and not self.judging.in_comparison(name):
+            if budget != NONE and not self.judging.decides_comparison(name):
                 raise ValueError(
                     f"budget: {name} is noisy, so nothing is decided about it unless judge or precision names it too"
                 )
@@ -276,7 +276,7 @@ def load_workload(path: Path) -> Workload:
     try:
         workload = Workload.model_validate(document | {"path": locate_workload(file)})
     except ValidationError as error:
-        raise FaultwatchError(f"{file}: {first_mistake(error, Workload)}") from None
+        raise FaultwatchError(f"{file}: {describe_first_mistake(error, Workload)}") from None
     _check_matrix(workload, file)
     _check_own_folder(workload, file)
     _check_placeholders(workload, file)
@@ -317,7 +317,7 @@ def _check_own_folder(workload: Workload, file: Path) -> None:
     if named and (workload.path.parent / ".git").exists():
         raise FaultwatchError(
             f"{file}: {OWN_FOLDER} is the folder of this file, which is a whole repository",
-            "move the file and what it needs to a folder of their own, such as faultwatch/workload.toml",
+            "move the file and what it needs to their own folder, such as faultwatch/workload.toml",
         )
 
 

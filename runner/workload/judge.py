@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from runner.contract.base import Parameter, parameter_text
-from runner.contract.gate import MOST_CASES, JudgeChange
+from runner.contract.gate import MAX_CASES, JudgeChange
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.workload.definition import Workload
 from runner.workload.lookup import find_named_cases
 from runner.workload.matrix import cases, choose_points
 
-_LONGEST = 300
-_MOST_ITEMS = 100
-_MOST_CHANGES = 1000
+_MAX_CHARACTERS = 300
+_MAX_ITEMS = 100
+_MAX_CHANGES = 1000
 _DEFAULT = "default"
 """What a message calls a value that a file does not set."""
 
@@ -102,9 +102,9 @@ def contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = (
         if key not in known
     ]
     chosen = _choose(judge, [*held, *added], choices, names)
-    if len(chosen) > MOST_CASES:
+    if len(chosen) > MAX_CASES:
         raise FaultwatchError(
-            f"{judge.name} has {len(chosen):,} cases, and a gate measures {MOST_CASES:,} at most",
+            f"{judge.name} has {len(chosen):,} cases, and a gate measures {MAX_CASES:,} at most",
             "choose some with --set or --case",
         )
     return chosen
@@ -126,7 +126,7 @@ def changes(files: Files) -> tuple[JudgeChange, ...]:
     before, now, after = documents
     keys = dict.fromkeys(key for document in documents for key in document)
     changed = [
-        JudgeChange(key=key[:_LONGEST], before=_items(now.get(key)), after=_items(after.get(key)))
+        JudgeChange(key=key[:_MAX_CHARACTERS], before=_items(now.get(key)), after=_items(after.get(key)))
         for key in keys
         if after.get(key) not in (before.get(key), now.get(key))
     ]
@@ -139,7 +139,7 @@ def changes(files: Files) -> tuple[JudgeChange, ...]:
         one.own_digest for one in (files.base, files.judge) if one.uses_own_folder
     }:
         changed.append(JudgeChange(key="folder", before=(), after=()))
-    return tuple(sorted(changed, key=lambda change: change.key.startswith(_RECIPES))[:_MOST_CHANGES])
+    return tuple(sorted(changed, key=lambda change: change.key.startswith(_RECIPES))[:_MAX_CHANGES])
 
 
 _RECIPES = ("build", "folder", "run")
@@ -188,7 +188,7 @@ def _document(workload: Workload) -> dict[str, str | list[str]]:
 
 def _items(value: str | list[str] | None) -> tuple[str, ...]:
     items = value if isinstance(value, list) else [] if value is None else [value]
-    return tuple(item[:_LONGEST] for item in items[:_MOST_ITEMS])
+    return tuple(item[:_MAX_CHARACTERS] for item in items[:_MAX_ITEMS])
 
 
 def _show_value(point: Mapping[str, Parameter]) -> str:

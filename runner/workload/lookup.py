@@ -12,7 +12,7 @@ from runner.workload.matrix import cases
 
 SHIPPED_WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
 """The folder of the shipped workloads."""
-_LISTED = 8
+_MAX_LISTED_CASES = 8
 """The most cases that a message lists."""
 
 
@@ -101,14 +101,15 @@ def choose_one_case(workload: Workload, choices: Sequence[str], names: Sequence[
     chosen = choose_cases(workload, choices, names)
     if len(chosen) != 1:
         raise FaultwatchError(
-            f"this is for one case, but {len(chosen)} match", f"choose one with --set or --case: {_list_first(chosen)}"
+            f"this command takes one case, but {len(chosen)} cases match",
+            f"choose one with --set or --case: {_list_first(chosen)}",
         )
     return chosen[0]
 
 
 def _list_names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"its cases: {', '.join(names[:_LISTED]) or 'none'}{more}"
+    more = f" and {len(names) - _MAX_LISTED_CASES} more" if len(names) > _MAX_LISTED_CASES else ""
+    return f"its cases: {', '.join(names[:_MAX_LISTED_CASES]) or 'none'}{more}"
 
 
 def _list_first(chosen: Sequence[Case]) -> str:

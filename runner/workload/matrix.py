@@ -9,7 +9,7 @@ from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.workload.definition import Workload
 
-MOST_POINTS = 10_000
+MAX_POINTS = 10_000
 
 
 def cases(workload: Workload, choices: Iterable[str] = ()) -> tuple[Case, ...]:
@@ -25,10 +25,8 @@ def cases(workload: Workload, choices: Iterable[str] = ()) -> tuple[Case, ...]:
     FaultwatchError
         A choice names a parameter or a value that the matrix does not have.
     """
-    if math.prod(map(len, workload.matrix.values())) + len(workload.include) > MOST_POINTS:
-        raise FaultwatchError(
-            f"{workload.path}: [matrix] has more than {MOST_POINTS:,} points", "leave some values out"
-        )
+    if math.prod(map(len, workload.matrix.values())) + len(workload.include) > MAX_POINTS:
+        raise FaultwatchError(f"{workload.path}: [matrix] has more than {MAX_POINTS:,} points", "leave some values out")
     points = [dict(zip(workload.matrix, point, strict=True)) for point in itertools.product(*workload.matrix.values())]
     points = [point for point in points if not any(left_out.items() <= point.items() for left_out in workload.exclude)]
     points += [dict(extra) for extra in workload.include if dict(extra) not in points]

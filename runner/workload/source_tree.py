@@ -18,9 +18,9 @@ from runner.errors import FaultwatchError
 from runner.system.regular_file import open_regular
 
 _LEFT_OUT = (".git", "__pycache__")
-_MOST_LEVELS = 64
-_MOST_FILES = 100_000
-_MOST_BYTES = 4 << 30
+_MAX_LEVELS = 64
+_MAX_FILES = 100_000
+_MAX_BYTES = 4 << 30
 
 
 class SourceFile(Struct, frozen=True):
@@ -56,10 +56,10 @@ def source_files(folder: Path) -> list[SourceFile]:
             raise FaultwatchError(f"{path} is no ordinary file", "take it out of the workload's folder")
         total += state.st_size
         listed.append(SourceFile(str(path.relative_to(folder)), file))
-        if len(listed) > _MOST_FILES or total > _MOST_BYTES:
+        if len(listed) > _MAX_FILES or total > _MAX_BYTES:
             raise FaultwatchError(
-                f"{folder} holds more than {_MOST_FILES:,} files or {_MOST_BYTES >> 30} GiB",
-                "give the workload a folder of its own",
+                f"{folder} holds more than {_MAX_FILES:,} files or {_MAX_BYTES >> 30} GiB",
+                "give the workload its own folder",
             )
     return sorted(listed, key=lambda one: one.name)
 
@@ -102,8 +102,8 @@ def _walk(folder: Path) -> Iterator[Path]:
     waiting = [(folder, 0)]
     while waiting:
         place, level = waiting.pop()
-        if level > _MOST_LEVELS:
-            raise FaultwatchError(f"{folder} has folders more than {_MOST_LEVELS} levels deep", "make it flatter")
+        if level > _MAX_LEVELS:
+            raise FaultwatchError(f"{folder} has folders more than {_MAX_LEVELS} levels deep", "make it flatter")
         with os.scandir(place) as entries:
             for entry in entries:
                 if entry.name in _LEFT_OUT:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from runner.errors import FaultwatchError
 from runner.system.regular_file import read_regular
 
-MOST_BYTES = 256 * 1024
+MAX_BYTES = 256 * 1024
 """Of a file: a pull request may bring it along."""
 
 
@@ -37,7 +37,7 @@ def read_toml(file: Path, what: str, remedy: str) -> dict[str, Any]:
         The file is missing, cannot be read or is not TOML.
     """
     try:
-        content = tomllib.loads(read_regular(file, MOST_BYTES).decode("utf-8"))
+        content = tomllib.loads(read_regular(file, MAX_BYTES).decode("utf-8"))
     except FileNotFoundError:
         raise FaultwatchError(f"{file}: no such {what}", remedy) from None
     except (OSError, UnicodeDecodeError) as error:
@@ -70,7 +70,7 @@ def _place(where: Sequence[str | int]) -> str:
     return f"[{'.'.join(tables)}] {key}" if tables else key
 
 
-def first_mistake(error: ValidationError, model: type[BaseModel]) -> str:
+def describe_first_mistake(error: ValidationError, model: type[BaseModel]) -> str:
     """Return the most specific mistake, with its location in the file."""
     # A mistyped key also makes the correct key missing: report the mistyped one.
     mistake = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")

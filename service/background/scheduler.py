@@ -1,6 +1,6 @@
 """Runs tasks in the background: each at an interval, when it falls due, or at once when it is woken.
 
-One thread starts the tasks. Each run has a thread of its own, so a slow receiver of notifications does not delay a
+One thread starts the tasks. Each run has its own thread, so a slow receiver of notifications does not delay a
 webhook. In one process a task never runs twice at a time; an exclusive task never does so in all processes together.
 """
 
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 _BUSY_SECONDS = 1.0
 """When to try an exclusive task again that runs in another process: unlike its interval, so that processes that started
 together do not stay in step, one of them without ever a turn."""
-_SHORTEST_WAIT = 0.1
+_MIN_WAIT_SECONDS = 0.1
 """Seconds between two runs of a task that says it is due at once."""
 
 
@@ -139,7 +139,7 @@ class BackgroundScheduler:
             due = task.work()
         if due is None:
             return task.interval
-        return min(max((due - datetime.now(UTC)).total_seconds(), _SHORTEST_WAIT), task.interval)
+        return min(max((due - datetime.now(UTC)).total_seconds(), _MIN_WAIT_SECONDS), task.interval)
 
 
 def _report(entry: _Entry, error: Exception) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 
-_NICENESS = 10
+_RETENTION_NICENESS = 10
 """Of retention, which nobody waits for: the service on the same machine goes first."""
 _ROWS_SHOWN = 10_000
 """Rows after which the progress is shown again."""
@@ -143,7 +143,7 @@ def retain(
     if dry_run:
         result = estimate(database, rule)
     else:
-        os.nice(_NICENESS)
+        os.nice(_RETENTION_NICENESS)
         with progress("thinning reports") as shown:
             result = run(database, rule, shown)
         ages = {"days": days, "samples_days": samples_days, "profiles_days": profiles_days}

@@ -26,7 +26,7 @@ def parse(address: str) -> URL:
         return _names_several_servers(address)
 
 
-def without_password(address: str) -> str:
+def hide_password(address: str) -> str:
     """Return an address to be shown, with ``***`` in place of what is secret."""
     url = parse(address)
     query = {name: _HIDDEN if "pass" in name.lower() else value for name, value in url.query.items()}

@@ -124,7 +124,7 @@ class EmailChannel(ChannelSettings):
         if (self.user is None) != (self.password_variable is None):
             raise ValueError("user and password_variable belong together")
         if self.user is not None and self.security == "none" and self.host not in LOOPBACK:
-            raise ValueError("security is none: the password would cross the network unencrypted")
+            raise ValueError("the password would cross the network unencrypted: set security to tls or starttls")
         return self
 
 

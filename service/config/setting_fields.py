@@ -77,7 +77,7 @@ def _read(file: Path | None, variable: str) -> str:
     raise ServiceError("A file of the settings cannot be read", f"{variable}: {reason}", remedy)
 
 
-def _words(text: object) -> object:
+def _split_words(text: object) -> object:
     return tuple(text.replace(",", " ").split()) if isinstance(text, str) else text
 
 
@@ -93,7 +93,7 @@ def _seconds(text: object) -> object:
     return timedelta(seconds=int(text)) if isinstance(text, str) else text
 
 
-Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_words)]
+Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_words)]
 """Separated by commas or spaces."""
 YesOrNo = Annotated[bool, BeforeValidator(_yes_or_no)]
 Seconds = Annotated[timedelta, BeforeValidator(_seconds)]
@@ -230,7 +230,7 @@ class Settings(BaseSettings):
                 str(field.validation_alias),
                 field.title or "",
                 " ".join((field.description or "").split()),
-                extra["usual"] or f"`{_text(field.default)}`",
+                extra["usual"] or f"`{_format_text(field.default)}`",
                 extra["unit"],
             )
 
@@ -242,7 +242,7 @@ class Settings(BaseSettings):
                 path = environment.get(variable)
                 yield variable, file.read(Path(path) if path else None, variable)
 
-    def shown_value(self, name: str) -> str:
+    def format_value(self, name: str) -> str:
         """Return what is shown of a field, which is never a secret."""
         field, value = type(self).model_fields[name], getattr(self, name)
         extra = _extra(field)
@@ -250,7 +250,7 @@ class Settings(BaseSettings):
             return str(extra["shown"](self))
         if secret_file(field) is not None:
             return SECRET
-        return _text(value) or str(extra["unset"])
+        return _format_text(value) or str(extra["unset"])
 
     def has_default(self, name: str) -> bool:
         """Return whether a field has its default value."""
@@ -278,7 +278,7 @@ class _Environment(EnvSettingsSource):
         return super().prepare_field_value(field_name, field, value, value_is_complex)
 
 
-def _text(value: object) -> str:
+def _format_text(value: object) -> str:
     """Return a value as it is written in a variable; an empty text for None."""
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -23,11 +23,11 @@ from service.config.trusted_jobs import TrustedJobs
 SESSION_KEY = "session.key"
 """Name of the file in the folder of data."""
 LOOPBACK = ("localhost", "127.0.0.1")
-LEASE = timedelta(seconds=90)
+JOB_LEASE = timedelta(seconds=90)
 """How long a silent runner keeps its job."""
 NARROWING_RUNS = 200
 """How many runs within 24 hours may narrow open ranges down by themselves, for each subject."""
-IDLE = timedelta(minutes=2)
+HOST_IDLE_TIME = timedelta(minutes=2)
 """Time without a new run after which a host counts as idle."""
 
 
@@ -40,10 +40,10 @@ def _with_loopback(words: object) -> object:
     return (*LOOPBACK, *words.replace(",", " ").split()) if isinstance(words, str) else words
 
 
-def _shown_database(config: Config) -> str:
-    from service.config.database_address import without_password  # noqa: PLC0415 - SQLAlchemy: --help needs none
+def _show_database(config: Config) -> str:
+    from service.config.database_address import hide_password  # noqa: PLC0415 - SQLAlchemy: --help needs none
 
-    return without_password(config.database_url)
+    return hide_password(config.database_url)
 
 
 _Duration = Annotated[Seconds, Field(ge=timedelta(seconds=1), le=timedelta(days=1))]
@@ -66,7 +66,7 @@ class Config(Settings):
         "Database",
         default_factory=lambda settings: f"sqlite:///{settings['home'] / 'faultwatch.db'}",
         usual="SQLite in `FAULTWATCH_HOME`",
-        shown=_shown_database,
+        shown=_show_database,
         repr=False,
     )
     """The database: `postgresql://user:password@host/name`, or `sqlite:////path/to/file.db`."""
@@ -83,7 +83,7 @@ class Config(Settings):
         None,
         usual="`tokens` if the service has a name other than loopback's",
         unit="`open` or `tokens`",
-        shown=lambda config: "by token" if config.by_token else "open: whoever reaches it may do everything",
+        shown=lambda config: "by token" if config.by_token else "open: every caller may do everything",
     )
     """Whether callers need a token."""
     anonymous_read: YesOrNo = setting("FAULTWATCH_ANONYMOUS_READ", "Anonymous reading", False, unit="`yes` or `no`")
@@ -108,7 +108,7 @@ class Config(Settings):
     lease: _Duration = setting(
         "FAULTWATCH_LEASE_SECONDS",
         "Lease",
-        LEASE,
+        JOB_LEASE,
         unit="a number of seconds, 1 to 86400",
         shown=lambda config: f"{config.lease.total_seconds():.0f} s",
     )
@@ -125,7 +125,7 @@ class Config(Settings):
     idle: _Duration = setting(
         "FAULTWATCH_IDLE_SECONDS",
         "Idle after",
-        IDLE,
+        HOST_IDLE_TIME,
         unit="a number of seconds, 1 to 86400",
         shown=lambda config: f"{config.idle.total_seconds():.0f} s",
     )

@@ -86,7 +86,7 @@ def _settings(settings: Settings, environment: Mapping[str, str]) -> list[Settin
         Setting(
             name=variable.title,
             variable=variable.name,
-            value=settings.shown_value(name),
+            value=settings.format_value(name),
             source=_source(settings, name, variable.name, environment),
             meaning=variable.meaning.replace("`", ""),
         )

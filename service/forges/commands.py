@@ -8,8 +8,8 @@ from enum import StrEnum
 
 _LINE = re.compile(r"/faultwatch(?:[ \t]+(\S.*))?")
 _FENCE = re.compile(r"(`{3,}|~{3,})")
-_LONGEST = 500
-_MOST_COMMANDS = 5
+_MAX_COMMAND_CHARACTERS = 500
+_MAX_COMMANDS = 5
 
 
 class Verb(StrEnum):
@@ -56,12 +56,12 @@ def parse(comment: str) -> tuple[Command, ...]:
             fence = "" if fence else mark[1]
         elif not fence and (match := _LINE.fullmatch(line.rstrip())):
             commands.append(_command(match[1] or ""))
-    return tuple(dict.fromkeys(commands))[:_MOST_COMMANDS]
+    return tuple(dict.fromkeys(commands))[:_MAX_COMMANDS]
 
 
 def _command(words: str) -> Command:
     word, *rest = words.split(maxsplit=1)[:2] or [""]
-    text = rest[0][:_LONGEST] if rest else ""
+    text = rest[0][:_MAX_COMMAND_CHARACTERS] if rest else ""
     try:
         verb = Verb(word.lower() or Verb.HELP)
     except ValueError:

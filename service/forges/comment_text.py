@@ -19,15 +19,15 @@ from service.rules.gate.verdict import CaseOutcome, GateOutcome, MetricOutcome
 from service.text.markdown import block, code
 from service.text.numbers import percent, quantity, span
 
-LIMIT = 65_536
+MAX_COMMENT_BYTES = 65_536
 """GitHub's limit of a comment in characters, applied to bytes here, which are never fewer."""
-_SETTINGS = 10
-_LONGEST_SETTING = 60
-_FAILURES = 3
-_REASONS = 3
-_LOG = 3_000
-_COMMANDS = 3
-_LONGEST_COMMAND = 1_000
+_MAX_SETTINGS = 10
+_MAX_SETTING_CHARACTERS = 60
+_MAX_FAILURES = 3
+_MAX_REASONS = 3
+_MAX_LOG_CHARACTERS = 3_000
+_MAX_COMMANDS = 3
+_MAX_COMMAND_CHARACTERS = 1_000
 _HEAD = (
     "| case | metric | base | head | change | noise | verdict |\n| :--- | :--- | ---: | ---: | ---: | :--- | :--- |\n"
 )
@@ -36,7 +36,7 @@ _FOLD = "<details><summary>{}</summary>\n\n", "\n</details>\n"
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Ways to more details: addresses, made by the service and empty where there is none, and the next step."""
+    """Ways to more details: addresses, made by the service and empty if there is none, and the next step."""
 
     compare: str = ""
     log: str = ""
@@ -55,7 +55,7 @@ def marker(repository: str, pull_request: int) -> str:
     return f"<!-- faultwatch gate {repository.lower()}#{pull_request} -->"
 
 
-def text(outcome: GateOutcome, links: Links, end: str = "", limit: int = LIMIT) -> str:
+def build_comment(outcome: GateOutcome, links: Links, end: str = "", limit: int = MAX_COMMENT_BYTES) -> str:
     """Return the comment.
 
     Parameters
@@ -74,7 +74,7 @@ def text(outcome: GateOutcome, links: Links, end: str = "", limit: int = LIMIT) 
         f"{_describe_missing(outcome.metrics)}{_describe_same_bytes(outcome)}"
         f"{_describe_stored_bases(outcome.cases)}{_environments(outcome.cases)}"
     )
-    steps = f"{_commands(outcome)}{_next_step(outcome, links)}"
+    steps = f"{_commands(outcome)}{_offer_bisect(outcome, links)}"
     last = f"{insight.format_insights(outcome.insights)}{sides}{steps}{_links(outcome, links)}"
     last = f"{last}{end}\n" if end else last
     room = limit - _size(first) - _size(last)
@@ -83,7 +83,7 @@ def text(outcome: GateOutcome, links: Links, end: str = "", limit: int = LIMIT) 
 
 def summary(outcome: GateOutcome, links: Links, limit: int) -> str:
     """Return the comment without its first line, for check runs, whose title has the verdict."""
-    return text(outcome, links, limit=limit).partition("\n\n")[2] or "Nothing was measured.\n"
+    return build_comment(outcome, links, limit=limit).partition("\n\n")[2] or "Nothing was measured.\n"
 
 
 def _judge(outcome: GateOutcome) -> str:
@@ -169,13 +169,13 @@ def _verdict(row: MetricOutcome) -> str:
 def _failures(cases: Iterable[CaseOutcome]) -> str:
     failures = [(case, side, failure) for case in cases for side, failure in case.failures]
     parts = []
-    for case, side, failure in failures[:_FAILURES]:
+    for case, side, failure in failures[:_MAX_FAILURES]:
         parts.append(f"{code(case.name)}, {side}, {failure.stage}: {code(failure.message, 300)}\n\n")
         if failure.log.strip():
             before, after = _FOLD
-            parts.append(f"{before.format('End of the log')}{block(failure.log, _LOG)}\n{after}\n")
-    if len(failures) > _FAILURES:
-        parts.append(f"… and {len(failures) - _FAILURES} more that could not be measured.\n\n")
+            parts.append(f"{before.format('End of the log')}{block(failure.log, _MAX_LOG_CHARACTERS)}\n{after}\n")
+    if len(failures) > _MAX_FAILURES:
+        parts.append(f"… and {len(failures) - _MAX_FAILURES} more that could not be measured.\n\n")
     return "".join(parts)
 
 
@@ -186,11 +186,11 @@ def _describe_missing(rows: Iterable[MetricOutcome]) -> str:
         if lacks_a_side(row.metric_verdict):
             reasons.setdefault(row.metric_verdict.sentence, []).append(row)
     parts = []
-    for sentence, about in list(reasons.items())[:_REASONS]:
+    for sentence, about in list(reasons.items())[:_MAX_REASONS]:
         metrics, cases = describe_rows(about, code)
         parts.append(f"{metrics[:1].upper()}{metrics[1:]} in {cases}: {code(sentence, 300)}\n\n")
-    if len(reasons) > _REASONS:
-        parts.append(f"… and {len(reasons) - _REASONS} more reasons why a side has no value.\n\n")
+    if len(reasons) > _MAX_REASONS:
+        parts.append(f"… and {len(reasons) - _MAX_REASONS} more reasons why a side has no value.\n\n")
     return "".join(parts)
 
 
@@ -221,9 +221,9 @@ def _environments(cases: Iterable[CaseOutcome]) -> str:
             settings[name, base.get(name, ""), head.get(name, "")] = None
     if not settings:
         return ""
-    cells = [[code(cell, _LONGEST_SETTING) for cell in setting] for setting in list(settings)[:_SETTINGS]]
+    cells = [[code(cell, _MAX_SETTING_CHARACTERS) for cell in setting] for setting in list(settings)[:_MAX_SETTINGS]]
     rows = [f"| {' | '.join(row)} |\n" for row in cells]
-    more = _describe_left_out(len(settings) - _SETTINGS) if len(settings) > _SETTINGS else ""
+    more = _describe_left_out(len(settings) - _MAX_SETTINGS) if len(settings) > _MAX_SETTINGS else ""
     heading = "| setting | base | head |\n| :--- | :--- | :--- |\n"
     return f"The environments of base and head differ:\n\n{heading}{''.join(rows)}\n{more}"
 
@@ -232,8 +232,8 @@ def _commands(outcome: GateOutcome) -> str:
     """Return the commands that measure the first changed cases again, or else the first case, and profile the worse."""
     if outcome.report.merge:
         return ""  # Nobody else has that commit: the gate of the branches makes it again.
-    changed = {row.case for row in outcome.changed_metrics()}
-    worse = {row.case for row in outcome.changed_metrics() if row.metric_verdict.direction == "regression"}
+    changed = {row.case for row in outcome.list_changed_metrics()}
+    worse = {row.case for row in outcome.list_changed_metrics() if row.metric_verdict.direction == "regression"}
     cases = [case for case in outcome.cases if case.name in changed] or list(outcome.cases[:1])
     again = _block("To measure it again, in a clone", [case.command for case in cases])
     why = _block("To see where it comes from", [case.profile_command for case in cases if case.name in worse])
@@ -241,19 +241,19 @@ def _commands(outcome: GateOutcome) -> str:
 
 
 def _block(title: str, commands: Iterable[str]) -> str:
-    shown = [command for command in commands if len(command) <= _LONGEST_COMMAND and command.isprintable()]
+    shown = [command for command in commands if len(command) <= _MAX_COMMAND_CHARACTERS and command.isprintable()]
     if not shown:
         return ""
-    text = block(chr(10).join(shown[:_COMMANDS]), _COMMANDS * _LONGEST_COMMAND + 2)
+    text = block(chr(10).join(shown[:_MAX_COMMANDS]), _MAX_COMMANDS * _MAX_COMMAND_CHARACTERS + 2)
     return f"{title}:\n\n{text}\n\n"
 
 
-def _next_step(outcome: GateOutcome, links: Links) -> str:
+def _offer_bisect(outcome: GateOutcome, links: Links) -> str:
     """Return the offer to find the commit of the first regression that fails the gate."""
-    over = [row.case for row in outcome.changed_metrics() if row.metric_verdict.over or row.crept is not None]
+    over = [row.case for row in outcome.list_changed_metrics() if row.metric_verdict.over or row.crept is not None]
     if not links.bisect or not over:
         return ""
-    return f"To find which commit it is, comment {code(f'/faultwatch bisect {over[0]}', _LONGEST_COMMAND)}.\n\n"
+    return f"To find which commit it is, comment {code(f'/faultwatch bisect {over[0]}', _MAX_COMMAND_CHARACTERS)}.\n\n"
 
 
 def _links(outcome: GateOutcome, links: Links) -> str:

@@ -14,7 +14,7 @@ from service.forges.wording import change, describe_failures, describe_since, ju
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
 from service.text.markdown import make_plain
 
-_LONGEST = 1_000
+_MAX_TEXT_CHARACTERS = 1_000
 _FAILING = {GateState.HEAD_FAILED, GateState.DISTURBED, GateState.OLD_BASE_FAILED}
 """States of a case that was not measured that fail the gate."""
 
@@ -46,7 +46,7 @@ def _list_for_judge(outcome: GateOutcome) -> Iterator[GateFinding]:
             rule=FindingRule.JUDGE_CHANGED,
             level=level,
             title="This pull request changes how it is judged",
-            message=make_plain(judge(outcome, make_plain), _LONGEST),
+            message=make_plain(judge(outcome, make_plain), _MAX_TEXT_CHARACTERS),
             file=next((case.case.file for case in outcome.cases), ""),
         )
 
@@ -69,7 +69,7 @@ def _unmeasured(case: CaseOutcome, outcome: GateOutcome) -> GateFinding:
         level="failure" if fails else "warning",
         case=case.name,
         title=make_plain(f"{case.name}: {describe_failures(case)}" if failure else f"{case.name} was not measured"),
-        message=make_plain(failure.message if failure else "No metric that decides has a value.", _LONGEST),
+        message=make_plain(failure.message if failure else "No metric that decides has a value.", _MAX_TEXT_CHARACTERS),
         file=case.case.file,
     )
 
@@ -96,7 +96,7 @@ def _list_for_metric(case: CaseOutcome, row: MetricOutcome, outcome: GateOutcome
         case=case.name,
         metric=judged.metric,
         title=make_plain(f"{case.name}: {metric_name(judged, make_plain)}"),
-        message=make_plain(f"{amount}{judged.sentence}", _LONGEST),
+        message=make_plain(f"{amount}{judged.sentence}", _MAX_TEXT_CHARACTERS),
         file=case.case.file,
         line=case.case.lines.get(judged.metric, 1),
     )

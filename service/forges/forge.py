@@ -98,7 +98,7 @@ class Forge(Protocol):
 
         Returns
         -------
-        The id of the comment; None where there is none.
+        The id of the comment; None if there is none.
         """
 
     def delivery(self, header: Header, body: bytes) -> Delivery | None:

@@ -14,7 +14,7 @@ from service.store.jobs import Requester
 from service.text.markdown import code
 
 _VARIABLE = "variable."
-_MOST_NAMED = 10
+_MAX_NAMED = 10
 
 
 def order(jobs: JobScheduler, comment: CommandComment, command: Command, head: str, address: str) -> tuple[bool, str]:
@@ -43,7 +43,7 @@ def question_of(command: Command, report: GateReport) -> Question | str:
     cases = {outcome.name: outcome for outcome in judge_gate(report, None).cases}
     outcome = cases.get(command.text)
     if outcome is None:
-        names = ", ".join(code(name) for name in list(cases)[:_MOST_NAMED])
+        names = ", ".join(code(name) for name in list(cases)[:_MAX_NAMED])
         return f"There is no case {code(command.text)}. The cases are: {names or 'none'}."
     head = outcome.case.head
     shared = {

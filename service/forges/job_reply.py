@@ -17,8 +17,8 @@ from service.text.markdown import code
 from service.text.numbers import difference, quantity
 
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_LONGEST = 500
-_MOST_CULPRITS = 8
+_MAX_TEXT_CHARACTERS = 500
+_MAX_CULPRITS = 8
 """Culprits that are listed."""
 _PROOF = {
     ProofState.STANDS: "Proven",
@@ -36,7 +36,7 @@ def reply(job: Job, address: str) -> str:
     link = f"[Job {job.id}]({address}/{page}/{job.id})" if address else f"Job {job.id}"
     lines = [f"{link}, the {job.question.kind} of {code(job.question.case)}, {verb}."]
     result = _result(job)
-    return "\n\n".join([*lines, *(result or ([code(job.sentence, _LONGEST)] if job.sentence else []))])
+    return "\n\n".join([*lines, *(result or ([code(job.sentence, _MAX_TEXT_CHARACTERS)] if job.sentence else []))])
 
 
 def _result(job: Job) -> list[str]:
@@ -47,10 +47,10 @@ def _result(job: Job) -> list[str]:
     except ValidationError:
         return []
     if isinstance(answer, NothingToFind):
-        return [f"No commit is named: {code(answer.sentence, _LONGEST)}"]
+        return [f"No commit is named: {code(answer.sentence, _MAX_TEXT_CHARACTERS)}"]
     culprits = answer.culprits if isinstance(answer, Found) else ()
-    listed = [_culprit(culprit, job.question.metric) for culprit in culprits[:_MOST_CULPRITS]]
-    return [*listed, f"And {len(culprits) - _MOST_CULPRITS} more."] if len(culprits) > _MOST_CULPRITS else listed
+    listed = [_culprit(culprit, job.question.metric) for culprit in culprits[:_MAX_CULPRITS]]
+    return [*listed, f"And {len(culprits) - _MAX_CULPRITS} more."] if len(culprits) > _MAX_CULPRITS else listed
 
 
 def _culprit(culprit: Culprit, name: str) -> str:
@@ -67,7 +67,7 @@ def _culprit(culprit: Culprit, name: str) -> str:
     if culprit.proof is None:
         return f"{moved}{doubt} It is not proven."
     proof = f"{_PROOF[culprit.proof.state]}, measured interleaved with its parent {_commit(culprit.parent)}"
-    return f"{moved}{doubt} {proof}: {code(culprit.proof.sentence, _LONGEST)}"
+    return f"{moved}{doubt} {proof}: {code(culprit.proof.sentence, _MAX_TEXT_CHARACTERS)}"
 
 
 def _commit(name: str) -> str:

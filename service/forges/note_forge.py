@@ -122,14 +122,14 @@ class NoteForge(ABC):
             handlers.accept(action.head, LABEL_REASON)
             return
         marker = notes.reply_marker(action.comment_id)
-        if notes.posted(self.client.notes(pull), marker, self.client.user_id) is None:
+        if notes.find_posted(self.client.notes(pull), marker, self.client.user_id) is None:
             reply = notes.reply(action.commands, self.client.head(pull), handlers)
             self.client.create_note(pull, notes.break_quick_actions(f"{reply}\n\n{marker}"))
 
     def _publish_note(self, pull: PullRequest, publication: Publication) -> int:
         name = qualified(self.kind, pull.repository)
         body = notes.body_of(publication, name, self.max_note_bytes)
-        posted = self._posted(pull, publication.comment_id, comment_text.marker(name, pull.number))
+        posted = self._find_posted(pull, publication.comment_id, comment_text.marker(name, pull.number))
         if posted is not None and posted.body != body:
             try:
                 self.client.update_note(pull, posted.id, body)
@@ -139,7 +139,7 @@ class NoteForge(ABC):
                 posted = None  # deleted between the two calls
         return posted.id if posted is not None else self.client.create_note(pull, body)
 
-    def _posted(self, pull: PullRequest, note_id: int | None, marker: str) -> Note | None:
+    def _find_posted(self, pull: PullRequest, note_id: int | None, marker: str) -> Note | None:
         """Return the note that the service has written; None if there is none, or it was deleted."""
         if note_id is not None:
             try:
@@ -147,7 +147,7 @@ class NoteForge(ABC):
             except Exception as error:
                 if not self._is_gone(error):
                     raise
-        return notes.posted(self.client.notes(pull), marker, self.client.user_id)
+        return notes.find_posted(self.client.notes(pull), marker, self.client.user_id)
 
     def _set_status(self, repository: str, head: str, status: Status) -> None:
         """Set the status of a commit, unless it is so already."""

@@ -17,7 +17,7 @@ from service.text.markdown import code, make_plain
 
 CONTEXT = "Faultwatch"
 """Name of the commit status."""
-LONGEST_DESCRIPTION = 140
+MAX_DESCRIPTION_CHARACTERS = 140
 """Most characters of the description of a status: what both forges show whole."""
 _NOT_HERE = "This service does that on GitHub only. Start the job of your CI system again, or use the dashboard."
 
@@ -53,7 +53,7 @@ def body_of(publication: Publication, name: str, most: int) -> str:
         Most bytes of the text.
     """
     links = replace(publication.links, bisect=False)
-    text = comment_text.text(publication.outcome, links, comment_text.marker(name, publication.number), most)
+    text = comment_text.build_comment(publication.outcome, links, comment_text.marker(name, publication.number), most)
     return break_quick_actions(text)
 
 
@@ -66,14 +66,14 @@ def break_quick_actions(text: str) -> str:
     return re.sub(r"(?m)^(?=/)", " ", text)
 
 
-def posted(notes: Iterable[Note], marker: str, author: int) -> Note | None:
+def find_posted(notes: Iterable[Note], marker: str, author: int) -> Note | None:
     """Return the first comment with a marker that the service wrote: anybody can copy the marker."""
     return next((note for note in notes if note.author == author and marker in note.body), None)
 
 
 def status_of(publication: Publication) -> Status:
     """Return the status of the head: the sentence of the verdict, and whether the gate passes."""
-    description = make_plain(verdict(publication.outcome, make_plain), LONGEST_DESCRIPTION)
+    description = make_plain(verdict(publication.outcome, make_plain), MAX_DESCRIPTION_CHARACTERS)
     return Status(publication.outcome.passed, description, publication.links.compare or publication.links.log)
 
 

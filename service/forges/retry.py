@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 from service.forges.forge import Refusal
 
-MOST_ATTEMPTS = 20
+MAX_ATTEMPTS = 20
 """Attempts at one call: with the waits between them, almost two days."""
-_LONGEST_WAIT = timedelta(hours=3)
+_MAX_WAIT = timedelta(hours=3)
 _FIRST_WAIT = timedelta(seconds=5)
 _RATE_LIMIT_WAIT = timedelta(minutes=1)
 """GitHub's own advice for a rate limit that comes without a time."""
@@ -63,12 +63,12 @@ def decide_retry(status: int | None, headers: Mapping[str, str], message: str, a
     now
         The time.
     """
-    wait = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** min(attempts - 1, 20))
+    wait = min(_MAX_WAIT, _FIRST_WAIT * 2 ** min(attempts - 1, 20))
     if status == 429 or (status == 403 and _rate_limited(headers, message)):
         return Retry(
             now + max(_read_requested_wait(headers, now) or _RATE_LIMIT_WAIT, timedelta(seconds=1)), pause_all=True
         )
-    if status in _PERMANENT or attempts >= MOST_ATTEMPTS:
+    if status in _PERMANENT or attempts >= MAX_ATTEMPTS:
         return Retry(None)
     requested = _read_requested_wait(headers, now) if status is not None and status >= 500 else None
     return Retry(now + max(wait, requested or wait))
@@ -80,10 +80,10 @@ def _rate_limited(headers: Mapping[str, str], message: str) -> bool:
 
 
 def _read_requested_wait(headers: Mapping[str, str], now: datetime) -> timedelta | None:
-    """Return how long the forge asks to wait, at most :data:`_LONGEST_WAIT`."""
+    """Return how long the forge asks to wait, at most :data:`_MAX_WAIT`."""
     after, reset = headers.get("retry-after", ""), headers.get("x-ratelimit-reset", "")
     if after.isdecimal():
-        return min(_LONGEST_WAIT, timedelta(seconds=min(int(after), 10**6)))
+        return min(_MAX_WAIT, timedelta(seconds=min(int(after), 10**6)))
     if headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal() and len(reset) < 12:
-        return min(_LONGEST_WAIT, max(timedelta(0), datetime.fromtimestamp(int(reset), UTC) - now))
+        return min(_MAX_WAIT, max(timedelta(0), datetime.fromtimestamp(int(reset), UTC) - now))
     return None

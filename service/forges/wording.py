@@ -9,7 +9,7 @@ from runner.contract.gate import JudgeChange, JudgeSource
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
 from service.text.numbers import difference, percent
 
-_CHANGES = 8
+_MAX_NAMED_CHANGES = 8
 """How many changes of the workload file are named."""
 _DIGITS = 20
 Show = Callable[[str], str]
@@ -31,7 +31,7 @@ def verdict(outcome: GateOutcome, show: Show) -> str:
     """Return the verdict as one sentence that names the worst case."""
     first = "This pull request changes how it is judged, and nobody has accepted that. "
     lead = first if outcome.weaker_judge and outcome.accepted is None else ""
-    return f"{lead}{_sentence(outcome, show)}{_acceptance(outcome, show)}"
+    return f"{lead}{_describe(outcome, show)}{_acceptance(outcome, show)}"
 
 
 def judge(outcome: GateOutcome, show: Show) -> str:
@@ -39,8 +39,8 @@ def judge(outcome: GateOutcome, show: Show) -> str:
     report = outcome.report
     said = []
     if report.changes:
-        named = "; ".join(_judge_change(change, show) for change in report.changes[:_CHANGES])
-        more = _describe_others(len(report.changes) - _CHANGES, "change")
+        named = "; ".join(_judge_change(change, show) for change in report.changes[:_MAX_NAMED_CHANGES])
+        more = _describe_others(len(report.changes) - _MAX_NAMED_CHANGES, "change")
         said.append(f"This pull request changes how it is judged: {named}{more}.")
         if outcome.weaker_judge:
             said.append("Somebody has to accept that." if outcome.accepted is None else "That is accepted.")
@@ -85,7 +85,7 @@ def _group_rows(text: str) -> str:
     return f"{int(text):,}" if text.isascii() and text.isdecimal() and len(text) < _DIGITS else text
 
 
-def _sentence(outcome: GateOutcome, show: Show) -> str:
+def _describe(outcome: GateOutcome, show: Show) -> str:
     state, cases = outcome.state, outcome.cases
     if not cases:
         return "Nothing was measured: there was no case."
@@ -95,7 +95,7 @@ def _sentence(outcome: GateOutcome, show: Show) -> str:
         return _describe_undecided(outcome, show)
     if state in {GateState.SAME, GateState.ADDED}:
         return _unchanged(outcome, show)
-    row = next(outcome.changed_metrics())
+    row = next(outcome.list_changed_metrics())
     if state is GateState.CREPT:
         step, budget = change(row.metric_verdict), row.metric_verdict.budget
         where = f"{show(row.case)} ({metric_name(row.metric_verdict, show)})"
@@ -149,7 +149,7 @@ def _describe_undecided(outcome: GateOutcome, show: Show) -> str:
     """Return what the faults did, even where another metric is undecided, and what is undecided."""
     open_rows = [row for row in outcome.metrics if row.is_open]
     faults_open = any(row.is_count for row in open_rows)
-    changed = next(outcome.changed_metrics(), None)
+    changed = next(outcome.list_changed_metrics(), None)
     if changed is not None:
         lead = _changes(outcome, show)
     else:
@@ -195,7 +195,7 @@ def _side_without(verdict: MetricVerdict) -> str:
 
 def _changes(outcome: GateOutcome, show: Show) -> str:
     """Return the change that matters most, and the number of the others."""
-    rows = list(outcome.changed_metrics())
+    rows = list(outcome.list_changed_metrics())
     verdict = rows[0].metric_verdict
     lead = "Better"
     if verdict.direction == "regression":

@@ -40,7 +40,7 @@ from service.store.engine.database import Database
 from service.store.models import ForgeDelivery, ForgeGate
 
 log = logging.getLogger(__name__)
-_LONGEST_ERROR = 500
+_MAX_ERROR_CHARACTERS = 500
 
 
 def _now() -> datetime:
@@ -64,7 +64,7 @@ class ForgeWorker:
         while self._handle_delivery() or self._publish_gate():
             pass
         with self.database.reading() as session:
-            return store.next_due(session)
+            return store.find_next_due(session)
 
     def _handle_delivery(self) -> bool:
         """Act on one webhook; return whether one was due."""
@@ -208,8 +208,8 @@ class ForgeWorker:
         else:
             return None, None
         outlook = f"next attempt at {retry.at}" if retry.at else "given up"
-        log.warning("%s call failed: %r; %s", kind, message[:_LONGEST_ERROR], outlook)
-        return retry, message[:_LONGEST_ERROR]
+        log.warning("%s call failed: %r; %s", kind, message[:_MAX_ERROR_CHARACTERS], outlook)
+        return retry, message[:_MAX_ERROR_CHARACTERS]
 
     @staticmethod
     def _pause_if_limited(session: Session, kind: ForgeKind, retry: Retry | None) -> None:

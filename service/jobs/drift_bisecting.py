@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from runner.contract.job import Backend, JobOrder, State, Where
-from service.config.settings import IDLE, NARROWING_RUNS
+from service.config.settings import HOST_IDLE_TIME, NARROWING_RUNS
 from service.jobs.scheduler import JobScheduler
 from service.pipeline import next_bisect
 from service.rules.jobs import giving_way
@@ -21,7 +21,7 @@ from service.store.audit import Actor
 from service.store.jobs import Requester
 from service.store.models import Job
 
-_INTERVAL = timedelta(minutes=1)
+_MAX_INTERVAL = timedelta(minutes=1)
 """Longest time between two looks at a subject."""
 
 
@@ -39,7 +39,7 @@ class DriftBisector:
 
     scheduler: JobScheduler
     runs_a_day: int = NARROWING_RUNS
-    idle: timedelta = IDLE
+    idle: timedelta = HOST_IDLE_TIME
     _looked_at: dict[str, datetime] = field(default_factory=dict, init=False)
 
     def work(self) -> None:
@@ -79,7 +79,7 @@ class DriftBisector:
 
     def _is_due(self, subject: str, now: datetime) -> bool:
         looked_at = self._looked_at.get(subject)
-        return looked_at is None or looked_at <= now - min(_INTERVAL, self.idle)
+        return looked_at is None or looked_at <= now - min(_MAX_INTERVAL, self.idle)
 
     def _order(self, session: Session, subject: str) -> JobOrder | None:
         drift, runs = next_bisect.drift_to_order(

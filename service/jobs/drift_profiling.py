@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from runner.contract.job import Backend, JobOrder, ProfileQuestion, Where
-from service.config.settings import IDLE
+from service.config.settings import HOST_IDLE_TIME
 from service.jobs.scheduler import JobScheduler
 from service.rules.jobs import drifts_to_profile
 from service.rules.jobs.automatic_acts import SERVICE
@@ -35,7 +35,7 @@ class DriftProfiler:
     """
 
     scheduler: JobScheduler
-    idle: timedelta = IDLE
+    idle: timedelta = HOST_IDLE_TIME
     _seen_version: int = field(default=-1, init=False)
 
     def order_profiles(self) -> None:
@@ -47,7 +47,7 @@ class DriftProfiler:
             if version == self._seen_version or not self._is_quiet(session):
                 return
             questions = drifts_to_profile.questions_to_order(
-                drifts.listed(session, DriftFilter(), _NEWEST_DRIFTS).items,
+                drifts.list_drifts(session, DriftFilter(), _NEWEST_DRIFTS).items,
                 lambda drift: profile_question(session, drift),
                 lambda question: _is_answered(session, question),
             )

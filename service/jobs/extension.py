@@ -42,7 +42,7 @@ def scheduler(app: Flask | None = None) -> JobScheduler:
 
 
 def log_file(job_id: int) -> Path | None:
-    """Return the log of a job that ran on this machine; None where there is none."""
+    """Return the log of a job that ran on this machine; None if there is none."""
     local = _extension().local
     return local.log_file(job_id) if local and local.log_file(job_id).exists() else None
 

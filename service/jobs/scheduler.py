@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from runner.contract.job import Backend, Job, JobOrder, State
-from service.config.settings import LEASE
+from service.config.settings import JOB_LEASE
 from service.rules.jobs.automatic_acts import SERVICE, AutomaticAct, automatic_act
 from service.rules.jobs.backend_choice import BackendRefusedError, choose_backend
 from service.rules.jobs.bisect_question import bisect_question
@@ -106,7 +106,7 @@ class JobScheduler:
     database: Database
     starters: dict[Backend, Starter] = field(default_factory=dict)
     result_poster: ResultPoster | None = None
-    lease: timedelta = LEASE
+    lease: timedelta = JOB_LEASE
     now: Callable[[], datetime] = _now
     awake_since: datetime = field(default_factory=_now)
     wake: Callable[[], None] = lambda: None

@@ -8,7 +8,7 @@ from service.config.notifications import AddressedChannel
 from service.notify.mail import NotSentError
 
 
-def of(channel: AddressedChannel, environment: Mapping[str, str]) -> str:
+def resolve_address(channel: AddressedChannel, environment: Mapping[str, str]) -> str:
     """Return the address of a channel.
 
     Raises

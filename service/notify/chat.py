@@ -21,8 +21,8 @@ from service.notify.mail import NotSentError
 from service.notify.message import Message, make_plain
 
 _CONNECT_SECONDS, _READ_SECONDS = 5, 20
-_SHORTEST_SECRET = 4
-_LONGEST_REASON = 300
+_MIN_SECRET_CHARACTERS = 4
+_MAX_REASON_CHARACTERS = 300
 _MARKUP = re.compile(r"([\\`*_\[\]<>#!|~&])")
 _MENTION = re.compile(r"(?<!\w)@|@(?=everyone|here|all|channel|room)")
 _ADDRESS = re.compile(r":(?=//)")
@@ -42,7 +42,7 @@ def send(message: Message, channel: ChatChannel, environment: Mapping[str, str])
     NotSentError
         Where the receiver refuses it or does not answer. The error leaves out the address, which is a secret.
     """
-    url = address.of(channel, environment)
+    url = address.resolve_address(channel, environment)
     asset = AppriseAsset(
         app_id="Faultwatch",
         app_desc="Faultwatch",
@@ -97,9 +97,9 @@ def hide_secrets(text: str, url: str) -> str:
     kept = {host} if "." in host or host in LOOPBACK else set()
     words = re.split(r"[/?&=@:]", f"{split.netloc}/{split.path}/{split.query}")
     for word in sorted({*words, *map(unquote, words)}, key=len, reverse=True):
-        if len(word) >= _SHORTEST_SECRET and word.lower() not in kept:
+        if len(word) >= _MIN_SECRET_CHARACTERS and word.lower() not in kept:
             text = text.replace(word, "***")
-    return make_plain(text, _LONGEST_REASON)
+    return make_plain(text, _MAX_REASON_CHARACTERS)
 
 
 def _receiver(url: str, asset: AppriseAsset, name: str) -> tuple[NotifyBase, Chat]:

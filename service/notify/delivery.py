@@ -16,7 +16,7 @@ from service.config.notifications import (
 )
 from service.notify import mail, webhook
 from service.notify.mail import NotSentError
-from service.notify.message import MOST_EVENTS, Message, write
+from service.notify.message import MAX_EVENTS, Message, write
 from service.pipeline import next_bisect
 from service.rules import delivery_schedule
 from service.rules.events.silence import matches
@@ -27,7 +27,7 @@ from service.store.engine.database import Database
 
 log = logging.getLogger(__name__)
 
-MOST_SINGLE = 5
+MAX_SINGLE = 5
 """Up to as many new events have a message each; more of them share one message."""
 
 
@@ -80,7 +80,7 @@ def _claim(database: Database, channel: ChannelSettings, now: datetime) -> list[
             for occasion in occasions
             if occasion.event_id in by_id and _concerns(channel, by_id[occasion.event_id])
         ]
-        together = channel.digest is not None or (channel.quiet is not None and len(new) > 1) or len(new) > MOST_SINGLE
+        together = channel.digest is not None or (channel.quiet is not None and len(new) > 1) or len(new) > MAX_SINGLE
         batches = [new] if together and new else [[occasion] for occasion in new]
         return retries + [deliveries.claim(session, channel.name, batch, now) for batch in batches]
 
@@ -96,7 +96,7 @@ def _concerns(channel: ChannelSettings, event: EventSummary) -> bool:
 def _message(database: Database, key: str, base: str, now: datetime) -> Message:
     with database.reading() as session:
         summaries = events.list_most_important(session, deliveries.events_of(session, key))
-        steps = next_bisect.next_steps(session, summaries[:MOST_EVENTS], now)
+        steps = next_bisect.find_next_steps(session, summaries[:MAX_EVENTS], now)
     return write(key, summaries, base, steps)
 
 

@@ -13,7 +13,7 @@ from email.utils import format_datetime
 from service.config.notifications import EmailChannel
 from service.notify.message import Message
 
-TIMEOUT = 20
+TIMEOUT_SECONDS = 20
 """Seconds to wait for the server, at each step."""
 
 
@@ -53,8 +53,10 @@ def send(message: Message, channel: EmailChannel, environment: Mapping[str, str]
 
 def _connect(channel: EmailChannel) -> smtplib.SMTP:
     if channel.security == "tls":
-        return smtplib.SMTP_SSL(channel.host, channel.port, timeout=TIMEOUT, context=ssl.create_default_context())
-    server = smtplib.SMTP(channel.host, channel.port, timeout=TIMEOUT)
+        return smtplib.SMTP_SSL(
+            channel.host, channel.port, timeout=TIMEOUT_SECONDS, context=ssl.create_default_context()
+        )
+    server = smtplib.SMTP(channel.host, channel.port, timeout=TIMEOUT_SECONDS)
     if channel.security == "starttls":
         try:
             server.starttls(context=ssl.create_default_context())

@@ -11,9 +11,9 @@ from service.schemas.history import Cause, Certainty, Direction
 from service.schemas.triage import BisectPolicy, EventSummary, NextStep, State
 from service.text.candidates import provisionally
 
-MOST_EVENTS = 25
+MAX_EVENTS = 25
 """Most events that a message lists; it counts the others."""
-_LONGEST_COMMAND = 1_000
+_MAX_COMMAND_CHARACTERS = 1_000
 _CONTROL = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
@@ -72,7 +72,7 @@ def write(
     if withdrawn:
         head += f", {withdrawn} withdrawn"
     above = [event for event in events if not event.below_floor] or list(events)
-    shown = above[:MOST_EVENTS]
+    shown = above[:MAX_EVENTS]
     lines = [line for event in shown for line in (subject(event), *_lines(event, base, steps)[1:], "")]
     if len(above) > len(shown):
         lines += [f"… and {len(above) - len(shown)} more.", ""]
@@ -130,16 +130,16 @@ def _lines(event: EventSummary, base: str, steps: Mapping[str, NextStep]) -> tup
         *([f"Price: {make_plain(event.price)}"] if event.price else []),
         f"Cause: {cause(event)}",
         f"Where: {event.n_series} series of {make_plain(event.subject, 60)}",
-        *(_next_step(steps[event.id]) if event.id in steps else ()),
+        *(_offer_bisect(steps[event.id]) if event.id in steps else ()),
         link(base, event),
     )
 
 
-def _next_step(step: NextStep) -> tuple[str, ...]:
+def _offer_bisect(step: NextStep) -> tuple[str, ...]:
     """Return the offer to bisect, with the command; the page of the event has a button."""
     runs = f", with about {step.runs} measurements" if step.runs else ""
     if step.policy is BisectPolicy.DO:
         return (f"Next: the service bisects the commits{runs}",)
     # A command that a line cannot hold as it is would do something else.
-    whole = step.command if make_plain(step.command, _LONGEST_COMMAND) == step.command else ""
+    whole = step.command if make_plain(step.command, _MAX_COMMAND_CHARACTERS) == step.command else ""
     return (f"Next: bisect the commits{runs}{', in a clone: ' if whole else ''}{whole}",)

@@ -27,7 +27,7 @@ def send(message: Message, channel: WebhookChannel, environment: Mapping[str, st
     """
     try:
         with requests.post(
-            address.of(channel, environment),
+            address.resolve_address(channel, environment),
             json=escape_for_slack(message),
             headers={"Idempotency-Key": message.key},
             allow_redirects=False,

@@ -16,7 +16,7 @@ from service.store import forges, shared_rows
 from service.store.engine.database import Database
 from service.store.models import Case, Event, EventDriftRow, ForgeGate, Revision, Series, Subject
 
-WAIT = timedelta(days=30)
+MAX_WAIT_AFTER_MERGE = timedelta(days=30)
 """How long after a merge its drifts are expected to show up."""
 SeriesKey = tuple[str, str, str]
 """Subject, case and metric."""
@@ -28,11 +28,11 @@ def settle(database: Database, now: datetime) -> bool:
     An event is left alone if somebody has decided about it, or if the gate did not report all of its drifts.
     """
     with database.reading() as session:
-        if not any(_accepted_events(session, gate) for gate in _list_merged(session, now)):
+        if not any(_find_accepted_events(session, gate) for gate in _list_merged(session, now)):
             return False
     with database.writing() as session:
         for gate in _list_merged(session, now):
-            for event in _accepted_events(session, gate):
+            for event in _find_accepted_events(session, gate):
                 reason = f"{gate.accepted_reason} ({gate.pull.repository}#{gate.pull.number})"
                 entry = LogEntry(Action.EXPECT, by_service=False, reason=reason, commit=gate.head)
                 decide_events.add(session, event, entry, gate.accepted_by or "", now)
@@ -42,11 +42,11 @@ def settle(database: Database, now: datetime) -> bool:
 
 def _list_merged(session: Session, now: datetime) -> list[ForgeGate]:
     query = select(ForgeGate).options(forges.WITH_PULL)
-    recent = query.where(ForgeGate.accepted_by.is_not(None), ForgeGate.merged_at > now - WAIT)
+    recent = query.where(ForgeGate.accepted_by.is_not(None), ForgeGate.merged_at > now - MAX_WAIT_AFTER_MERGE)
     return list(session.scalars(recent.where(ForgeGate.document.is_not(None))))
 
 
-def _accepted_events(session: Session, gate: ForgeGate) -> list[Event]:
+def _find_accepted_events(session: Session, gate: ForgeGate) -> list[Event]:
     """Return the new events at the merge commit, or at the head, of which every drift was accepted."""
     at_merge = (
         select(EventDriftRow.event_id)
@@ -54,7 +54,7 @@ def _accepted_events(session: Session, gate: ForgeGate) -> list[Event]:
         .where(EventDriftRow.found, Revision.commit.in_([gate.merged_as, gate.head]))
     )
     events = session.scalars(select(Event).where(Event.state == State.NEW, Event.found, Event.id.in_(at_merge))).all()
-    accepted = _accepted_changes(gate) if events else set()
+    accepted = _list_accepted_changes(gate) if events else set()
     return [event for event in events if _series_of(session, event) <= accepted]
 
 
@@ -71,7 +71,7 @@ def _series_of(session: Session, event: Event) -> set[SeriesKey | None]:
     return {(subject, key, metric) if metric else None for subject, key, metric in rows}
 
 
-def _accepted_changes(gate: ForgeGate) -> set[SeriesKey]:
+def _list_accepted_changes(gate: ForgeGate) -> set[SeriesKey]:
     """Return the changes that a gate reported."""
     return {
         (outcome.case.head.subject, shared_rows.case_key(outcome.case.head.case), metric.metric)

@@ -38,7 +38,7 @@ class BisectProgress:
     """Why runs measured nothing."""
 
 
-def of(session: Session, job: Job) -> BisectProgress | None:
+def read_progress(session: Session, job: Job) -> BisectProgress | None:
     """Return the progress of a job that bisects; None where nothing was measured for it yet."""
     ended = bisect_results.result(job)
     request = _request(session, job, ended)

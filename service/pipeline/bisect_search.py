@@ -16,7 +16,7 @@ from service.rules.bisect.setting_search import SettingQuestion
 from service.rules.comparison import interleaved
 from service.store import bisect_inputs, runs
 
-MOST_COMMITS = 5000
+MAX_COMMITS = 5000
 """Most commits of a noisy search, whose tables grow with their square."""
 
 
@@ -72,9 +72,9 @@ def _answer(
     gone
         The culprits of a noisy metric that a proof has refuted.
     """
-    if not question.exact and len(question.commits) > MOST_COMMITS:
+    if not question.exact and len(question.commits) > MAX_COMMITS:
         return Refused(
-            sentence=f"{len(question.commits)} commits are too many for a noisy metric: {MOST_COMMITS} at most."
+            sentence=f"{len(question.commits)} commits are too many for a noisy metric: {MAX_COMMITS} at most."
         )
     if question.exact:
         answer = exact_search.search(question, seen, commits_at_once(request.pace))
@@ -94,7 +94,7 @@ def _answer(
         given_up = proof.give_up(question, others, len(gone), seen)
         return given_up or _answer(session, request, cleared, seen, gone=gone)
     found = Found(culprits=culprits)
-    return proof.next_proof(question, found, seen) if request.prove else found
+    return proof.choose_next_proof(question, found, seen) if request.prove else found
 
 
 def _prove(session: Session, name: str, question: Question, culprit: Culprit, seen: Sequence[Observation]) -> Culprit:

@@ -16,7 +16,7 @@ from service.schemas.history import Candidate
 from service.store import environments, refs, revisions
 from service.store.models import Case, Environment, Host, RefRow, Run, Series, Subject
 
-_LISTED = 5
+_MAX_LISTED_NAMES = 5
 """Names that a sentence lists."""
 
 
@@ -140,8 +140,8 @@ def _has_only_imported(session: Session, subject: str, case: str, host: str) -> 
 def _unknown(what: str, text: str, known: Sequence[str]) -> str:
     if not known:
         return f"There is no {what} “{text}”: nothing is stored yet."
-    near = get_close_matches(text, known, n=_LISTED, cutoff=0.5)
+    near = get_close_matches(text, known, n=_MAX_LISTED_NAMES, cutoff=0.5)
     if near:
         return f"There is no {what} “{text}”. Did you mean {' or '.join(near)}?"
-    more = f" and {len(known) - _LISTED:,} more" if len(known) > _LISTED else ""
-    return f"There is no {what} “{text}”. There is {', '.join(known[:_LISTED])}{more}."
+    more = f" and {len(known) - _MAX_LISTED_NAMES:,} more" if len(known) > _MAX_LISTED_NAMES else ""
+    return f"There is no {what} “{text}”. There is {', '.join(known[:_MAX_LISTED_NAMES])}{more}."

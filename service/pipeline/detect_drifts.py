@@ -18,9 +18,9 @@ from service.store.engine.database import Database
 from service.store.models import Series, Subject
 from service.store.series import SeriesFilter, StaleSeries
 
-MOST_AT_ONCE = 64
+MAX_SERIES_AT_ONCE = 64
 """Most series that are judged before a report is answered."""
-MOST_POINTS = 10_000
+MAX_POINTS = 10_000
 """Most points that they have. Judging as many takes a fifth of a second."""
 _SERIES_AT_ONCE = 100
 _POINTS_AT_ONCE = 20_000
@@ -110,7 +110,7 @@ def _judge_until(deadline: float, database: Database, wanted: Collection[SeriesF
 
 
 def _is_soon_done(stale: Mapping[int, StaleSeries]) -> bool:
-    return len(stale) <= MOST_AT_ONCE and sum(one.n_points for one in stale.values()) <= MOST_POINTS
+    return len(stale) <= MAX_SERIES_AT_ONCE and sum(one.n_points for one in stale.values()) <= MAX_POINTS
 
 
 def _stale(database: Database, wanted: Collection[SeriesFilter] = _ALL) -> dict[int, StaleSeries]:

@@ -117,7 +117,7 @@ def _judge(session: Session, suite: Suite, metric: str) -> views.Drift | None:
 def _paths(session: Session, suite: Suite, metric: str) -> list[tuple[Points, int]]:
     """Return the paths that end with the two revisions, each with the position of its last drift.
 
-    A series with a drift of its own at the newest revision is left out. All paths have the environments that most
+    A series with its own drift at the newest revision is left out. All paths have the environments that most
     series have, so that they share one cause.
     """
     newest, changes = aliased(Revision), aliased(DriftRow)

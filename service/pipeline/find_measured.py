@@ -19,9 +19,9 @@ from service.store.range_runs import CaseOnHost
 from service.store.refs import NamedCommit
 from service.text import commands
 
-_NEAREST = 20
+_MAX_NEAREST_COMMITS = 20
 """Measured commits on each side, among which an ancestor or a descendant is looked for."""
-_CASES = 100
+_MAX_CASES = 100
 """Most cases that are offered for a measurement."""
 
 
@@ -46,11 +46,11 @@ class UnmeasuredCommit:
     where
         On which host, and of which workload, it has none; empty for any.
     failed
-        Its newest run, which has no result; None where there is none.
+        Its newest run, which has no result; None if there is none.
     why
         Why that one has none.
     before, after
-        The nearest measured ancestor and descendant; None where there is none.
+        The nearest measured ancestor and descendant; None if there is none.
     cases
         The cases that a host can measure; none where all results of the subject were imported.
     command
@@ -67,7 +67,7 @@ class UnmeasuredCommit:
     command: str
 
 
-def around(session: Session, commit: NamedCommit, host: str = "", workload: str = "") -> UnmeasuredCommit | None:
+def find_around(session: Session, commit: NamedCommit, host: str = "", workload: str = "") -> UnmeasuredCommit | None:
     """Return what stands for a commit without a measured run; None where it has one, or no commit of the subject has.
 
     Parameters
@@ -82,8 +82,8 @@ def around(session: Session, commit: NamedCommit, host: str = "", workload: str 
     ).one()
     if session.execute(measured.where(Revision.commit == commit.commit)).first():
         return None
-    older = measured.where(Revision.position < position).order_by(Revision.position.desc()).limit(_NEAREST)
-    newer = measured.where(Revision.position > position).order_by(Revision.position).limit(_NEAREST)
+    older = measured.where(Revision.position < position).order_by(Revision.position.desc()).limit(_MAX_NEAREST_COMMITS)
+    newer = measured.where(Revision.position > position).order_by(Revision.position).limit(_MAX_NEAREST_COMMITS)
     parents = revisions.parents(session, subject_id)
     before = _find_nearest(session, older, lambda other: _distance(parents, other, commit.commit))
     after = _find_nearest(session, newer, lambda other: _distance(parents, commit.commit, other))
@@ -149,4 +149,4 @@ def _cases(session: Session, subject_id: int, commits: Collection[str], host: st
         query = query.join(Run.host).where(Host.name == host)
     if workload:
         query = query.where(Case.workload == workload)
-    return list(session.scalars(query.distinct().order_by(Case.name).limit(_CASES)))
+    return list(session.scalars(query.distinct().order_by(Case.name).limit(_MAX_CASES)))

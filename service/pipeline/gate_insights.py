@@ -10,16 +10,16 @@ from service.rules.gate.insight import Insight, make_insight
 from service.rules.gate.verdict import GateOutcome
 from service.store import profiles
 
-MOST_CASES = 3
+MAX_CASES = 3
 """Most cases that are explained."""
 
 
 def find(session: Session, outcome: GateOutcome) -> tuple[Insight, ...]:
     """Return what profiles show of the cases that changed most, as far as they were profiled."""
-    changed = dict.fromkeys(row.case for row in outcome.changed_metrics())
+    changed = dict.fromkeys(row.case for row in outcome.list_changed_metrics())
     by_name = {case.name: case.case for case in outcome.cases}
     insights = []
-    for name in list(changed)[:MOST_CASES]:
+    for name in list(changed)[:MAX_CASES]:
         after = _find_newest(session, by_name[name].head)
         if after is not None:
             insights.append(make_insight(name, _find_newest(session, by_name[name].base), after))

@@ -21,7 +21,7 @@ from service.store.models import EventDriftRow
 from service.text import commands
 
 _AT_ONCE = 50
-_MOST = 500
+_MAX_EVENTS = 500
 """Most of the important events of a subject among which the service looks for the next one to bisect."""
 
 
@@ -31,11 +31,11 @@ def detail(session: Session, event_id: str, now: datetime) -> EventDetail | None
     found = events.detail(session, event_id, drifts)
     if found is None:
         return None
-    next_step = next_steps(session, [found], now, {event_id: drifts}).get(event_id)
+    next_step = find_next_steps(session, [found], now, {event_id: drifts}).get(event_id)
     return found.model_copy(update={"next_step": next_step})
 
 
-def next_steps(
+def find_next_steps(
     session: Session,
     summaries: Sequence[EventSummary],
     now: datetime,
@@ -130,7 +130,7 @@ def _open_events(session: Session, subject: str, certainty: Certainty) -> Iterat
         subject=subject, open=True, found=True, certainty=certainty, below_floor=False, snoozed=False
     )
     bisected = bisect_results.bisected_events(session, subject)
-    for offset in range(0, _MOST, _AT_ONCE):
+    for offset in range(0, _MAX_EVENTS, _AT_ONCE):
         items = events.page(session, filter_, _AT_ONCE, offset, EventOrder.IMPORTANCE).items
         for event in items:
             if event.confirmed:

@@ -32,7 +32,7 @@ from service.schemas.settings_lab import CellState, LabCell, LabCost, LabMetric,
 from service.store import lab_runs, refs
 from service.store.lab_runs import LabReport, LabTarget
 
-PAIRS = 24
+DEFAULT_PAIRS = 24
 """Pairs of executions for each cell, unless a person wants another number; the runner takes as many by itself."""
 _WARM_UP = 2
 """Executions of each side that are no samples."""
@@ -180,7 +180,7 @@ class _Cells:
         return LabCell(
             key=hash_of(dict(cell.values)),
             values=dict(cell.values),
-            text=self._text(cell),
+            text=self._format_text(cell),
             default=cell.default,
             state=state,
             run_id=run.run_id if run is not None else None,
@@ -192,7 +192,7 @@ class _Cells:
             question=question,
         )
 
-    def _text(self, cell: GridCell) -> str:
+    def _format_text(self, cell: GridCell) -> str:
         changed = [
             f"{setting_names.title(axis.name)} {setting_names.value_text(axis.name, cell.values[axis.name])}"
             for axis in (*self.grid.rows, *self.grid.columns)
@@ -203,7 +203,7 @@ class _Cells:
     def cost(self, cells: int) -> LabCost:
         """Return what it costs to measure some cells, each interleaved with the default."""
         report = self.reports.get(self.default.number)
-        executions = cells * 2 * ((self.pairs or PAIRS) + _WARM_UP)
+        executions = cells * 2 * ((self.pairs or DEFAULT_PAIRS) + _WARM_UP)
         each = median(report.readings[ELAPSED].known) if report and ELAPSED in report.readings else None
         seconds = None
         if report is not None and each is not None:

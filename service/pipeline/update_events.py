@@ -37,7 +37,7 @@ def refresh(database: Database, subjects: Collection[str] | None = None) -> bool
     with an expected one, gives its series another baseline.
     """
     again = False
-    for subject_id, name in _changed(database, subjects):
+    for subject_id, name in _find_changed(database, subjects):
         _mark_unchanged(database, subject_id, name)
         with database.writing([name]) as session:
             again |= _refresh(session, subject_id)
@@ -46,10 +46,10 @@ def refresh(database: Database, subjects: Collection[str] | None = None) -> bool
 
 def is_due(database: Database, subjects: Collection[str] | None = None) -> bool:
     """Return whether there are subjects whose drifts have changed, of all subjects or of some."""
-    return bool(_changed(database, subjects))
+    return bool(_find_changed(database, subjects))
 
 
-def _changed(database: Database, subjects: Collection[str] | None) -> Sequence[tuple[int, str]]:
+def _find_changed(database: Database, subjects: Collection[str] | None) -> Sequence[tuple[int, str]]:
     changed = select(Subject.id, Subject.name).where(Subject.drifts_version != Subject.events_version)
     if subjects is not None:
         changed = changed.where(Subject.name.in_(subjects))
@@ -62,12 +62,12 @@ def refresh_prices(session: Session, series_ids: Iterable[int]) -> None:
     in_series = EventDriftRow.series_id.in_(list(series_ids))
     event_ids = list(session.scalars(select(EventDriftRow.event_id).where(in_series, EventDriftRow.found).distinct()))
     for event in session.scalars(select(Event).where(Event.id.in_(event_ids))):
-        if first := _first_drifts(session, event):
+        if first := _find_first_drifts(session, event):
             event.document = {**event.document, "price": headline.price(first)}
             _rank(event, first)
 
 
-def _first_drifts(session: Session, event: Event) -> list[Drift]:
+def _find_first_drifts(session: Session, event: Event) -> list[Drift]:
     """Return the drifts that made an event; where only those with which it came back are found, these."""
     found = EventDriftRow.event_id == event.id, EventDriftRow.found
     returned = dict(session.execute(select(EventDriftRow.drift_id, EventDriftRow.returned).where(*found)).all())
@@ -94,7 +94,7 @@ def refresh_culprits(session: Session, subject: str, drift_id: str, now: datetim
     document = narrowing.narrow(event.document, bisect_results.map_by_event(session, subject).get(event.id))
     if document != event.document:
         event.document, event.changed_at = document, now
-        if first := _first_drifts(session, event):
+        if first := _find_first_drifts(session, event):
             _rank(event, first)
 
 
@@ -133,7 +133,7 @@ def _rebuild(session: Session, subject: Subject, updated: event_drifts.DriftUpda
     stored = event_drifts.list_stored(session, subject_id)
     current = [*event_drifts.locate(session, updated.new), *(drift for drift in stored if drift.found)]
     events = {event.id: event for event in session.scalars(select(Event).where(Event.subject_id == subject_id))}
-    assembled = assemble(current, _known(stored, events))
+    assembled = assemble(current, _read_known(stored, events))
     _add_new(session, subject_id, assembled, events, now)
     was_sure = {name for name, event in events.items() if event.found and event.confirmed and not event.merged_into}
     assigned = _assign(session, assembled, new, stored, events)
@@ -145,7 +145,7 @@ def _rebuild(session: Session, subject: Subject, updated: event_drifts.DriftUpda
     return again, assigned
 
 
-def _known(stored: Iterable[LocatedDrift], events: Mapping[str, Event]) -> dict[str, KnownEvent]:
+def _read_known(stored: Iterable[LocatedDrift], events: Mapping[str, Event]) -> dict[str, KnownEvent]:
     by_event: dict[str | None, list[LocatedDrift]] = defaultdict(list)
     for drift in stored:
         by_event[drift.event].append(drift)

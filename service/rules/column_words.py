@@ -42,7 +42,7 @@ def column_words(columns: Sequence[Mapping[str, str]]) -> list[ColumnWords]:
     names = {name for settings in columns for name in settings}
     values = {name: [settings.get(name) for settings in columns] for name in sorted(names, key=_rank)}
     differ = {name: found for name, found in values.items() if len(set(found)) > 1}
-    words = {name: _words(name, found) for name, found in differ.items()}
+    words = {name: _describe_values(name, found) for name, found in differ.items()}
     return [_column([said[place] for said in words.values()], tuple(differ)) for place in range(len(columns))]
 
 
@@ -59,7 +59,7 @@ def _rank(name: str) -> tuple[int, str]:
     return (_KINDS.index(kind) if kind in _KINDS else _KINDS.index("kernel")), name
 
 
-def _words(name: str, values: Sequence[str | None]) -> list[str]:
+def _describe_values(name: str, values: Sequence[str | None]) -> list[str]:
     """Return the words for each value of one setting, of which at least two differ."""
     kind, _, rest = name.partition(".")
     if kind == "variable":

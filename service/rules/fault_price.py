@@ -94,7 +94,7 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
         fault_before=each[0],
         fault_after=each[1],
         source=source,
-        sentence=_sentence(seconds, share, uncertainty, each, source, varies=bool(spread)),
+        sentence=_describe_price(seconds, share, uncertainty, each, source, varies=bool(spread)),
     )
 
 
@@ -105,7 +105,7 @@ def _may_differ_in_huge_pages(before: Side, after: Side) -> bool:
     )
 
 
-def _sentence(
+def _describe_price(
     seconds: float,
     share: float | None,
     uncertainty: float,

@@ -58,7 +58,7 @@ def make_digest(
         name=name,
         started_at=started_at,
         complete=complete == len(digests),
-        sentence=_sentence(complete, len(digests), absent, len(drifts)),
+        sentence=_describe(complete, len(digests), absent, len(drifts)),
         absent=absent,
         cells=digests,
         drifts=tuple(drifts),
@@ -126,7 +126,7 @@ def _is_complete(cell: CellDigest) -> bool:
     return cell.carried_out and not cell.problem and measured
 
 
-def _sentence(complete: int, planned: int, absent: Sequence[str], drifts: int) -> str:
+def _describe(complete: int, planned: int, absent: Sequence[str], drifts: int) -> str:
     parts = [f"{complete} of {planned} cells are complete"]
     if absent:
         parts.append(f"{', '.join(absent)} {'has' if len(absent) == 1 else 'have'} not reported")

@@ -283,7 +283,7 @@ def build_grid(
         Whether each row shows the newest commit that most of its columns have, instead of the newest of each column.
     machines
         By environment: what tells the machine apart. Environments of the same machine that no case shares have one
-        column: in a nightly run each configuration of a workload has an environment of its own.
+        column: in a nightly run each configuration of a workload has its own environment.
     """
     failed: dict[_CellKey, UnmeasuredRun] = {}
     for run in failures:

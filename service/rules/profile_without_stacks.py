@@ -38,7 +38,7 @@ def summarise_profile(profile: Profile) -> ProfileGist:
         census=profile.census,
         remarks=list(profile.remarks),
         diagnosis=diagnose(DiagnosisRequest(profile=profile)),
-        seconds_per_fault=Facts.of(profile).seconds_per_fault,
+        seconds_per_fault=Facts.from_profile(profile).seconds_per_fault,
     )
 
 

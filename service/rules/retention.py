@@ -65,9 +65,9 @@ class _Use(Enum):
 
 
 def _use(name: str, judging: Judging) -> _Use:
-    if metric(name).kind is Kind.COUNT and judging.in_history(name):
+    if metric(name).kind is Kind.COUNT and judging.is_judged_in_history(name):
         return _Use.ALL  # Detection reads each sample of a count, to see whether it repeats.
-    return _Use.EXTREMES if judging.in_history(name) or judging.in_comparison(name) else _Use.LEVEL
+    return _Use.EXTREMES if judging.is_judged_in_history(name) or judging.decides_comparison(name) else _Use.LEVEL
 
 
 def _keeps_all(samples: Sequence[Number], level: Number | None, use: _Use) -> Sequence[Number]:

@@ -315,10 +315,10 @@ class Drift(View):
         how = certainty(
             Cause(values["cause"]),
             len(candidates),
-            sure=not _of(values["evidence"], "wants_rerun"),
+            sure=not _get(values["evidence"], "wants_rerun"),
             all_known=values.get("candidates_known", True),
         )
-        named = {name: _of(candidates[0], name) if how is Certainty.SINGLE else "" for name in ("title", "author")}
+        named = {name: _get(candidates[0], name) if how is Certainty.SINGLE else "" for name in ("title", "author")}
         return {**values, **named, "certainty": how}
 
     @property
@@ -359,7 +359,7 @@ class Drift(View):
         return provisionally(words) if provisional else words
 
 
-def _of(value: Any, name: str) -> Any:
+def _get(value: Any, name: str) -> Any:
     """Return an attribute of a model or an entry of its document."""
     return value[name] if isinstance(value, dict) else getattr(value, name)
 

@@ -67,7 +67,7 @@ class EventOrder(StrEnum):
     SIZE = "size"
     """The largest relative change first."""
     PRICE = "price"
-    """The dearest first, in CPU time of one execution."""
+    """The most expensive first, in CPU time of one execution."""
     FOUND = "found"
     """Those that were found last first."""
     COMMITTED = "committed"

@@ -19,7 +19,7 @@ from service.schemas.audit import AuditAction, AuditEntry, AuditLog
 from service.store.models import AuditRow
 
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-_LONGEST_DETAIL = 4000
+_MAX_DETAIL_CHARACTERS = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,4 +95,4 @@ def _safe(detail: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shorten(value: Any) -> Any:
-    return value[:_LONGEST_DETAIL] if isinstance(value, str) else value
+    return value[:_MAX_DETAIL_CHARACTERS] if isinstance(value, str) else value

@@ -11,7 +11,7 @@ from service.schemas.directory import CaseEntry
 from service.store.models import Case, Series
 
 
-def listed(session: Session, workload: str | None = None) -> list[CaseEntry]:
+def list_all(session: Session, workload: str | None = None) -> list[CaseEntry]:
     """Return all cases, or those of one workload, by name."""
     query = select(Case) if workload is None else select(Case).where(Case.workload == workload)
     rows = session.scalars(query.order_by(Case.workload, Case.name, Case.id)).all()

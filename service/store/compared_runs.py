@@ -22,10 +22,10 @@ from service.store.models import Case, DriftRow, Environment, Host, Point, Revis
 
 Kind = Literal["revision", "run", "environment", "host"]
 
-MOST_RUNS = 1000
+MAX_RUNS = 1000
 """Most runs of a side, the newest. A revision has fewer."""
 _RUNS_PER_QUERY = 1000
-_SHORTEST_HASH = 4
+_MIN_HASH_CHARACTERS = 4
 """Fewest characters of a hash that select it."""
 
 
@@ -68,7 +68,7 @@ def runs(session: Session, side: Side, host: str | None = None, workload: str | 
         *(Run.id, Run.number, Subject.name, Case.name, Case.key, Host.name, Environment.hash),
         *(Revision.commit, Revision.title, Revision.position, Run.started_at),
     )
-    rows = session.connection().execute(query.where(*conditions).order_by(*newest).limit(MOST_RUNS))
+    rows = session.connection().execute(query.where(*conditions).order_by(*newest).limit(MAX_RUNS))
     return [ComparableRun._make(row) for row in rows.all()]
 
 
@@ -185,7 +185,7 @@ def _host(session: Session, key: str, _: str | None) -> list[Side]:
 
 
 def _environment(session: Session, key: str, _: str | None) -> list[Side]:
-    if len(key) < _SHORTEST_HASH:
+    if len(key) < _MIN_HASH_CHARACTERS:
         return []
     query = select(Environment.hash).where(Environment.hash.startswith(key.lower(), autoescape=True)).limit(5)
     return [Side("environment", hash_, hash_) for hash_ in session.scalars(query)]

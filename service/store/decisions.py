@@ -43,7 +43,7 @@ def latest(session: Session, event_ids: Sequence[str]) -> dict[str, triage.Decis
     return entries
 
 
-def listed(session: Session, event_id: str) -> triage.DecisionList:
+def list_decisions(session: Session, event_id: str) -> triage.DecisionList:
     """Return the log of an event as the API serves it."""
     rows = session.execute(_WITH_ORIGIN.where(DecisionRow.event_id == event_id))
     items = [view(row, origin) for row, origin in rows]

@@ -121,7 +121,7 @@ def events_of(session: Session, key: str) -> list[str]:
     )
 
 
-def listed(session: Session, event_id: str) -> triage.DeliveryList:
+def list_deliveries(session: Session, event_id: str) -> triage.DeliveryList:
     """Return the deliveries of an event, oldest first."""
     rows = session.scalars(select(DeliveryRow).where(DeliveryRow.event_id == event_id).order_by(DeliveryRow.id))
     items = [

@@ -77,7 +77,7 @@ def replace(session: Session, rows: Mapping[int, Sequence[DriftRow]]) -> None:
     session.add_all([row for of_one in rows.values() for row in of_one])
 
 
-def listed(session: Session, drift_filter: DriftFilter, limit: int, offset: int = 0) -> DriftList:
+def list_drifts(session: Session, drift_filter: DriftFilter, limit: int, offset: int = 0) -> DriftList:
     """Return a page of drifts, those of the newest commits first."""
     return list_newest(session, drift_filter.conditions(), limit, offset)
 

@@ -10,17 +10,17 @@ from sqlalchemy.orm import Session
 from service.schemas.directory import EnvironmentEntry
 from service.store.models import Environment, EnvironmentCount, Host, Run
 
-_LISTED = 200
+_MAX_LISTED = 200
 
 
-def listed(session: Session, host: str | None = None) -> list[EnvironmentEntry]:
+def list_environments(session: Session, host: str | None = None) -> list[EnvironmentEntry]:
     """Return the environments of all runs, or of those of one host, the last seen first."""
     query = select(Environment)
     if host is not None:
         host_id = select(Host.id).where(Host.name == host).scalar_subquery()
         on_host = select(EnvironmentCount.environment_id).where(EnvironmentCount.host_id == host_id)
         query = query.where(Environment.id.in_(on_host))
-    rows = session.scalars(query.order_by(Environment.id.desc()).limit(_LISTED)).all()
+    rows = session.scalars(query.order_by(Environment.id.desc()).limit(_MAX_LISTED)).all()
     entries = [entry for row in rows if (entry := _entry(session, row)) is not None]
     return sorted(entries, key=lambda entry: entry.last_seen, reverse=True)
 

@@ -21,7 +21,7 @@ from service.store.engine import bulk
 from service.store.models import DriftRow, EventDriftRow, Revision, Run, Series, SuiteLook
 
 _IDS_PER_QUERY = 500
-_TOLERANCE = 0.01
+_MAX_LEVEL_DEVIATION = 0.01
 """Share of a step by which its levels may move before its event is rebuilt."""
 
 
@@ -90,16 +90,16 @@ def list_stored(session: Session, subject_id: int) -> list[LocatedDrift]:
         .join(last, EventDriftRow.last_revision_id == last.id)
         .where(EventDriftRow.subject_id == subject_id)
     )
-    return [_located(row, *positions) for row, *positions in rows]
+    return [_locate(row, *positions) for row, *positions in rows]
 
 
 def locate(session: Session, rows: Sequence[EventDriftRow]) -> list[LocatedDrift]:
     """Return what the rules read of rows that are not stored yet."""
     positions = _positions(session, rows)
-    return [_located(row, positions[row.first_revision_id], positions[row.last_revision_id]) for row in rows]
+    return [_locate(row, positions[row.first_revision_id], positions[row.last_revision_id]) for row in rows]
 
 
-def _located(row: EventDriftRow, first: int, last: int) -> LocatedDrift:
+def _locate(row: EventDriftRow, first: int, last: int) -> LocatedDrift:
     """Return the part of a row that the rules read. ``first`` and ``last`` are the positions of its revisions."""
     return LocatedDrift(
         drift_id=row.drift_id,
@@ -166,9 +166,9 @@ def events_of(session: Session, drift_ids: Sequence[str]) -> dict[str, str]:
 
 def _updated_rows(session: Session, subject_id: int) -> list[EventDriftRow]:
     """Return the rows of all newly detected drifts with their present values; new rows are in no session."""
-    fresh = [*_new_drifts(session, subject_id), *_new_suite_shifts(session, subject_id)]
+    fresh = [*_read_new_drifts(session, subject_id), *_read_new_suite_shifts(session, subject_id)]
     views = {identity: history.Drift.model_validate(document) for identity, document in fresh}
-    runs = _measured_at(session, views.values())
+    runs = _read_measured_at(session, views.values())
     commits = _revision_ids(session, subject_id, views.values())
     rows = {row.drift_id: row for row in _rows(session, list(views))}
     now = datetime.now(UTC)
@@ -179,13 +179,13 @@ def _updated_rows(session: Session, subject_id: int) -> list[EventDriftRow]:
     return list(rows.values())
 
 
-def _new_drifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
+def _read_new_drifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
     of_subject = select(DriftRow.id, DriftRow.document).join(Series, DriftRow.series_id == Series.id)
     fresh = of_subject.where(Series.subject_id == subject_id, DriftRow.event_id.is_(None))
     yield from [(identity, document) for identity, document in session.execute(fresh)]
 
 
-def _new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
+def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
     stored = select(EventDriftRow.drift_id).where(EventDriftRow.subject_id == subject_id)
     looks = select(SuiteLook).where(SuiteLook.subject_id == subject_id, SuiteLook.id.not_in(stored))
     for look in session.scalars(looks):
@@ -209,7 +209,7 @@ def _mark_gone(session: Session, subject_id: int) -> bool:
     return bool(rows)
 
 
-def _measured_at(session: Session, drifts: Iterable[history.Drift]) -> dict[UUID, datetime]:
+def _read_measured_at(session: Session, drifts: Iterable[history.Drift]) -> dict[UUID, datetime]:
     run_ids = list({run for drift in drifts for run in (drift.run_before, drift.run_after)})
     started_at: dict[UUID, datetime] = {}
     for chunk in bulk.chunks(run_ids, _IDS_PER_QUERY):
@@ -250,7 +250,7 @@ def _fill(
         row.before, row.after, row.spread = drift.before, drift.after, drift.evidence.spread
     row.worse = drift.direction is Direction.REGRESSION
     row.revision, row.rule = drift.revision, drift.rule
-    row.run_after = _first_run_at_new_level(session, drift, last)
+    row.run_after = _find_first_run_at_new_level(session, drift, last)
     row.unsure, row.found = drift.evidence.wants_rerun, True
     if not row.unsure:
         row.withdrawal = None
@@ -259,10 +259,10 @@ def _fill(
 def _levels_differ(row: EventDriftRow, drift: history.Drift) -> bool:
     """Return whether the levels differ from the stored ones by more than noise: each noisy run moves them a little."""
     difference = max(abs(drift.before - row.before), abs(drift.after - row.after))
-    return difference > _TOLERANCE * abs(row.after - row.before)
+    return difference > _MAX_LEVEL_DEVIATION * abs(row.after - row.before)
 
 
-def _first_run_at_new_level(session: Session, drift: history.Drift, last: str) -> UUID | None:
+def _find_first_run_at_new_level(session: Session, drift: history.Drift, last: str) -> UUID | None:
     """Return the run that begins the new level: for a ramp, the one at its end."""
     if drift.rule != "ramp":
         return drift.run_after if drift.series_id else None

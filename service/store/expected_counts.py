@@ -23,7 +23,7 @@ def fill(session: Session, request: PlanRequest, plan: Plan, positions: Mapping[
     """
     if not plan.runs:
         return plan
-    measured = _measured(session, request)
+    measured = _read_measured(session, request)
     before = [_run_before(measured[shared_rows.case_key(run.case)], positions[run.revision]) for run in plan.runs]
     levels = _levels(session, {run_id for run_id in before if run_id is not None})
     planned = tuple(
@@ -37,7 +37,7 @@ def _expecting(run: PlannedRun, expected: dict[str, Number]) -> PlannedRun:
     return run.model_copy(update={"expected": expected})
 
 
-def _measured(session: Session, request: PlanRequest) -> dict[str, list[tuple[int, UUID]]]:
+def _read_measured(session: Session, request: PlanRequest) -> dict[str, list[tuple[int, UUID]]]:
     """Return the runs of each case in the request's environment, in the order of the history."""
     rows = session.execute(
         select_joined(Case.key, Revision.position, Run.id)

@@ -19,8 +19,8 @@ from pydantic_core import from_json
 from runner.contract import Case, Environment, Host, Report, ReportList, Revision, Sample
 from service.schemas.history import Number
 
-_MOST_REPORTS = 10_000
-_LARGEST = 2**64
+_MAX_REPORTS = 10_000
+_MAX_INTEGER = 2**64
 _SHARED: dict[str, type[BaseModel]] = {"revision": Revision, "case": Case, "host": Host, "environment": Environment}
 _UNREAD = Sample(readings={})
 _NO_SAMPLES = Raw(b"[]")
@@ -90,7 +90,7 @@ def read(body: bytes) -> list[Report | PlainReport]:
 
 
 def _read(reports: Sequence[Raw]) -> Iterator[Report | PlainReport]:
-    if len(reports) > _MOST_REPORTS:
+    if len(reports) > _MAX_REPORTS:
         raise ValueError
     parts = _Parts()
     for report in reports:
@@ -138,7 +138,7 @@ def _values(samples: Sequence[Raw]) -> dict[str, Sequence[Number]] | None:
     except msgspec.ValidationError:
         return None
     rows = [list(map(_value_of, by_metric.values())) for by_metric in readings]
-    if any(min(row) < -_LARGEST or max(row) > _LARGEST for row in rows if row):
+    if any(min(row) < -_MAX_INTEGER or max(row) > _MAX_INTEGER for row in rows if row):
         return None
     names = list(readings[0])
     if all(list(by_metric) == names for by_metric in readings):

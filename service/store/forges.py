@@ -64,7 +64,7 @@ def take_gate(session: Session, now: datetime) -> ForgeGate | None:
     return gate
 
 
-def next_due(session: Session) -> datetime | None:
+def find_next_due(session: Session) -> datetime | None:
     """Return when the next row falls due."""
     delivery = session.scalar(select(func.min(ForgeDelivery.due_at)))
     gates = session.execute(

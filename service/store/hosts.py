@@ -16,7 +16,7 @@ from service.store.models import Environment, EnvironmentCount, Host, Run, Store
 from service.store.stored_reports import unpack
 
 
-def listed(session: Session, name: str | None = None) -> list[HostEntry]:
+def list_hosts(session: Session, name: str | None = None) -> list[HostEntry]:
     """Return all hosts that have reported, by name; or only the one of this name."""
     hosts = true() if name is None else Host.name == name
     newest = runs.map_newest_of_hosts(session, hosts, func.coalesce(Run.quarantine, "").not_in(NO_FAULT_OF_HOST))

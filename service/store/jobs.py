@@ -145,7 +145,7 @@ def move(row: Job, act: Act, by: str, sentence: str, now: datetime) -> None:
     JobTransitionError
         Where the job's state does not allow the act.
     """
-    row.state = states.next_state(row.state, act)
+    row.state = states.get_next_state(row.state, act)
     row.changed_at = now
     if act is Act.DISPATCH:
         row.attempts += 1

@@ -24,9 +24,9 @@ from service.store.engine import bulk
 from service.store.models import Case, Environment, Host, Job, Revision, Run, StoredReport, Subject
 from service.store.runs import RunFilter, select_joined
 
-_MOST_RUNS = 1000
+_MAX_RUNS = 1000
 """Newest runs of a commit: a case in a hundred settings, each measured ten times."""
-_MOST_JOBS = 500
+_MAX_JOBS = 500
 _REPORTS_PER_QUERY = 500
 _SOUND = or_(Run.quarantine.is_(None), Run.quarantine.in_((*OUTSIDE, REUSED)))
 """Runs that their host counted right."""
@@ -101,7 +101,7 @@ def reports(session: Session, numbers: Collection[int], metrics: Sequence[str]) 
 def orders(session: Session, target: LabTarget) -> list[tuple[RemedyQuestion, JobView]]:
     """Return the jobs about the case at the commit with other settings, the newest first."""
     rows = session.scalars(
-        select(Job).where(Job.subject == target.subject, Job.kind == "remedy").order_by(Job.id.desc()).limit(_MOST_JOBS)
+        select(Job).where(Job.subject == target.subject, Job.kind == "remedy").order_by(Job.id.desc()).limit(_MAX_JOBS)
     )
     views = (jobs.view(row) for row in rows if row.question.get("revision") == target.commit)
     return [
@@ -112,7 +112,7 @@ def orders(session: Session, target: LabTarget) -> list[tuple[RemedyQuestion, Jo
     ]
 
 
-def _runs(session: Session, target: LabTarget, *conditions: object, most: int = _MOST_RUNS) -> list[LabRun]:
+def _runs(session: Session, target: LabTarget, *conditions: object, most: int = _MAX_RUNS) -> list[LabRun]:
     rows = session.execute(
         select_joined(
             *(Run.number, Run.id, Case.key, Case.parameters, Run.environment_id, Environment.hash, Run.started_at),

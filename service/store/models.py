@@ -396,7 +396,7 @@ class Event(Base):
     size: Mapped[float] = mapped_column(default=0, server_default="0")
     """Its largest change, in percent."""
     price: Mapped[float] = mapped_column(default=0, server_default="0")
-    """What its dearest change is worth, in seconds of CPU time; estimated where nobody measured it."""
+    """The price of its most expensive change, in seconds of CPU time; estimated where nobody measured it."""
     importance: Mapped[float]
     """By :mod:`service.rules.events.importance`."""
     below_floor: Mapped[bool] = mapped_column(default=False, server_default=false())

@@ -93,7 +93,7 @@ class _SeriesUpdate:
 
     def update_judging(self, judging: Judging) -> None:
         """Set what the workload of the newest report says about the metric."""
-        self.judged = judging.in_history(self.metric)
+        self.judged = judging.is_judged_in_history(self.metric)
         self.budget = json.dumps(judging.budgets[self.metric]) if self.metric in judging.budgets else None
 
     def update_latest(self, value: str, revision_id: int, at: tuple[int, datetime]) -> None:

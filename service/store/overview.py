@@ -16,7 +16,7 @@ from service.schemas.history import DriftList, SeriesSummary
 from service.store import drifts, event_drifts, series
 from service.store.models import Case, DriftRow, Event, EventDriftRow, Host, Revision, Run, Series
 
-_MOST_COUNTED = 100_000
+_MAX_COUNTED = 100_000
 """Most recent runs that are counted."""
 
 
@@ -96,8 +96,8 @@ def map_leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -
 
 def activity(session: Session, since: datetime) -> list[Activity]:
     """Return the number of runs of each host since a time, with the newest of them."""
-    # In a subquery of its own: else SQLite walks the index that is sorted by host, past all runs.
-    recent = select(Run.host_id, Run.number).where(Run.started_at >= since).limit(_MOST_COUNTED).subquery()
+    # In its own subquery: else SQLite walks the index that is sorted by host, past all runs.
+    recent = select(Run.host_id, Run.number).where(Run.started_at >= since).limit(_MAX_COUNTED).subquery()
     counts = session.execute(
         select(recent.c.host_id, func.count(), func.max(recent.c.number)).group_by(recent.c.host_id)
     ).all()

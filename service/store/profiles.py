@@ -23,7 +23,7 @@ from service.store import revisions, shared_rows
 from service.store.engine.database import Database
 from service.store.models import Case, Environment, Host, Revision, StoredProfile, Subject
 
-_COMPRESSION = 3
+_COMPRESSION_LEVEL = 3
 """gzip level: somebody waits for it."""
 
 
@@ -81,7 +81,7 @@ def seconds_per_fault(session: Session, profile_filter: ProfileFilter, environme
 
 def prepare(profile: Profile) -> PreparedProfile:
     """Compute what is stored of a profile."""
-    text = _text(profile)
+    text = _encode(profile)
     return PreparedProfile(profile, sha256(text).hexdigest(), _packed_gist(profile), _zip(text))
 
 
@@ -112,17 +112,17 @@ def store(session: Session, prepared: PreparedProfile) -> StoreResult:
 
 
 def find_zipped(session: Session, profile_id: UUID) -> bytes | None:
-    """Return a profile as gzip-compressed JSON; None where there is none."""
+    """Return a profile as gzip-compressed JSON; None if there is none."""
     return session.scalar(select(StoredProfile.document).where(StoredProfile.id == profile_id))
 
 
 def find(session: Session, profile_id: UUID) -> Profile | None:
     """Return a profile with its stacks."""
     document = find_zipped(session, profile_id)
-    return None if document is None else unzip(document)
+    return None if document is None else read_compressed(document)
 
 
-def unzip(document: bytes) -> Profile:
+def read_compressed(document: bytes) -> Profile:
     """Read a stored profile."""
     return Profile.model_validate_json(unzip_text(document))
 
@@ -183,7 +183,7 @@ def thin(database: Database, before: datetime, subjects: Collection[str] = ()) -
             row = session.execute(query).first()
         if row is None:
             return count, freed
-        thinned = _zip(_text(thin_profile(unzip(row.document))))
+        thinned = _zip(_encode(thin_profile(read_compressed(row.document))))
         change = update(StoredProfile).where(StoredProfile.number == row.number).values(document=thinned, thinned=True)
         with database.writing() as session:
             session.execute(change)
@@ -229,12 +229,12 @@ def _sizes(*conditions: ColumnElement[bool]) -> Select[Any]:
     return select(func.count(), func.coalesce(func.sum(size), 0)).where(*conditions)
 
 
-def _text(profile: Profile) -> bytes:
+def _encode(profile: Profile) -> bytes:
     return profile.model_dump_json(exclude_defaults=True).encode()
 
 
 def _zip(text: bytes) -> bytes:
-    return gzip.compress(text, _COMPRESSION, mtime=0)
+    return gzip.compress(text, _COMPRESSION_LEVEL, mtime=0)
 
 
 def _packed_gist(profile: Profile) -> bytes:

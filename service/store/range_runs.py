@@ -18,7 +18,7 @@ from service.store.models import Case, Host, Point, Revision, Run, Series, Store
 from service.store.runs import select_joined
 from service.store.stored_reports import unpack
 
-_NEWEST = 5
+_MAX_RUNS = 5
 """Runs whose durations stand for the next ones."""
 
 
@@ -90,7 +90,7 @@ def list_newest_reports(session: Session, of: CaseOnHost) -> list[Report]:
     if of.host:
         conditions.append(Host.name == of.host)
     newest = (Run.started_at.desc(), Run.number.desc())
-    numbers = session.scalars(select_joined(Run.number).where(*conditions).order_by(*newest).limit(_NEWEST)).all()
+    numbers = session.scalars(select_joined(Run.number).where(*conditions).order_by(*newest).limit(_MAX_RUNS)).all()
     stored = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(numbers))
     documents = dict(session.execute(stored).all())
     reports = (unpack(documents[number]) for number in numbers)

@@ -17,7 +17,7 @@ from service.store.models import Case, Environment, Host, Point, Revision, Run, 
 
 _POINTS_PER_SERIES = 16
 _SERIES_PER_QUERY = 500
-_FAILURES = 300
+_MAX_FAILURES = 300
 _OF_HISTORY = or_(Run.quarantine.is_(None), Run.quarantine.not_in(OUTSIDE))
 """Selects the runs of the history: those of bisects, proofs and labs are no points of any series."""
 
@@ -73,7 +73,7 @@ def _points(
 def _select_newest(session: Session, number: int) -> tuple[FromClause, ColumnElement[bool]]:
     """Return so many newest points of series, and the condition by which they are joined with those.
 
-    Each database needs a query of its own so as to read no other points.
+    Each database needs its own query so as to read no other points.
     """
     numbers = (
         select(Point.run_number, Point.series_id, Point.status, Point.value)
@@ -107,7 +107,7 @@ def failures(session: Session) -> list[UnmeasuredRun]:
         # The first condition is that of the index of unmeasured runs.
         .where(Run.outcome != Outcome.MEASURED, _OF_HISTORY)
         .order_by(Run.started_at.desc())
-        .limit(_FAILURES)
+        .limit(_MAX_FAILURES)
     )
     return [
         UnmeasuredRun(

@@ -15,7 +15,7 @@ from service.store import revisions
 from service.store.models import RefRow, Revision, Subject
 
 _HASH = re.compile("[0-9a-f]{4,64}")
-_MOST = 5
+_MAX_COMMITS = 5
 """Most commits that one text can mean: more are as many too many."""
 
 
@@ -98,7 +98,7 @@ def _find_by_ref(session: Session, name: str, subject: str | None) -> list[Named
     named = or_(RefRow.name == name, is_remote & (RefRow.kind == "branch"))
     # Tags first, then branches of this name, then those of the remote.
     query = query.add_columns(RefRow.kind, RefRow.name).where(named).order_by(RefRow.kind.desc(), is_remote)
-    rows = session.connection().execute(query.limit(_MOST)).all()
+    rows = session.connection().execute(query.limit(_MAX_COMMITS)).all()
     return [NamedCommit(*row[:3]) for row in rows if row[3:] == rows[0][3:]]
 
 
@@ -107,7 +107,7 @@ def _find_by_hash(session: Session, prefix: str, subject: str | None) -> list[Na
         return []
     # A range, which the index of commits answers: "g" stands behind every digit of a hash.
     begins = Revision.commit.between(prefix.lower(), f"{prefix.lower()}g")
-    return [NamedCommit(*row) for row in session.execute(_commits(subject).where(begins).limit(_MOST))]
+    return [NamedCommit(*row) for row in session.execute(_commits(subject).where(begins).limit(_MAX_COMMITS))]
 
 
 def _find_by_date(session: Session, text: str, subject: str | None) -> list[NamedCommit]:
@@ -120,7 +120,7 @@ def _find_by_date(session: Session, text: str, subject: str | None) -> list[Name
         session.execute(_commits(name).where(Revision.committed_at < moment).order_by(*newest).limit(1)).first()
         for name in names.all()
     )
-    return [NamedCommit(*row) for row in found if row is not None][:_MOST]
+    return [NamedCommit(*row) for row in found if row is not None][:_MAX_COMMITS]
 
 
 def _walked(session: Session, start: NamedCommit, steps: tuple[int, ...]) -> NamedCommit | None:

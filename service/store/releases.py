@@ -19,7 +19,7 @@ from service.store.models import DriftRow, Event, Point, Revision, Run, Series, 
 from service.store.points import SERIES_OF_RUN
 from service.store.refs import NamedCommit
 
-_NEAREST = 20
+_MAX_NEAREST_COMMITS = 20
 """Measured commits before a release among which a case's newest level is looked for: not each measures all cases."""
 _DRIFTS_PER_QUERY = 500
 
@@ -85,9 +85,9 @@ def _levels(
         .where(Revision.subject_id == subject_id, Revision.position <= position.scalar_subquery())
         .where(select(Run.number).where(Run.revision_id == Revision.id, Run.outcome == Outcome.MEASURED).exists())
         .order_by(Revision.position.desc())
-        .limit(5 * _NEAREST)
+        .limit(5 * _MAX_NEAREST_COMMITS)
     ).all()
-    nearest = [row for row in measured if row.commit in contained][:_NEAREST]
+    nearest = [row for row in measured if row.commit in contained][:_MAX_NEAREST_COMMITS]
     rows = session.execute(
         select(Point.series_id, Run.revision_id, Run.started_at, Point.value)
         .select_from(Run)

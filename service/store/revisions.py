@@ -114,16 +114,16 @@ def candidates(session: Session, subject_id: int, commits: Iterable[str]) -> lis
         )
     ]
     rows.sort(key=lambda row: row.position)
-    return _as_candidates(rows)
+    return _build_candidates(rows)
 
 
 def list_newest(session: Session, subject: str, limit: int) -> list[Candidate]:
     """Return the newest commits of a subject, the newest first."""
     query = select(Revision).join(Subject, Revision.subject_id == Subject.id).where(Subject.name == subject)
-    return _as_candidates(session.scalars(query.order_by(Revision.position.desc()).limit(limit)))
+    return _build_candidates(session.scalars(query.order_by(Revision.position.desc()).limit(limit)))
 
 
-def _as_candidates(rows: Iterable[Revision]) -> list[Candidate]:
+def _build_candidates(rows: Iterable[Revision]) -> list[Candidate]:
     return [Candidate(commit=row.commit, title=row.title, author=row.author) for row in rows]
 
 

@@ -28,7 +28,7 @@ def add(session: Session, request: triage.SilenceRequest, author: str, now: date
 
 
 def end(session: Session, silence_id: int, author: str, now: datetime) -> SilenceRow | None:
-    """End a silence early; None where there is none. One that is over stays as it is."""
+    """End a silence early; None if there is none. One that is over stays as it is."""
     row = session.get(SilenceRow, silence_id)
     if row is not None and row.ended_at is None and row.until > now:
         row.ended_at, row.ended_by = now, author

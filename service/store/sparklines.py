@@ -14,9 +14,9 @@ from service.schemas.history import Direction, Drift
 from service.store import drifts, models, points
 from service.store.engine import bulk
 
-_MOST_DRAWN = 12
+_MAX_DRAWN = 12
 """Most missing sparklines that are drawn for one page."""
-_MOST_POINTS = 1000
+_MAX_POINTS = 1000
 """Longest series whose missing sparkline is drawn for a page."""
 
 
@@ -45,8 +45,8 @@ def read(session: Session, series: Iterable[int]) -> dict[int, Sparkline]:
         )
     )
     drawn = {series_id: Sparkline.model_validate(document) for series_id, document in rows}
-    missing = [series_id for series_id in ids if series_id not in drawn][:_MOST_DRAWN]
-    short = select(models.Series.id).where(models.Series.id.in_(missing), models.Series.n_points <= _MOST_POINTS)
+    missing = [series_id for series_id in ids if series_id not in drawn][:_MAX_DRAWN]
+    short = select(models.Series.id).where(models.Series.id.in_(missing), models.Series.n_points <= _MAX_POINTS)
     for series_id in session.scalars(short).all():
         sparkline = draw(
             points.arrange(points.list_of_series(session, series_id)), drifts.list_of_series(session, series_id)

@@ -11,7 +11,7 @@ from sqlalchemy.types import Text
 from service.store import compared_runs, refs
 from service.store.models import Case, Environment, Host, Revision, Subject
 
-LIMIT = 20
+MAX_RESULTS = 20
 """Most results of a kind."""
 
 Result = tuple[str, str, str, str]
@@ -30,10 +30,10 @@ def find(session: Session, text: str) -> Iterator[Result]:
     named = refs.find(session, text.strip())
     yield from (("revision", entry.commit, entry.title, _find_named(text.strip(), entry)) for entry in named)
     for name in session.scalars(
-        select(Host.name).where(*_contains_all(Host.name, words)).order_by(Host.name).limit(LIMIT)
+        select(Host.name).where(*_contains_all(Host.name, words)).order_by(Host.name).limit(MAX_RESULTS)
     ):
         yield "host", name, name, ""
-    cases = select(Case).where(*_contains_all(Case.name, words)).order_by(Case.name, Case.id).limit(LIMIT)
+    cases = select(Case).where(*_contains_all(Case.name, words)).order_by(Case.name, Case.id).limit(MAX_RESULTS)
     for case in session.scalars(cases):
         yield "case", case.key, case.name, f"definition {case.definition[:8]}"
     yield from _environments(session, words)
@@ -56,7 +56,7 @@ def _revisions(session: Session, words: list[str]) -> Iterator[Result]:
         .join(Subject, Revision.subject_id == Subject.id)
         .where(*hash_or_title)
         .order_by(Revision.position.desc())
-        .limit(LIMIT)
+        .limit(MAX_RESULTS)
     )
     for commit, title, subject in rows:
         yield "revision", commit, title, subject
@@ -69,7 +69,7 @@ def _environments(session: Session, words: list[str]) -> Iterator[Result]:
         Environment.hash.startswith(word.lower(), autoescape=True) | settings.icontains(word, autoescape=True)
         for word in words
     ]
-    for row in session.scalars(select(Environment).where(*matching).order_by(Environment.id.desc()).limit(LIMIT)):
+    for row in session.scalars(select(Environment).where(*matching).order_by(Environment.id.desc()).limit(MAX_RESULTS)):
         settings_shown = [
             f"{name} = {value}"
             for name, value in sorted(row.settings.items())

@@ -16,7 +16,7 @@ from service.rules.access.token import PresentedToken
 from service.rules.events.visit import Visit
 from service.store.models import ActionsToken, FailedSignIn, Token, VisitRow
 
-LONGEST_NAME = 100
+MAX_NAME_CHARACTERS = 100
 _LIMITS = ("hosts", "subjects", "repositories")
 
 
@@ -40,8 +40,8 @@ def issue(
     """
     scopes = sorted(set(scopes))
     name = name.strip()
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise WrongTokenError("name", f"take up to {LONGEST_NAME} printable characters")
+    if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
+        raise WrongTokenError("name", f"take up to {MAX_NAME_CHARACTERS} printable characters")
     if objection := reach.objection(scopes):
         raise WrongTokenError("limits", objection)
     shown = mint()
@@ -107,7 +107,7 @@ def record_identity(session: Session, jti: str, expires_at: datetime, now: datet
     return True
 
 
-def failed_sign_ins(session: Session, now: datetime, address: str | None = None) -> list[datetime]:
+def list_failed_sign_ins(session: Session, now: datetime, address: str | None = None) -> list[datetime]:
     """Return when sign-ins have failed within the window, at any process: of one address or of all."""
     query = select(FailedSignIn.at).where(FailedSignIn.at > now - WINDOW)
     return list(session.scalars(query if address is None else query.where(FailedSignIn.address == address)))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-SHORT = 10
+SHORT_HASH_DIGITS = 10
 """Digits of a commit's hash in a sentence."""
 PROVISIONAL = "provisional: "
 """Begins whatever is said of a cause while further runs still have to confirm the change itself."""
-_NAMED = 3
+_MAX_COMMITS = 3
 """Commits that a headline lists."""
 
 
@@ -34,7 +34,7 @@ def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = Tru
         return provisionally(f"the only candidate is {named}" if single else named)
     if not commits:
         return title
-    first, last = commits[0][:SHORT], commits[-1][:SHORT]
+    first, last = commits[0][:SHORT_HASH_DIGITS], commits[-1][:SHORT_HASH_DIGITS]
     if not all_known:
         return f"one of the commits up to {last}"
     return (title or last) if len(commits) == 1 else f"one of {len(commits)} commits, {first}…{last}"
@@ -47,5 +47,5 @@ def provisionally(text: str) -> str:
 
 def name_culprits(commits: Sequence[str]) -> str:
     """Return several commits that together caused a change, by their hashes, oldest first."""
-    names = [commit[:SHORT] for commit in commits]
-    return f"{len(names)} commits: {', '.join(names[:_NAMED])}{' …' if len(names) > _NAMED else ''}"
+    names = [commit[:SHORT_HASH_DIGITS] for commit in commits]
+    return f"{len(names)} commits: {', '.join(names[:_MAX_COMMITS])}{' …' if len(names) > _MAX_COMMITS else ''}"

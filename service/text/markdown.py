@@ -10,17 +10,17 @@ from __future__ import annotations
 import re
 
 _PLAIN = re.compile(r"[A-Za-z0-9 ,=/+%-]")
-_LONGEST = 120
+_MAX_CHARACTERS = 120
 _FENCE = re.compile(r"`{3,}")
 
 
-def code(text: str, longest: int = _LONGEST) -> str:
+def code(text: str, longest: int = _MAX_CHARACTERS) -> str:
     """Return a text on one line, as code in Markdown."""
     shown = "".join(char if _PLAIN.match(char) else _entity(char) for char in _cut(make_visible(text), longest))
     return f"<code>{shown}</code>" if shown.strip() else "–"
 
 
-def make_plain(text: str, longest: int = _LONGEST) -> str:
+def make_plain(text: str, longest: int = _MAX_CHARACTERS) -> str:
     """Return a text on one line, for places where GitHub shows no markup: titles, annotations."""
     return _cut(make_visible(" ".join(text.split())), longest)
 

@@ -19,9 +19,9 @@ from flask import Flask, current_app
 
 from service.web.problems import ProblemError
 
-MOST = 5
+MAX_REQUESTS = 5
 """Requests that store runs in a process at a time, of the eight that it serves at a time."""
-MOST_OF_SUBJECT = MOST - 1
+MAX_REQUESTS_PER_SUBJECT = MAX_REQUESTS - 1
 RETRY_SECONDS = 2
 _KEY = "faultwatch.admission"
 View = TypeVar("View", bound=Callable[..., Any])
@@ -32,7 +32,7 @@ _refused = RawValue("Q")
 class Admission:
     """The requests of a process that store runs."""
 
-    def __init__(self, most: int = MOST, most_of_subject: int = MOST_OF_SUBJECT) -> None:
+    def __init__(self, most: int = MAX_REQUESTS, most_of_subject: int = MAX_REQUESTS_PER_SUBJECT) -> None:
         self._most, self._most_of_subject = most, most_of_subject
         self._lock = threading.Lock()
         self._under_way = 0

@@ -11,7 +11,7 @@ from service.web.current import database
 
 bp = Blueprint("feeds", __name__, url_prefix="/feeds")
 
-NEWEST = 100
+MAX_EVENTS = 100
 """Events in a feed."""
 
 
@@ -20,7 +20,7 @@ def atom() -> Response:
     """Return the newest events as an Atom feed: of all subjects, or of the requested one."""
     filter_ = EventFilter(subject=request.args.get("subject"), found=True)
     with database().reading() as session:
-        newest = events.page(session, filter_, NEWEST, 0).items
+        newest = events.page(session, filter_, MAX_EVENTS, 0).items
     response = Response(feed.write(newest, request.url_root, request.full_path.rstrip("?")), mimetype=feed.MEDIA_TYPE)
     response.add_etag()
     response.make_conditional(request)

@@ -17,8 +17,8 @@ from service.schemas.settings_lab import SettingsLab
 SEPARATOR = "|"
 """Between the values to measure: no value that a job may set contains it."""
 _PLACE = "place."
-_MOST_PAIRS = 1000
-_MOST_ADDED = 100
+_MAX_PAIRS = 1000
+_MAX_ADDED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class LabAddress:
     pairs: str = ""
 
     @classmethod
-    def of(cls, arguments: Mapping[str, str]) -> LabAddress:
+    def from_query(cls, arguments: Mapping[str, str]) -> LabAddress:
         """Read the arguments of a query; the others are left out.
 
         The form of the page sends ``place.NAME`` for each setting, and ``name`` and ``values`` of one to add.
@@ -91,8 +91,8 @@ class LabAddress:
         """
         found: dict[str, list[Value]] = {}
         entries = [entry for entry in self.set.split(SEPARATOR) if entry.strip()]
-        if len(entries) > _MOST_ADDED:
-            raise LabProblem("set", f"There are more than {_MOST_ADDED} values to measure.")
+        if len(entries) > _MAX_ADDED:
+            raise LabProblem("set", f"There are more than {_MAX_ADDED} values to measure.")
         for entry in entries:
             name, equals, text = entry.strip().partition("=")
             if not equals or not name:
@@ -115,8 +115,8 @@ class LabAddress:
         LabProblem
             A part of the address means nothing.
         """
-        if self.pairs and not (self.pairs.isdecimal() and 2 <= int(self.pairs) <= _MOST_PAIRS):
-            raise LabProblem("pairs", f"The number of pairs has to be from 2 to {_MOST_PAIRS}.")
+        if self.pairs and not (self.pairs.isdecimal() and 2 <= int(self.pairs) <= _MAX_PAIRS):
+            raise LabProblem("pairs", f"The number of pairs has to be from 2 to {_MAX_PAIRS}.")
         rows, columns = (
             [setting_names.canonical_name(name) for name in text.split()] for text in (self.rows, self.columns)
         )

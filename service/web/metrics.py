@@ -20,7 +20,7 @@ from service.web.current import database
 
 bp = Blueprint("metrics", __name__)
 
-LATELY = timedelta(hours=1)
+ACTIVE_TIME = timedelta(hours=1)
 """A host is active if it began a run within this time."""
 
 
@@ -65,7 +65,7 @@ class Exposed:
         yield runs
         last = {host: at.timestamp() for host, at in self.figures.last_runs.items()}
         yield _labelled("faultwatch_host_last_run_timestamp_seconds", "When the host's newest run began.", "host", last)
-        active = sum(at > self.now - LATELY for at in self.figures.last_runs.values())
+        active = sum(at > self.now - ACTIVE_TIME for at in self.figures.last_runs.values())
         yield GaugeMetricFamily("faultwatch_hosts_active", "Hosts that began a run within the last hour.", active)
 
     def _waiting(self) -> Iterator[Metric]:

@@ -143,4 +143,4 @@ def _database(error: SQLAlchemyError) -> Response:
 
 def _crash(error: Exception) -> Response:
     log.error("a request crashed", exc_info=error)
-    return _answer(500, "The service has an error of its own; its log says more.")
+    return _answer(500, "The service failed; its log says more.")

@@ -7,7 +7,7 @@ from typing import Any
 from flask import Flask
 from werkzeug.routing import IntegerConverter, Map
 
-LARGEST = 2**63 - 1
+MAX_ROW_ID = 2**63 - 1
 """The largest row number that the database can store."""
 
 
@@ -15,7 +15,7 @@ class RowIdConverter(IntegerConverter):
     """Matches ``<int:…>`` in a rule, up to the largest row number."""
 
     def __init__(self, url_map: Map, *args: Any, **options: Any) -> None:
-        super().__init__(url_map, *args, **({"max": LARGEST} | options))
+        super().__init__(url_map, *args, **({"max": MAX_ROW_ID} | options))
 
 
 def register(app: Flask) -> None:

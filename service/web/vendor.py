@@ -20,7 +20,7 @@ CHART_SCRIPTS = ("chart.js", "hammerjs", "chartjs-plugin-annotation", "chartjs-p
 FLAME_SCRIPTS = ("d3-selection", "d3-flame-graph")
 """What flame graphs need, in the order of loading."""
 
-_ONE_YEAR = 365 * 24 * 3600
+_ONE_YEAR_SECONDS = 365 * 24 * 3600
 
 bp = Blueprint("vendor", __name__, url_prefix="/vendor")
 
@@ -41,7 +41,7 @@ def file(package: str, version: str, name: str) -> Response:
         return Response(f"{missing}\n", 503, mimetype="text/plain")
     if version != installed:
         abort(404)
-    response = send_file(NODE_MODULES / package / path, mimetype="text/javascript", max_age=_ONE_YEAR)
+    response = send_file(NODE_MODULES / package / path, mimetype="text/javascript", max_age=_ONE_YEAR_SECONDS)
     response.cache_control.immutable = True
     return response
 

@@ -1,4 +1,4 @@
-"""A real service in a process of its own, and the real command that measures for it."""
+"""A real service in its own process, and the real command that measures for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PATIENCE = 60
 
 
 class RealService:
-    """A service on a free port of loopback, with a home of its own. It can be killed, and started again there."""
+    """A service on a free port of loopback, with its own home. It can be killed, and started again there."""
 
     def __init__(self, folder: Path, settings: Mapping[str, str]) -> None:
         self._folder = folder
@@ -78,7 +78,7 @@ class RealService:
                 time.sleep(0.1)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """End all processes of the service by a signal; runners are in sessions of their own."""
+        """End all processes of the service by a signal; runners are in their own sessions."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
         self._process.wait()

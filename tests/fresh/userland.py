@@ -27,7 +27,7 @@ _SCRIPT = """useradd --create-home --shell /bin/bash you
 chmod 440 /etc/sudoers.d/you
 rm -f /etc/apt/apt.conf.d/docker-clean
 update-ca-certificates >/dev/null"""
-# Everything is mounted in a namespace of its own and ends with it. The network is that of this machine.
+# Everything is mounted in its own namespace and ends with it. The network is that of this machine.
 _START = """set -e
 mount -t overlay overlay -o "lowerdir=$0,upperdir=$1/upper,workdir=$1/work" "$1/root"
 cd "$1/root"

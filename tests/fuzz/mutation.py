@@ -54,7 +54,7 @@ def mutated_json(document: Any, rng: Random) -> bytes:
 
 
 def _change(holder: list[Any], rng: Random) -> None:
-    """Change one place of the document in a list of its own."""
+    """Change one place of the document in its own list."""
     parent: Any = holder
     key: Any = 0
     # Down from the top, so that every level is reached as often, however many leaves lie below it.

@@ -22,7 +22,7 @@ _OVERLAY = 'mount -t overlay overlay -o "lowerdir=$0,upperdir=$1/upper,workdir=$
 
 @dataclass
 class DiskedContainer:
-    """A container with a disk of its own, which can lose its power.
+    """A container with its own disk, which can lose its power.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ def _booting(
 def disked_container(
     name: str, base: Path, network: Network, key: Key, options: Sequence[str] = ()
 ) -> Iterator[DiskedContainer]:
-    """Boot a container that writes to a disk of its own, and yield it.
+    """Boot a container that writes to its own disk, and yield it.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ _MACHINE = ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "Nehalem", "-machi
 _MACHINE += ["-smp", "2", "-display", "none", "-nodefaults", "-device", "virtio-rng-pci"]
 HARDWARE = ["qemu-system-x86_64", *_MACHINE]
 """The command of QEMU for a machine that :func:`disk` boots, without its disks."""
-# Runs in a mount namespace of its own, so that no mount outlives it. $1: root file system, $2: disk, $3: mount point.
+# Runs in its own mount namespace, so that no mount outlives it. $1: root file system, $2: disk, $3: mount point.
 _DISK = f"""\
 set -eu
 truncate -s 8G "$2"

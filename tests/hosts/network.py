@@ -100,7 +100,7 @@ def started_namespace() -> Iterator[tuple[int, Path]]:
 
 @contextmanager
 def network() -> Iterator[Network]:
-    """Yield a network of its own, the first that nobody has."""
+    """Yield a separate network, the first that nobody has."""
     for number in range(1, 255):
         made = Network(number, itertools.count(2))
         if not subprocess.run(

@@ -1,4 +1,4 @@
-"""A machine of its own, from its first boot to its first accepted result, and from one configuration to another.
+"""Its own machine, from its first boot to its first accepted result, and from one configuration to another.
 
 The service is in a container, so that only the runner is emulated. The tests build upon each other, in this order.
 """

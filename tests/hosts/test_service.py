@@ -1,4 +1,4 @@
-"""A service on PostgreSQL, with a certificate of one's own."""
+"""A service on PostgreSQL, with its own certificate."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 class Compose:
-    """One project of compose.yaml, with names and a port of its own."""
+    """One project of compose.yaml, with its own names and port."""
 
     def __init__(self, folder: Path, image: str, database: str) -> None:
         self.project = f"faultwatch-{uuid4().hex[:8]}"

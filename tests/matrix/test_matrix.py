@@ -2,7 +2,7 @@
 changed.
 
 ``nightly.yml``'s steps are carried out as its jobs do: a plan, each host's part, a digest. The x86-64 hosts are made by
-the playbook, on one machine whose disk the three boot with kernels of their own. The aarch64 hosts get the runner on a
+the playbook, on one machine whose disk the three boot with their own kernels. The aarch64 hosts get the runner on a
 disk: under emulation the playbook would take them an hour. Counts are exact there, times are not. The tests build upon
 each other, in this order. FAULTWATCH_TEST_MATRIX_HOSTS, such as ``x86-6.1,arm-64k``, leaves out the other hosts.
 """

@@ -1,4 +1,4 @@
-"""A service machine: the real service in processes of its own, with a home of its own, from any source tree."""
+"""A service machine: the real service in its own processes, with its own home, from any source tree."""
 
 from __future__ import annotations
 

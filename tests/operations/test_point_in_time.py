@@ -123,5 +123,5 @@ def test_a_lost_server_is_restored_to_a_point_in_time_and_serves_on(tmp_path: Pa
                 found, expected = load.steps(url, sender)
                 assert found == expected
             archive_all(url)
-            assert list(archive.glob("00000002*")), "the log goes on in a timeline of its own"
+            assert list(archive.glob("00000002*")), "the log goes on in its own timeline"
     print(f"{sum(acknowledged):,} runs are back and served within {took:.1f} s")

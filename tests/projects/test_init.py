@@ -223,7 +223,7 @@ int main(int n, char **words) {
     project.commit("Start", files)
     done = init(folder, "--yes")
     assert done.returncode == 0, done.stderr
-    assert "./project LICENSE: `./project LICENSE` ended with exit code 1: an execution before removed" in done.stderr
+    assert "./project LICENSE: `./project LICENSE` ended with exit code 1: an earlier execution removed" in done.stderr
     assert load_workload(project.folder).run.command == ("sh", "-c", "exec ./project < LICENSE")
 
 
@@ -242,7 +242,7 @@ int main(int n, char **words) {
     project.commit("Start", files)
     done = init(folder, "--yes")
     assert done.returncode == 0, done.stderr
-    assert "ended with exit code 1: an execution before left LICENSE.packed, so the command may" in done.stderr
+    assert "ended with exit code 1: an earlier execution left LICENSE.packed, so the command may" in done.stderr
     assert load_workload(project.folder).run.command == ("sh", "-c", "exec ./project < LICENSE")
 
 

@@ -71,7 +71,7 @@ def command_line(*words: str) -> list[str]:
 
 
 def variables(home: Path, url: str = "", **more: str) -> dict[str, str]:
-    """Return the environment of a command with a home of its own."""
+    """Return the environment of a command with its own home."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("FAULTWATCH_U", "FAULTWATCH_T"))}
     own |= {"FAULTWATCH_HOME": str(home), "FAULTWATCH_HOST": "box", "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
     return own | ({"FAULTWATCH_URL": url} if url else {}) | more

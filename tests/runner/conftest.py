@@ -47,7 +47,7 @@ def machine(tmp_path: Path) -> Callable[[str], Machine]:
 
 @pytest.fixture
 def noexec_folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a file system of its own, in which no program can be executed."""
+    """A folder on its own file system, in which no program can be executed."""
     folder = tmp_path / "noexec"
     folder.mkdir()
     try:

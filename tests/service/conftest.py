@@ -1,4 +1,4 @@
-"""An application on a database of its own, and a client that speaks the contract."""
+"""An application on its own database, and a client that speaks the contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Debian's PostgreSQL for a test session: in a folder of its own, at a socket there, as an ordinary user."""
+"""Debian's PostgreSQL for a test session: in its own folder, at a socket there, as an ordinary user."""
 
 from __future__ import annotations
 

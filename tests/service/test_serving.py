@@ -28,7 +28,7 @@ PATIENCE = 30
 
 
 class Service:
-    """A service in a process of its own."""
+    """A service in its own process."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         self.home, self.port_file = folder / "home", folder / "port"

@@ -1,4 +1,4 @@
-"""Two machines of a service, each with a home of its own, on one PostgreSQL."""
+"""Two machines of a service, each with its own home, on one PostgreSQL."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ TOOLS = ("perf", "gcc", "g++", "gfortran", "make", "bwrap", "git", "shellcheck",
 
 
 class Machine:
-    """A PATH of our own: the standard utilities, and scripts in the place of everything that is looked for."""
+    """Our own PATH: the standard utilities, and scripts in the place of everything that is looked for."""
 
     def __init__(self, folder: Path) -> None:
         self.bin = folder / "bin"

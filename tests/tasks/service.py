@@ -1,4 +1,4 @@
-"""A real service on a database of its own, and the real command that speaks to it."""
+"""A real service on its own database, and the real command that speaks to it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WAITING = (
 
 @dataclass(frozen=True)
 class RunningService:
-    """A service that runs in a process of its own."""
+    """A service that runs in its own process."""
 
     address: str
     home: Path

@@ -10,14 +10,14 @@ from runner.adoption.sources import Sources, is_foreign
 from runner.subject.packages import GO, GO_OBJECTS
 
 ROUNDS = 10
-_MOST = 8
+_MAX_BENCHMARKS = 8
 _MAIN = re.compile(r"^package main\b.*^func main\(\)", re.MULTILINE | re.DOTALL)
 _IGNORED = re.compile(r"^//go:build ignore|^// \+build ignore", re.MULTILINE)
 _BENCHMARK = re.compile(r"^func Benchmark(\w*)\(", re.MULTILINE)
 _WITHIN = re.compile(r"\bb\.Run\(\s*\"([^\"]+)\"")
 _IMPORT = re.compile(r"^(?:import\s+|\s+)(?:[\w.]+\s+)?\"([\w-]+\.[\w.-]+/[^\"]+)\"", re.MULTILINE)
 _MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
-_LEAST = re.compile(r"^go (\d+(?:\.\d+)+)", re.MULTILINE)
+_MIN_VERSION = re.compile(r"^go (\d+(?:\.\d+)+)", re.MULTILINE)
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
@@ -28,7 +28,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
     proposals = []
     for module in sorted(modules, key=lambda path: (path != ".", path.count("/"), path)):
         if not is_foreign(f"{module}/x"):
-            proposals += _of_module(sources, module, [file for file in files if owners[file] == module])
+            proposals += _build_module(sources, module, [file for file in files if owners[file] == module])
     return proposals
 
 
@@ -37,11 +37,11 @@ def _module_of(file: str, modules: list[str]) -> str | None:
     return next((str(folder) for folder in PurePosixPath(file).parents if str(folder) in modules), None)
 
 
-def _of_module(sources: Sources, module: str, files: list[str]) -> list[BuildProposal]:
+def _build_module(sources: Sources, module: str, files: list[str]) -> list[BuildProposal]:
     own = PurePosixPath(module)
     # The module cache in the tree would be downloaded again for each revision.
     packages = {GO.variable: GO.folder} if sources.has(str(own / "go.sum")) else {}
-    oldest = _LEAST.search(sources.text(str(own / "go.mod")))
+    oldest = _MIN_VERSION.search(sources.text(str(own / "go.mod")))
     least = {"go": oldest[1]} if oldest else {}
     target = "bin" if not sources.has_folder("bin") else "bin-faultwatch"
     # Go itself leaves out the folders that begin with these, which hold what is not for users.
@@ -55,7 +55,9 @@ def _of_module(sources: Sources, module: str, files: list[str]) -> list[BuildPro
     where = target if module == "." else f"{top}/{target}"
     proposals = []
     if programs:
-        folders = " ".join(f"./{folder}" for folder in sorted(programs, key=lambda path: path.count("/"))[:_MOST])
+        folders = " ".join(
+            f"./{folder}" for folder in sorted(programs, key=lambda path: path.count("/"))[:_MAX_BENCHMARKS]
+        )
         build = shell(*enter, f"go build -o {where}/ {folders}")
         proposals.append(BuildProposal("Go", build, ("go",), environment, least=least))
     if tests:

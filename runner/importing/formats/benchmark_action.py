@@ -9,7 +9,7 @@ from runner.contract.imported_metric import Better
 from runner.errors import FaultwatchError
 from runner.importing.result import Result, make_case
 from runner.importing.source import Part, Source, check_document, parse_json
-from runner.importing.units import better_of, convert_to_rate
+from runner.importing.units import convert_to_rate, find_direction
 
 HISTORY = "github-action-benchmark"
 CUSTOM: Mapping[str, Better] = {"customSmallerIsBetter": "lower", "customBiggerIsBetter": "higher"}
@@ -99,7 +99,7 @@ def _result(bench: _Bench, suite: str, entry: _Entry, subject: str) -> Result:
         metric="value",
         unit=unit,
         # The action itself assumes that less is better, except for tools of which it knows that they write rates.
-        better=CUSTOM.get(entry.tool) or better_of(bench.unit) or "lower",
+        better=CUSTOM.get(entry.tool) or find_direction(bench.unit) or "lower",
         values=(bench.value * factor,),
         revision=entry.commit.id,
         time=datetime.fromtimestamp(entry.date / 1000, UTC),

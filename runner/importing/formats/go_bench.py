@@ -16,7 +16,7 @@ from runner.errors import FaultwatchError
 from runner.importing.imported_run import parse_time
 from runner.importing.result import Result, make_case
 from runner.importing.source import Source
-from runner.importing.units import better_of
+from runner.importing.units import find_direction
 
 NAME = "go"
 _RESULT = re.compile(r"Benchmark(?P<name>\S+)\s+(?P<iterations>\d+)\s+(?P<values>\S+\s+\S.*)")
@@ -80,7 +80,7 @@ def _line(match: re.Match[str], state: _State, place: str) -> Iterator[Result]:
     settings = {f"go.{key}": state.config[key] for key in _SETTINGS if state.config.get(key)}
     time = parse_time(when, place) if when else None
     for text, unit in zip(words[::2], words[1::2], strict=True):
-        better = state.better.get(unit) or better_of(unit) or ("lower" if unit.endswith("/op") else None)
+        better = state.better.get(unit) or find_direction(unit) or ("lower" if unit.endswith("/op") else None)
         value = _number(text, place)
         revision = state.config.get("commit", "")
         yield Result(

@@ -10,7 +10,7 @@ from runner.contract.report import Case
 from runner.importing.imported_run import parse_time
 from runner.importing.result import Result, make_case
 from runner.importing.source import Part, Source, check_document
-from runner.importing.units import NANOSECONDS, better_of
+from runner.importing.units import NANOSECONDS, find_direction
 
 NAME = "google-benchmark"
 _SETTINGS = ("library_version", "library_build_type", "cpu_scaling_enabled", "aslr_enabled", "num_cpus")
@@ -95,7 +95,7 @@ def _results(
         counts = [float(raw[counter]) for _, raw in entries if _is_number(raw.get(counter))]
         if counts:
             unit = _unit(counter)
-            yield Result(case, counter, unit, better_of(unit), tuple(counts), time=time, **about)
+            yield Result(case, counter, unit, find_direction(unit), tuple(counts), time=time, **about)
 
 
 def _case(name: str) -> Case:

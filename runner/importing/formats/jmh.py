@@ -7,7 +7,7 @@ from pydantic.alias_generators import to_camel
 
 from runner.importing.result import Result, make_case
 from runner.importing.source import Part, Source, check_document
-from runner.importing.units import better_of, convert_to_rate
+from runner.importing.units import convert_to_rate, find_direction
 
 NAME = "jmh"
 _SETTINGS = ("jmh_version", "jdk_version", "vm_name", "vm_version")
@@ -72,7 +72,7 @@ def _results(benchmark: _Benchmark) -> Iterator[Result]:
     }
     for title, metric in metrics.items():
         # The rates of a profiler, such as gc.alloc.rate in MB/sec, are costs or not: only a rate of operations is good.
-        better = better_of(metric.score_unit)
+        better = find_direction(metric.score_unit)
         if better == "higher" and not metric.score_unit.startswith("ops/"):
             better = None
         unit, factor = convert_to_rate(metric.score_unit)

@@ -9,7 +9,7 @@ from runner.contract.report import IMPORT_FORMAT, Sample
 from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun
 from runner.importing.placement import place_result
-from runner.importing.source import Source, first_mistake
+from runner.importing.source import Source, describe_first_mistake
 from runner.perf.parse import PerfOutputError, PerfResult, parse_csv, parse_json, parse_text
 
 NAME = "perf-stat"
@@ -64,7 +64,7 @@ def _parse(text: str, name: str) -> tuple[str, PerfResult]:
             return "-j", parse_json(text)
         return "-x", parse_csv(text, _separator(events))
     except (PerfOutputError, ValidationError) as error:
-        reason = first_mistake(error) if isinstance(error, ValidationError) else error
+        reason = describe_first_mistake(error) if isinstance(error, ValidationError) else error
         raise FaultwatchError(
             f"{name} is not the output of one perf stat: {reason}", "a CSV file of many runs needs --columns"
         ) from None

@@ -7,7 +7,7 @@ from runner.perf.parse.lines import Line
 
 _WHOLE = re.compile(r"0|[1-9][0-9]*")
 _DECIMAL = re.compile(r"(?:0|[1-9][0-9]*)[.,][0-9]+")
-_LARGEST = 2**64 - 1
+_MAX_COUNT = 2**64 - 1
 """The kernel's counters have 64 bits."""
 
 
@@ -20,8 +20,8 @@ def parse_whole(line: Line, text: str) -> int:
     """Parse plain digits: no sign, no leading zero, no fraction."""
     if not _WHOLE.fullmatch(text):
         raise line.error(f"{text!r} is not a whole number")
-    value = int(text) if len(text) <= 20 else _LARGEST + 1
-    if value > _LARGEST:
+    value = int(text) if len(text) <= 20 else _MAX_COUNT + 1
+    if value > _MAX_COUNT:
         raise line.error(f"{text} is more than a 64-bit counter can hold")
     return value
 

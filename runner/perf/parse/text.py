@@ -23,7 +23,7 @@ _NOTES = re.compile(
 )
 _GROUPING = ",.'’ \u00a0\u202f"
 """The characters that locales put between groups of digits."""
-_WIDTH = 18
+_COUNT_COLUMNS = 18
 """perf right-aligns counts in this many columns."""
 _EVENT = re.compile(
     rf" *(?P<count><not counted>|<not supported>|[0-9](?:[0-9{_GROUPING}]*[0-9])?) +"
@@ -90,7 +90,7 @@ def _refuse_displaced(lines: Sequence[Line]) -> None:
     """Refuse a report that begins before its heading or within it."""
     for line in lines:
         event = _EVENT.fullmatch(line.text)
-        if _FOOTER.fullmatch(line.text) or (event and event.end("count") == _WIDTH):
+        if _FOOTER.fullmatch(line.text) or (event and event.end("count") == _COUNT_COLUMNS):
             raise line.error("this looks like a part of perf's report, but does not stand below its heading")
 
 
@@ -125,15 +125,15 @@ def _decimal_point(footers: dict[str, tuple[Line, str]]) -> str:
 
 def _check_columns(events: Sequence[_Event]) -> None:
     """Check that the counts end in one column, as perf aligns them: a digit that was lost or added shifts its line."""
-    ends = [event.match.end("count") for event in events if len(event.count) < _WIDTH]
+    ends = [event.match.end("count") for event in events if len(event.count) < _COUNT_COLUMNS]
     for event in events:
-        if len(event.count) < _WIDTH and event.match.end("count") != max(set(ends), key=ends.count):
+        if len(event.count) < _COUNT_COLUMNS and event.match.end("count") != max(set(ends), key=ends.count):
             raise event.line.error("the count is not in line with the others: the text was changed after perf wrote it")
 
 
 def _ungroup(events: Sequence[_Event], point: str) -> list[str]:
     """Return each count without the characters between its digits, which must be one locale's throughout."""
-    numbers = [_Grouped.of(event, point) for event in events]
+    numbers = [_Grouped.parse(event, point) for event in events]
     marks = {number.mark: number for number in numbers if number.mark}
     if len(marks) > 1:
         raise list(marks.values())[1].line.error("digits are grouped by a character other than above")
@@ -157,7 +157,7 @@ class _Grouped(Struct, frozen=True):
     may_be_grouped: bool
 
     @classmethod
-    def of(cls, event: _Event, point: str) -> "_Grouped":
+    def parse(cls, event: _Event, point: str) -> "_Grouped":
         """Cut a count; the last group has three digits, the others three, or two as in India."""
         text, fraction = event.count, ""
         if text in MISSING:

@@ -14,12 +14,12 @@ from service.forges.forge import Refusal
 from service.forges.note_forge import PullRequest
 from service.forges.notes import CONTEXT, Note, Status
 
-_TIMEOUT = 10
+_TIMEOUT_SECONDS = 10
 _WRITERS = frozenset({"owner", "admin", "write"})
 _STATES = {"success": True, "failure": False}
-_PAGE = 50
+_ENTRIES_PER_PAGE = 50
 """Entries of a page: the most that a server gives by default."""
-_LONGEST_ERROR = 300
+_MAX_ERROR_CHARACTERS = 300
 
 
 class ForgejoError(Exception):
@@ -111,7 +111,7 @@ class Client:
 
     def _pages(self, path: str) -> Iterator[Any]:
         """Return all entries of a list, page by page: an answer links to the next one."""
-        address: str | None = f"{self._base}{path}?limit={_PAGE}"
+        address: str | None = f"{self._base}{path}?limit={_ENTRIES_PER_PAGE}"
         while address:
             response = self._send("GET", address, None)
             yield from response.json()
@@ -120,7 +120,7 @@ class Client:
             address = f"{self._base}{path}?{following.partition('?')[2]}" if following else None
 
     def _send(self, method: str, address: str, content: Mapping[str, Any] | None) -> requests.Response:
-        response = self._session.request(method, address, json=content, timeout=_TIMEOUT, allow_redirects=False)
+        response = self._session.request(method, address, json=content, timeout=_TIMEOUT_SECONDS, allow_redirects=False)
         if not 200 <= response.status_code < 300:
             raise ForgejoError(response)
         return response
@@ -147,4 +147,4 @@ def _message(response: requests.Response) -> str:
         message = response.json()["message"]
     except (ValueError, KeyError, TypeError):
         message = response.reason
-    return f"{response.status_code}: {message}"[:_LONGEST_ERROR]
+    return f"{response.status_code}: {message}"[:_MAX_ERROR_CHARACTERS]

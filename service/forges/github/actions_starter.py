@@ -18,7 +18,7 @@ from service.jobs.scheduler import RemoteCallFailed
 
 _WORKFLOWS = {"remedy": "profile"}
 """Kinds of jobs that run by the workflow of another kind: a workflow reads from the job what to do."""
-_LONGEST_ERROR = 500
+_MAX_ERROR_CHARACTERS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,4 +87,4 @@ class ActionsStarter:
             return self.client.with_repository(job.github or job.thread.partition("#")[0], call)
         except Failure as error:
             retry, message = schedule_retry(refusal(error), error, attempts, datetime.now(UTC))
-            raise RemoteCallFailed(message[:_LONGEST_ERROR], retry.at) from None
+            raise RemoteCallFailed(message[:_MAX_ERROR_CHARACTERS], retry.at) from None

@@ -14,11 +14,11 @@ from service.rules.gate.verdict import GateOutcome
 from service.text.markdown import make_plain
 
 NAME = "Faultwatch"
-LIMIT = 65_535
+MAX_SUMMARY_BYTES = 65_535
 """GitHub's limit of a summary in characters, applied to bytes here, which are never fewer."""
-BATCH = 50
+ANNOTATIONS_PER_REQUEST = 50
 """Most annotations of one request."""
-_LONGEST_TITLE = 250
+_MAX_TITLE_CHARACTERS = 250
 
 Conclusion = Literal["success", "failure", "neutral"]
 
@@ -34,16 +34,16 @@ class Check:
 
     def batches(self) -> list[tuple[dict[str, Any], ...]]:
         """Return the annotations of each request; at least one batch, which may be empty."""
-        starts = range(0, max(1, len(self.annotations)), BATCH)
-        return [self.annotations[start : start + BATCH] for start in starts]
+        starts = range(0, max(1, len(self.annotations)), ANNOTATIONS_PER_REQUEST)
+        return [self.annotations[start : start + ANNOTATIONS_PER_REQUEST] for start in starts]
 
 
 def render(outcome: GateOutcome, links: comment_text.Links) -> Check:
     """Return the check run for an outcome."""
     return Check(
         conclusion=_conclusion(outcome),
-        title=make_plain(verdict(outcome, make_plain), _LONGEST_TITLE),
-        summary=comment_text.summary(outcome, links, LIMIT),
+        title=make_plain(verdict(outcome, make_plain), _MAX_TITLE_CHARACTERS),
+        summary=comment_text.summary(outcome, links, MAX_SUMMARY_BYTES),
         annotations=tuple(_annotations(outcome)),
     )
 

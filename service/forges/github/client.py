@@ -16,7 +16,7 @@ PERMISSIONS = {"checks": "write", "pull_requests": "write", "actions": "write", 
 """Permissions of the usual token: for check runs, comments and starting workflows."""
 REGISTRATION_PERMISSIONS = {"administration": "write"}
 """Permissions of the token that registers runners of Actions."""
-_TIMEOUT = 10
+_TIMEOUT_SECONDS = 10
 _SECONDS_BETWEEN_WRITES = 0.25
 
 Failure = (GithubException, requests.RequestException)
@@ -74,7 +74,7 @@ class Client:
         app = GithubIntegration(
             auth=self._app,
             base_url=self._settings.api,
-            timeout=_TIMEOUT,
+            timeout=_TIMEOUT_SECONDS,
             retry=None,
             seconds_between_requests=0,
             seconds_between_writes=0,
@@ -83,7 +83,7 @@ class Client:
         github = Github(
             auth=Auth.AppInstallationAuth(self._app, installation, permissions),
             base_url=self._settings.api,
-            timeout=_TIMEOUT,
+            timeout=_TIMEOUT_SECONDS,
             retry=None,
             seconds_between_requests=0,
             seconds_between_writes=_SECONDS_BETWEEN_WRITES,

@@ -38,7 +38,7 @@ def publish(repository: Repository, publication: Publication, app_id: int) -> in
 def _publish_comment(pull: PullRequest, publication: Publication, app_id: int) -> int | None:
     marker = comment_text.marker(publication.repository, publication.number)
     links = replace(publication.links, bisect=publication.offers_bisect and (pull.commits or 0) > 1)
-    body = comment_text.text(publication.outcome, links, marker)
+    body = comment_text.build_comment(publication.outcome, links, marker)
     posted = _post_comment(pull, publication, marker, app_id)
     try:
         if posted is None:
@@ -88,7 +88,7 @@ def _publish_check_run(repository: Repository, publication: Publication) -> None
                 status="completed" if len(batches) == 1 else "in_progress",
                 conclusion=check.conclusion if len(batches) == 1 else NotSet,
             )
-        sent = max(1, -(-(run.output.annotations_count or 0) // check_run_text.BATCH))
+        sent = max(1, -(-(run.output.annotations_count or 0) // check_run_text.ANNOTATIONS_PER_REQUEST))
         for batch in batches[sent:]:
             run.edit(output=_output(check, batch))
         if run.status != "completed":

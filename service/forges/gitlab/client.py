@@ -19,8 +19,8 @@ from service.forges.forge import Refusal
 from service.forges.note_forge import PullRequest
 from service.forges.notes import CONTEXT, Note, Status
 
-_TIMEOUT = 10
-_DEVELOPER = 30
+_TIMEOUT_SECONDS = 10
+_DEVELOPER_ACCESS_LEVEL = 30
 """The access level that may push to branches: who has it may accept a change."""
 _STATES = {"success": True, "failed": False}
 
@@ -51,7 +51,7 @@ class Client:
     def __init__(self, settings: TokenForge) -> None:
         self._session = _Session()
         self._api = _Api(
-            settings.url, private_token=settings.token, timeout=_TIMEOUT, per_page=100, session=self._session
+            settings.url, private_token=settings.token, timeout=_TIMEOUT_SECONDS, per_page=100, session=self._session
         )
 
     @cached_property
@@ -106,7 +106,7 @@ class Client:
         for found in self._api.users.list(username=user, iterator=True):
             try:
                 member = self._project(repository).members_all.get(found.id)
-                return int(member.access_level) >= _DEVELOPER
+                return int(member.access_level) >= _DEVELOPER_ACCESS_LEVEL
             except GitlabError as error:
                 if error.response_code != 404:
                     raise

@@ -34,7 +34,7 @@ class Data:
     values: Floats
 
     @classmethod
-    def of(cls, tests: int, measurements: Sequence[tuple[int, float]]) -> Data:
+    def from_pairs(cls, tests: int, measurements: Sequence[tuple[int, float]]) -> Data:
         """Return the data of (test, value) pairs."""
         test_of = np.array([test for test, _ in measurements], dtype=np.intp)
         values = np.array([value for _, value in measurements], dtype=np.float64)

@@ -57,7 +57,7 @@ class BranchReferences:
         }
         self._forks = {base: self._fork(base) for base in self._groups}
 
-    def of(self, commit: str) -> str | None:
+    def find_reference(self, commit: str) -> str | None:
         """Return the commit with which a suspect is compared, whether it is measured or not; None if there is none."""
         if commit not in self._base_of:
             return self._old
@@ -74,14 +74,14 @@ class BranchReferences:
         base = self._base_of.get(commit)
         return None if base is None else self._forks[base]
 
-    def best_opening(self, left: int, usable: Callable[[str], bool]) -> str | None:
+    def choose_best_opening(self, left: int, usable: Callable[[str], bool]) -> str | None:
         """Return the commit whose level would make the most of the suspects comparable; None if there is none.
 
         A branch that was merged criss-cross many times has many parts that can only be searched one by one: after a few
         of them there is none either.
         """
         covers: dict[str, int] = {}
-        opened = sum(self.of(commit) is None for group in self._measured.values() for commit in group)
+        opened = sum(self.find_reference(commit) is None for group in self._measured.values() for commit in group)
         if opened >= max(2, log2(len(self._contained)) / 4):
             return None
         for base, group in self._groups.items():

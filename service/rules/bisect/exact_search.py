@@ -4,7 +4,7 @@ A *gap* is two commits, one a descendant of the other, whose levels differ: the 
 the older one does not are its *suspects*. The level of one more commit divides a gap. A commit that descends from the
 older end divides it into two gaps, of which those with equal ends are dropped. A commit of a merged branch is compared
 with the commit at which its branch started: if their levels agree, the commits between them are cleared, and if not,
-they form a gap of their own, whose culprits account for a part of the difference. So all culprits are separated, in
+they form their own gap, whose culprits account for a part of the difference. So all culprits are separated, in
 histories of any shape, and a commit is named only if it was measured and so was its parent.
 
 Only commits of the range are measured. A branch that started before the good end is searched among its own commits: the
@@ -56,7 +56,7 @@ def search(question: Question, observations: Iterable[Observation], slots: int =
     ends = [end for end in (question.good, question.bad) if end not in values]
     if ends:
         state.required += ends
-        state.first_gap(question.good, question.bad)
+        state.open_first_gap(question.good, question.bad)
     else:
         good, bad = values[question.good], values[question.bad]
         if not state.differ(good, bad):
@@ -64,7 +64,7 @@ def search(question: Question, observations: Iterable[Observation], slots: int =
             both = f"good {question.quantity(good, bad)}, bad {question.quantity(bad, good)}"
             return Refused(sentence=f"The ends do not differ: {both}{least}.")
         if state.explain(question.good, question.bad):
-            return Found(culprits=tuple(_in_order(state.culprits.values(), graph)))
+            return Found(culprits=tuple(_sort_by_position(state.culprits.values(), graph)))
         if len(state.gaps) + len(state.culprits) > MAX_PLACES:
             return Refused(sentence=_no_steps_sentence(question, inside))
     commits = list(dict.fromkeys(state.required))[:slots]
@@ -184,7 +184,7 @@ class _ExactSearch:
         ``new`` descends from ``old``, and both have known levels.
         """
         if (old, new) not in self._explained:
-            suspects = self._between(old, new)
+            suspects = self._list_between(old, new)
             middle = self._middle(old, new, suspects)
             if middle is None:
                 complete = self._explain_undivided(old, new, suspects)
@@ -197,18 +197,18 @@ class _ExactSearch:
                 self._in_explained |= suspects
         return self._explained[old, new]
 
-    def first_gap(self, old: str, new: str) -> None:
+    def open_first_gap(self, old: str, new: str) -> None:
         """Open the gap between two commits that are not measured yet."""
-        suspects = self._between(old, new)
+        suspects = self._list_between(old, new)
         self._open_gap(suspects, self._tests_on_line(old, new, suspects))
 
-    def _between(self, old: str, new: str) -> int:
+    def _list_between(self, old: str, new: str) -> int:
         return self.graph.ancestry(new) & ~self.graph.ancestry(old)
 
     def _is_gap(self, old: str, new: str) -> bool:
-        return self.differ(self._known(old), self._known(new))
+        return self.differ(self._get_known_level(old), self._get_known_level(new))
 
-    def _known(self, commit: str) -> Number:
+    def _get_known_level(self, commit: str) -> Number:
         """Return the level with which a gap was opened: culprits that are found within it may put it in doubt again."""
         level = self._level(commit)
         if level is not None:
@@ -230,7 +230,7 @@ class _ExactSearch:
         )
         return next(agreed, None)
 
-    def _nearest_measured(self, commit: str) -> str:
+    def _find_nearest_measured(self, commit: str) -> str:
         """Return the newest measured commit before one that cannot be measured; they have the same level."""
         graph = self.graph
         older = [name for name in self.values if graph.ancestry(commit) >> graph.place[name] & 1]
@@ -267,8 +267,8 @@ class _ExactSearch:
         complete, cleared = self._explain_branches(new, suspects, references)
         if not complete:
             return False
-        expected = self._known(old) + self._brought(suspects)
-        if not self.differ(expected, self._known(new)):
+        expected = self._get_known_level(old) + self._sum_effects(suspects)
+        if not self.differ(expected, self._get_known_level(new)):
             return True
         left = suspects & ~cleared
         innocent = self._innocent
@@ -276,27 +276,27 @@ class _ExactSearch:
             left &= ~innocent | self._failed_ones
         if tests := self._tests(new, left, references):
             return self._open_gap(left, tests)
-        opening = references.best_opening(
+        opening = references.choose_best_opening(
             left, lambda commit: commit not in self.failed and self._level(commit) is None
         )
         required = [opening] if opening is not None else self._unmeasured_parents(old, new, suspects, references)
         if required:
             self.required += required
             return False
-        brought = self._brought(suspects)
+        brought = self._sum_effects(suspects)
         unclear = brought != 0 or (left.bit_count() == 1 and self._takes_a_branch(new, suspects))
         alike = suspects if unclear else left
-        if failed := self._failed_before(new):  # No parent vouches for what only agreeing levels cleared.
+        if failed := self._list_failed_before(new):  # No parent vouches for what only agreeing levels cleared.
             alike |= suspects & ~cleared | failed
         parent = old
         if old not in self.values:  # It cannot be measured: all commits since the last one that can are in doubt.
-            parent = self._nearest_measured(old)
-            alike |= self._between(parent, new) & ~self.graph.older
+            parent = self._find_nearest_measured(old)
+            alike |= self._list_between(parent, new) & ~self.graph.older
         self.culprits[new] = Culprit(
             commit=new,
             parent=parent,
-            before=self._known(old),
-            after=self._known(new),
+            before=self._get_known_level(old),
+            after=self._get_known_level(new),
             candidates=tuple(self.graph.members(alike)),
             brought=brought,
         )
@@ -311,7 +311,7 @@ class _ExactSearch:
         merged = [parent for parent in parents if suspects >> self.graph.place[parent] & 1]
         return any(not self.differ(self.values[parent], self.values[new]) for parent in merged)
 
-    def _failed_before(self, new: str) -> int:
+    def _list_failed_before(self, new: str) -> int:
         """Return the commits directly before another one that could not be measured."""
         found, waiting = 0, [new]
         while waiting:
@@ -358,7 +358,7 @@ class _ExactSearch:
                 if high != low and graph.ancestry(high) >> graph.place[low] & 1 and not self.differ(level, other)
             ]
             others = sum(1 << graph.place[name] for name, other in self.values.items() if self.differ(level, other))
-            betweens = (self._between(low, high) for high in later)
+            betweens = (self._list_between(low, high) for high in later)
             found += [(low, between) for between in betweens if not between & (graph.older | others)]
         return found
 
@@ -370,7 +370,11 @@ class _ExactSearch:
         """Return what is to be measured before a culprit is named: its parents, and where merged branches started."""
         place = self.graph.place
         parents = [parent for parent in self.graph.parents[new] if parent in place]
-        inside = [parent for parent in parents if suspects >> place[parent] & 1 and references.of(parent) is not None]
+        inside = [
+            parent
+            for parent in parents
+            if suspects >> place[parent] & 1 and references.find_reference(parent) is not None
+        ]
         starts = [start for parent in inside if (start := references.start(parent)) is not None]
         wanted = dict.fromkeys([*inside, *starts, old])
         return [name for name in wanted if name not in self.values and name not in self.failed]
@@ -379,17 +383,17 @@ class _ExactSearch:
         """Search the measured parts of merged branches; return whether that is complete, and the commits in them."""
         complete, searched = True, 0
         for commit in self.graph.members(suspects):
-            reference = references.of(commit) if commit in self.values and commit != new else None
+            reference = references.find_reference(commit) if commit in self.values and commit != new else None
             if reference is None or self._level(reference) is None:
                 continue
-            level = self._known(reference)
-            part = self._between(reference, commit)
-            if self.differ(level + self._brought(part), self.values[commit]):
+            level = self._get_known_level(reference)
+            part = self._list_between(reference, commit)
+            if self.differ(level + self._sum_effects(part), self.values[commit]):
                 complete &= self.explain(reference, commit)
             searched |= part
         return complete, searched
 
-    def _brought(self, commits: int) -> Number:
+    def _sum_effects(self, commits: int) -> Number:
         """Return how much the culprits found so far among some commits moved the metric."""
         return sum(
             culprit.own_change for name, culprit in self.culprits.items() if commits >> self.graph.place[name] & 1
@@ -399,12 +403,12 @@ class _ExactSearch:
         tests: dict[str, int] = {}
         known: dict[str, bool] = {}
         for commit in self.graph.members(left):
-            reference = references.of(commit)
+            reference = references.find_reference(commit)
             if commit != new and commit not in self.failed and reference is not None:
                 if reference not in known:
                     known[reference] = self._level(reference) is not None
                 if known[reference]:
-                    tests[commit] = (self._between(reference, commit) & left).bit_count()
+                    tests[commit] = (self._list_between(reference, commit) & left).bit_count()
         return tests
 
     def _tests_on_line(self, old: str, new: str, suspects: int) -> dict[str, int]:
@@ -430,5 +434,5 @@ class _ExactSearch:
         return False
 
 
-def _in_order(culprits: Iterable[Culprit], graph: Graph) -> list[Culprit]:
+def _sort_by_position(culprits: Iterable[Culprit], graph: Graph) -> list[Culprit]:
     return sorted(culprits, key=lambda culprit: graph.place[culprit.commit])

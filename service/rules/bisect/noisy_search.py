@@ -64,11 +64,11 @@ class _Measurements:
     cleared: frozenset[int]
     """Explanations that a proof has refuted."""
     origins: npt.NDArray[np.intp]
-    """For each test, which older commits it contains: those of a branch older than the range have a level of their own.
+    """For each test, which older commits it contains: those of a branch older than the range have their own level.
     """
 
     @classmethod
-    def of(cls, question: Question, observations: Iterable[Observation]) -> Self:
+    def from_observations(cls, question: Question, observations: Iterable[Observation]) -> Self:
         graph = question.graph
         values: dict[str, list[Number]] = {}
         failed: set[str] = set()
@@ -91,7 +91,7 @@ class _Measurements:
         cleared = frozenset(graph.place[name] - 1 for name in question.cleared if name in graph)
         older = [graph.older, *(graph.ancestry(name) & graph.older for name in graph.parents)]
         origins = np.unique([str(bits) for bits in older], return_inverse=True)[1].astype(np.intp)
-        return cls(graph, Data.of(len(graph.names), measured), values, broken, cleared, origins)
+        return cls(graph, Data.from_pairs(len(graph.names), measured), values, broken, cleared, origins)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -170,7 +170,7 @@ class _Measurements:
 def search(question: Question, observations: Iterable[Observation]) -> Answer:
     """Return what to run next, or the culprits; see :func:`service.rules.bisect.exact_search.search`."""
     observations = list(observations)
-    measurements = _Measurements.of(question, observations)
+    measurements = _Measurements.from_observations(question, observations)
     refused = refuse_unfit_ends(question, {measurements.names[test] for test in measurements.failed})
     if refused is not None:
         return refused
@@ -206,14 +206,14 @@ def _settle(
         if culprits and belief.none > 0.5:
             other = measurements.believe_other(culprits, waves)
             return culprits, None if other.none > MIN_NO_FURTHER_PROBABILITY else other
-        best = _certain(each, alike, confidence)
+        best = _is_certain(each, alike, confidence)
         if best is None:
             return culprits, belief
         culprits.append(best)
         for earlier in culprits[:-1]:
             others = [culprit for culprit in culprits if culprit != earlier]
             without, each, _ = measurements.believe_drift(others)
-            if _certain(each, alike, confidence) != earlier:
+            if _is_certain(each, alike, confidence) != earlier:
                 return others, without
     return culprits, None
 
@@ -235,7 +235,7 @@ def _explain_endless(question: Question, measurements: _Measurements, belief: Be
     )
 
 
-def _certain(each: Floats, alike: npt.NDArray[np.intp], confidence: float) -> int | None:
+def _is_certain(each: Floats, alike: npt.NDArray[np.intp], confidence: float) -> int | None:
     masses = np.bincount(alike, weights=each, minlength=len(alike))
     best = int(masses.argmax())
     return best if float(masses[best]) >= confidence else None

@@ -92,7 +92,7 @@ def precision(culprit: Culprit, *, exact: bool) -> float | None:
     return min(100.0, max(0.01, abs(symmetric_percent_change(culprit.before, culprit.after))))
 
 
-def next_proof(question: Question, answer: Answer, observations: Sequence[Observation]) -> Answer:
+def choose_next_proof(question: Question, answer: Answer, observations: Sequence[Observation]) -> Answer:
     """Return the next proof of the culprits found; where nothing is left to prove, the culprits, if a proof stands.
 
     Parameters
@@ -102,7 +102,7 @@ def next_proof(question: Question, answer: Answer, observations: Sequence[Observ
     """
     if not isinstance(answer, Found):
         return answer
-    gone = _doubted(question, observations) if question.exact else 0
+    gone = _count_doubted(question, observations) if question.exact else 0
     given_up = give_up(question, answer.culprits, gone, observations)
     if given_up is not None:
         return given_up
@@ -157,7 +157,7 @@ def _explain_unproven(tried: Sequence[Culprit]) -> str:
     return why.rstrip(".")
 
 
-def _doubted(question: Question, observations: Iterable[Observation]) -> int:
+def _count_doubted(question: Question, observations: Iterable[Observation]) -> int:
     """Count the pairs that differed in single runs, but not when they were measured interleaved."""
     alone: dict[str, set[float]] = {}
     sessions: dict[UUID, dict[str, float]] = {}

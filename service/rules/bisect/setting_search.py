@@ -210,7 +210,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     known = [mixture for mixture in mixtures if mixture.changed in place]
     measured = [(place[mixture.changed], float(mixture.value)) for mixture in known if mixture.value is not None]
     failed = {place[mixture.changed] for mixture in known if mixture.value is None}
-    data = Data.of(len(tests), measured)
+    data = Data.from_pairs(len(tests), measured)
     before, after = place[frozenset()], place[frozenset(question.settings)]
     lacking = next((which for which, end in (("before", before), ("after", after)) if end in failed), None)
     if lacking is not None:

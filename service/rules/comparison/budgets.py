@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from runner.contract.budget import NONE, Budget, is_over
 from service.rules.comparison.decision import MetricDecision, Pairs, large_alone
-from service.rules.comparison.signs import Signs, lean, more_than_half
+from service.rules.comparison.signs import Signs, is_surely_majority, lean
 
 
 class BudgetState(StrEnum):
@@ -38,9 +38,9 @@ def exceeds_budget(pairs: Pairs, decision: MetricDecision, budget: Budget, error
     worse, n = decision.direction, len(pairs)
     over = sum((head - base) * worse > 0 and is_over(budget, base, head - base) for base, head in pairs)
     if decision.times is None:
-        if more_than_half(over, n, error):
+        if is_surely_majority(over, n, error):
             return BudgetState.OVER
-        return BudgetState.WITHIN if more_than_half(n - over, n, error) else BudgetState.OPEN
+        return BudgetState.WITHIN if is_surely_majority(n - over, n, error) else BudgetState.OPEN
     pairs = large_alone(pairs, decision.least)
     over = sum((head - base) * worse > 0 and is_over(budget, base, head - base) for base, head in pairs)
     reverse = sum((base - head) * worse > 0 and is_over(budget, head, base - head) for base, head in pairs)

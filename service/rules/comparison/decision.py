@@ -24,7 +24,7 @@ from typing import NamedTuple
 from runner.contract import Verdict
 from runner.contract.comparison import Rule
 from runner.contract.level import Number, bounds, majority, median
-from service.rules.comparison.signs import Signs, are_balanced, lean, more_than_half, signs_of
+from service.rules.comparison.signs import Signs, are_balanced, is_surely_majority, lean, signs_of
 from service.rules.relative_change import symmetric_percent_change
 from service.text.numbers import number, percent
 
@@ -94,7 +94,7 @@ def decide_count(pairs: Pairs, error: float, most: int | None = None) -> MetricD
     shown = f"in {_agreeing(base)} of {n} and {_agreeing(head)} of {n} samples"
     direction, least = _lean(pairs, error)
     if direction:
-        return _changed(pairs, direction, rule, error, least)
+        return _is_changed(pairs, direction, rule, error, least)
     equal = repeating and median(base) == median(head)
     if are_balanced(signs):
         if equal:
@@ -136,11 +136,11 @@ def large_alone(pairs: Pairs, least: int) -> Pairs:
     return [(base, head if abs(head - base) >= least else base) for base, head in pairs]
 
 
-def _changed(pairs: Pairs, direction: int, rule: Rule, error: float, least: int) -> MetricDecision:
+def _is_changed(pairs: Pairs, direction: int, rule: Rule, error: float, least: int) -> MetricDecision:
     base, head = ([pair[side] for pair in pairs] for side in (0, 1))
     signs, counted = signs_of(pairs), signs_of(large_alone(pairs, least))
     n, times = len(pairs), counted.above if direction > 0 else counted.below
-    if more_than_half(times, n, error):
+    if is_surely_majority(times, n, error):
         if rule == "exact":
             sentence = (
                 f"Each side repeats its count, in {_agreeing(base)} of {n} and {_agreeing(head)} of {n} samples: the "

@@ -77,7 +77,7 @@ def decide(request: ComparisonRequest) -> Comparison:
 
 def _errors(names: Sequence[str], judging: Judging, cases: int) -> dict[str, float]:
     """Share the error of a case: half of it among the metrics that count, half among those that are only shown."""
-    counting = [name for name in names if judging.in_comparison(name)]
+    counting = [name for name in names if judging.decides_comparison(name)]
     return {
         name: FALSE_ALARM_PROBABILITY / cases / 2 / (len(counting) if name in counting else len(names) - len(counting))
         for name in names
@@ -86,7 +86,7 @@ def _errors(names: Sequence[str], judging: Judging, cases: int) -> dict[str, flo
 
 def _judge(name: str, request: ComparisonRequest, error: float) -> _Judged:
     base, head, judging = request.base, request.head, request.judging
-    counts = judging.in_comparison(name)
+    counts = judging.decides_comparison(name)
     if request.base_stored:
         pairs, decision = _decide_beside_stored(name, request, error)
     else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from runner.contract import MetricVerdict, Report, Verdict
 from runner.contract.level import Number
-from runner.contract.other_builds import MOST_BETWEEN_BUILDS, OTHER_BUILDS
+from runner.contract.other_builds import FURTHER_BUILDS, MAX_FAULTS_BETWEEN_BUILDS
 from service.rules.comparison.decision import COUNTS
 from service.rules.same_bytes import have_same_own_bytes, program_bytes
 from service.text.numbers import number
@@ -32,7 +32,7 @@ def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -
             update={"sentence": f"{verdict.sentence} Base and head, built again, have the same bytes as before."}
         )
     others = min(len(before), len(after)) - 1
-    if others < OTHER_BUILDS:
+    if others < FURTHER_BUILDS:
         sentence = f"{verdict.sentence} Further builds of both revisions have to show it, too."
         return verdict.model_copy(update={"wants_other_build": True, "sentence": sentence})
     sentence = f"{verdict.sentence} {others} further builds of each revision show it as well."
@@ -43,7 +43,7 @@ def _is_of_builds(verdict: MetricVerdict, base: Report, head: Report) -> bool:
     """Return whether other builds of two revisions may explain a change."""
     if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS:
         return False
-    small = abs(verdict.change or 0) <= MOST_BETWEEN_BUILDS
+    small = abs(verdict.change or 0) <= MAX_FAULTS_BETWEEN_BUILDS
     one_build = have_same_own_bytes(program_bytes(base), program_bytes(head))
     return small and not one_build and base.revision.commit != head.revision.commit
 

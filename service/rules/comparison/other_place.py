@@ -13,7 +13,7 @@ from typing import Literal
 
 from runner.contract import ComparisonRequest, MetricVerdict, Verdict
 from runner.contract.level import Number, median
-from runner.contract.other_builds import MOST_BETWEEN_BUILDS
+from runner.contract.other_builds import MAX_FAULTS_BETWEEN_BUILDS
 from service.rules.comparison.decision import COUNTS, decide_count
 from service.rules.same_bytes import have_same_bytes, program_bytes
 from service.text.numbers import number
@@ -39,7 +39,7 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
         return verdict.model_copy(update={"wants_other_place": not request.base_stored, "sentence": sentence})
     there = place.counted.get(verdict.metric, ())
     match _find_source(there, request.base.values(verdict.metric), request.head.values(verdict.metric)):
-        case "place" if abs(verdict.change or 0) > MOST_BETWEEN_BUILDS:
+        case "place" if abs(verdict.change or 0) > MAX_FAULTS_BETWEEN_BUILDS:
             sentence = (
                 f"{verdict.sentence} Base counts {number(median(there) or 0)} too where it is built and executed in "
                 "the place of head, so what both do depends on the path or on the host's state of the files there."

@@ -94,9 +94,9 @@ def _history_order(run: ComparableRun) -> tuple[int, datetime]:
 def _find_newest(runs: Sequence[ComparableRun]) -> Runs:
     """Return the newest run and those that repeat it."""
     newest = max(runs, key=_history_order)
-    repeats = [run for run in runs if _measured_thing(run) == _measured_thing(newest)]
+    repeats = [run for run in runs if _identify_measured(run) == _identify_measured(newest)]
     return tuple(sorted(repeats, key=_history_order, reverse=True)[:MAX_POOLED_RUNS])
 
 
-def _measured_thing(run: ComparableRun) -> tuple[str, str, str]:
+def _identify_measured(run: ComparableRun) -> tuple[str, str, str]:
     return run.revision, run.environment, run.host

@@ -65,7 +65,7 @@ def lean(signs: Signs, error: float) -> int:
     return 1 if signs.above > signs.below else -1
 
 
-def more_than_half(count: int, n: int, error: float) -> bool:
+def is_surely_majority(count: int, n: int, error: float) -> bool:
     """Return whether surely more than half of all pairs are like ``count`` of these n."""
     most = bound_one_side(n, error) if n else None
     return most is not None and count > most

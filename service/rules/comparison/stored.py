@@ -89,7 +89,7 @@ class ComparedMetric(NamedTuple):
     head: SideReadings
     decision: MetricDecision
     interleaved: MetricVerdict | None = None
-    """The verdict on both sides measured interleaved, which takes precedence; None where there is none."""
+    """The verdict on both sides measured interleaved, which takes precedence; None if there is none."""
 
     @property
     def counts(self) -> bool:
@@ -107,7 +107,7 @@ class ComparedMetric(NamedTuple):
             percent = percent_change(change, level)
         return 0.0 if not change else inf if percent is None else abs(percent)
 
-    def full_verdict(self) -> MetricVerdict:
+    def build_verdict(self) -> MetricVerdict:
         """Return the decision as a verdict, with levels, threshold and bounds."""
         if self.interleaved is not None:
             return self.interleaved

@@ -6,7 +6,7 @@ import numpy as np
 
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
-from service.rules.detect.outliers import HALF_WINDOW, clip, running_median
+from service.rules.detect.outliers import HALF_WINDOW, clip, compute_running_median
 
 CLIP_LOOKAHEAD = HALF_WINDOW  # the clipped value of a point depends on this many points after it
 
@@ -30,7 +30,7 @@ class ClippedSeries:
         """Extend the sums to the end of ``x``; the last ``CLIP_LOOKAHEAD`` points are provisional until more follow."""
         start, n = self._final, len(x)
         self._reserve(n)
-        middle = running_median(x[:n], max(0, start - 1), n)
+        middle = compute_running_median(x[:n], max(0, start - 1), n)
         if start == 0:
             middle = np.concatenate([middle[:1], middle])
         rest, rise = clip(x[start:n], middle, noise.sigma)
@@ -48,12 +48,12 @@ class ClippedSeries:
     def _reserve(self, n: int) -> None:
         if n >= len(self.sums):
             size = n + n // 2  # generous, as pages that nobody writes to take no memory
-            self.sums = _longer(self.sums, size + 1)
-            self.squares = _longer(self.squares, size + 1)
-            self._height = _longer(self._height, size + 1)
+            self.sums = _extend(self.sums, size + 1)
+            self.squares = _extend(self.squares, size + 1)
+            self._height = _extend(self._height, size + 1)
 
 
-def _longer(array: Floats, size: int) -> Floats:
+def _extend(array: Floats, size: int) -> Floats:
     result = np.zeros(size)
     result[: len(array)] = array
     return result

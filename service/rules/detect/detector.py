@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
 
-from service.rules.detect.input_numbers import centred, check_numbers, check_samples, difference
+from service.rules.detect.input_numbers import centre, check_numbers, check_samples, difference
 from service.rules.detect.level_change import LevelChange, Number, format_change
 from service.rules.detect.noisy_series import NoisySeries
 from service.rules.detect.repeating_series import RepeatingSeries
@@ -73,7 +73,7 @@ class LevelChangeDetector:
         if n < 2:
             return []
         self._repeating.extend(self._values[self._repeating.points :], self._samples[self._repeating.points :])
-        self._noisy.extend(centred(self._values[self._noisy.n :], self._values[0]))
+        self._noisy.extend(centre(self._values[self._noisy.n :], self._values[0]))
         if self._repeating.holds or self._noisy.noise.sigma == 0.0:
             return self._repeating.changes()
         known = (len(self._repeating.exact), tuple(self._noisy.climbs.values()), self._noisy.noise.points)

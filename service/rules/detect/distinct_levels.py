@@ -15,9 +15,9 @@ from service.rules.detect import exchangeability
 from service.rules.detect.exchangeability import (
     MAX_LACK_IN_DOUBT,
     MAX_POINTS_PER_SIDE,
+    compute_normal_scores,
     find_needed_shift,
     is_rare,
-    normal_scores,
 )
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise
@@ -111,7 +111,7 @@ def are_distinct(values: Floats, begin: int, at: int, ends: Sequence[int], widen
     return False
 
 
-def least_step(shorter: int) -> float:
+def compute_least_step(shorter: int) -> float:
     """Return the least step, in sigma, that is certain if its shorter side has so many runs."""
     unknown = min(1.0, max(0.0, (MAX_POINTS_PER_SIDE - shorter) / (MAX_POINTS_PER_SIDE - MIN_RUNS_TO_KNOW_NOISE)))
     return min(LARGE_STEP_SIGMA, math.sqrt(unknown * MIN_SQUARED_SIGMA / max(1, shorter)))
@@ -120,7 +120,7 @@ def least_step(shorter: int) -> float:
 def _shifts(values: Floats) -> Floats:
     """Return by how many standard deviations values differ before and after each possible split."""
     shifts: Floats = np.abs(
-        exchangeability.shifts(normal_scores(values), MIN_CHANGE_RUNS, len(values) - MIN_CHANGE_RUNS)
+        exchangeability.shifts(compute_normal_scores(values), MIN_CHANGE_RUNS, len(values) - MIN_CHANGE_RUNS)
     )
     return shifts
 
@@ -129,7 +129,7 @@ def find_lacking_shift(values: Floats, split: int, widened: float = 1.0) -> floa
     """Return by how many standard deviations the shift at ``split`` is too small to be certain; 0 if it is certain."""
     if min(split, len(values) - split) < MIN_CHANGE_RUNS:
         return math.inf
-    shifts = exchangeability.shifts(normal_scores(values), split, split)
+    shifts = exchangeability.shifts(compute_normal_scores(values), split, split)
     return _lacking(values, split, abs(float(shifts[0])) / widened)
 
 

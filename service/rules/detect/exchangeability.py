@@ -40,7 +40,7 @@ def find_needed_shift(shorter: int) -> float:
 
 
 @cache
-def _normal_scores(n: int) -> tuple[Floats, Floats]:
+def _compute_normal_quantiles(n: int) -> tuple[Floats, Floats]:
     """Return the quantiles of the normal distribution at (rank - 1/2) / n, and the weights of :func:`shifts`.
 
     The weight of a split is 1 over the standard deviation of the sum of the scores on one side of it.
@@ -52,12 +52,12 @@ def _normal_scores(n: int) -> tuple[Floats, Floats]:
     return scores, weights
 
 
-def normal_scores(values: Floats) -> Floats:
+def compute_normal_scores(values: Floats) -> Floats:
     """Return the normal score of each value: that of its rank; equal values share the mean of theirs."""
     n = len(values)
     order = values.argsort(kind="stable")
     ordered = values[order]
-    scores = _normal_scores(n)[0]
+    scores = _compute_normal_quantiles(n)[0]
     ends = (ordered[1:] != ordered[:-1]).nonzero()[0]
     if len(ends) < n - 1:
         starts = np.empty(len(ends) + 1, dtype=np.intp)
@@ -79,7 +79,7 @@ def shifts(scores: Floats, first: int, last: int) -> Floats:
     Mathematicae 14 (1952). Ties are divided by the variance without ties, which is the larger one, because for a few
     rare values the smaller one would make the tail too light.
     """
-    above: Floats = scores[:last].cumsum()[first - 1 :] * -_normal_scores(len(scores))[1][first - 1 : last]
+    above: Floats = scores[:last].cumsum()[first - 1 :] * -_compute_normal_quantiles(len(scores))[1][first - 1 : last]
     return above
 
 

@@ -37,7 +37,7 @@ def check_samples(samples: Sequence[Sequence[Number]], first: int) -> list[Seque
     return [check_numbers(point, 0, f"samples[{i}]") for i, point in enumerate(samples, first)]
 
 
-def centred(values: Sequence[Number], origin: Number) -> Floats:
+def centre(values: Sequence[Number], origin: Number) -> Floats:
     """Return the difference of each number from ``origin``, rounded once."""
     if len(values) < _MIN_ARRAY_VALUES:
         return np.array([difference(value, origin) for value in values], dtype=np.float64)

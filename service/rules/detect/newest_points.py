@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from service.rules.detect.distinct_levels import find_lacking_shift
-from service.rules.detect.exchangeability import MAX_POINTS_PER_SIDE, normal_scores
+from service.rules.detect.exchangeability import MAX_POINTS_PER_SIDE, compute_normal_scores
 from service.rules.detect.level_change import LevelChange
 from service.rules.detect.measured_change import runs_between
 from service.rules.detect.median_of_nine import Floats
@@ -184,7 +184,7 @@ def _is_too_short_to_wander(values: Floats, split: int, noise: Noise) -> bool:
         or noise.points < MIN_POINTS_TO_KNOW_WANDER
     ):
         return False
-    scores = normal_scores(values[:split])
+    scores = compute_normal_scores(values[:split])
     return float((scores[1:] * scores[:-1]).sum()) <= MAX_INDEPENDENT_RHO * float((scores * scores).sum())
 
 

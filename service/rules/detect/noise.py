@@ -77,7 +77,7 @@ def epoch(n: int) -> int:
     return n - n % step
 
 
-def trimmed_scale(sizes: Floats, part: float = 0.6, constant: float = _TRIM_60) -> float:
+def estimate_trimmed_scale(sizes: Floats, part: float = 0.6, constant: float = _TRIM_60) -> float:
     """Estimate sigma from the mean of the smallest of sorted absolute differences, consistent for a normal series.
 
     Differences instead of values, so that steps do not count (von Neumann, "Distribution of the ratio of the mean
@@ -123,21 +123,23 @@ def estimate(x: Floats, sizes: Floats | None = None) -> Noise:
         return Noise(0.0, 0.0, n)
     d = x[1:] - x[:-1]
     if sizes is None:
-        sizes = sorted_sizes(d)
+        sizes = sort_sizes(d)
     if np.count_nonzero(sizes) <= max(1.0, 0.2 * len(d)):
         return Noise(0.0, 0.0, n)
     # Scale of one point around its level: at least what rounding gives.
-    sigma = max(trimmed_scale(sizes), 0.9 * trimmed_scale(sizes, 0.9, _TRIM_90))
+    sigma = max(estimate_trimmed_scale(sizes), 0.9 * estimate_trimmed_scale(sizes, 0.9, _TRIM_90))
     if sigma == 0.0:  # 60 … 80 % of the points repeat
-        sigma = trimmed_scale(sizes, 0.95, _TRIM_95)
+        sigma = estimate_trimmed_scale(sizes, 0.95, _TRIM_95)
     span = max(float(x.max()), -float(x.min()))
     sigma = max(sigma, MIN_SIGMA_SHARE * span, 1e-150)
     # Autocorrelation hides a part of it: differences of neighbours are smaller by sqrt(1 - rho).
     rho = autocorrelation(x, 3 * 2**0.5 * sigma) if n >= 32 else 0.0
-    return Noise(sigma / (1 - rho) ** 0.5, rho, n, min(sigma, trimmed_scale(sizes, 0.35, _TRIM_35)) / (1 - rho) ** 0.5)
+    return Noise(
+        sigma / (1 - rho) ** 0.5, rho, n, min(sigma, estimate_trimmed_scale(sizes, 0.35, _TRIM_35)) / (1 - rho) ** 0.5
+    )
 
 
-def sorted_sizes(differences: Floats) -> Floats:
+def sort_sizes(differences: Floats) -> Floats:
     """Return the absolute differences in order of size."""
     sizes: Floats = np.abs(differences)
     sizes.sort()

@@ -15,13 +15,13 @@ import numpy as np
 from service.rules.detect import ramps, wander
 from service.rules.detect.change_points import ChangePoints
 from service.rules.detect.clipped_series import CLIP_LOOKAHEAD, ClippedSeries
-from service.rules.detect.distinct_levels import DistinctLevels, least_step
+from service.rules.detect.distinct_levels import DistinctLevels, compute_least_step
 from service.rules.detect.exchangeability import MAX_POINTS_PER_SIDE
 from service.rules.detect.level_change import LevelChange
 from service.rules.detect.measured_change import POSITION_POINTS, MeasuredChange, measure_changes
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.newest_points import MAX_NEWEST_POINTS, judge_newest
-from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise, epoch, estimate, outlier_distance, sorted_sizes
+from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise, epoch, estimate, outlier_distance, sort_sizes
 from service.rules.detect.wander import (
     MAX_WANDER_SIGMA,
     MIN_MARGIN,
@@ -93,7 +93,7 @@ class NoisySeries:
 
     def _learn(self, head: Floats) -> None:
         """Estimate the noise again, and judge everything by it."""
-        self.noise = estimate(head, sorted_sizes(head[1:] - head[:-1]))
+        self.noise = estimate(head, sort_sizes(head[1:] - head[:-1]))
         self._restart()
 
     def _look(self, until: int) -> None:
@@ -161,14 +161,14 @@ class NoisySeries:
         group = self._states[-1].group if same else None
         for row in self._rows[same:]:
             if group is None or row.in_doubt or not ramps.joins_group(group, row, self.noise.sigma):
-                self._closed += ramps.judge_group(group, self.noise.sigma, self._explained)
+                self._closed += ramps.judge_group(group, self.noise.sigma, self._confirm_change)
                 group = ramps.start_group(row)
             else:
                 group = ramps.extend_group(group, row, self.noise.sigma)
             self._states.append(_GroupingState(len(self._closed), group))
-        self._open = ramps.judge_group(group, self.noise.sigma, self._explained)
+        self._open = ramps.judge_group(group, self.noise.sigma, self._confirm_change)
 
-    def _explained(self, change: LevelChange, begin: int, end: int) -> LevelChange | None:
+    def _confirm_change(self, change: LevelChange, begin: int, end: int) -> LevelChange | None:
         """Return a change if it explains the runs around it better than a host that wanders."""
         # Size: above what the noise carries, and what this host is seen to wander; a large jump needs no more.
         change = replace(change, high=min(change.high, self._done - 1))
@@ -178,7 +178,7 @@ class NoisySeries:
         size = abs(change.after - change.before)
         if size < self.noise.least:
             return None
-        if change.rule == "step" and size < self._seen_wander(change.index):
+        if change.rule == "step" and size < self._estimate_wander(change.index):
             return None
         if self.noise.jumps(size):
             return change
@@ -199,13 +199,13 @@ class NoisySeries:
             self._margins[key] = margin
         certain = margin >= MIN_MARGIN
         if change.rule == "step":
-            certain &= size >= least_step(min(change.index - begin, end - change.index)) * self.noise.sigma
+            certain &= size >= compute_least_step(min(change.index - begin, end - change.index)) * self.noise.sigma
         if certain and not change.wants_rerun:
             return change
         newest = end == self._done < high + POINTS_AFTER
         return replace(change, wants_rerun=True) if newest and margin >= MIN_MARGIN_IN_DOUBT else None
 
-    def _seen_wander(self, at: int) -> float:
+    def _estimate_wander(self, at: int) -> float:
         """Return the size below which a step is what this host is seen to wander.
 
         That is twice what its other small steps measure, but no more than ``MAX_WANDER_SIGMA`` sigma.

@@ -11,7 +11,7 @@ CLIP_SIGMA = 3.0  # largest counted distance of a point from the running median,
 MAX_JUMP_SIGMA = 20.0  # largest counted jump of the running median, in sigma
 
 
-def running_median(x: Floats, start: int, stop: int) -> Floats:
+def compute_running_median(x: Floats, start: int, stop: int) -> Floats:
     """Return the running medians of nine at ``start … stop - 1``; at the ends, those of the nearest whole window."""
     last = len(x) - 2 * HALF_WINDOW - 1
     first = min(max(start - HALF_WINDOW, 0), last)
@@ -26,7 +26,7 @@ def running_median(x: Floats, start: int, stop: int) -> Floats:
 
 def clip_outliers(x: Floats) -> Floats:
     """Return values, in sigma, clipped around their running median; fewer than nine around their median."""
-    middle = running_median(x, 0, len(x)) if len(x) > 2 * HALF_WINDOW else np.median(x)
+    middle = compute_running_median(x, 0, len(x)) if len(x) > 2 * HALF_WINDOW else np.median(x)
     return np.asarray(middle + _clip_values(x - middle, CLIP_SIGMA))
 
 

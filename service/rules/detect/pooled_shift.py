@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.rules.detect.exchangeability import normal_scores
-from service.rules.detect.input_numbers import centred, check_numbers
+from service.rules.detect.exchangeability import compute_normal_scores
+from service.rules.detect.input_numbers import centre, check_numbers
 from service.rules.detect.level_change import Number
 from service.rules.detect.median_of_nine import Floats
 from service.text.numbers import number
@@ -93,21 +93,21 @@ def find_pooled_shift(
 
     # Trimmed mean of the offsets; where they are all equal, it is exact. Otherwise Yuen's test of the scores decides.
     offsets, scores = np.array(judged).T
-    shift, error, freedom = _trimmed(offsets)
+    shift, error, freedom = _compute_trimmed_mean(offsets)
     if error == 0.0:
         return _describe(shift, 0.0, 0.0, offsets) if shift else None
-    t, _, _ = _standardised(scores)
+    t, _, _ = _standardise(scores)
     p = _two_sided(t, freedom)
     return _describe(shift, error * _quantile(freedom), p, offsets) if p <= alarm else None
 
 
 def _offset(history: list[Number], value: Number) -> tuple[float, float]:
     """Return the difference of a value from the level of its history, and its normal score among the history."""
-    values = centred([*history, value], history[0])
-    return float(values[-1] - np.median(values[:-1])), float(normal_scores(values)[-1])
+    values = centre([*history, value], history[0])
+    return float(values[-1] - np.median(values[:-1])), float(compute_normal_scores(values)[-1])
 
 
-def _trimmed(values: Floats) -> tuple[float, float, int]:
+def _compute_trimmed_mean(values: Floats) -> tuple[float, float, int]:
     """Return the trimmed mean, its standard error from the winsorised variance, and the degrees of freedom."""
     n = len(values)
     cut = int(TRIMMED_SHARE * n)
@@ -118,9 +118,9 @@ def _trimmed(values: Floats) -> tuple[float, float, int]:
     return mean, error, n - 2 * cut - 1
 
 
-def _standardised(values: Floats) -> tuple[float, float, float]:
+def _standardise(values: Floats) -> tuple[float, float, float]:
     """Return Yuen's t of the trimmed mean, the mean and its standard error."""
-    mean, error, _ = _trimmed(values)
+    mean, error, _ = _compute_trimmed_mean(values)
     return (mean / error if error > 0 else 0.0), mean, error
 
 

@@ -137,9 +137,9 @@ class RepeatingSeries:
         # A run off the level: is it improbable that all pending runs are outliers? Where the level hardly repeats, only
         # a new value, or runs farther off than any before, can show a change.
         self._pending.append(value)
-        size, outliers = self._comparable(), self._count_outliers()
+        size, outliers = self._count_comparable(), self._count_outliers()
         if outliers > MAX_OUTLIER_SHARE * size:
-            plateau, farther = self._new_plateau(), self._farther()
+            plateau, farther = self._find_new_plateau(), self._farther()
             if _is_change(plateau, self._level, size, 0, exact=False):
                 self._confirm_newest(len(plateau))
             elif _is_change(farther, self._level, size, outliers, exact=False, far=0):
@@ -170,7 +170,7 @@ class RepeatingSeries:
         alike = len(self._pending) < MIN_RUNS_TO_SHOW_NOISE or _transitions(self._pending) <= len(self._pending) // 2
         return self._is_exact() and alike
 
-    def _comparable(self) -> int:
+    def _count_comparable(self) -> int:
         """Return how many runs the pending ones are compared with, themselves included.
 
         A level that repeats vouches for the levels before it if none of them had an outlier. A value that returns
@@ -219,7 +219,7 @@ class RepeatingSeries:
         """Return how many runs at this level were outliers, or showed one of the pending values in a sample."""
         return self._outliers + (max(self._shown[value] for value in self._pending) if self._shown else 0)
 
-    def _new_plateau(self) -> list[Number]:
+    def _find_new_plateau(self) -> list[Number]:
         """Return the newest pending runs that agree, if none before at this level agreed with them."""
         value = self._pending[-1]
         size = 1
@@ -320,7 +320,7 @@ class RepeatingSeries:
         outliers, suspected = self._count_outliers(), list[LevelChange]()
         for runs, far in ((self._pending, self._count_far_outliers()), (self._farther(), 0)):
             measured = [*runs[:-1], *again] if again else runs
-            points = self._comparable() + len(measured) - len(runs)
+            points = self._count_comparable() + len(measured) - len(runs)
             exact = runs is self._pending and self._goes_beyond(runs)
             if self._level not in again and _is_change(measured, self._level, points, outliers, exact=exact, far=far):
                 why = f"{len(measured)} measurements agree off a level that repeats"

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from service.rules.detect.exchangeability import normal_scores
+from service.rules.detect.exchangeability import compute_normal_scores
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise
 from service.rules.detect.outliers import CLIP_SIGMA
@@ -203,7 +203,7 @@ def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequ
     # Compare them with the noises that wander.
     runs, shapes = _thin_runs(runs), np.array([_thin_runs(parts[i]) for i in together])
     own = together.index(own)
-    return Explanations(normal_scores(runs) if noise.has_modes and not large else runs, shapes).margin(own)
+    return Explanations(compute_normal_scores(runs) if noise.has_modes and not large else runs, shapes).margin(own)
 
 
 def _median(values: Floats) -> float:

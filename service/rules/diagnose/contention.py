@@ -73,7 +73,7 @@ def _storms(facts: Facts) -> bool:
         or facts.of_program < MIN_STORM_SHARE
     ):
         return False
-    together, constant = _first(profile.readings, *_FAULTS), _first(alone, *_FAULTS)
+    together, constant = _find_first(profile.readings, *_FAULTS), _find_first(alone, *_FAULTS)
     efficiency = _efficiency(facts)
     if not together or not constant or efficiency is None:
         return False
@@ -157,12 +157,12 @@ _FAULTS = ("region:page-faults", "page-faults")
 
 
 def _efficiency(facts: Facts) -> float | None:
-    alone = _first(facts.profile.references.get("alone", {}), "elapsed")
+    alone = _find_first(facts.profile.references.get("alone", {}), "elapsed")
     together = facts.profile.value("elapsed")
     return alone / together if alone and together else None
 
 
-def _first(readings: Mapping[str, Reading], *names: str) -> float | None:
+def _find_first(readings: Mapping[str, Reading], *names: str) -> float | None:
     values = (readings[name].value for name in names if name in readings)
     return next((value for value in values if value is not None), None)
 

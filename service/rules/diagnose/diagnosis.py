@@ -24,7 +24,7 @@ RULES: tuple[Rule, ...] = (
 
 def diagnose(request: DiagnosisRequest) -> Diagnosis:
     """Return the diagnosis of a profile: the finding whose remedy can win the most time comes first."""
-    facts = Facts.of(request.profile, request.before)
+    facts = Facts.from_profile(request.profile, request.before)
     findings = [finding for rule in RULES if (finding := rule.find(facts)) is not None]
     findings.sort(key=lambda finding: -finding.price)
     return Diagnosis(findings=tuple(findings), evidence=facts.lines())

@@ -69,7 +69,7 @@ class Facts:
     before: Facts | None = None
 
     @classmethod
-    def of(cls, profile: Profile, before: Profile | None = None) -> Facts:
+    def from_profile(cls, profile: Profile, before: Profile | None = None) -> Facts:
         """Extract the facts of a profile, and of the one before it if there is one."""
         anatomy = profile.anatomy or Anatomy(counted=0, recorded=0, pages=0, by_memory={}, by_touch={}, by_access={})
         timed = profile.on_cpu is not None and profile.on_cpu.samples >= _MIN_STACKS and profile.on_cpu.total > 0
@@ -85,10 +85,10 @@ class Facts:
             lock_wait=_waited(profile.off_cpu, locking, calling),
             storage_wait=_waited(profile.off_cpu, storage),
             fault_storage_wait=_waited(profile.off_cpu, storage, faulting),
-            cpu_seconds=_first(profile, "region:task-clock", "task-clock") / profile.processes,
+            cpu_seconds=_find_first(profile, "region:task-clock", "task-clock") / profile.processes,
             operations=profile.operations / profile.processes if profile.operations else None,
             call_costs=call_costs,
-            before=None if before is None else cls.of(before),
+            before=None if before is None else cls.from_profile(before),
         )
 
     @property
@@ -239,5 +239,5 @@ def _frames_of(profile: Profile, functions: re.Pattern[str]) -> frozenset[int]:
     return frozenset(place for place, frame in enumerate(profile.frames) if functions.fullmatch(frame.function))
 
 
-def _first(profile: Profile, *names: str) -> float:
+def _find_first(profile: Profile, *names: str) -> float:
     return next((value for name in names if (value := profile.value(name)) is not None), 0.0)

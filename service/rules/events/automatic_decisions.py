@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from service.rules.detect.level_change import format_change
-from service.rules.events.lifecycle import next_state, state_after
+from service.rules.events.lifecycle import get_next_state, state_after
 from service.rules.events.resolution import Transition
 from service.schemas.history import Cause
 from service.schemas.triage import Action, State
@@ -47,7 +47,7 @@ def decide_automatically(
     logged = {(entry.action, entry.commit) for entry in log if entry.by_service}
     ends_of_logged = [end for end, change in enumerate(transitions, start=1) if _key(change) in logged]
     for change in transitions[max(ends_of_logged, default=0) :]:
-        fits = state() is State.FIXED if change.action is Action.REOPEN else next_state(state(), change.action)
+        fits = state() is State.FIXED if change.action is Action.REOPEN else get_next_state(state(), change.action)
         if fits:
             added.append(_entry(change, units))
     last = _find_last_fix(log)

@@ -41,7 +41,8 @@ class EventTerms:
     size
         Its largest change in percent of the level before, at most :data:`MAX_SIZE_PERCENT`.
     price
-        What its dearest change is worth, in seconds of CPU time of one execution; estimated where nobody measured it.
+        The price of its most expensive change, in seconds of CPU time of one execution; estimated if nobody
+        measured it.
     n_series
         How many series it moved.
     certainty

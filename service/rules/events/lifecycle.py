@@ -23,7 +23,7 @@ _CLOSES_NOTHING = frozenset({Action.ACKNOWLEDGE, Action.WITHDRAW})
 """In the log of a closed event, these actions leave the decision that closed it as it is."""
 
 
-def next_state(state: State, action: Action) -> State | None:
+def get_next_state(state: State, action: Action) -> State | None:
     """Return the state that a decision leads to; None where it is not possible in this state."""
     states, after = _LEADS_TO[action]
     return after if state in states else None
@@ -43,7 +43,7 @@ def state_after(actions: Iterable[Action]) -> State:
     """
     state = State.NEW
     for action in actions:
-        after = next_state(state, action)
+        after = get_next_state(state, action)
         if after is None and state in CLOSED and action not in _CLOSES_NOTHING:
             after = _LEADS_TO[action][1]
         state = after or state

@@ -31,7 +31,7 @@ class Resolutions:
         self._series = {name: sorted(drifts, key=lambda drift: drift.order) for name, drifts in series.items()}
         self._of: dict[str, tuple[Transition, ...]] = {}
 
-    def of(self, step: LocatedDrift) -> tuple[Transition, ...]:
+    def list_undoing(self, step: LocatedDrift) -> tuple[Transition, ...]:
         """Return the drifts that undo a step of a series and repeat it, in turn."""
         if step.drift_id not in self._of:
             self._of[step.drift_id] = tuple(_resolution(step, self._series.get(step.series, ())))
@@ -49,10 +49,10 @@ def transitions(members: Iterable[LocatedDrift], resolutions: Resolutions) -> li
     members
         The drifts of the event.
     """
-    first = _first_in_each_series(members)
+    first = _select_first_in_each_series(members)
     affected = set(first)
     of_event: list[Transition] = []
-    for transition in _in_order(first, resolutions):
+    for transition in _sort_by_position(first, resolutions):
         if transition.action is Action.FIX:
             affected.discard(transition.by.series)
             if not affected:
@@ -68,7 +68,7 @@ def returns(group: DriftGroup, members: Iterable[LocatedDrift], resolutions: Res
     """Return whether an event comes back with a group of drifts: all of them repeat it, after it was resolved."""
     members = tuple(members)
     group = tuple(drift for drift in group if not drift.whole_suite)
-    in_order = _in_order(_first_in_each_series(members), resolutions)
+    in_order = _sort_by_position(_select_first_in_each_series(members), resolutions)
     repeating = {change.by.drift_id for change in in_order if change.action is Action.REOPEN}
     if not all(drift.drift_id in repeating for drift in group):
         return False
@@ -76,8 +76,8 @@ def returns(group: DriftGroup, members: Iterable[LocatedDrift], resolutions: Res
     return any(drift.drift_id in reopening for drift in group)
 
 
-def _in_order(first: Mapping[int | str, LocatedDrift], resolutions: Resolutions) -> list[Transition]:
-    all_series = [change for step in first.values() for change in resolutions.of(step)]
+def _sort_by_position(first: Mapping[int | str, LocatedDrift], resolutions: Resolutions) -> list[Transition]:
+    all_series = [change for step in first.values() for change in resolutions.list_undoing(step)]
     return sorted(all_series, key=lambda change: change.by.order)
 
 
@@ -126,7 +126,7 @@ def _near(level: Number, other: Number, step: LocatedDrift) -> bool:
     return abs(level - other) <= max(MAX_RETURN_ERROR * size, min(MAX_RETURN_ERROR_IN_NOISE * size, step.spread))
 
 
-def _first_in_each_series(members: Iterable[LocatedDrift]) -> dict[int | str, LocatedDrift]:
+def _select_first_in_each_series(members: Iterable[LocatedDrift]) -> dict[int | str, LocatedDrift]:
     first: dict[int | str, LocatedDrift] = {}
     for drift in sorted(members, key=lambda drift: drift.order):
         if drift.worse and not drift.whole_suite:

@@ -56,7 +56,7 @@ def _price(before: Profile | None, after: Profile) -> str:
     for profile in (before, after):
         levels = {name: value for name in profile.readings if (value := profile.value(name)) is not None}
         sides.append(Side(levels.get(metric, 0), levels, profile.environment.settings))
-    costs = FaultCosts(*(Facts.of(profile).seconds_per_fault for profile in (before, after)))
+    costs = FaultCosts(*(Facts.from_profile(profile).seconds_per_fault for profile in (before, after)))
     price = price_change(metric, sides[0], sides[1], costs)
     return price.sentence if price else ""
 

@@ -275,7 +275,7 @@ class GateOutcome:
 
     @property
     def log_url(self) -> str:
-        """Where the log of the measuring job is; empty where there is none."""
+        """Where the log of the measuring job is; empty if there is none."""
         return self.report.log_url
 
     @cached_property
@@ -325,7 +325,7 @@ class GateOutcome:
         """Every metric of every case, the most important first."""
         return tuple(sorted((outcome for case in self.cases for outcome in case.metrics), key=_rank))
 
-    def changed_metrics(self) -> Iterator[MetricOutcome]:
+    def list_changed_metrics(self) -> Iterator[MetricOutcome]:
         """Return the metrics that count and have changed."""
         return (outcome for outcome in self.metrics if outcome.changed)
 

@@ -106,7 +106,7 @@ def may_be_bisected(bisects: Sequence[OrderedBisect], now: datetime) -> bool:
 
 
 def drift_to_order(events: Iterable[OpenEvent], is_measurable: Callable[[Drift], bool], now: datetime) -> Drift | None:
-    """Return the drift for which the service orders the next bisect; None where there is none.
+    """Return the drift for which the service orders the next bisect; None if there is none.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def drift_to_bisect(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bo
 
 
 def drift_to_prove(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
-    """Return the drift of an event whose only candidate takes the fewest runs to prove; None where there is none.
+    """Return the drift of an event whose only candidate takes the fewest runs to prove; None if there is none.
 
     The only candidate of a range is not yet a fact: what else changed on the host between both runs may have moved the
     level. It is one after both commits were measured interleaved.

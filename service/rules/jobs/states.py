@@ -59,7 +59,7 @@ _MOVES: dict[State, dict[Act, State]] = {
 }
 
 
-def next_state(state: State, act: Act) -> State:
+def get_next_state(state: State, act: Act) -> State:
     """Return the state that an act leads to.
 
     Raises

@@ -138,7 +138,7 @@ def _level_changes(sequence: Points, is_exact: bool, baselines: Baselines) -> It
             # Samples of a noisy metric belong together: that they are equal says nothing about the next run.
             samples=[point.samples for point in sequence[start:end]] if is_exact else None,
         )
-        yield from (_moved(change, start) for change in changes)
+        yield from (_has_moved(change, start) for change in changes)
         step = baselines[sequence[end].run_id] if end < len(sequence) else None
         before = _level_before(sequence[start:end], *step) if step else None
         if step and before is not None:
@@ -146,7 +146,7 @@ def _level_changes(sequence: Points, is_exact: bool, baselines: Baselines) -> It
             yield detect.LevelChange(end, before, step[1], end, end, "expected", evidence)
 
 
-def _moved(change: detect.LevelChange, by: int) -> detect.LevelChange:
+def _has_moved(change: detect.LevelChange, by: int) -> detect.LevelChange:
     return replace(change, index=change.index + by, low=change.low + by, high=change.high + by)
 
 

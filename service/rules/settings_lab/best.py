@@ -1,7 +1,7 @@
 """Names the best cell: the fewest page faults, and their price.
 
 A cell is better only if its faults are surely fewer than the default's, and the best only if no other cell can have as
-few: what two cells measured, in sessions of their own, has to lie further apart than such sessions can differ.
+few: what two cells measured, in their own sessions, has to lie further apart than such sessions can differ.
 """
 
 from __future__ import annotations

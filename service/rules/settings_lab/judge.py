@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runner.contract import Verdict, metric
-from runner.contract.judging import PRECISION
+from runner.contract.judging import DEFAULT_PRECISION_PERCENT
 from runner.contract.level import Number, median
 from service.rules.comparison.decision import decide_count, decide_noisy, repeats
 from service.rules.comparison.interleaved import FALSE_ALARM_PROBABILITY
@@ -82,7 +82,7 @@ def _interleaved(found: LabMetric, default: Readings, cell: Readings, error: flo
     if not pairs:
         return found.model_copy(update={"sentence": "There is no pair of samples in which both have a value."})
     exact = metric(found.metric).exact and default.counted and cell.counted
-    decision = decide_count(pairs, error) if exact else decide_noisy(pairs, PRECISION, error)
+    decision = decide_count(pairs, error) if exact else decide_noisy(pairs, DEFAULT_PRECISION_PERCENT, error)
     certainty = LabCertainty.EXACT if exact else LabCertainty.INTERVAL
     effect = Effect.SAME if decision.verdict is Verdict.SAME else Effect.OPEN
     if decision.verdict is Verdict.CHANGED and decision.times is None:
@@ -104,11 +104,11 @@ def _apart(found: LabMetric, default: Readings, cell: Readings) -> LabMetric:
         return found.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     if 0 < abs(change) <= floor.MAX_FLOOR_FAULTS:
         sentence = (
-            f"Measured in another session than the default, in which a count can differ by {floor.MAX_FLOOR_FAULTS}."
+            f"Measured in another session than the default, where a count can differ by {floor.MAX_FLOOR_FAULTS}."
         )
         return found.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     effect = _effect(found.metric, change) if change else Effect.SAME
-    sentence = "Each side repeats its count, in sessions of their own."
+    sentence = "Each side repeats its count, in its own session."
     return found.model_copy(update={"certainty": LabCertainty.EXACT, "effect": effect, "sentence": sentence})
 
 

@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 Values = Sequence[Any]
 """The values of one row."""
 
-MOST_PARAMETERS = 5_000
+MAX_PARAMETERS = 5_000
 """Parameters of one statement: every supported database accepts as many."""
 
 
@@ -49,7 +49,7 @@ def insert(
     if connection.dialect.name == "postgresql":
         _copy(connection, f'COPY "{table.name}" ({names}) FROM STDIN', converted)
         return
-    for chunk in chunks(converted, MOST_PARAMETERS // len(columns)):
+    for chunk in chunks(converted, MAX_PARAMETERS // len(columns)):
         # One statement for many rows: executemany releases the interpreter's lock at each row, and then waits for
         # the other threads of this process to get it back.
         connection.exec_driver_sql(_insert_sql(table.name, names, len(columns), len(chunk)), tuple(chain(*chunk)))
@@ -85,7 +85,7 @@ def update(
             statement = _update_from_arrays(connection.dialect, table, tuple(key), tuple(columns))
             connection.exec_driver_sql(statement, tuple(map(list, zip(*converted, strict=True))))
         return
-    for chunk in chunks(converted, MOST_PARAMETERS // len(names)):
+    for chunk in chunks(converted, MAX_PARAMETERS // len(names)):
         statement = _update_sql(table.name, tuple(key), tuple(columns), len(chunk))
         connection.exec_driver_sql(statement, tuple(chain(*chunk)))
 
@@ -127,17 +127,17 @@ def reserve_run_numbers(session: Session, count: int) -> list[int]:
     if session.get_bind().dialect.name == "postgresql":
         reserved = text("SELECT nextval('run_number_seq') FROM generate_series(1, :count)")
         return sorted(session.scalars(reserved, {"count": count}))
-    return _after_last(session, Run.number, count)
+    return _allocate_numbers(session, Run.number, count)
 
 
 def reserve_series_ids(session: Session, count: int) -> list[int] | None:
     """Return the ids of new series; None where the database chooses, and never chooses the same one twice."""
     if session.get_bind().dialect.name == "postgresql":
         return None
-    return _after_last(session, Series.id, count)
+    return _allocate_numbers(session, Series.id, count)
 
 
-def _after_last(session: Session, column: InstrumentedAttribute[int], count: int) -> list[int]:
+def _allocate_numbers(session: Session, column: InstrumentedAttribute[int], count: int) -> list[int]:
     """Return numbers above all that were ever given. SQLite has one writer: this session."""
     kind = column.class_.__tablename__
     given = session.scalar(select(LastNumber.number).where(LastNumber.kind == kind)) or 0
@@ -148,7 +148,7 @@ def _after_last(session: Session, column: InstrumentedAttribute[int], count: int
 def remember_last_numbers(session: Session) -> None:
     """Remember the numbers of runs and series that were given, before some of them are deleted."""
     rows = [
-        {"kind": column.class_.__tablename__, "number": _after_last(session, column, 1)[0] - 1}
+        {"kind": column.class_.__tablename__, "number": _allocate_numbers(session, column, 1)[0] - 1}
         for column in (Run.number, Series.id)
     ]
     insert_or_replace(session, table_of(LastNumber), rows, ["kind"])

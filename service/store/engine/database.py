@@ -60,7 +60,7 @@ class Database:
         if self._file is not None:
             self._write_turn = WriteLock(_beside(self._file, "turn"), busy_seconds).held
             checkpoint = partial(wal.checkpoint, self._file, self._write_turn)
-            self._checkpoints = DeferredWork(checkpoint, longest_delay=wal.INTERVAL)
+            self._checkpoints = DeferredWork(checkpoint, longest_delay=wal.INTERVAL_SECONDS)
         self._deferred: dict[Callable[[Database], None], DeferredWork] = {}
         if self.is_sqlite:
             _prepare_sqlite(self.engine, self._file, busy_seconds, checks_references=checks_references)

@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 3.0
 """Work waits until it was not requested, and its requesters were not busy, for this long."""
-LONGEST_SECONDS = 300.0
+MAX_SECONDS = 300.0
 """The longest that work waits."""
 
 
@@ -23,7 +23,7 @@ class DeferredWork:
     busy
         Returns whether the operation that requests the work is under way.
     longest_delay
-        Longest delay in seconds; :data:`LONGEST_SECONDS` by default.
+        Longest delay in seconds; :data:`MAX_SECONDS` by default.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class DeferredWork:
 
     def _run(self) -> None:
         while self._requested.wait() and not self._stopped:
-            deadline = time.monotonic() + (LONGEST_SECONDS if self._longest_delay is None else self._longest_delay)
+            deadline = time.monotonic() + (MAX_SECONDS if self._longest_delay is None else self._longest_delay)
             while (self._requested.is_set() or self._busy()) and time.monotonic() < deadline and not self._stopped:
                 self._requested.clear()
                 self._requested.wait(min(QUIET_SECONDS, deadline - time.monotonic()))

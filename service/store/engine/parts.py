@@ -21,19 +21,19 @@ from service.store.engine import bulk
 from service.store.engine.database import Database
 from service.store.models import LoosePart, Point
 
-RUNS = 1 << 18
+RUNS_PER_PART = 1 << 18
 """Runs of a part."""
 TABLES = {"point": "series_id, run_number", "report": "run_number"}
 """The divided tables, with their primary keys."""
-_LOCK = 4604183
+_PARTS_LOCK = 4604183
 _PATIENCE = "100ms"
 """For how long readers wait at most while a part is exchanged. Where it is in use for longer, it is tried again."""
-_ATTEMPTS = 100
-_PAUSE = 1.0
+_MAX_ATTEMPTS = 100
+_PAUSE_SECONDS = 1.0
 """Seconds between attempts: so one page waits for one of them at most, though it asks many questions."""
-_NEIGHBOURS = 10
+_MAX_NEIGHBOURS_PER_RUN = 10
 """Runs that are stored at most for each one that is read at once: a series has few points among those."""
-_WORTHWHILE = 0.1
+_MIN_FREE_SHARE = 0.1
 """Which share of a part must be free before it is written again."""
 _PARTS = text(
     "SELECT relname, pg_get_expr(relpartbound, pg_class.oid) "
@@ -62,16 +62,16 @@ class _Part(NamedTuple):
 def ensure_room(database: Database) -> None:
     """Make parts before runs need them: after the newest run there is room for as many as a part holds.
 
-    Not within a transaction that writes: a part is made in a transaction of its own.
+    Not within a transaction that writes: a part is made in its own transaction.
     """
     if database.is_sqlite:
         return
     with database.engine.connect() as connection:
         newest: int = connection.execute(text("SELECT last_value FROM run_number_seq")).scalar_one()
-    if newest + RUNS < _until.get(database.engine, 0):
+    if newest + RUNS_PER_PART < _until.get(database.engine, 0):
         return
     with database.engine.begin() as connection:
-        connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_PARTS_LOCK})"))
         end = make_parts(connection, newest)
     _until[database.engine] = end
 
@@ -86,12 +86,12 @@ def make_parts(connection: Connection, newest: int) -> int:
     """
     for table in TABLES:
         end = max(part.end for part in _parts(connection, table))
-        while end <= newest + RUNS:
-            name = f"{table}_p{end // RUNS}"
+        while end <= newest + RUNS_PER_PART:
+            name = f"{table}_p{end // RUNS_PER_PART}"
             connection.execute(text(f"CREATE TABLE {name} (LIKE {table} INCLUDING ALL)"))
-            bound = f"FOR VALUES FROM ({end}) TO ({end + RUNS})"
+            bound = f"FOR VALUES FROM ({end}) TO ({end + RUNS_PER_PART})"
             connection.execute(text(f"ALTER TABLE {table} ATTACH PARTITION {name} {bound}"))
-            end += RUNS
+            end += RUNS_PER_PART
     return end
 
 
@@ -114,7 +114,7 @@ def neighbours(numbers: Iterable[int], most: int) -> Iterator[list[int]]:
     """Split numbers of runs into lists of at most so many that were stored one soon after the other."""
     group: list[int] = []
     for number in sorted(numbers):
-        if group and (len(group) == most or number - group[0] > _NEIGHBOURS * most):
+        if group and (len(group) == most or number - group[0] > _MAX_NEIGHBOURS_PER_RUN * most):
             yield group
             group = []
         group.append(number)
@@ -128,7 +128,7 @@ def loosen(session: Session, freed: Mapping[int, int]) -> None:
         return
     by_part: Counter[int] = Counter()
     for number, size in freed.items():
-        by_part[number // RUNS * RUNS] += size
+        by_part[number // RUNS_PER_PART * RUNS_PER_PART] += size
     rows = [{"first_run": first, "freed": size} for first, size in sorted(by_part.items())]
     if rows:
         bulk.insert_or_add(session, bulk.table_of(LoosePart), rows, "freed", ["first_run"])
@@ -153,7 +153,7 @@ def tighten(database: Database) -> int:
         end = pair[0].end
         within = [first for first in loose if first < end]
         freed = sum(loose.pop(first) for first in within)
-        if end + RUNS > newest or freed < _WORTHWHILE * sum(sizes[part.name] for part in pair):
+        if end + RUNS_PER_PART > newest or freed < _MIN_FREE_SHARE * sum(sizes[part.name] for part in pair):
             continue
         done = [_rewrite(database, table, part) for table, part in zip(parts, pair, strict=True)]
         returned += sum(size or 0 for size in done)
@@ -186,11 +186,11 @@ def _rewrite(database: Database, table: str, part: _Part) -> int | None:
         after = _size(connection, new)
     with database.engine.connect() as connection:
         connection.execution_options(isolation_level="AUTOCOMMIT").execute(text(f"ANALYZE {new}"))
-    for _ in range(_ATTEMPTS):
+    for _ in range(_MAX_ATTEMPTS):
         try:
             _exchange(database, table, part, new)
         except OperationalError:
-            time.sleep(_PAUSE)
+            time.sleep(_PAUSE_SECONDS)
         else:
             return before - after
     with database.engine.begin() as connection:

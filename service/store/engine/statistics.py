@@ -14,7 +14,7 @@ from sqlalchemy import text
 from service.store.engine import parts
 from service.store.engine.database import Database
 
-LONGEST = timedelta(days=1)
+MAX_AGE = timedelta(days=1)
 """After which a table is analysed again, where anything was stored since: the newest runs are asked for most."""
 _LEAST_ROWS, _GROWTH = 50, 0.1
 """The table has so many rows more than when it was analysed: what autovacuum asks of a table that is not divided."""
@@ -58,7 +58,7 @@ def is_due(known: Statistics) -> bool:
         return known.rows > 0
     if known.rows > known.analysed_rows * (1 + _GROWTH) + _LEAST_ROWS:
         return True
-    return known.has_new and (known.analysed_at is None or known.now - known.analysed_at >= LONGEST)
+    return known.has_new and (known.analysed_at is None or known.now - known.analysed_at >= MAX_AGE)
 
 
 def refresh(database: Database) -> list[str]:

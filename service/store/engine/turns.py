@@ -17,8 +17,8 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection
 
-_EVERYTHING = 4604180
-_SUBJECTS = 4604182
+_EVERYTHING_LOCK = 4604180
+_SUBJECTS_LOCK = 4604182
 """First number of the locks of subjects; the second one stands for the name. Two names that share a number merely wait
 for each other."""
 
@@ -33,6 +33,6 @@ def take(connection: Connection, subjects: Iterable[str]) -> None:
     """
     numbers = sorted({zlib.crc32(name.encode()) - 2**31 for name in subjects})  # 32 bits with a sign
     shared = "_shared" if numbers else ""
-    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock{shared}({_EVERYTHING})")
+    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock{shared}({_EVERYTHING_LOCK})")
     for number in numbers:
-        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s, %s)", (_SUBJECTS, number))
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s, %s)", (_SUBJECTS_LOCK, number))

@@ -20,7 +20,7 @@ MIGRATIONS = Path(__file__).parents[1] / "migrations"
 _PATIENCE, _PAUSE_SECONDS = "200ms", 1.0
 """For how long a migration waits for a table that is in use, and pauses before it tries again. A reader that has one
 table and waits for another one would be the victim of a deadlock after a second."""
-LONGEST_SECONDS = 600.0
+MAX_SECONDS = 600.0
 """After which an upgrade gives up."""
 _REMEDIES = {
     "lock timeout": (
@@ -57,7 +57,7 @@ def upgrade(database: Database, *, accepts_newer: bool = False) -> None:
         Where the database is locked, read-only, not a database, or made by a newer version.
     """
     _make_folder(database)
-    deadline = time.monotonic() + LONGEST_SECONDS
+    deadline = time.monotonic() + MAX_SECONDS
     while True:
         try:
             with database.writing() as session:

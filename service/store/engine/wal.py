@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from urllib.parse import quote
 
-INTERVAL = 2.0
+INTERVAL_SECONDS = 2.0
 """Seconds between two checkpoints while somebody writes: a page that is written repeatedly is copied once."""
 RESTART_PAGES = 16_384
 """Length from which the log is restarted. Its file stays: overwriting one is faster than extending it."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_PAUSE = 0.002
+_PAUSE_SECONDS = 0.002
 
 
 class WriteLock:
@@ -34,7 +34,7 @@ class WriteLock:
             descriptor = -1  # the folder is read-only: SQLite reports that better
         try:
             while descriptor >= 0 and not _locked(descriptor) and time.monotonic() < deadline:
-                time.sleep(_PAUSE)
+                time.sleep(_PAUSE_SECONDS)
             yield
         finally:
             if descriptor >= 0:

@@ -15,9 +15,9 @@ from service.store.engine.database import Database
 from service.store.engine.upgrade import list_known_schemas
 from service.store.maintenance import from_sqlite, postgres
 
-_PAGES = 512
+_PAGES_AT_ONCE = 512
 """Pages copied at a time."""
-_STOP = "Stop the service, and whatever else uses the database, then try again."
+_STOP = "Stop the service and everything else that uses the database, then try again."
 
 
 def backup(database: Database, file: Path, progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:
@@ -127,7 +127,7 @@ def _copy_sqlite(file: Path, part: Path, progress: Callable[[int, int], None]) -
             source.execute("SELECT 1 FROM alembic_version").fetchall()
             copy.execute("PRAGMA synchronous = OFF")
             copy.execute("PRAGMA cache_size = -1024")
-            source.backup(copy, pages=_PAGES, progress=flush)
+            source.backup(copy, pages=_PAGES_AT_ONCE, progress=flush)
             source.execute("COMMIT")
             # Checkpoint the pages written meanwhile, or else the next writer has to.
             source.execute("PRAGMA wal_checkpoint(PASSIVE)")

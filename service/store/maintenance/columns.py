@@ -21,7 +21,7 @@ from service.text.sample_rows import COLUMNS, SampleRow
 RUNS_AT_ONCE = 2_000
 """Runs whose rows are held in memory, and whose rows of a month are a file."""
 _STATE = "exported.json"
-_MOST_WHOLE = 2**64
+_MAX_WHOLE = 2**64
 _TIMES = ("committed_at", "started_at")
 _TYPES: dict[str, Any] = {
     **dict.fromkeys(_TIMES, "datetime64[us]"),
@@ -118,7 +118,7 @@ def _arrays(rows: Sequence[SampleRow]) -> dict[str, Any]:
     columns: dict[str, Sequence[Any]] = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
     for name in _TIMES:
         columns[name] = [moment.astimezone(UTC).replace(tzinfo=None) for moment in columns[name]]
-    columns["whole"] = [one if type(one) is int and 0 <= one < _MOST_WHOLE else None for one in columns["value"]]
+    columns["whole"] = [one if type(one) is int and 0 <= one < _MAX_WHOLE else None for one in columns["value"]]
     return {name: _array(values, _TYPES.get(name, object)) for name, values in columns.items()}
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
-from runner.contract import Report, metric, to_suite
+from runner.contract import Report, build_suite, metric
 from runner.contract.reused_counts import REUSED
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.points import decode_samples, select_by_run, select_joined
@@ -71,7 +71,7 @@ def report_lines(session: Session, subject: str | None = None) -> Iterator[str]:
 def suites(session: Session, subject: str | None = None) -> Iterator[tuple[UUID, str]]:
     """Return the text of a pyperf suite file of each run that can have one, with the run's id."""
     for report in reports(session, subject):
-        suite = to_suite(report)
+        suite = build_suite(report)
         if suite is not None:
             text = StringIO()
             suite.dump(text)

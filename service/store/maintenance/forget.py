@@ -38,7 +38,7 @@ def count_stored(database: Database, name: str) -> Mapping[str, int]:
 def forget(database: Database, name: str, progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:
     """Delete a subject. Hosts, cases and environments stay, for other subjects have them too.
 
-    Points, reports and runs are deleted in transactions of their own, so that other subjects' writers need not wait
+    Points, reports and runs are deleted in their own transactions, so that other subjects' writers need not wait
     for long. If it is interrupted, it goes on where it was.
 
     Parameters

@@ -48,7 +48,7 @@ def refuse_to_lose(database: Database, replace: bool) -> None:
         deadline = time.monotonic() + _DISCONNECT_SECONDS
         while connection.execute(others).scalar():
             if time.monotonic() > deadline:
-                remedy = "Stop the service, and whatever else uses the database, then try again."
+                remedy = "Stop the service and everything else that uses the database, then try again."
                 raise ServiceError("The database is in use", database.name, remedy)
             connection.rollback()  # else the next query would see the same snapshot
             time.sleep(0.02)

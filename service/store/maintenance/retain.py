@@ -25,10 +25,10 @@ from service.store.stored_reports import unpack
 
 _REPORTS_PER_TRANSACTION = 40
 """Runs of the same subject wait for as long as so many are written: some 100 ms."""
-_COMPRESSION = 9
+_COMPRESSION_LEVEL = 9
 """zlib level: each report is written once, and nobody waits."""
 _RUNS_PER_QUERY = 500
-_EXAMPLES = 200
+_SAMPLED_REPORTS = 200
 """Reports from which it is estimated what all of them would free."""
 
 
@@ -111,7 +111,7 @@ class _Step:
     def kept(self, number: int, document: bytes) -> _Kept:
         """Return what remains of a report."""
         report, left = self.smaller(unpack(document))
-        packed = zlib.compress(report.model_dump_json(exclude_defaults=True).encode(), _COMPRESSION)
+        packed = zlib.compress(report.model_dump_json(exclude_defaults=True).encode(), _COMPRESSION_LEVEL)
         return _Kept(number, packed, left, len(document) - len(packed))
 
     @property
@@ -172,7 +172,7 @@ def estimate(database: Database, rule: RetentionRule) -> RetentionResult:
     for step in _steps(rule):
         count = _count(database, step, numbers)
         with database.reading() as session:
-            rows = session.execute(_select_stored(step, numbers, one_in=max(1, count // _EXAMPLES))).all()
+            rows = session.execute(_select_stored(step, numbers, one_in=max(1, count // _SAMPLED_REPORTS))).all()
             examples = [step.kept(number, document) for _, number, document in rows]
             each = sum(one.freed for one in examples) + sum(point.freed for point in _smaller_points(session, examples))
         result = _with(result, step, count, each * count // len(examples) if examples else 0)
@@ -289,6 +289,6 @@ def _renew(session: Session, series_ids: Iterable[int]) -> None:
     """Let caches of series be rebuilt. There is nothing to judge: what was judged still is."""
     is_judged = Series.judged_version == Series.version
     judged = case((is_judged, Series.version + 1), else_=Series.judged_version)
-    for chunk in bulk.chunks(sorted(series_ids), bulk.MOST_PARAMETERS):
+    for chunk in bulk.chunks(sorted(series_ids), bulk.MAX_PARAMETERS):
         renewed = update(Series).where(Series.id.in_(chunk)).values(version=Series.version + 1, judged_version=judged)
         session.execute(renewed.execution_options(synchronize_session=False))

@@ -36,7 +36,9 @@ def verify(text: str, how: str) -> Token | None:
     """
     presented, now = parse_token(text), datetime.now(UTC)
     with database().reading() as session:
-        _refuse(seconds_to_wait(tokens.failed_sign_ins(session, now, caller_address()), MAX_FAILURES_PER_ADDRESS, now))
+        _refuse(
+            seconds_to_wait(tokens.list_failed_sign_ins(session, now, caller_address()), MAX_FAILURES_PER_ADDRESS, now)
+        )
         stored = tokens.find(session, presented.id) if presented else None
     if not proves(presented, stored.digest if stored else None):
         count_failure(how, "no such token")
@@ -55,7 +57,9 @@ def require_patience() -> None:
     """
     now = datetime.now(UTC)
     with database().reading() as session:
-        _refuse(seconds_to_wait(tokens.failed_sign_ins(session, now, caller_address()), MAX_FAILURES_PER_ADDRESS, now))
+        _refuse(
+            seconds_to_wait(tokens.list_failed_sign_ins(session, now, caller_address()), MAX_FAILURES_PER_ADDRESS, now)
+        )
 
 
 def count_failure(how: str, why: str) -> None:
@@ -68,7 +72,7 @@ def count_failure(how: str, why: str) -> None:
     """
     now = datetime.now(UTC)
     with database().reading() as session:
-        _refuse(seconds_to_wait(tokens.failed_sign_ins(session, now), MAX_FAILURES, now))
+        _refuse(seconds_to_wait(tokens.list_failed_sign_ins(session, now), MAX_FAILURES, now))
     with database().writing() as session:
         tokens.record_failed_sign_in(session, caller_address(), now)
         audit_log.record(session, AuditAction.SIGN_IN_FAILED, how, {"why": why[:300]})

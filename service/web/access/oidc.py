@@ -12,8 +12,8 @@ from jwt import PyJWKClient, PyJWKClientConnectionError
 from service.config.trusted_jobs import IdentityRefused, IssuerUnavailable, TrustedJobs
 
 LEEWAY_SECONDS = 30
-_TIMEOUT = 5
-_COOLDOWN = 30
+_TIMEOUT_SECONDS = 5
+_COOLDOWN_SECONDS = 30
 _CLAIMS = ["exp", "iat", "iss", "aud", "sub", "jti", "repository", "repository_owner"]
 
 
@@ -30,10 +30,13 @@ class ActionsJob:
 class Identities:
     """Checks identities with the issuer's keys, which it caches."""
 
-    def __init__(self, trusted: TrustedJobs, cooldown: int = _COOLDOWN) -> None:
+    def __init__(self, trusted: TrustedJobs, cooldown: int = _COOLDOWN_SECONDS) -> None:
         self._trusted = trusted
         self._keys = PyJWKClient(
-            f"{trusted.issuer}/.well-known/jwks", timeout=_TIMEOUT, cooldown_duration=cooldown, max_cached_keys=64
+            f"{trusted.issuer}/.well-known/jwks",
+            timeout=_TIMEOUT_SECONDS,
+            cooldown_duration=cooldown,
+            max_cached_keys=64,
         )
 
     def check(self, token: str) -> ActionsJob:

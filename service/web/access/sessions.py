@@ -15,7 +15,7 @@ from flask.sessions import SecureCookieSessionInterface
 from service.config.settings import SESSION_KEY, Config
 from service.durable_files import sync_folder
 
-_DAYS = 30
+_SESSION_DAYS = 30
 
 
 class _Sessions(SecureCookieSessionInterface):
@@ -31,7 +31,7 @@ def keep_sessions(app: Flask, config: Config) -> None:
     app.config.update(
         SESSION_COOKIE_NAME="faultwatch",
         SESSION_COOKIE_SAMESITE="Strict",
-        PERMANENT_SESSION_LIFETIME=timedelta(days=_DAYS),
+        PERMANENT_SESSION_LIFETIME=timedelta(days=_SESSION_DAYS),
     )
 
 

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 bp = APIBlueprint("actions", __name__)
 
-LIFETIME = timedelta(hours=2)
+TOKEN_LIFETIME = timedelta(hours=2)
 """A job measures, then reports. It can sign in again with another identity."""
 _EXTENSION = "faultwatch.identities"
 _TRUSTED = "faultwatch.trusted_jobs"
-_LONGEST_NAME = 100
+_MAX_NAME_CHARACTERS = 100
 
 
 def trust(app: APIFlask, trusted: TrustedJobs | None) -> None:
@@ -63,11 +63,11 @@ def sign_in(json_data: Identity) -> Admission:
     shown, now = tokens.mint(), datetime.now(UTC)
     kept = Token(
         id=shown.id,
-        name=f"actions {job.repository} {job.run_id}"[:_LONGEST_NAME],
+        name=f"actions {job.repository} {job.run_id}"[:_MAX_NAME_CHARACTERS],
         digest=shown.digest,
         scopes=[Scope.REPORT.value],
         created_at=now,
-        expires_at=now + LIFETIME,
+        expires_at=now + TOKEN_LIFETIME,
         repository=job.repository,
         **tokens.limits(reach_of_job(job.repository, trusted.subjects, trusted.hosts or None)),
     )

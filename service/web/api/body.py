@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from werkzeug.sansio.response import Response
 
 from service.web.problems import FieldError, ProblemError
-from service.web.row_ids import LARGEST
+from service.web.row_ids import MAX_ROW_ID
 
 Reader = Callable[[bytes], Any]
 
@@ -59,7 +59,7 @@ class JsonProvider(DefaultJSONProvider):
 
 
 def read_with(model: type[BaseModel], reader: Reader) -> None:
-    """Read the bodies of a model with a function of its own."""
+    """Read the bodies of a model with its own function."""
     _READERS[model] = reader
 
 
@@ -84,4 +84,4 @@ class PageQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     limit: int = Field(default=100, ge=1, le=1000)
-    offset: int = Field(default=0, ge=0, lt=LARGEST + 1)
+    offset: int = Field(default=0, ge=0, lt=MAX_ROW_ID + 1)

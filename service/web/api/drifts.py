@@ -44,7 +44,7 @@ def index(query_data: DriftQuery) -> DriftList:
         judged.settle(SeriesFilter(**query_data.model_dump(exclude={"limit", "offset", "judged", "cause"})))
     filter_ = drifts.DriftFilter(**query_data.model_dump(exclude={"limit", "offset", "judged"}))
     with database().reading() as session:
-        return published(drifts.listed(session, filter_, query_data.limit, query_data.offset))
+        return published(drifts.list_drifts(session, filter_, query_data.limit, query_data.offset))
 
 
 @bp.get("/drifts/<drift_id>")

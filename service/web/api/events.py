@@ -95,7 +95,7 @@ def log(event_id: str) -> told.DecisionList:
     with database().reading() as session:
         if events.find(session, event_id) is None:
             raise make_not_found(f"event {event_id}")
-        return decisions.listed(session, event_id)
+        return decisions.list_decisions(session, event_id)
 
 
 @bp.get("/events/<event_id>/deliveries")
@@ -105,7 +105,7 @@ def delivered(event_id: str) -> told.DeliveryList:
     with database().reading() as session:
         if events.find(session, event_id) is None:
             raise make_not_found(f"event {event_id}")
-        return deliveries.listed(session, event_id)
+        return deliveries.list_deliveries(session, event_id)
 
 
 @bp.post("/events/<event_id>/decisions")

@@ -21,7 +21,7 @@ _ANSWER: dict[int | str, dict[str, str | dict[str, dict[str, Any]]]] = {
         "content": {kind: {"schema": {"type": "string"}} for kind in _TYPES.values()},
     }
 }
-_PIECE = 64 * 1024
+_PIECE_BYTES = 64 * 1024
 
 
 class ExportQuery(BaseModel):
@@ -53,7 +53,7 @@ def _pieces(kind: str, subject: str | None) -> Iterator[str]:
         for line in export.lines(session, kind, subject):
             held.append(line)
             size += len(line)
-            if size >= _PIECE:
+            if size >= _PIECE_BYTES:
                 yield "".join(held)
                 held, size = [], 0
         yield "".join(held)

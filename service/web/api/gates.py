@@ -24,7 +24,7 @@ from service.web.problems import FieldError, ProblemError
 
 bp = APIBlueprint("gates", __name__)
 
-_SUMMARY = 1_000_000
+_MAX_SUMMARY_BYTES = 1_000_000
 """GitHub takes a mebibyte from a step for the summary of its job."""
 
 
@@ -69,7 +69,7 @@ def post(json_data: GateReport) -> GateAnswer:
         passed=finding.passed,
         judge=wording.judge(finding, make_plain),
         sentence=wording.verdict(finding, make_plain),
-        summary=comment_text.text(finding, links, limit=_SUMMARY),
+        summary=comment_text.build_comment(finding, links, limit=_MAX_SUMMARY_BYTES),
         comparisons=tuple(one.comparison for one in finding.cases),
         findings=findings(finding),
     )

@@ -40,9 +40,9 @@ bp = APIBlueprint("jobs", __name__)
 _LOG: dict[int | str, dict[str, str | dict[str, dict[str, Any]]]] = {
     200: {"description": "The log", "content": {"text/plain": {"schema": {"type": "string"}}}}
 }
-MAX_LOG = 4 * 1024 * 1024
+MAX_LOG_BYTES = 4 * 1024 * 1024
 """Bytes at the end of a log that are returned."""
-HEARTBEATS = 4
+HEARTBEATS_PER_LEASE = 4
 """Heartbeats of a runner in the time of one lease."""
 
 
@@ -97,7 +97,7 @@ def log(job_id: int) -> ResponseReturnValue:
     found = log_file(job_id)
     if found is None:
         raise make_not_found(f"log of job {job_id} here")
-    return Response(found.read_bytes()[-MAX_LOG:], content_type="text/plain; charset=utf-8")
+    return Response(found.read_bytes()[-MAX_LOG_BYTES:], content_type="text/plain; charset=utf-8")
 
 
 @bp.post("/jobs/<int:job_id>/claim")
@@ -110,7 +110,7 @@ def claim(job_id: int, json_data: Claim) -> Lease:
         if not row.state.open:
             raise ProblemError(HTTPStatus.GONE, f"Job {job_id} is {row.state}: {row.sentence or 'nobody said why'}")
         shown = lease_jobs.claim(session, row, json_data, lasts, now, holder=caller().holder)
-        return Lease(job=jobs.view(row), lease=shown, heartbeat_seconds=lasts.total_seconds() / HEARTBEATS)
+        return Lease(job=jobs.view(row), lease=shown, heartbeat_seconds=lasts.total_seconds() / HEARTBEATS_PER_LEASE)
 
 
 @bp.post("/jobs/<int:job_id>/progress")

@@ -16,12 +16,12 @@ from service.store.series import SeriesFilter
 from service.web.current import database
 from service.web.problems import ProblemError
 
-MOST = 2
+MAX_REQUESTS = 2
 """Requests of a process that judge or wait for that at a time, of the eight that it serves at a time."""
-_SECONDS = 10.0
+_MAX_WAIT_SECONDS = 10.0
 """For how long a request does so, at most: then others have this thread, and the client asks again."""
 _RETRY_SECONDS = 1
-_places = threading.BoundedSemaphore(MOST)
+_places = threading.BoundedSemaphore(MAX_REQUESTS)
 _turn = threading.Lock()
 
 
@@ -46,8 +46,8 @@ def settle(*wanted: SeriesFilter) -> None:
 
 
 def _settle_in_turn(wanted: Collection[SeriesFilter]) -> bool:
-    deadline = time.monotonic() + _SECONDS
-    if not _turn.acquire(timeout=_SECONDS):
+    deadline = time.monotonic() + _MAX_WAIT_SECONDS
+    if not _turn.acquire(timeout=_MAX_WAIT_SECONDS):
         return False
     try:
         return detect_drifts.settle(database(), wanted, deadline - time.monotonic())

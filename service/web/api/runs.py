@@ -10,7 +10,7 @@ from uuid import UUID
 from apiflask import APIBlueprint
 from flask import Response
 
-from runner.contract import Outcome, Receipts, Report, ReportList, to_suite
+from runner.contract import Outcome, Receipts, Report, ReportList, build_suite
 from service.pipeline import detect_drifts, ingest_reports
 from service.schemas.history import RunPage, RunReceipt
 from service.store import fast_parse, runs
@@ -94,7 +94,7 @@ def index(query_data: RunQuery) -> RunPage:
 @bp.doc(responses={200: "A pyperf suite file"})
 def pyperf(run_id: UUID) -> Response:
     """Download the samples of a run as a pyperf suite file."""
-    suite = to_suite(_report(run_id))
+    suite = build_suite(_report(run_id))
     if suite is None:
         raise make_not_found(f"pyperf suite of run {run_id}: it has no metric of which every sample is above zero")
     text = StringIO()

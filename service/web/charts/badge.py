@@ -12,7 +12,7 @@ from pathlib import Path
 from service.schemas.history import Direction, SeriesDetail
 from service.text.numbers import percent, quantity
 
-_LETTER = 6.6
+_LETTER_WIDTH = 6.6
 """Mean width of a letter in 11 pixels; the picture stretches its text to what was reckoned."""
 _MARGIN = 12.0
 _STYLES = Path(__file__).resolve().parents[1] / "static" / "app.css"
@@ -38,7 +38,7 @@ class Badge:
     @property
     def widths(self) -> tuple[float, float]:
         """Widths of the two halves, in pixels."""
-        return tuple(round(len(text) * _LETTER + _MARGIN, 1) for text in (self.label, self.message))  # type: ignore[return-value]
+        return tuple(round(len(text) * _LETTER_WIDTH + _MARGIN, 1) for text in (self.label, self.message))  # type: ignore[return-value]
 
     @property
     def colour(self) -> str:

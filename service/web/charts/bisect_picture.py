@@ -14,14 +14,14 @@ from service.rules.bisect.graph import Graph
 
 WIDTH = 1080
 _LEFT, _RIGHT = 34.0, 24.0
-_LINE = 62.0
+_LINE_Y = 62.0
 """Where the line of commits lies; the names of culprits are above it."""
-_BRANCH = 16.0
-_ROW = 22.0
-_TALLEST = 900.0
-_TICKS = 320
+_BRANCH_HEIGHT = 16.0
+_ROW_HEIGHT = 22.0
+_MAX_HEIGHT = 900.0
+_MAX_TICKS = 320
 """Commits that are drawn as single ticks; of more commits only the line is drawn."""
-_SIZE = 5.0
+_MARK_SIZE = 5.0
 
 
 class MeasuredSide(StrEnum):
@@ -91,33 +91,33 @@ class SearchPicture:
     flags: tuple[CulpritLabel, ...]
     numbered: bool
     width: int = WIDTH
-    top: float = _LINE
+    top: float = _LINE_Y
 
 
 def picture(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequence[NamedCulprit]) -> SearchPicture:
     """Lay out a search. The commit of each mark and culprit must be in the graph."""
-    row = min(_ROW, _TALLEST / max(1, len(marks)))
-    size = min(_SIZE, max(1.5, row / 2.4))
+    row = min(_ROW_HEIGHT, _MAX_HEIGHT / max(1, len(marks)))
+    size = min(_MARK_SIZE, max(1.5, row / 2.4))
 
     def x(commit: str) -> float:
         return _x(graph, graph.place[commit])
 
     main = graph.line or (graph.good, graph.bad)
     beside = [commit for commit in graph.names if commit not in set(main)]
-    top = _LINE + (_BRANCH if beside else 0)
+    top = _LINE_Y + (_BRANCH_HEIGHT if beside else 0)
     placed = []
     for number, mark in enumerate(marks):
         at = x(mark.commit), round(top + 14 + (number + 0.5) * row, 1)
         placed.append(PlacedMark(mark, *at, _shape(mark.side, *at, size)))
-    few = len(graph.names) <= _TICKS
+    few = len(graph.names) <= _MAX_TICKS
     flags = tuple(_flag(x(culprit.commit), culprit.text, number) for number, culprit in enumerate(culprits))
     return SearchPicture(
         height=round(top + 24 + len(marks) * row, 1),
-        line=f"M{x(main[0])},{_LINE}H{x(main[-1])}",
-        ticks="".join(f"M{x(commit)},{_LINE - 3}v6" for commit in main) if few else "",
+        line=f"M{x(main[0])},{_LINE_Y}H{x(main[-1])}",
+        ticks="".join(f"M{x(commit)},{_LINE_Y - 3}v6" for commit in main) if few else "",
         branches=_branches(graph, set(main)) if few else "",
         rows=tuple(placed),
-        left=_left(graph, placed) if len(culprits) < 2 and row >= 8 and not beside else (),
+        left=_list_remaining(graph, placed) if len(culprits) < 2 and row >= 8 and not beside else (),
         flags=flags,
         numbered=row >= 12,
         top=top,
@@ -128,7 +128,7 @@ def _x(graph: Graph, place: int) -> float:
     return round(_LEFT + place * (WIDTH - _LEFT - _RIGHT) / max(1, len(graph.names) - 1), 1)
 
 
-def _left(graph: Graph, placed: Sequence[PlacedMark]) -> tuple[tuple[float, float, float], ...]:
+def _list_remaining(graph: Graph, placed: Sequence[PlacedMark]) -> tuple[tuple[float, float, float], ...]:
     """Return the range left after each row: from the last commit before the step to the first one after it."""
     low, high = 0, len(graph.names) - 1
     seen: dict[int, MeasuredSide] = {}
@@ -149,7 +149,7 @@ def _branches(graph: Graph, main: set[str]) -> str:
     parts = []
 
     def at(commit: str) -> tuple[float, float]:
-        return _x(graph, graph.place[commit]), _LINE if commit in main else _LINE + _BRANCH
+        return _x(graph, graph.place[commit]), _LINE_Y if commit in main else _LINE_Y + _BRANCH_HEIGHT
 
     for commit, parents in graph.parents.items():
         for parent in parents:

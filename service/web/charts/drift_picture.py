@@ -10,9 +10,9 @@ from service.schemas.history import Direction, Drift, SeriesDetail, SeriesPoint
 from service.text.numbers import Number
 
 WIDTH, HEIGHT = 1000, 200
-_AROUND = 40
+_RUNS_PER_SIDE = 40
 """Runs that are drawn on each side of the drift."""
-_ROOM = 0.16
+_MARGIN_SHARE = 0.16
 """Share of the height above and below the data, which the marks need."""
 
 
@@ -68,8 +68,8 @@ def drift_picture(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
         return None
     after = place[drift.run_after]
     before = place.get(drift.run_before, after - 1)
-    start = max(0, min(before, after) - _AROUND)
-    shown = path[start : max(before, after) + _AROUND]
+    start = max(0, min(before, after) - _RUNS_PER_SIDE)
+    shown = path[start : max(before, after) + _RUNS_PER_SIDE]
     values = [*_values(shown), drift.before, drift.after]
     low, high = min(values), max(values)
     step = WIDTH / max(1, len(shown))
@@ -79,7 +79,7 @@ def drift_picture(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
 
     def y(value: Number) -> float:
         share = (value - low) / (high - low) if high > low else 0.5
-        return round(HEIGHT * (1 - _ROOM - share * (1 - 2 * _ROOM)), 1)
+        return round(HEIGHT * (1 - _MARGIN_SHARE - share * (1 - 2 * _MARGIN_SHARE)), 1)
 
     dots = tuple((x(start + index), y(value)) for index, value in enumerate(_values(shown)))
     middle = (before + after) / 2

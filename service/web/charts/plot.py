@@ -17,9 +17,9 @@ from service.schemas.history import SeriesDetail, SeriesFailure, SeriesPoint
 from service.text.numbers import Number
 from service.web.charts.slots import Slots
 
-COLUMNS = 250
+MAX_COLUMNS = 250
 """Columns that a long series is thinned to."""
-_STORED = 16
+_MAX_STORED_PLOTS = 16
 """Series whose plots are stored."""
 
 
@@ -61,7 +61,7 @@ class Stretch:
 
     @cached_property
     def lowest(self) -> Number | None:
-        """The lowest sample of all; None where there is none."""
+        """The lowest sample of all; None if there is none."""
         return min(self.lows, default=None)
 
     @cached_property
@@ -72,7 +72,7 @@ class Stretch:
     @cached_property
     def places(self) -> list[int]:
         """Slot of each point."""
-        return [self._slots.of(point) for point in self.points]
+        return [self._slots.find_slot(point) for point in self.points]
 
     @cached_property
     def index(self) -> dict[UUID, int]:
@@ -85,7 +85,7 @@ class Stretch:
 
     @cached_property
     def _extremes(self) -> list[int]:
-        return extremes(COLUMNS, self.values, self.lows, self.highs) if self.points else []
+        return extremes(MAX_COLUMNS, self.values, self.lows, self.highs) if self.points else []
 
     def thinned(self, window: Window | None) -> list[SeriesPoint]:
         """Return the points that a picture of a window needs, and one beyond each end, so that lines continue."""
@@ -95,7 +95,7 @@ class Stretch:
         if start == end:
             return []
         start, end = max(0, start - 1), end + 1
-        indices = extremes(COLUMNS, self.values[start:end], self.lows[start:end], self.highs[start:end])
+        indices = extremes(MAX_COLUMNS, self.values[start:end], self.lows[start:end], self.highs[start:end])
         return [self.points[start + index] for index in indices]
 
     def _within(self, window: Window) -> tuple[int, int]:
@@ -141,7 +141,7 @@ class Plots:
         self._lock = threading.Lock()
         self._stored: OrderedDict[int, tuple[list[SeriesPoint], list[UUID], Plot]] = OrderedDict()
 
-    def of(self, series: SeriesDetail) -> Plot:
+    def get_plot(self, series: SeriesDetail) -> Plot:
         """Return the plot of a series."""
         failed = [failure.run_id for failure in series.failures]
         with self._lock:
@@ -153,7 +153,7 @@ class Plots:
         with self._lock:
             self._stored[series.id] = series.points, failed, made
             self._stored.move_to_end(series.id)
-            while len(self._stored) > _STORED:
+            while len(self._stored) > _MAX_STORED_PLOTS:
                 self._stored.popitem(last=False)
         return made
 

@@ -24,7 +24,7 @@ class Slots:
     def _by_position(self) -> list[tuple[int, int]]:
         return sorted((entry.position, slot) for slot, entry in enumerate(self._order))
 
-    def of(self, entry: Entry) -> int:
+    def find_slot(self, entry: Entry) -> int:
         """Return the run's own slot, or for a point beside the path that of the same or the next revision on it."""
         own = self._of_run.get(entry.run_id)
         if own is not None:

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from service.schemas.history import Drift, SeriesDetail, SeriesFailure, SeriesPoint
 from service.text.numbers import Number, Scale, difference, percent, quantity, scale_of
-from service.web.charts.plot import COLUMNS, Plot, Stretch, Window, milliseconds, plot
+from service.web.charts.plot import MAX_COLUMNS, Plot, Stretch, Window, milliseconds, plot
 from service.web.charts.slots import Slots
 
 Links = Callable[[UUID], str]
@@ -164,7 +164,7 @@ def chart(
         # A series that is not judged has no levels: a median of all points would claim one.
         "levels": _levels(path, series.drifts, scale) if series.judged else [],
         "lines": _lines(series, path),
-        "others": [_other(other, slots, run_url, window, {series.unit: scale}) for other in beside],
+        "others": [_describe_other(other, slots, run_url, window, {series.unit: scale}) for other in beside],
     }
 
 
@@ -179,7 +179,7 @@ def scale_value(value: Number, scale: Scale) -> Number:
     return value if scale.divisor == 1 else value / scale.divisor
 
 
-def _other(
+def _describe_other(
     series: SeriesDetail, slots: Slots, run_url: Links, window: Window | None, scales: Mapping[str, Scale]
 ) -> OverlaidSeries:
     stretch = Stretch([point for point in series.points if point.on_path and point.value is not None], slots)
@@ -197,7 +197,7 @@ def _other(
 
 def _thin_gaps(gaps: list[Gap], slots: int) -> list[Gap]:
     """Return at most one gap for each column: gaps must not cover each other."""
-    width = max(1.0, slots / (2 * COLUMNS))
+    width = max(1.0, slots / (2 * MAX_COLUMNS))
     return list({int(gap["x"] / width): gap for gap in gaps}.values())
 
 
@@ -218,7 +218,7 @@ class _DotMaker:
     def __call__(self, point: SeriesPoint) -> Dot:
         assert point.value is not None
         return {
-            "x": self._slots.of(point),
+            "x": self._slots.find_slot(point),
             "t": milliseconds(point.committed_at),
             "y": scale_value(point.value, self._scale),
             "low": scale_value(_low(point), self._scale),
@@ -227,12 +227,12 @@ class _DotMaker:
             "commit": point.revision[:10],
             "title": point.title,
             "environment": point.environment[:8],
-            "text": quantity(point.value, self._unit) + _remark(point),
+            "text": quantity(point.value, self._unit) + _describe_remark(point),
             "url": self._run_url(point.run_id),
         }
 
 
-def _remark(point: SeriesPoint) -> str:
+def _describe_remark(point: SeriesPoint) -> str:
     if point.reused:
         return ", reused from a run of the same bytes"
     return ", in quarantine" if point.quarantine else ""
@@ -247,7 +247,7 @@ def _flag(drift: Drift, dot: Dot) -> FlaggedDot:
 def _failures(failures: Iterable[SeriesFailure], laid: Plot, run_url: Links) -> list[Gap]:
     return [
         {
-            "x": laid.slots.of(failure),
+            "x": laid.slots.find_slot(failure),
             "t": laid.time_near(failure.position),
             "commit": failure.revision[:10],
             "title": failure.title,
@@ -261,7 +261,7 @@ def _failures(failures: Iterable[SeriesFailure], laid: Plot, run_url: Links) -> 
 def _describe_gap(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) -> list[Gap]:
     return [
         {
-            "x": slots.of(point),
+            "x": slots.find_slot(point),
             "t": milliseconds(point.committed_at),
             "commit": point.revision[:10],
             "title": point.title,
@@ -309,7 +309,8 @@ def _lines(series: SeriesDetail, path: Stretch) -> list[ConfigLine]:
                 "t": (path.times[before] + path.times[after]) / 2,
                 "label": _few([setting.name for setting in change.settings]),
                 "settings": [
-                    f"{setting.name}: {_shown(setting.before)} → {_shown(setting.after)}" for setting in change.settings
+                    f"{setting.name}: {_show_value(setting.before)} → {_show_value(setting.after)}"
+                    for setting in change.settings
                 ],
             }
         )
@@ -322,5 +323,5 @@ def _few(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} +{len(names) - 1}"
 
 
-def _shown(value: str | None) -> str:
+def _show_value(value: str | None) -> str:
     return "not set" if value is None else value or "empty"

@@ -12,7 +12,7 @@ from service.web.rendering.formats import Page, Table, address_with, page
 
 bp = page_blueprint("audit")
 
-LISTED = 100
+ENTRIES_PER_PAGE = 100
 """Entries of one page."""
 _COLUMNS = ("id", "at", "author", "token_id", "address", "action", "target", "detail")
 
@@ -24,16 +24,16 @@ def index() -> Page:
     if (text and text not in set(AuditAction)) or not 0 <= offset < 2**31:
         abort(404, "There are no such entries.")
     with database().reading() as session:
-        log = audit.page(session, AuditAction(text) if text else None, LISTED, offset)
+        log = audit.page(session, AuditAction(text) if text else None, ENTRIES_PER_PAGE, offset)
     return Page(
         "audit.html",
         {
             "log": log,
             "actions": list(AuditAction),
             "chosen": text,
-            "newer": address_with(offset=max(0, offset - LISTED)) if offset else None,
-            "older": address_with(offset=offset + LISTED) if offset + LISTED < log.total else None,
+            "newer": address_with(offset=max(0, offset - ENTRIES_PER_PAGE)) if offset else None,
+            "older": address_with(offset=offset + ENTRIES_PER_PAGE) if offset + ENTRIES_PER_PAGE < log.total else None,
         },
         document=lambda: log,
-        table=lambda: Table.of(log.items, *_COLUMNS),
+        table=lambda: Table.from_records(log.items, *_COLUMNS),
     )

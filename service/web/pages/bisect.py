@@ -39,13 +39,13 @@ from service.web.rendering.formats import Page, Table, page
 
 bp = page_blueprint("bisect")
 
-_LISTED = 100
-_COMPLETED = 200
+_MAX_LISTED = 100
+_MAX_NAMES = 200
 """Names that a field is completed from."""
 _FIELDS = ("subject", "case", "metric", "good", "bad", "least", "host", "author")
-_ABOUT = 20
+_MAX_NEWEST_BISECTS = 20
 """The newest bisects of a subject, among which those about a drift are looked for."""
-_NAME = 70
+_MAX_NAME_CHARACTERS = 70
 """Letters of a culprit's name that have room in the picture."""
 _NEXT = {
     "measure": "looks for the commit",
@@ -98,13 +98,13 @@ def _list_context(form: Mapping[str, str], objections: Mapping[str, str] = Mappi
     with database().reading() as session:
         may_order = guard.caller().may(Scope.ORDER)
         return {
-            "jobs": jobs.page(session, JobFilter(kind="bisect"), _LISTED, offset),
+            "jobs": jobs.page(session, JobFilter(kind="bisect"), _MAX_LISTED, offset),
             "author": forms.author(),
             "may_order": may_order,
             "form": form,
             "objections": objections,
             "preview": None,
-            "known": check_bisect.list_known_names(session, form.get("subject", ""), _COMPLETED) if may_order else None,
+            "known": check_bisect.list_known_names(session, form.get("subject", ""), _MAX_NAMES) if may_order else None,
         }
 
 
@@ -116,7 +116,7 @@ def show(job_id: int) -> Page:
         if row is None or row.kind != "bisect":
             abort(404, "There is no such bisect.")
         job = jobs.view(row)
-        progress = bisect_progress.of(session, job)
+        progress = bisect_progress.read_progress(session, job)
         measured = jobs.list_measured(row)
         question = job.question
         assert isinstance(question, BisectQuestion)
@@ -158,7 +158,7 @@ def profile_both(job_id: int) -> ResponseReturnValue:
     with database().reading() as session:
         row = jobs.find(session, job_id)
         bisect = jobs.view(row) if row is not None else None
-        progress = bisect_progress.of(session, bisect) if bisect is not None else None
+        progress = bisect_progress.read_progress(session, bisect) if bisect is not None else None
     question = _profile_question(bisect, _culprits(progress)) if bisect is not None else None
     if question is None:
         abort(404, "There is no such bisect, or it has not found a culprit yet.")
@@ -202,7 +202,7 @@ def bisects_about(drift: Drift) -> list[Job]:
     The runs of a bisect move a drift to another commit, and so give it another id.
     """
     with database().reading() as session:
-        bisects = jobs.page(session, JobFilter(kind="bisect", subject=drift.subject), _ABOUT).items
+        bisects = jobs.page(session, JobFilter(kind="bisect", subject=drift.subject), _MAX_NEWEST_BISECTS).items
     return [job for job in bisects if _is_about(job, drift)]
 
 
@@ -348,11 +348,11 @@ def _stands(culprit: Culprit) -> bool:
 
 
 def _shorten(text: str) -> str:
-    return text if len(text) <= _NAME else f"{text[: _NAME - 1]}…"
+    return text if len(text) <= _MAX_NAME_CHARACTERS else f"{text[: _MAX_NAME_CHARACTERS - 1]}…"
 
 
 def _row_table(rows: Iterable[Measurement], unit: str) -> Table:
-    return Table.of(
+    return Table.from_records(
         rows,
         *("number", "commit", "title"),
         (f"value ({unit})", lambda row: row.value),
@@ -363,7 +363,7 @@ def _row_table(rows: Iterable[Measurement], unit: str) -> Table:
 
 
 def _job_table(bisects: Iterable[Job]) -> Table:
-    return Table.of(
+    return Table.from_records(
         bisects,
         "id",
         ("subject", lambda job: job.question.subject),

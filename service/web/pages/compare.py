@@ -13,7 +13,7 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy.orm import Session
 
 from runner.contract import ComparisonRequest, MetricVerdict, Verdict
-from runner.contract.metrics import MetricView, shown_in
+from runner.contract.metrics import MetricView, list_shown_metrics
 from service.rules.access.scope import Scope
 from service.rules.comparison import interleaved
 from service.rules.comparison.pairing import Matched, Pair, match
@@ -35,16 +35,16 @@ from service.web.rendering.metric_order import rank
 
 bp = page_blueprint("compare")
 
-_FIRST = shown_in(MetricView.COMPARISON)
-_ROWS = 100
-_SUGGESTED = 8
-_REFS = 200
+_FIRST = list_shown_metrics(MetricView.COMPARISON)
+_MAX_ROWS = 100
+_MAX_SUGGESTIONS = 8
+_MAX_REFS = 200
 """Tags and branches that the boxes complete."""
-_COMMANDS = 5
+_MAX_COMMANDS = 5
 _NOBODY = UUID(int=0)
 
 
-_MOST_KEPT = 50_000
+_MAX_KEPT_METRICS = 50_000
 """Metrics of all kept comparisons: of two commits with a thousand cases, all metrics can be 20,000."""
 _KEPT_SECONDS = 300.0
 """Retention leaves out samples of old runs, and nothing says so."""
@@ -69,7 +69,7 @@ class Comparison(NamedTuple):
 
 _NOTHING = Comparison((), (), Matched((), (), ()))
 _comparisons: VersionedCache[Comparison] = VersionedCache(
-    _MOST_KEPT, lambda comparison: len(comparison.rows), _KEPT_SECONDS
+    _MAX_KEPT_METRICS, lambda comparison: len(comparison.rows), _KEPT_SECONDS
 )
 
 
@@ -126,15 +126,15 @@ def show() -> Page:
             _find(session, query, *(choices[0] for choices in sides.values())) if chosen else _NOTHING
         )
         profiled = evidence.find_for_comparison(session, matched.pairs)
-        known = refs.list_refs(session, query.subject or None, _REFS)
+        known = refs.list_refs(session, query.subject or None, _MAX_REFS)
         completed = {"workloads": cases.workloads(session), "hosts": hosts.names(session)}
         missing = {
             side: unmeasured.describe_side(session, choices[0], query.host, query.workload)
             for side, choices in sides.items()
             if chosen
         }
-        suggested = [] if chosen else runs.page(session, runs.RunFilter(), _SUGGESTED, 0).items
-    offset, limit = (0, len(rows)) if "all" in request.args else (query.offset, _ROWS)
+        suggested = [] if chosen else runs.page(session, runs.RunFilter(), _MAX_SUGGESTIONS, 0).items
+    offset, limit = (0, len(rows)) if "all" in request.args else (query.offset, _MAX_ROWS)
     shown = [row(compared) for compared in rows[offset : offset + limit]]
     verdicts = [compared.decision.verdict for compared in rows]
     place = {"total": len(rows), "limit": limit, "offset": offset}
@@ -179,7 +179,7 @@ def _command(sides: Sequence[compared_runs.Side], matched: Matched) -> str:
         return ""
     runs_of_both = [*(run for pair in matched.pairs for run in pair.head), *matched.only_base, *matched.only_head]
     workloads = dict.fromkeys(run.case.partition("[")[0] for run in runs_of_both)
-    return commands.compare(base.key, head.key, list(workloads)[:_COMMANDS])
+    return commands.compare(base.key, head.key, list(workloads)[:_MAX_COMMANDS])
 
 
 def _find(session: Session, query: ComparisonQuery, *sides: compared_runs.Side) -> Comparison:

@@ -14,10 +14,10 @@ from service.web.access.public_view import published
 from service.web.charts.plot import Plots, Window
 from service.web.charts.trend import Chart, chart
 from service.web.current import database
-from service.web.row_ids import LARGEST
+from service.web.row_ids import MAX_ROW_ID
 
 PLOTS = Plots()
-_OTHERS = 4
+_MAX_OTHER_SERIES = 4
 """Series that may be laid over one: more cannot be told apart."""
 
 
@@ -31,8 +31,8 @@ def find_series(series_id: int) -> SeriesDetail:
 
 def list_overlaid(series: SeriesDetail) -> list[SeriesDetail]:
     """Return the series to lay over this one, of the same subject: commits of another have no place on its axis."""
-    ids = [*dict.fromkeys(request.args.getlist("with", type=int))][:_OTHERS]
-    others = [_read(other) for other in ids if other != series.id and 0 <= other <= LARGEST]
+    ids = [*dict.fromkeys(request.args.getlist("with", type=int))][:_MAX_OTHER_SERIES]
+    others = [_read(other) for other in ids if other != series.id and 0 <= other <= MAX_ROW_ID]
     return [other for other in others if other is not None and other.subject == series.subject]
 
 
@@ -53,7 +53,7 @@ def draw(series: SeriesDetail, others: Sequence[SeriesDetail], window: Window | 
     """Lay out the chart of a series."""
     no_run = UUID(int=0)
     before, _, after = url_for("run.show", run_id=no_run).partition(str(no_run))  # once, not for each of many runs
-    return chart(series, lambda run_id: f"{before}{run_id}{after}", window, others, PLOTS.of)
+    return chart(series, lambda run_id: f"{before}{run_id}{after}", window, others, PLOTS.get_plot)
 
 
 def _read(series_id: int) -> SeriesDetail | None:

@@ -8,7 +8,7 @@ from flask import abort, redirect, url_for
 from sqlalchemy.orm import Session
 
 from runner.contract.job import Job
-from runner.contract.metrics import MetricView, shown_in
+from runner.contract.metrics import MetricView, list_shown_metrics
 from service.pipeline.further_runs import FurtherRuns
 from service.rules.access.scope import Scope
 from service.rules.expected_runs import any_imported
@@ -31,8 +31,8 @@ from service.web.rendering.tables import drift_table
 
 bp = page_blueprint("drift", url_prefix="/drifts")
 
-_JOBS = 100
-_FIRST = shown_in(MetricView.DRIFT)
+_MAX_JOBS = 100
+_FIRST = list_shown_metrics(MetricView.DRIFT)
 
 
 @page(bp, "/<drift_id>")
@@ -95,5 +95,5 @@ def _companions(drift: Drift) -> list[Companion]:
 
 def _searches(session: Session, drift_id: str) -> list[Job]:
     """Return the open jobs that search for the commit of a drift."""
-    open_searches = jobs.page(session, JobFilter(kind="bisect", open=True), _JOBS).items
+    open_searches = jobs.page(session, JobFilter(kind="bisect", open=True), _MAX_JOBS).items
     return [job for job in open_searches if getattr(job.question, "drift", None) == drift_id]

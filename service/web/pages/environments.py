@@ -17,12 +17,12 @@ bp = page_blueprint("environments")
 def index() -> Page:
     """List all environments, the last seen first."""
     with database().reading() as session:
-        found = environments.listed(session)
+        found = environments.list_environments(session)
     return Page(
         "environments.html",
         {"environments": found},
         document=lambda: found,
-        table=lambda: Table.of(
+        table=lambda: Table.from_records(
             found,
             ("environment", lambda entry: entry.hash),
             ("hosts", lambda entry: " ".join(entry.hosts)),
@@ -42,7 +42,7 @@ def show(environment: str) -> Page:
         against = environments.find(session, other) if other else None
         if "against" in request.args and against is None:
             abort(404, "There is no such environment to compare this one with.")
-        others = [other for other in environments.listed(session) if other.hash != entry.hash]
+        others = [other for other in environments.list_environments(session) if other.hash != entry.hash]
     changes = setting_changes(against.settings, entry.settings) if against else []
     return Page(
         "environment.html",

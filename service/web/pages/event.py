@@ -44,7 +44,7 @@ from service.web.rendering.formats import Page, Table, page
 
 bp = page_blueprint("event")
 
-_LISTED = 50
+_MAX_LISTED = 50
 _DONE = {
     TriageAction.ACKNOWLEDGE: "acknowledged",
     TriageAction.EXPECT: "expected",
@@ -55,9 +55,9 @@ _DONE = {
     TriageAction.WAKE: "back in the list",
     TriageAction.SILENCE: "silenced",
 }
-_SILENCE = timedelta(days=7)
+_DEFAULT_SILENCE = timedelta(days=7)
 """How long series are silenced where the form does not say."""
-_COMPLETED = 30
+_MAX_COMPLETIONS = 30
 """Commits that the field of the fixing commit is completed from."""
 
 
@@ -68,7 +68,7 @@ class UnknownCommitError(Exception):
 @page(bp, "/events")
 def index() -> Page:
     """List the events that the filters in the address select; without any, all open ones."""
-    return _list(inbox.read(request.args, path="/events", since=inbox.ALL, limit=_LISTED))
+    return _list(inbox.read(request.args, path="/events", since=inbox.ALL, limit=_MAX_LISTED))
 
 
 def _list(events_: inbox.Inbox, **more: object) -> Page:
@@ -94,9 +94,11 @@ def triage() -> ResponseReturnValue:
         problem = forms.wrong(error) if chosen else "Select at least one event."
         again = {"form": form, "checked": chosen, "problem": problem}
         if path == "/":
-            page_ = overview.contents(inbox.read(query, path=path, since=inbox.VISIT, limit=overview.EVENTS), **again)
+            page_ = overview.contents(
+                inbox.read(query, path=path, since=inbox.VISIT, limit=overview.EVENTS_PER_PAGE), **again
+            )
         else:
-            page_ = _list(inbox.read(query, path=path, since=inbox.ALL, limit=_LISTED), **again)
+            page_ = _list(inbox.read(query, path=path, since=inbox.ALL, limit=_MAX_LISTED), **again)
         return render_template(page_.template, **page_.context), HTTPStatus.UNPROCESSABLE_ENTITY
     detect_drifts.refresh(database())
     flash(_receipt(asked.action, receipt))
@@ -127,7 +129,7 @@ def _triage_fields(form: dict[str, str], chosen: list[str]) -> dict[str, Any]:
         except ValueError:
             fields["until"] = day
     elif action == TriageAction.SILENCE:
-        fields["until"] = datetime.now(UTC) + _SILENCE
+        fields["until"] = datetime.now(UTC) + _DEFAULT_SILENCE
     return fields
 
 
@@ -212,8 +214,8 @@ def _show_again(event_id: str, form: dict[str, str], problem: str, status: HTTPS
 def _context(event_id: str) -> dict[str, Any]:
     with database().reading() as session:
         event = next_bisect.detail(session, event_id, datetime.now(UTC))
-        log = decisions.listed(session, event_id).items if event else []
-        commits = check_bisect.list_known_commits(session, event.subject, _COMPLETED) if event else []
+        log = decisions.list_decisions(session, event_id).items if event else []
+        commits = check_bisect.list_known_commits(session, event.subject, _MAX_COMPLETIONS) if event else []
         bisects = bisect_results.list_of_event(session, event.subject, event_id) if event else []
         drift = _find_leading_drift(session, event) if event else None
         detail = series_store.detail(session, drift.series_id) if drift and drift.series_id else None
@@ -255,7 +257,7 @@ def _sides(drift: Drift | None) -> tuple[UUID, UUID]:
 
 
 def _event_table(summaries: list[EventSummary]) -> Table:
-    return Table.of(
+    return Table.from_records(
         summaries,
         *("id", "subject", "state", "cause", "direction", "headline", "certainty", "revision", "committed_at"),
         ("drifts", lambda event: event.n_drifts),
@@ -267,7 +269,7 @@ def _event_table(summaries: list[EventSummary]) -> Table:
 
 
 def _drift_table(event: EventDetail) -> Table:
-    return Table.of(
+    return Table.from_records(
         event.drifts,
         ("drift", lambda drift: drift.drift_id),
         *("host", "case", "metric", "unit", "direction", "before", "after", "change", "percent"),

@@ -35,8 +35,8 @@ from service.web.rendering import forms
 
 bp = page_blueprint("evidence")
 
-_JOBS = 100
-_PAIRS = 20
+_MAX_JOBS = 100
+_MAX_PAIRS = 20
 
 
 def find_for_drift(drift: Drift, before: Report | None, after: Report | None) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def find_for_comparison(session: Session, pairs: Sequence[Pair]) -> dict[str, An
     profiled: list[tuple[Pair, UUID, UUID]] = []
     stored = profiles.profiled(session, {run.revision for pair in pairs for run in (pair.base[0], pair.head[0])})
     both = [pair for pair in pairs if all((run.case, run.revision) in stored for run in (pair.base[0], pair.head[0]))]
-    for pair in both[:_PAIRS]:
+    for pair in both[:_MAX_PAIRS]:
         ids = [
             profiles.find_newest(
                 session,
@@ -148,7 +148,7 @@ def _open_job(session: Session, question: ProfileQuestion | None) -> Job | None:
     """Return the open job that makes the profiles."""
     if question is None:
         return None
-    open_jobs = jobs.page(session, JobFilter(kind="profile", open=True, subject=question.subject), _JOBS).items
+    open_jobs = jobs.page(session, JobFilter(kind="profile", open=True, subject=question.subject), _MAX_JOBS).items
     return next((job for job in open_jobs if job.question == question), None)
 
 

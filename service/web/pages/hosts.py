@@ -13,14 +13,14 @@ from service.web.rendering.tables import run_table
 
 bp = page_blueprint("hosts")
 
-_RUNS = 20
+_MAX_RUNS = 20
 
 
 @page(bp, "/hosts")
 def index() -> Page:
     """List all hosts."""
     with database().reading() as session:
-        found = hosts.listed(session)
+        found = hosts.list_hosts(session)
     return Page("hosts.html", {"hosts": found}, document=lambda: found, table=lambda: _table(found))
 
 
@@ -28,9 +28,9 @@ def index() -> Page:
 def show(name: str) -> Page:
     """Show one host with its environments and its newest runs."""
     with database().reading() as session:
-        found = hosts.listed(session, name)
-        seen = environments.listed(session, name) if found else []
-        newest = runs.page(session, runs.RunFilter(host=name), _RUNS, 0)
+        found = hosts.list_hosts(session, name)
+        seen = environments.list_environments(session, name) if found else []
+        newest = runs.page(session, runs.RunFilter(host=name), _MAX_RUNS, 0)
     if not found:
         abort(404, "No host of this name has reported anything yet.")
     (host,) = found
@@ -43,7 +43,7 @@ def show(name: str) -> Page:
 
 
 def _table(found: list[HostEntry]) -> Table:
-    return Table.of(
+    return Table.from_records(
         found,
         ("host", lambda host: host.name),
         *("last_seen", "runs", "environment", "quarantine", "canary_holds", "canary"),

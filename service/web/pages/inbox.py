@@ -275,7 +275,7 @@ def _choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str, str
         "sort": [
             ("importance", "most important"),
             ("size", "largest"),
-            ("price", "dearest"),
+            ("price", "most expensive"),
             ("found", "found last"),
             ("committed", "newest commit"),
         ],

@@ -27,8 +27,8 @@ from service.web.rendering.formats import Page, Table, page
 
 bp = page_blueprint("jobs")
 
-_LISTED = 100
-_RUNS = 50
+_MAX_JOBS = 100
+_MAX_RUNS = 50
 _ACTS = (Act.PAUSE, Act.RESUME, Act.CANCEL)
 _IDS = TypeAdapter(list[UUID])
 
@@ -40,7 +40,7 @@ def index() -> Page:
     state = State(shown) if shown in set(State) else None
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
     with database().reading() as session:
-        job_list = jobs.page(session, JobFilter(state=state, open=True if shown == "open" else None), _LISTED, offset)
+        job_list = jobs.page(session, JobFilter(state=state, open=True if shown == "open" else None), _MAX_JOBS, offset)
     return Page(
         "jobs.html",
         {"jobs": job_list, "shown": shown, "states": ["open", *(state.value for state in State), "all"]},
@@ -58,7 +58,7 @@ def show(job_id: int) -> Page:
         "job.html",
         context,
         document=lambda: job,
-        table=lambda: Table.of(job.course, "at", "state", "by", "sentence"),
+        table=lambda: Table.from_records(job.course, "at", "state", "by", "sentence"),
     )
 
 
@@ -100,7 +100,7 @@ def _context(job_id: int) -> dict[str, Any]:
         if row is None:
             abort(404, "There is no such job. It may belong to another Faultwatch service.")
         job = jobs.view(row)
-        measured = runs.list_some(session, job.runs[-_RUNS:])
+        measured = runs.list_some(session, job.runs[-_MAX_RUNS:])
     return {
         "job": job,
         "measured": measured,
@@ -121,7 +121,7 @@ def _profiles(job: Job) -> list[UUID]:
 
 
 def _table(found: Iterable[Job]) -> Table:
-    return Table.of(
+    return Table.from_records(
         found,
         "id",
         ("kind", lambda job: job.question.kind),

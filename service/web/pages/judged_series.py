@@ -20,7 +20,7 @@ from service.web.rendering.metric_order import rank
 
 bp = page_blueprint("judged_series")
 
-_SERIES = 60
+_SERIES_PER_PAGE = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def index() -> Page:
     """List the judged series, those that were measured last first."""
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
     with database().reading() as session:
-        series, total = overview.list_judged(session, _SERIES, offset)
+        series, total = overview.list_judged(session, _SERIES_PER_PAGE, offset)
         drawn = sparklines.read(session, [summary.id for summary in series])
     return Page(
         "judged_series.html",
@@ -49,10 +49,10 @@ def index() -> Page:
             "shown": len(series),
             "total": total,
             "offset": offset,
-            "limit": _SERIES,
+            "limit": _SERIES_PER_PAGE,
         },
         document=lambda: series,
-        table=lambda: Table.of(
+        table=lambda: Table.from_records(
             series,
             *("id", "subject", "host", "case", "metric", "unit"),
             ("points", lambda row: row.n_points),

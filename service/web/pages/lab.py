@@ -15,7 +15,7 @@ from runner.contract.allocators import ALLOCATOR_LIBRARIES
 from runner.contract.job import Backend, JobOrder, Where
 from service.jobs.extension import scheduler
 from service.pipeline import check_bisect
-from service.pipeline.settings_lab import PAIRS, LabProblem
+from service.pipeline.settings_lab import DEFAULT_PAIRS, LabProblem
 from service.rules.access.scope import Scope
 from service.rules.settings_lab import setting_names
 from service.rules.settings_lab.setting_names import HUGE_PAGES, POLICIES, PRELOAD
@@ -33,8 +33,8 @@ from service.web.rendering.formats import Page, Table, page
 
 bp = page_blueprint("lab")
 
-_COMPLETED = 200
-_JOBS = 200
+_MAX_COMPLETIONS = 200
+_MAX_JOBS = 200
 _ARENAS = "variable.MALLOC_ARENA_MAX"
 _OFFERS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "allocators": ("Other allocators", PRELOAD, tuple(ALLOCATOR_LIBRARIES)),
@@ -55,7 +55,7 @@ class Offer:
 @page(bp, "/lab")
 def show() -> Page:
     """Show the lab of a case at a commit."""
-    context = _context(LabAddress.of(request.args))
+    context = _context(LabAddress.from_query(request.args))
     lab: SettingsLab | None = context["lab"]
     return Page("lab.html", context, document=lambda: lab or {"problem": context["problem"]}, table=lambda: _table(lab))
 
@@ -63,7 +63,7 @@ def show() -> Page:
 @bp.post("/lab/orders")
 def order() -> ResponseReturnValue:
     """Order one cell, or all empty ones, by the buttons of the page; the address is that of the page."""
-    address = LabAddress.of(request.args)
+    address = LabAddress.from_query(request.args)
     form = forms.given()
     with database().reading() as session:
         try:
@@ -97,9 +97,9 @@ def _context(address: LabAddress) -> dict[str, Any]:
         except LabProblem as error:
             wrong, problem = error.field, str(error)
         subject = lab.subject if lab else address.subject
-        known = check_bisect.list_known_names(session, subject, _COMPLETED)
-        named = refs.list_refs(session, subject or None, _COMPLETED)
-        waiting = jobs.page(session, JobFilter(open=True), _JOBS).items if lab else ()
+        known = check_bisect.list_known_names(session, subject, _MAX_COMPLETIONS)
+        named = refs.list_refs(session, subject or None, _MAX_COMPLETIONS)
+        waiting = jobs.page(session, JobFilter(open=True), _MAX_JOBS).items if lab else ()
     return {
         "lab": lab,
         "address": address,
@@ -114,7 +114,7 @@ def _context(address: LabAddress) -> dict[str, Any]:
         "may_order": lab is not None and not lab.refusal and guard.caller().may(Scope.ORDER),
         "ahead": sum((job.host or job.question.host) in {None, lab.host} for job in waiting) if lab else 0,
         "waits": _waits(lab) if lab else False,
-        "pairs": PAIRS,
+        "pairs": DEFAULT_PAIRS,
         "placed": _build_address(address, lab).arguments if lab else {},
     }
 
@@ -148,7 +148,7 @@ def _removable(address: LabAddress, lab: SettingsLab) -> dict[str, str]:
 def _build_address(address: LabAddress, lab: SettingsLab) -> LabAddress:
     """Return the address of what is shown, with everything named that was left out: links do not lead elsewhere."""
     own = address.arguments | {"subject": lab.subject, "case": lab.case, "host": lab.host, "commit": lab.commit[:12]}
-    return LabAddress.of(own | {"rows": " ".join(lab.rows), "columns": " ".join(lab.columns)})
+    return LabAddress.from_query(own | {"rows": " ".join(lab.rows), "columns": " ".join(lab.columns)})
 
 
 def _cells(lab: SettingsLab | None) -> list[LabCell]:

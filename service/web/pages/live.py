@@ -14,13 +14,13 @@ from flask import Response, make_response, render_template, request
 from service.store import change_tokens
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
-from service.web.row_ids import LARGEST
+from service.web.row_ids import MAX_ROW_ID
 
 bp = page_blueprint("live")
 
 _FAST, _SLOW = 1500, 5000
 """Milliseconds between two polls: usually, and where nothing happens for long."""
-_DOUBLINGS = 4
+_MAX_DOUBLINGS = 4
 """How often the wait doubles at most while there is always something new: up to 24 seconds."""
 _FAST_POLLS = 1200
 """Polls in a row without anything new after which the page polls slowly: half an hour."""
@@ -31,7 +31,7 @@ def ask() -> Response:
     """Return the next element to poll with; where anything is new, trigger an event that the page listens to."""
     series_id, jobs = request.args.get("series", type=int), "jobs" in request.args
     quiet = min(max(request.args.get("quiet", 0, int), 0), _FAST_POLLS)
-    busy = min(max(request.args.get("busy", 0, int), 0), _DOUBLINGS)
+    busy = min(max(request.args.get("busy", 0, int), 0), _MAX_DOUBLINGS)
     state = read_current_state(series_id, jobs)
     changed = state != request.args.get("state")
     pace = {"busy": busy + 1} if changed else {"quiet": quiet + 1}
@@ -45,7 +45,7 @@ def ask() -> Response:
 def read_current_state(series_id: int | None = None, jobs: bool = False) -> str:
     """Return a text that changes when anything new is stored: in one series, or in all; and in jobs, if asked."""
     with database().reading() as session:
-        if series_id is not None and 0 <= series_id <= LARGEST:
+        if series_id is not None and 0 <= series_id <= MAX_ROW_ID:
             return change_tokens.token_of_series(session, series_id)
         state = change_tokens.token_of_everything(session)
         return f"{state}.{change_tokens.token_of_jobs(session)}" if jobs else state
@@ -53,6 +53,6 @@ def read_current_state(series_id: int | None = None, jobs: bool = False) -> str:
 
 def watcher(state: str, series_id: int | None = None, jobs: bool = False, *, quiet: int = 0, busy: int = 0) -> str:
     """Return the element that polls next, after so many polls in a row without anything new, or with something new."""
-    wait = _FAST << min(busy, _DOUBLINGS) if quiet < _FAST_POLLS else _SLOW
+    wait = _FAST << min(busy, _MAX_DOUBLINGS) if quiet < _FAST_POLLS else _SLOW
     query = {"state": state, "series": series_id, "jobs": 1 if jobs else None, "quiet": quiet, "busy": busy or None}
     return render_template("partials/live.html", query=query, wait=wait)

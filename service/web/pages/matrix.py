@@ -10,7 +10,7 @@ from math import log10
 from flask import abort, request
 from sqlalchemy.orm import Session
 
-from runner.contract.metrics import MetricView, metric, shown_in
+from runner.contract.metrics import MetricView, list_shown_metrics, metric
 from runner.contract.nightly import NightlyDigest
 from service.rules import nightly_grid
 from service.rules.column_words import ColumnWords, column_words
@@ -33,7 +33,7 @@ from service.web.rendering.metric_order import rank
 bp = page_blueprint("matrix")
 
 _EFFICIENCY = "scaling-efficiency"
-_ROWS = 100
+_MAX_ROWS = 100
 _SHADES = 4
 
 Seen = tuple[list[SeenCase], list[UnmeasuredRun]]
@@ -66,7 +66,7 @@ def show() -> Page:
         seen = _list_seen(session, query)
         cases_ = nightly_grid.list_cases(chain(*seen))
         current = [case for case in cases_ if not case.superseded or "earlier" in request.args]
-        shown = current if "all" in request.args else current[:_ROWS]
+        shown = current if "all" in request.args else current[:_MAX_ROWS]
         grid = _grid(session, query, seen, shown, nightly_run)
         workloads = cases.workloads(session)
         settings = environments.find_settings(
@@ -82,7 +82,7 @@ def show() -> Page:
             "n_earlier": sum(case.superseded for case in cases_),
             "parts": parts,
             "metric": metric(query.metric),
-            "metrics": sorted({*shown_in(MetricView.MATRIX), query.metric}, key=rank),
+            "metrics": sorted({*list_shown_metrics(MetricView.MATRIX), query.metric}, key=rank),
             "subject": query.subject,
             "workload": query.workload,
             "workloads": workloads,
@@ -129,7 +129,7 @@ def _grid(
         points,
         failures,
         scaling,
-        None if nightly_run is None else _last_nightly_run(nightly_run),
+        None if nightly_run is None else _find_last_nightly_run(nightly_run),
         flagged=drifts.begun_levels(session, _oldest(points)),
         one_commit=query.one_commit,
         machines={environment: nightly_grid.settings_of_machine(held) for environment, held in settings.items()},
@@ -159,7 +159,7 @@ def _night(session: Session) -> NightlyDigest | None:
     return nightly_run
 
 
-def _last_nightly_run(nightly_run: NightlyDigest) -> LastNightlyRun:
+def _find_last_nightly_run(nightly_run: NightlyDigest) -> LastNightlyRun:
     hosts = frozenset(cell.host for cell in nightly_run.cells)
     missed = {(cell.host, cell.case): cell.why for cell in missed_in(nightly_run) if cell.case}
     return LastNightlyRun(nightly_run.started_at, hosts, missed)

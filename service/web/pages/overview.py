@@ -24,23 +24,23 @@ from service.web.rendering.tables import drift_table
 
 bp = page_blueprint("overview")
 
-EVENTS = 25
+EVENTS_PER_PAGE = 25
 """Events on one page."""
 _LISTED_DRIFTS = 60
 """Open drifts in the JSON and CSV formats."""
-_SERIES = 40
+_MAX_SERIES = 40
 """Judged series in the JSON format."""
-_FAILURES = 50
+_MAX_FAILURES = 50
 _SHOWN_FAILURES = 10
-_JOBS = 10
-_ACTIVE = timedelta(minutes=10)
+_MAX_JOBS = 10
+_ACTIVE_TIME = timedelta(minutes=10)
 """How long after its newest run a host still counts as measuring."""
 
 
 @page(bp, "/", formats_rule="/overview")
 def show() -> Page:
     """Show the first page."""
-    return contents(inbox.read(request.args, path="/", since=inbox.VISIT, limit=EVENTS))
+    return contents(inbox.read(request.args, path="/", since=inbox.VISIT, limit=EVENTS_PER_PAGE))
 
 
 def contents(listed: Inbox, **more: object) -> Page:
@@ -48,8 +48,8 @@ def contents(listed: Inbox, **more: object) -> Page:
     with database().reading() as session:
         n_judged = overview.n_judged(session)
         failures, quarantined = _failures(session), runs.quarantined_hosts(session)
-        all_hosts, activity = hosts.listed(session), overview.activity(session, datetime.now(UTC) - _ACTIVE)
-        open_jobs = jobs.page(session, JobFilter(open=True), _JOBS)
+        all_hosts, activity = hosts.list_hosts(session), overview.activity(session, datetime.now(UTC) - _ACTIVE_TIME)
+        open_jobs = jobs.page(session, JobFilter(open=True), _MAX_JOBS)
     if guard.is_anonymous():
         all_hosts, activity, quarantined = [], [], []
         open_jobs = open_jobs.model_copy(update={"items": (), "total": 0})
@@ -84,7 +84,7 @@ def contents(listed: Inbox, **more: object) -> Page:
 
 def _list_judged() -> object:
     with database().reading() as session:
-        return overview.list_judged(session, _SERIES)[0]
+        return overview.list_judged(session, _MAX_SERIES)[0]
 
 
 def _open_drifts() -> Sequence[Drift]:
@@ -97,7 +97,7 @@ def _failures(session: Session) -> list[RunSummary]:
     newest = [
         run
         for outcome in (Outcome.FAILED, Outcome.SKIPPED)
-        for run in runs.page(session, RunFilter(outcome=outcome), _FAILURES, 0).items
+        for run in runs.page(session, RunFilter(outcome=outcome), _MAX_FAILURES, 0).items
     ]
     failures = [run for run in newest if not _is_measured(session, run)]
     return sorted(failures, key=lambda run: run.started_at, reverse=True)

@@ -19,7 +19,7 @@ from service.web.rendering.profile_view import ProfileView, view_alone, view_bes
 
 bp = page_blueprint("profile")
 
-_LISTED = 100
+_MAX_LISTED = 100
 
 
 @page(bp, "/profiles")
@@ -29,7 +29,7 @@ def index() -> Page:
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
     with database().reading() as session:
         filter_ = ProfileFilter(**{name: value or None for name, value in query.items()})
-        profile_list = profiles.page(session, filter_, _LISTED, offset)
+        profile_list = profiles.page(session, filter_, _MAX_LISTED, offset)
     return Page(
         "profiles.html",
         {"profiles": profile_list, "query": query},
@@ -97,7 +97,7 @@ def read(session: Session, before: UUID, after: UUID) -> ProfileView:
 
 @lru_cache(maxsize=16)
 def _find_compared(before: bytes, after: bytes) -> ProfileView:
-    return view_beside(profiles.unzip(before), profiles.unzip(after))
+    return view_beside(profiles.read_compressed(before), profiles.read_compressed(after))
 
 
 def _list_others(session: Session, summary: ProfileGist) -> ProfileList:
@@ -108,7 +108,7 @@ def _list_others(session: Session, summary: ProfileGist) -> ProfileList:
 
 
 def _table(profile_list: ProfileList) -> Table:
-    return Table.of(
+    return Table.from_records(
         profile_list.items,
         *("profile_id", "subject", "host", "case", "revision", "environment", "started_at", "faults"),
         ("diagnosis", lambda entry: " ".join(entry.diagnosis)),

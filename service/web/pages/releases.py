@@ -20,15 +20,15 @@ from service.web.rendering.formats import Page, Table, page
 
 bp = page_blueprint("releases")
 
-_REFS = 200
-_ROWS = 200
+_MAX_REFS = 200
+_MAX_ROWS = 200
 
 
 @page(bp, "/releases")
 def index() -> Page:
     """List tags and branches, to choose two of them."""
     with database().reading() as session:
-        names = [row._asdict() for row in refs.list_by_subject(session, request.args.get("subject"), _REFS)]
+        names = [row._asdict() for row in refs.list_by_subject(session, request.args.get("subject"), _MAX_REFS)]
     return Page(
         "releases.html",
         {"refs": names, "form": {}, "wrong": {}},
@@ -44,7 +44,7 @@ def choose() -> ResponseReturnValue:
     with database().reading() as session:
         head, wrong_head = _read_asked(session, form["head"], form["subject"])
         base, wrong_base = _read_asked(session, form["base"], form["subject"] or (head.subject if head else ""))
-        known = refs.list_by_subject(session, form["subject"] or None, _REFS)
+        known = refs.list_by_subject(session, form["subject"] or None, _MAX_REFS)
     if base is None or head is None:
         wrong = {"base": wrong_base, "head": wrong_head}
         answer = render_template("releases.html", refs=known, form=form, wrong=wrong)
@@ -69,7 +69,7 @@ def show(between: str) -> Page:
         found = releases.compare_releases(session, (base, older), (head, newer))
     return Page(
         "release.html",
-        {"found": found, "shown": found.changes[:_ROWS], "markdown": markdown(found)},
+        {"found": found, "shown": found.changes[:_MAX_ROWS], "markdown": markdown(found)},
         document=lambda: found,
         table=lambda: _table(found.changes),
     )

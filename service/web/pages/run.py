@@ -28,8 +28,8 @@ from service.web.rendering.tables import run_table, sample_table
 
 bp = page_blueprint("run")
 
-_LISTED = 100
-_SAMPLES = 25
+_MAX_LISTED = 100
+_MAX_SAMPLES = 25
 """Samples that the page shows; the pyperf file holds all."""
 _WORDS = {Status.NOT_SUPPORTED: "not supported", Status.NOT_COUNTED: "not counted", Status.MULTIPLEXED: "multiplexed"}
 
@@ -59,8 +59,8 @@ def index() -> Page:
         named = refs.find(session, names["revision"], names["subject"] or None) if names["revision"] else []
         if len(named) == 1:  # a tag, a date or a part of a hash
             filter_ = replace(filter_, revision=named[0].commit)
-        listed_runs = runs.page(session, filter_, _LISTED, offset)
-        missing = find_measured.around(session, named[0]) if len(named) == 1 and not listed_runs.total else None
+        listed_runs = runs.page(session, filter_, _MAX_LISTED, offset)
+        missing = find_measured.find_around(session, named[0]) if len(named) == 1 and not listed_runs.total else None
     return Page(
         "runs.html",
         {
@@ -91,7 +91,7 @@ def show(run_id: UUID) -> Page:
             "report": report,
             "figures": [_figure(report, name) for name in sorted(report.metrics, key=rank)],
             "series": series_ids,
-            "samples": report.samples[:_SAMPLES],
+            "samples": report.samples[:_MAX_SAMPLES],
             "command": "" if any_imported(report) else commands.measure(report),
             "imported": any_imported(report),
         },
@@ -109,10 +109,10 @@ def _series_ids(session: Session, report: Report) -> dict[str, int]:
 
 def _figure(report: Report, name: str) -> Figure:
     readings = report.readings(name)
-    return Figure(metric(name), run_level(readings), tuple(dict.fromkeys(_notes(readings))))
+    return Figure(metric(name), run_level(readings), tuple(dict.fromkeys(_list_notes(readings))))
 
 
-def _notes(readings: Iterable[Reading]) -> Iterable[str]:
+def _list_notes(readings: Iterable[Reading]) -> Iterable[str]:
     for reading in readings:
         word = _WORDS.get(reading.status)
         if word is None:

@@ -12,7 +12,7 @@ from service.web.rendering.formats import Page, Table, page
 
 bp = page_blueprint("search")
 
-_LONGEST = 200
+_MAX_QUERY_CHARACTERS = 200
 _ADDRESSES = {
     "run": lambda key: url_for("run.show", run_id=key),
     "host": lambda key: url_for("hosts.show", name=key),
@@ -25,7 +25,7 @@ _ADDRESSES = {
 @page(bp, "/search")
 def show() -> Page:
     """Show what is found."""
-    text = request.args.get("q", "").strip()[:_LONGEST]
+    text = request.args.get("q", "").strip()[:_MAX_QUERY_CHARACTERS]
     with database().reading() as session:
         found = [
             Hit(kind=kind, title=title, detail=detail, url=_ADDRESSES[kind](key))
@@ -35,5 +35,5 @@ def show() -> Page:
         "search.html",
         {"text": text, "hits": found},
         document=lambda: found,
-        table=lambda: Table.of(found, "kind", "title", "detail", "url"),
+        table=lambda: Table.from_records(found, "kind", "title", "detail", "url"),
     )

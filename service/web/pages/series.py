@@ -26,7 +26,7 @@ bp = page_blueprint("series")
 
 _FIRST_ROWS = 100
 _REGION = "region:"
-_SIBLINGS = 100
+_MAX_SIBLINGS = 100
 
 
 @page(bp, "/series/<int:series_id>")
@@ -34,7 +34,7 @@ def show(series_id: int) -> Page:
     """Show one series."""
     series = find_series(series_id)
     rows = len(series.points) if "all" in request.args else _FIRST_ROWS
-    points = PLOTS.of(series).newest_first[:rows]
+    points = PLOTS.get_plot(series).newest_first[:rows]
     siblings = sorted(_siblings(series), key=lambda sibling: _distance(series, sibling))
     others = list_overlaid(series)
     drawing = draw(series, others)
@@ -50,7 +50,7 @@ def show(series_id: int) -> Page:
             "siblings": siblings,
             "points": points,
             "doubts": _doubts(series),
-            "restless": _restless(series),
+            "restless": _explain_restless(series),
             "flagged": {drift.run_after: drift for drift in series.drifts},
             "total": len(series.points),
             "scripts": [vendor.address(package) for package in vendor.CHART_SCRIPTS] if can_draw else [],
@@ -75,7 +75,7 @@ def _doubts(series: SeriesDetail) -> dict[str, str]:
         return {drift.id: further.end_of_doubt(drift) for drift in series.drifts if drift.evidence.wants_rerun}
 
 
-def _restless(series: SeriesDetail) -> str:
+def _explain_restless(series: SeriesDetail) -> str:
     """Return why the runs of the newest level of a judged count differ although there is no drift."""
     if not series.judged or metric(series.metric).kind is not Kind.COUNT:
         return ""
@@ -87,7 +87,7 @@ def _restless(series: SeriesDetail) -> str:
 
 def _siblings(series: SeriesDetail) -> list[Sibling]:
     with database().reading() as session:
-        return sibling_series.list_siblings(session, series, _SIBLINGS)
+        return sibling_series.list_siblings(session, series, _MAX_SIBLINGS)
 
 
 def _distance(series: SeriesDetail, sibling: Sibling) -> tuple[bool, str, str, tuple[int, str]]:

@@ -22,21 +22,21 @@ from service.web.rendering.formats import Page, Table, page
 
 bp = page_blueprint("silences")
 
-_LISTED = 200
-_LONGEST = 365
+_MAX_LISTED = 200
+_MAX_DAYS = 365
 
 
 @page(bp, "/silences")
 def index() -> Page:
     """List silences, active and over."""
     with database().reading() as session:
-        silence_list = silences.page(session, None, _LISTED, 0)
+        silence_list = silences.page(session, None, _MAX_LISTED, 0)
     columns = ("id", "subject", "host", "case", "metric", "author", "reason", "created_at", "until", "active")
     return Page(
         "silences.html",
         {"groups": _group_silences(silence_list.items), "author": forms.author()},
         document=lambda: silence_list,
-        table=lambda: Table.of(silence_list.items, *columns),
+        table=lambda: Table.from_records(silence_list.items, *columns),
     )
 
 
@@ -54,8 +54,8 @@ def add(series_id: int) -> ResponseReturnValue:
     """Silence one series for some days."""
     form, now = forms.given(), datetime.now(UTC)
     days = request.form.get("days", 0, int)
-    if not 0 < days <= _LONGEST:
-        abort(422, f"A silence lasts from 1 to {_LONGEST} days.")
+    if not 0 < days <= _MAX_DAYS:
+        abort(422, f"A silence lasts from 1 to {_MAX_DAYS} days.")
     pattern = {"series_id": series_id, "until": now + timedelta(days=days)}
     try:
         silence = triage.SilenceRequest.model_validate(

@@ -37,7 +37,7 @@ def index() -> Page:
             "may_change": guard.caller().may(Scope.ORDER),
         },
         document=lambda: found,
-        table=lambda: Table.of(found.items, "name", "repository", "bisect_policy"),
+        table=lambda: Table.from_records(found.items, "name", "repository", "bisect_policy"),
     )
 
 

@@ -24,8 +24,8 @@ from service.web.rendering.formats import Page, Table, page
 
 bp = page_blueprint("tokens")
 
-_DAYS = 90
-_MOST_DAYS = 3650
+_DEFAULT_DAYS = 90
+_MAX_DAYS = 3650
 _LIMITS = ("hosts", "subjects", "repositories")
 _COLUMNS = ("id", "name", "scopes", "repository", *_LIMITS, "state", "created_at", "expires_at", "revoked_at")
 
@@ -65,12 +65,12 @@ def make() -> ResponseReturnValue:
     """Make a token from the form, and show it: this once."""
     form: dict[str, Any] = {name: request.form.get(name, "") for name in ("name", *_LIMITS)}
     form["scopes"] = request.form.getlist("scope")
-    days = request.form.get("days", _DAYS, int)
+    days = request.form.get("days", _DEFAULT_DAYS, int)
     scopes = [Scope(scope) for scope in form["scopes"] if scope in set(Scope)]
     if not scopes:
         return _show_again(form, "scope: choose at least one.")
-    if not 0 < days <= _MOST_DAYS:
-        return _show_again(form, f"days: a token is valid for 1 to {_MOST_DAYS:,} days.")
+    if not 0 < days <= _MAX_DAYS:
+        return _show_again(form, f"days: a token is valid for 1 to {_MAX_DAYS:,} days.")
     limits = {name: tuple(str(form[name]).replace(",", " ").split()) or None for name in _LIMITS}
     try:
         with database().writing() as session:
@@ -113,8 +113,8 @@ def _context(entries: Sequence[TokenEntry], shown: PresentedToken | None = None)
         "asked_for": guard.asks_for_tokens(),
         "own": guard.caller().token_id,
         "meanings": MEANINGS,
-        "days": _DAYS,
-        "most_days": _MOST_DAYS,
+        "days": _DEFAULT_DAYS,
+        "most_days": _MAX_DAYS,
         "form": {},
         "problem": None,
     }

@@ -29,7 +29,7 @@ def describe_side(session: Session, side: Side, host: str, workload: str) -> Unm
     """Return what stands for a side of a comparison; None where it was measured, or is no commit."""
     if side.kind != "revision" or side.subject is None:
         return None
-    return find_measured.around(session, NamedCommit(side.key, side.title, side.subject), host, workload)
+    return find_measured.find_around(session, NamedCommit(side.key, side.title, side.subject), host, workload)
 
 
 @bp.post("/subjects/<subject>/revisions/<commit>/measure")

@@ -44,7 +44,7 @@ def case(key: str) -> Page:
         "case.html",
         {"case": entry, "groups": _group_by_host(summaries)},
         document=lambda: {"case": entry, "series": summaries},
-        table=lambda: Table.of(
+        table=lambda: Table.from_records(
             summaries,
             ("series", lambda summary: summary.id),
             *("subject", "host", "metric", "unit", "latest"),
@@ -55,7 +55,7 @@ def case(key: str) -> Page:
 
 def _list_workloads(name: str | None) -> Page:
     with database().reading() as session:
-        entries = cases.listed(session, name)
+        entries = cases.list_all(session, name)
     if name is not None and not entries:
         abort(404, "Nothing was measured of a workload of this name yet.")
     groups = [(key, list(group)) for key, group in groupby(entries, lambda entry: entry.workload)]
@@ -79,4 +79,6 @@ def _group_by_host(summaries: list[SeriesSummary]) -> list[tuple[str, str, list[
 
 
 def _table(entries: list[CaseEntry]) -> Table:
-    return Table.of(entries, ("case", lambda entry: entry.name), "workload", "key", "definition", "series", "last_seen")
+    return Table.from_records(
+        entries, ("case", lambda entry: entry.name), "workload", "key", "definition", "series", "last_seen"
+    )

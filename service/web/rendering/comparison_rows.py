@@ -55,7 +55,7 @@ def row(compared: ComparedMetric) -> ComparisonRow:
         run_head=head.run_id,
         series_base=compared.base.series,
         series_head=compared.head.series,
-        verdict=compared.full_verdict(),
+        verdict=compared.build_verdict(),
     )
 
 
@@ -70,7 +70,7 @@ def table(rows: Iterable[ComparedMetric]) -> Table:
 
 
 def _cells(compared: ComparedMetric) -> tuple[object, ...]:
-    base, head, verdict = compared.pair.base[0], compared.pair.head[0], compared.full_verdict()
+    base, head, verdict = compared.pair.base[0], compared.pair.head[0], compared.build_verdict()
     return (
         *(head.subject, head.case, base.host, head.host, base.revision, head.revision),
         *(verdict.metric, compared.metric.unit, verdict.verdict.value),

@@ -36,7 +36,7 @@ class Table:
     rows: Iterable[Sequence[object]]
 
     @classmethod
-    def of(cls, records: Iterable[Record], *columns: str | tuple[str, Callable[[Record], object]]) -> Table:
+    def from_records(cls, records: Iterable[Record], *columns: str | tuple[str, Callable[[Record], object]]) -> Table:
         """Return a row for each record.
 
         Parameters

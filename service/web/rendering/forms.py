@@ -55,14 +55,14 @@ def wrong(error: ValidationError) -> str:
 
 def wrong_fields(error: ValidationError) -> dict[str, str]:
     """Return what is wrong with each field of a form, in a sentence; under an empty name what concerns none."""
-    return {_field(entry): _sentence(entry) for entry in error.errors()}
+    return {_field(entry): _format_error(entry) for entry in error.errors()}
 
 
 def _field(entry: ErrorDetails) -> str:
     return next((str(part) for part in reversed(entry["loc"]) if isinstance(part, str)), "")
 
 
-def _sentence(entry: ErrorDetails) -> str:
+def _format_error(entry: ErrorDetails) -> str:
     """Return an error as somebody would say it who fills in a form: without types and patterns."""
     name = _field(entry)
     label = _LABELS.get(name, name.replace("_", " ").capitalize())

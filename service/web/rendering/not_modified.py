@@ -17,7 +17,7 @@ from service.web.rendering import reader_visit
 
 _OF_NO_PAGE = frozenset({reader_visit.SEEN_AT, "_permanent"})
 """What the cookie holds and no page shows."""
-_SECONDS = 30
+_MAX_AGE_SECONDS = 30
 """For how long a page that depends on the time may be out of date."""
 
 
@@ -29,7 +29,7 @@ def find_current_etag() -> str | None:
     caller = guard.caller()
     cookie = sorted((name, value) for name, value in session.items() if name not in _OF_NO_PAGE)
     who = caller.name, sorted(caller.scopes), caller.token_id, cookie
-    what = request.full_path, request.headers.get("Accept", ""), stored, who, int(time.time() / _SECONDS)
+    what = request.full_path, request.headers.get("Accept", ""), stored, who, int(time.time() / _MAX_AGE_SECONDS)
     return hashlib.sha256(repr(what).encode()).hexdigest()[:24]
 
 

@@ -23,9 +23,9 @@ from service.rules.profile_without_stacks import summarise_profile
 from service.schemas.profile_summaries import ProfileGist
 from service.text.commands import HERE, parameter_options
 
-_PLACES = 12
-_STACKS = 15
-_DEEP = 7
+_MAX_PLACES = 12
+_MAX_STACKS = 15
+_MAX_FRAMES = 7
 """Frames of a stack that a table shows, from the innermost on."""
 _TITLES = {"by_memory": "Kind of memory", "by_touch": "What was there before", "by_access": "What was wanted"}
 UNITS = {StackKind.FAULTS: "faults", StackKind.ON_CPU: "ns", StackKind.OFF_CPU: "ns"}
@@ -117,8 +117,8 @@ def view_beside(before: Profile, after: Profile) -> ProfileView:
         summarise_profile(after),
         summarise_profile(before),
         diagnose(DiagnosisRequest(profile=after, before=before)),
-        compare_by_place(before, after)[:_PLACES],
-        [_row(stack) for stack in sorted(compare_by_stack(before, after), key=_sort_by_change)[:_STACKS]],
+        compare_by_place(before, after)[:_MAX_PLACES],
+        [_row(stack) for stack in sorted(compare_by_stack(before, after), key=_sort_by_change)[:_MAX_STACKS]],
     )
 
 
@@ -157,8 +157,8 @@ def _sort_by_change(stack: StackChange) -> tuple[int, int]:
 def _row(stack: StackChange) -> StackRow:
     inner = [frame.function for frame in reversed(stack.frames)]
     return StackRow(
-        inner[:_DEEP],
-        max(0, len(inner) - _DEEP),
+        inner[:_MAX_FRAMES],
+        max(0, len(inner) - _MAX_FRAMES),
         find_own_frame(stack.frames),
         stack.change,
         stack_link(StackKind.FAULTS, stack.frames),

@@ -11,7 +11,7 @@ from service.web.rendering.formats import Table
 
 def drift_table(drifts: Iterable[Drift]) -> Table:
     """Return one row for each drift."""
-    return Table.of(
+    return Table.from_records(
         drifts,
         *("id", "subject", "host", "case", "metric", "unit", "cause", "direction", "revision", "title", "committed_at"),
         "certainty",
@@ -23,7 +23,7 @@ def drift_table(drifts: Iterable[Drift]) -> Table:
 
 def point_table(series: SeriesDetail) -> Table:
     """Return one row for each point of a series."""
-    return Table.of(
+    return Table.from_records(
         series.points,
         *("run_id", "revision", "title", "committed_at", "position", "measured_at", "environment", "status"),
         (f"value ({series.unit})", lambda point: point.value),
@@ -35,7 +35,7 @@ def point_table(series: SeriesDetail) -> Table:
 
 def run_table(runs: Iterable[RunSummary]) -> Table:
     """Return one row for each run."""
-    return Table.of(
+    return Table.from_records(
         runs,
         *("run_id", "subject", "host", "case", "revision", "title", "environment", "outcome"),
         ("failure", lambda run: run.failure.message if run.failure else None),

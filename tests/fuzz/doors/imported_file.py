@@ -13,7 +13,7 @@ from typing import Any
 
 import pyperf
 
-from runner.contract import to_suite
+from runner.contract import build_suite
 from runner.errors import FaultwatchError
 from runner.importing import ImportDefaults, make_reports, read
 from runner.importing.formats.csv_columns import parse_map
@@ -68,7 +68,7 @@ def opened(folder: Path) -> Iterator[Attempt]:
 
 
 def _suites(folder: Path) -> list[Any]:
-    own = to_suite(report(1))
+    own = build_suite(report(1))
     assert own is not None
     told = {"name": "touch", "loops": 8, "unit": "second", "date": "2025-01-01 10:00:00", "hostname": "h"}
     hooked = told | {

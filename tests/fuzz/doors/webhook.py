@@ -14,13 +14,14 @@ from typing import Any
 import requests
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from service.config.github_app import GithubSettings
 
 from runner.contract.gate import ForgeKind
 from service.forges import extension
 from service.forges.github.forge import GithubForge
 from service.forges.github.settings import GithubSettings
 from service.forges.github.webhook_actions import EVENTS
-from service.forges.signature import signed
+from service.forges.signature import sign
 from service.forges.worker import ForgeWorker
 from tests.fuzz.door import Attempt
 from tests.fuzz.mutation import mutated_bytes, mutated_json
@@ -71,10 +72,10 @@ def opened(folder: Path) -> Iterator[Attempt]:
         body = mutated_json(payload, rng)
         number = str(uuid.UUID(int=rng.getrandbits(128)))
         is_signed = rng.random() < 0.9
-        signature = signed(SECRET, body)
+        signature = sign(SECRET, body)
         if not is_signed:
             signature = mutated_bytes(signature.encode(), rng).decode("latin-1").replace("\n", "").replace("\r", "")
-            is_signed = signature == signed(SECRET, body)
+            is_signed = signature == sign(SECRET, body)
         answer = served.send(
             *("POST", "/github/webhook", body),
             **{"Content_Type": "application/json", "X_GitHub_Event": event, "X_GitHub_Delivery": number},

@@ -1,6 +1,6 @@
 """A job that a service with tokens starts on its own machine: its repository wants the service's keys and tokens.
 
-The same by a runner elsewhere, which claims the job with a token of its own, as the workflows do.
+The same by a runner elsewhere, which claims the job with its own token, as the workflows do.
 """
 
 from pathlib import Path

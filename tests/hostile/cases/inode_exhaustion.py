@@ -2,7 +2,7 @@
 
 import os
 
-from runner.execution.disk_guard import LEAST_FILES
+from runner.execution.disk_guard import MIN_FREE_FILES
 from tests.hostile.arena import Arena, Outcome
 
 USERS = ("root",)
@@ -40,4 +40,4 @@ def prepare(arena: Arena) -> None:
 def held(arena: Arena, outcome: Outcome) -> None:
     assert any(end in outcome.report for end in ("files (inodes)", "made more than")), outcome.said
     state = os.statvfs(arena.home)
-    assert not state.f_files or state.f_ffree > LEAST_FILES
+    assert not state.f_files or state.f_ffree > MIN_FREE_FILES

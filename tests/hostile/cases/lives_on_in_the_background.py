@@ -1,4 +1,4 @@
-"""The build and the program leave processes behind, each in a session of its own."""
+"""The build and the program leave processes behind, each in its own session."""
 
 from tests.hostile.arena import Arena, Outcome
 

@@ -1,4 +1,4 @@
-"""A cloned repository with submodules that run commands, replaced objects, alternates and a remote of its own."""
+"""A cloned repository with submodules that run commands, replaced objects, alternates and its own remote."""
 
 from tests.hostile.arena import Arena, Outcome
 

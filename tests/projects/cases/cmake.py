@@ -1,4 +1,4 @@
-"""CMake with a shared library of its own: the program finds it by the absolute path of the folder it was built in.
+"""CMake with its own shared library: the program finds it by the absolute path of the folder it was built in.
 
 The library and its function have the names of those that every system has, which would be used without a word.
 """

@@ -1,4 +1,4 @@
-"""Fortran by CMake: modules are compiled in an order of their own, and the run-time library comes from the compiler."""
+"""Fortran by CMake: modules are compiled in their own order, and the run-time library comes from the compiler."""
 
 from tests.projects.project import FEW, MOVED, Project, grow_by, workload
 

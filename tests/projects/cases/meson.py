@@ -1,4 +1,4 @@
-"""Meson with a shared library in a folder of its own."""
+"""Meson with a shared library in its own folder."""
 
 from tests.projects.project import CALL, FEW, MOVED, Project, grow_by, touch, workload
 

@@ -1,4 +1,4 @@
-"""A project whose library is a submodule, with a submodule of its own: no commit of the project holds their files."""
+"""A project whose library is a submodule, with its own submodule: no commit of the project holds their files."""
 
 from tests.projects.project import CALL, FEW, MOVED, Project, touch, workload
 

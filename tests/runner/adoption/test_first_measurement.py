@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.adoption.first_measurement import FirstMeasurement, Tried, best, inputs_of
+from runner.adoption.first_measurement import FirstMeasurement, Tried, choose_best, inputs_of
 from runner.adoption.proposal import BuildProposal, RunProposal
 from tests.runner.adoption.listings import listing
 
@@ -26,7 +26,7 @@ def tried(command: str, *faults: int) -> Tried:
     ],
 )
 def test_the_first_command_that_works_or_with_a_file_that_the_program_reads(results: list[Tried], command: str) -> None:
-    chosen = best(results)
+    chosen = choose_best(results)
     assert chosen
     assert chosen.run.command == command
 
@@ -36,10 +36,10 @@ def test_of_the_examples_the_one_that_touches_most_memory_is_measured() -> None:
         Tried(RunProposal(f"bin/{name}", idle=True), faults)
         for name, faults in (("example1", (88,) * 3), ("example6", (12_590,) * 3), ("inflate", (20_000,) * 3))
     ]
-    chosen = best([*results, Tried(RunProposal("bin/example2", idle=True), (), "it needs a file")])
+    chosen = choose_best([*results, Tried(RunProposal("bin/example2", idle=True), (), "it needs a file")])
     assert chosen
     assert chosen.run.command == "bin/example6"
-    alone = best(results[2:] + results[:2])
+    alone = choose_best(results[2:] + results[:2])
     assert alone
     assert alone.run.command == "bin/inflate", "the first is the most telling"
 
@@ -50,7 +50,7 @@ def test_a_program_whose_count_varies_has_not_read_a_file_that_it_did_not_open(
 ) -> None:
     plain = Tried(RunProposal("./x"), (116, 117, 116), own_bytes="aa")
     given = Tried(RunProposal("./x README"), (119, 120, 119), own_bytes=bytes_with_file)
-    chosen = best([plain, given])
+    chosen = choose_best([plain, given])
     assert chosen
     assert chosen.run.command == command
 
@@ -63,7 +63,7 @@ def test_the_license_is_read_before_the_readme_which_changes_more_often() -> Non
 
 
 def test_nothing_works() -> None:
-    assert best([tried("./x"), tried("./y")]) is None
+    assert choose_best([tried("./x"), tried("./y")]) is None
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.measuring.same_bytes import ENOUGH, is_checked
+from runner.measuring.same_bytes import MIN_AGREEING_RUNS, is_checked
 from runner.subject.build_ahead import is_checked as is_built_anyway
 from runner.workload import cases
 from runner.workload.lookup import find_workload
@@ -64,12 +64,14 @@ def services(tmp_path: Path) -> Iterator[Iterator[tuple[Path, Proxy]]]:
 
 
 def test_the_same_bytes_are_measured_once(services: Iterator[tuple[Path, Proxy]], repository: Path) -> None:
-    earlier = [commit(repository, pages__c=program(10), README=f"{number}") for number in range(ENOUGH)]
+    earlier = [commit(repository, pages__c=program(10), README=f"{number}") for number in range(MIN_AGREEING_RUNS)]
     first = earlier[-1]
     doc = commit(repository, README="two")
     checked = commit(repository, README="three", checked=True)
     newest = commit(repository, README="four")
-    counted = f"{ENOUGH + 3} revisions: {ENOUGH + 2} measured, 1 reused from a run of the same bytes"
+    counted = (
+        f"{MIN_AGREEING_RUNS + 3} revisions: {MIN_AGREEING_RUNS + 2} measured, 1 reused from a run of the same bytes"
+    )
     # A busy host can disturb one of the many runs that have to agree. Then nothing is reused, and rightly.
     for home, proxy in services:
         status, output, messages = faultwatch(home, *HISTORY, url=proxy.url)
@@ -108,13 +110,13 @@ def test_the_same_bytes_are_measured_once(services: Iterator[tuple[Path, Proxy]]
         )
 
     every = json.loads(faultwatch(home, *HISTORY, "--json", "--measure-all", url=proxy.url)[1])
-    assert (every["measured"], every["reused"], every["stored"]) == (1, 0, ENOUGH + 2)
+    assert (every["measured"], every["reused"], every["stored"]) == (1, 0, MIN_AGREEING_RUNS + 2)
 
 
 def test_a_commit_is_blamed_only_beside_one_that_was_measured(
     services: Iterator[tuple[Path, Proxy]], repository: Path
 ) -> None:
-    for number in range(ENOUGH):
+    for number in range(MIN_AGREEING_RUNS):
         commit(repository, pages__c=program(10), README=f"{number}")
     before = commit(repository, README="reused at first")
     more = commit(repository, pages__c=program(20))
@@ -132,7 +134,7 @@ def test_a_commit_is_blamed_only_beside_one_that_was_measured(
 
 
 def test_the_last_revision_of_a_range_is_measured(services: Iterator[tuple[Path, Proxy]], repository: Path) -> None:
-    for number in range(ENOUGH):
+    for number in range(MIN_AGREEING_RUNS):
         commit(repository, pages__c=program(10), README=f"{number}")
     taken, last = (commit(repository, README=text) for text in ("reused", "measured"))
     for home, proxy in services:

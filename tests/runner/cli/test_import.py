@@ -30,7 +30,7 @@ def run(*arguments: object) -> Result:
 def test_files_are_stored_once_and_judged_like_any_history(
     history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(import_, "BATCH", 7)
+    monkeypatch.setattr(import_, "REPORTS_PER_REQUEST", 7)
     with connect(load_settings()) as service:
         monkeypatch.setenv("FAULTWATCH_URL", service.url)
         arguments = (history, "--subject", "s", "--columns", MAP, "--json")

@@ -17,7 +17,7 @@ HISTORY = ROOT / "workloads" / "copy_service" / "make_history.py"
 
 @pytest.fixture(autouse=True)
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Serve all commands, each of which would else start a service of its own."""
+    """Serve all commands, each of which would else start its own service."""
     with served(tmp_path / "data") as proxy:
         monkeypatch.setenv("FAULTWATCH_URL", proxy.url)
         yield

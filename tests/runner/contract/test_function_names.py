@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.contract.function_names import LONGEST, shorten_name
+from runner.contract.function_names import MAX_NAME_CHARACTERS, shorten_name
 
 STRING = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
 VECTOR = f"std::vector<{STRING}, std::allocator<{STRING} > >"
@@ -44,7 +44,7 @@ VECTOR = f"std::vector<{STRING}, std::allocator<{STRING} > >"
 )
 def test_types_are_left_out_before_the_method(name: str, said: str | None) -> None:
     short = shorten_name(name)
-    assert len(short) <= LONGEST
+    assert len(short) <= MAX_NAME_CHARACTERS
     if said is None:
         assert short.endswith(name[-25:])
     else:

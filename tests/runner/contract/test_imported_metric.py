@@ -11,7 +11,7 @@ def test_a_name_describes_the_metric() -> None:
     assert (entry.title, entry.unit, entry.better, entry.kind) == ("requests: all", "req/s", "higher", Kind.RATE)
     assert not entry.exact
     assert not entry.judged
-    assert Judging(judge=(entry.name,)).in_history(entry.name)
+    assert Judging(judge=(entry.name,)).is_judged_in_history(entry.name)
 
 
 @given(st.text(max_size=300), st.text(max_size=100), st.sampled_from(["lower", "higher"]))

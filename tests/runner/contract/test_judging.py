@@ -20,7 +20,7 @@ ASKED = Judging(judge=("sys-percent", "my:event"), precision={"throughput": 5})
     ],
 )
 def test_counts_and_what_the_workload_names_are_judged(name: str, history: bool, comparison: bool) -> None:
-    assert (ASKED.in_history(name), ASKED.in_comparison(name)) == (history, comparison)
+    assert (ASKED.is_judged_in_history(name), ASKED.decides_comparison(name)) == (history, comparison)
 
 
 def test_a_metric_without_a_precision_has_the_usual_one() -> None:

@@ -1,14 +1,14 @@
 """What shows few metrics shows those that matter there."""
 
 from runner.cli import remedy_tables
-from runner.contract.metrics import CATALOGUE, MetricView, shown_in
+from runner.contract.metrics import CATALOGUE, MetricView, list_shown_metrics
 
 FAULTS = ["minor-faults", "major-faults"]
 
 
 def test_each_view_shows_the_judged_metrics_and_its_own() -> None:
-    shown = {view: [name for name in shown_in(view) if name not in FAULTS] for view in MetricView}
-    assert all(shown_in(view)[:2] == FAULTS for view in MetricView)
+    shown = {view: [name for name in list_shown_metrics(view) if name not in FAULTS] for view in MetricView}
+    assert all(list_shown_metrics(view)[:2] == FAULTS for view in MetricView)
     assert shown == {
         MetricView.COMPARISON: ["sys-percent", "elapsed", "throughput", "scaling-efficiency"],
         MetricView.DRIFT: ["sys-percent", "throughput"],

@@ -128,7 +128,7 @@ def test_every_kind_has_a_unit() -> None:
 
 
 def test_weights_that_do_not_come_to_the_total_are_refused() -> None:
-    with pytest.raises(ValidationError, match="do not come to their total"):
+    with pytest.raises(ValidationError, match="do not add up to their total"):
         StackProfile(
             kind=StackKind.FAULTS, samples=1, period=1, total=9, call_graph="fp", stacks=(Stack(frames=(0,), weight=8),)
         )

@@ -4,19 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from runner.execution.disk_guard import LEAST_BYTES, LEAST_FILES, LEAST_MEMORY, MOST_FILES, Room, shortage
+from runner.execution.disk_guard import MAX_FILES, MIN_FREE_BYTES, MIN_FREE_FILES, MIN_FREE_MEMORY_BYTES, Room, shortage
 
-PLENTY = Room(100 * LEAST_BYTES, 100 * MOST_FILES, memory=100 * LEAST_MEMORY)
+PLENTY = Room(100 * MIN_FREE_BYTES, 100 * MAX_FILES, memory=100 * MIN_FREE_MEMORY_BYTES)
 
 
 @pytest.mark.parametrize(
     ("before", "now", "lacking"),
     [
         (PLENTY, PLENTY, ""),
-        (PLENTY, Room(LEAST_BYTES - 1, PLENTY.files, memory=PLENTY.memory), "space"),
-        (PLENTY, Room(PLENTY.bytes, LEAST_FILES - 1, memory=PLENTY.memory), "inodes"),
-        (PLENTY, Room(PLENTY.bytes, PLENTY.files - MOST_FILES - 1, memory=PLENTY.memory), "files"),
-        (PLENTY, Room(PLENTY.bytes, PLENTY.files, memory=LEAST_MEMORY - 1), "memory"),
+        (PLENTY, Room(MIN_FREE_BYTES - 1, PLENTY.files, memory=PLENTY.memory), "space"),
+        (PLENTY, Room(PLENTY.bytes, MIN_FREE_FILES - 1, memory=PLENTY.memory), "inodes"),
+        (PLENTY, Room(PLENTY.bytes, PLENTY.files - MAX_FILES - 1, memory=PLENTY.memory), "files"),
+        (PLENTY, Room(PLENTY.bytes, PLENTY.files, memory=MIN_FREE_MEMORY_BYTES - 1), "memory"),
         # A host that has little is not refused for that.
         (Room(1000, 10, memory=1000), Room(600, 6, memory=300), ""),
         (Room(1000, 10, memory=1000), Room(600, 6, memory=200), "memory"),
@@ -29,6 +29,6 @@ def test_what_the_host_lacks(before: Room, now: Room, lacking: str) -> None:
 
 
 def test_this_machine_has_room(tmp_path: Path) -> None:
-    room = Room.of(tmp_path)
+    room = Room.measure(tmp_path)
     assert room.bytes > 0
     assert room.memory > 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.execution.execute import OUTPUT_LIMIT, Finished, execute
+from runner.execution.execute import MAX_OUTPUT_BYTES, Finished, execute
 
 ROOT = Path(__file__).parents[3]
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
@@ -57,7 +57,7 @@ def test_does_not_wait_for_what_stays_in_the_background(tmp_path: Path) -> None:
 def test_keeps_the_end_of_an_endless_output(tmp_path: Path) -> None:
     done = run("yes 0123456789 | head -c 5000000; echo the end", tmp_path)
     assert done.output.endswith("the end\n")
-    assert len(done.output) == OUTPUT_LIMIT
+    assert len(done.output) == MAX_OUTPUT_BYTES
 
 
 def test_reads_what_is_not_text(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_does_not_see_the_lock_of_the_host_nor_the_command_line_of_the_kernel(ru
 
 
 def test_has_no_network(run: Callable[..., Finished]) -> None:
-    # Only a loopback of its own, and what listens on the host's is not on it.
+    # Only its own loopback, and what listens on the host's is not on it.
     assert run("grep -c : /proc/net/dev").output.strip() == "1"
     assert not run("grep -vE 'Iface|^ *sl' /proc/net/route /proc/net/tcp").output.strip()
 
@@ -162,7 +162,7 @@ def test_has_no_privileges_and_gets_none(run: Callable[..., Finished]) -> None:
 
 
 def test_a_fork_bomb_is_bounded_and_ends(run: Callable[..., Finished], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PROCESSES", 40)
+    monkeypatch.setattr(module, "MAX_PROCESSES", 40)
     done = run("bomb() { bomb | bomb & }; bomb; for i in $(seq 100); do sleep 30 & done; echo went on", timeout=6)
     assert "fork" in done.output.lower()
     time.sleep(0.3)
@@ -289,8 +289,8 @@ int main(void) {
 def test_all_sandboxes_of_a_case_share_one_ceiling(
     grouped: bool, box: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PROCESSES", 80)
-    monkeypatch.setattr("runner.perf.session.PROCESSES", 80)
+    monkeypatch.setattr(module, "MAX_PROCESSES", 80)
+    monkeypatch.setattr("runner.perf.session.MAX_PROCESSES", 80)
     if not grouped:
         monkeypatch.setattr(MemoryGroup, "limit_processes", lambda *_: False)
     tree = home / "tree"

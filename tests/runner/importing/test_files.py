@@ -84,7 +84,7 @@ def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MOST_FILES", 2)
+    monkeypatch.setattr(files, "MAX_FILES", 2)
     for number in range(3):
         (tmp_path / str(number)).write_text(_BENCH.format(number))
     with pytest.raises(FaultwatchError, match="more than 2 files"):

@@ -8,7 +8,7 @@ import pyperf
 import pytest
 from msgspec.structs import replace
 
-from runner.contract import to_suite
+from runner.contract import build_suite
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
 from runner.importing import ImportDefaults, files, make_reports, read
@@ -153,7 +153,7 @@ def test_what_is_no_measurement_is_refused(text: str, tmp_path: Path) -> None:
 
 def test_our_own_suite_comes_back_as_the_run_it_was(tmp_path: Path) -> None:
     (made,) = imported(tmp_path / "x", PERF_CSV.format(","), SAID)
-    suite = to_suite(made)
+    suite = build_suite(made)
     assert suite is not None
     suite.dump(str(tmp_path / "suite.json"))
     (back,) = make_reports(read(tmp_path / "suite.json", ImportDefaults()), ImportDefaults())
@@ -164,7 +164,7 @@ def test_our_own_suite_comes_back_as_the_run_it_was(tmp_path: Path) -> None:
 
 def test_a_suite_whose_revision_holds_half_a_surrogate_pair_is_refused(tmp_path: Path) -> None:
     (made,) = imported(tmp_path / "x", PERF_CSV.format(","), SAID)
-    suite = to_suite(made)
+    suite = build_suite(made)
     assert suite is not None
     suite.dump(str(tmp_path / "suite.json"))
     text = (tmp_path / "suite.json").read_text()
@@ -191,7 +191,7 @@ def test_a_suite_of_others_has_speed_and_with_the_hook_faults(tmp_path: Path) ->
 
 
 def test_a_small_file_that_holds_gigabytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MOST_BYTES", 1000)
+    monkeypatch.setattr(files, "MAX_BYTES", 1000)
     (tmp_path / "bomb").write_bytes(gzip.compress(b"0" * 1001))
     with pytest.raises(FaultwatchError, match="when decompressed"):
         read(tmp_path / "bomb", SAID)

@@ -1,6 +1,6 @@
 import pytest
 
-from runner.importing.units import better_of, convert_to_rate
+from runner.importing.units import convert_to_rate, find_direction
 
 
 @pytest.mark.parametrize(
@@ -12,7 +12,7 @@ from runner.importing.units import better_of, convert_to_rate
     ],
 )  # fmt: skip
 def test_the_direction_of_a_unit(unit: str, better: str | None) -> None:
-    assert better_of(unit) == better
+    assert find_direction(unit) == better
 
 
 @pytest.mark.parametrize(

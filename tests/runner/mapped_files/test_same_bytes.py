@@ -169,7 +169,7 @@ def test_files_that_are_read_count_as_bytes_and_written_ones_do_not(source: Path
 
 
 def _as_nobody(folder: Path, work: Callable[[], str]) -> str:
-    """Run a function as an unprivileged user, in a process of its own."""
+    """Run a function as an unprivileged user, in its own process."""
     home, output = folder / "home", folder / "output"
     home.mkdir()
     os.chown(home, 65534, 65534)

@@ -136,7 +136,7 @@ def test_the_runner_is_scheduled_as_before_when_it_is_over(tmp_path: Path) -> No
 def test_the_number_of_pairs_follows_the_workload(tmp_path: Path) -> None:
     def pairs(metrics: dict[str, object], fixed: int | None = None, **general: object) -> Pairs:
         document = {"workload": {"name": "w", **general}, "run": {"command": ["x"]}, "metrics": metrics}
-        return Pairs.of(Workload.model_validate(document), fixed)
+        return Pairs.from_workload(Workload.model_validate(document), fixed)
 
     assert pairs({}) == Pairs(2, 400)
     assert pairs({"precision": {"throughput": 3}}) == Pairs(16, 400)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.contract.report import Build, Environment, Host, Outcome, Report, Revision, Stage
-from runner.contract.suite import to_suite
+from runner.contract.suite import build_suite
 from runner.errors import FaultwatchError
 from runner.mapped_files.trial_files import page_cache_setting
 from runner.measuring.measurement import measure, report_failed_build
@@ -122,7 +122,7 @@ def test_a_failure_says_what_happened(tmp_path: Path) -> None:
 
 def test_a_report_is_a_pyperf_suite_with_one_benchmark_a_metric(tmp_path: Path) -> None:
     report = report_of("""echo '{"operations": 50, "seconds": 0.5}'""", tmp_path)
-    suite = to_suite(report)
+    suite = build_suite(report)
     assert suite
     benchmark = suite.get_benchmark("minor-faults")
     assert benchmark.get_values() == report.values("minor-faults")

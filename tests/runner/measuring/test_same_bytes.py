@@ -11,7 +11,7 @@ from runner.contract.report import Case, Host, Outcome, Reading, Report, Sample,
 from runner.dependencies.answers import Answered, Place, answers_in
 from runner.dependencies.asked import Asked
 from runner.dependencies.digests import combine_digests
-from runner.measuring.same_bytes import CHECKED, SameBytes, is_checked
+from runner.measuring.same_bytes import RUNS_PER_CHECK, SameBytes, is_checked
 from runner.measuring.trial import Bench
 from runner.workload import Workload
 from runner.workload.lookup import find_workload
@@ -133,5 +133,5 @@ def test_what_time_decides_is_measured_always(more: str, tmp_path: Path) -> None
 def test_one_in_twenty_is_checked_and_always_the_same_ones() -> None:
     case = Case(workload="w", definition="0" * 16)
     checked = [number for number in range(4000) if is_checked(f"{number:040x}", case)]
-    assert 0.7 < len(checked) * CHECKED / 4000 < 1.3
+    assert 0.7 < len(checked) * RUNS_PER_CHECK / 4000 < 1.3
     assert checked == [number for number in range(4000) if is_checked(f"{number:040x}", case)]

@@ -50,27 +50,27 @@ def test_one_sample_is_enough_where_it_repeats_the_history() -> None:
 
 
 def test_a_doubt_about_what_the_history_shows_takes_all_samples() -> None:
-    sure = Sampling(expected={"minor-faults": 7, "major-faults": 0}).until_sure()
+    sure = Sampling(expected={"minor-faults": 7, "major-faults": 0}).sample_all_unless_expected()
     assert needed(sure, [7] * 10) == 1
     assert needed(sure, [8] * 10) == 10
 
 
 def test_a_fixed_number_is_that_number_whatever_is_counted() -> None:
     workload = Workload.model_validate({"workload": {"name": "w"}, "run": {"command": ["x"]}})
-    assert needed(Sampling.of(workload, 5), [7] * 9) == 5
-    assert needed(Sampling.of(workload, 1), [7] * 9) == 1
-    assert needed(Sampling.of(workload, 4, {"minor-faults": 7, "major-faults": 0}), [7] * 9) == 4
+    assert needed(Sampling.from_workload(workload, 5), [7] * 9) == 5
+    assert needed(Sampling.from_workload(workload, 1), [7] * 9) == 1
+    assert needed(Sampling.from_workload(workload, 4, {"minor-faults": 7, "major-faults": 0}), [7] * 9) == 4
 
 
 def test_a_workload_that_wants_one_sample_gets_one() -> None:
     workload = Workload.model_validate({"workload": {"name": "w", "samples": 1}, "run": {"command": ["x"]}})
-    assert needed(Sampling.of(workload), [7] * 9) == 1
+    assert needed(Sampling.from_workload(workload), [7] * 9) == 1
 
 
 def test_the_ceiling_is_higher_where_precision_is_asked_for_and_never_below_the_least() -> None:
     def of(general: dict[str, object], metrics: dict[str, object]) -> Sampling:
         document = {"workload": {"name": "w"} | general, "run": {"command": ["x"]}, "metrics": metrics}
-        return Sampling.of(Workload.model_validate(document))
+        return Sampling.from_workload(Workload.model_validate(document))
 
     assert of({}, {}).most == 10
     assert of({}, {"precision": {"throughput": 3}}).most == 100

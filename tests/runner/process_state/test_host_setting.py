@@ -67,7 +67,7 @@ def test_it_is_put_back_after_the_runner_was_killed(end: int, file: Path) -> Non
 
 
 def test_two_sessions_that_want_different_values_do_not_meet(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_setting, "LONGEST_WAIT", 0.1)
+    monkeypatch.setattr(host_setting, "MAX_WAIT_SECONDS", 0.1)
     one, other = setting(file), setting(file)
     one.hold("always")
     with pytest.raises(FaultwatchError, match="another session holds /enabled at a different value"):
@@ -89,7 +89,7 @@ def test_what_may_not_be_written_is_an_os_error_and_locks_nothing(file: Path, mo
     held = setting(file)
     held.hold("never")
     held.restore()
-    assert time.monotonic() - began < host_setting.LONGEST_WAIT / 2
+    assert time.monotonic() - began < host_setting.MAX_WAIT_SECONDS / 2
 
 
 def test_a_host_without_it_is_an_os_error(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_without_tracepoints_strace_counts_the_calls(trial: Trial, monkeypatch: 
 
 
 def test_of_very_many_faults_some_are_recorded_and_all_calls(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.profile.recording_plan.EACH", 50)
+    monkeypatch.setattr("runner.profile.recording_plan.MAX_FAULTS_EACH_RECORDED", 50)
     profile = collect(trial, times=False)
     assert profile.anatomy is not None
     assert profile.census is not None

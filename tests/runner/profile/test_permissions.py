@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from runner.profile.elf import call_graph_of, segments
 from runner.profile.permissions import recording_permissions
 from runner.profile.recording_plan import (
-    EACH,
+    MAX_FAULTS_EACH_RECORDED,
     STACKS,
     ExpectedCounts,
     clock_period,
@@ -84,13 +84,13 @@ def test_hidden_kernel_symbols_are_told(tree: Tree) -> None:
 @given(st.integers(0, 10**9), st.sampled_from(["fp", "dwarf"]))
 def test_no_profile_records_more_than_its_share(number: int, graph: str) -> None:
     expected = ExpectedCounts(faults=number, switches=0, cpu_seconds=number / 1e6)
-    assert number / faults_period(expected) <= EACH
+    assert number / faults_period(expected) <= MAX_FAULTS_EACH_RECORDED
     assert number / stacks_period(number, graph) <= STACKS[graph]
     assert expected.cpu_seconds * 1e9 / clock_period(expected, graph) <= STACKS[graph]
 
 
 def test_up_to_two_million_faults_are_recorded_each() -> None:
-    assert faults_period(ExpectedCounts(EACH, 0, 1)) == 1
+    assert faults_period(ExpectedCounts(MAX_FAULTS_EACH_RECORDED, 0, 1)) == 1
     assert "exceptions:page_fault_user" in faults_options(1, tracepoints=True, error_codes=True)
     assert not any("exceptions" in word for word in faults_options(1, tracepoints=True, error_codes=False))
     assert not any("syscalls" in word for word in faults_options(1, tracepoints=False, error_codes=False))

@@ -99,7 +99,7 @@ def test_lines_of_inlined_calls_belong_to_one_address() -> None:
 def test_an_address_belongs_to_what_was_mapped_there_last(made: list[tuple[int, int]], address: int) -> None:
     mappings = ProcessMappings()
     for number, (start, size) in enumerate(made):
-        mappings.add(MemoryMapping.of(Mapped(1, start, size, 0, "rw-p", f"/file-{number}")))
+        mappings.add(MemoryMapping.from_event(Mapped(1, start, size, 0, "rw-p", f"/file-{number}")))
     last = [f"/file-{number}" for number, (start, size) in enumerate(made) if start <= address < start + size]
     found = mappings.find(address)
     assert (found.name if found else None) == (last[-1] if last else None)

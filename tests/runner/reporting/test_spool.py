@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import FaultwatchError, RequestRefused, ServerError
-from runner.reporting.spool import MOST_FAILURES, Spool, SpooledDocument
+from runner.reporting.spool import MAX_FAILURES, Spool, SpooledDocument
 from runner.system.processes import name_of
 from tests.runner.sample_reports import profile, report
 
@@ -77,13 +77,13 @@ def test_a_refused_report_is_set_aside_with_the_reason(tmp_path: Path) -> None:
 
 def test_a_report_that_the_service_stumbles_over_does_not_hold_up_the_others(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
-    reports = [report() for _ in range(MOST_FAILURES + 2)]
+    reports = [report() for _ in range(MAX_FAILURES + 2)]
     for one in reports:
         spool.add(one)
     sent: list[SpooledDocument] = []
 
     def send(one: SpooledDocument) -> None:
-        if one in reports[:MOST_FAILURES]:
+        if one in reports[:MAX_FAILURES]:
             raise ServerError("an error of its own")
         sent.append(one)
 
@@ -92,8 +92,8 @@ def test_a_report_that_the_service_stumbles_over_does_not_hold_up_the_others(tmp
     assert not sent, "after so many the service is left alone"
     with pytest.raises(ServerError):
         spool.flush(send)
-    assert sent == reports[MOST_FAILURES:], "the others came first this time"
-    assert len(spool.waiting()) == MOST_FAILURES
+    assert sent == reports[MAX_FAILURES:], "the others came first this time"
+    assert len(spool.waiting()) == MAX_FAILURES
 
 
 def test_what_a_killed_process_left_half_written_goes_in_the_end(tmp_path: Path) -> None:

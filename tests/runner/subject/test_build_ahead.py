@@ -45,7 +45,7 @@ def builder(tmp_path: Path) -> Builder:
 
 @pytest.fixture
 def workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Workload]:
-    monkeypatch.setattr(build_ahead, "WORTHWHILE", 0.0)
+    monkeypatch.setattr(build_ahead, "MIN_BUILD_SECONDS", 0.0)
 
     def make(script: str) -> Workload:
         file = tmp_path / "workload.toml"
@@ -128,7 +128,7 @@ from pathlib import Path
 from runner.subject import build_ahead
 from runner.subject.build_worker import decode_order
 
-build_ahead.WORTHWHILE = 0
+build_ahead.MIN_BUILD_SECONDS = 0
 order = decode_order({encode_order(builder, repository, recipe)!r})
 with build_ahead.BuildAhead(*order, {commits!r}, 2) as builds:
     builds.build({commits[0]!r})

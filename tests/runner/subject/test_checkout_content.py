@@ -99,7 +99,7 @@ def test_the_name_of_a_submodule_leads_nowhere_else(
 def kept(repository: Repository, content: bytes) -> str:
     """Keep a content where Git LFS does; return its pointer."""
     name = hashlib.sha256(content).hexdigest()
-    place = repository.common_directory() / "lfs" / "objects" / name[:2] / name[2:4] / name
+    place = repository.get_common_directory() / "lfs" / "objects" / name[:2] / name[2:4] / name
     place.parent.mkdir(parents=True)
     place.write_bytes(content)
     return POINTER.format(name, len(content))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from runner.subject.checkout_size import MOST_BYTES, MOST_FILES, MOST_LEVELS, read_listing
+from runner.subject.checkout_size import MAX_BYTES, MAX_FILES, MAX_LEVELS, read_listing
 
 
 def entry(path: str, size: str = "1", kind: str = "blob") -> str:
@@ -20,10 +20,10 @@ def endless(*first: str, then: str) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("entries", "objection", "taken"),
     [
-        (endless(then=entry("x")), f"more than {MOST_FILES:,} files and folders", MOST_FILES + 1),
-        (endless(then=entry("x", "-", "tree")), f"more than {MOST_FILES:,} files and folders", MOST_FILES + 1),
-        (endless(then=entry("x", str(MOST_BYTES // 4))), f"more than {MOST_BYTES:,} bytes", 5),
-        (endless(entry("x"), then=entry("a/" * (MOST_LEVELS + 1))), f"more than {MOST_LEVELS} levels deep", 2),
+        (endless(then=entry("x")), f"more than {MAX_FILES:,} files and folders", MAX_FILES + 1),
+        (endless(then=entry("x", "-", "tree")), f"more than {MAX_FILES:,} files and folders", MAX_FILES + 1),
+        (endless(then=entry("x", str(MAX_BYTES // 4))), f"more than {MAX_BYTES:,} bytes", 5),
+        (endless(entry("x"), then=entry("a/" * (MAX_LEVELS + 1))), f"more than {MAX_LEVELS} levels deep", 2),
     ],
     ids=["files", "folders", "bytes", "levels"],
 )

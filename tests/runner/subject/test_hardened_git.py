@@ -207,7 +207,7 @@ def everything(subject: Path, place: Path) -> dict[str, object]:
         "all": repository.revisions(f"{before}..main", first_parent=False),
         "refs": sorted((ref.name, ref.commit) for ref in repository.refs()),
         "merge base": repository.merge_bases("main", "side"),
-        "state": (repository.changed_files(), repository.is_shallow(), repository.common_directory()),
+        "state": (repository.list_changed_files(), repository.is_shallow(), repository.get_common_directory()),
         "changed": find_changed_files(repository, before, head),
         "tags": tags_before(repository, head),
         "files": files_of(tree),

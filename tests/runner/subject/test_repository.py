@@ -142,17 +142,17 @@ def test_says_that_git_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_change_that_no_commit_holds_is_dirt(history: list[str], tmp_path: Path) -> None:
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    assert repository.changed_files() == []
+    assert repository.list_changed_files() == []
     (tmp_path / "subject" / "untracked").write_text("is not dirt")
-    assert repository.changed_files() == []
+    assert repository.list_changed_files() == []
     (tmp_path / "subject" / "file").write_text("changed")
-    assert repository.changed_files() == ["file"]
+    assert repository.list_changed_files() == ["file"]
 
 
 def test_a_clone_without_a_checkout_is_not_dirty(history: list[str], git: Run, tmp_path: Path) -> None:
     git("clone", "--quiet", "--no-checkout", str(tmp_path / "subject"), str(tmp_path / "clone"))
     repository = open_repository(str(tmp_path / "clone"), tmp_path)
-    assert repository.changed_files() == []
+    assert repository.list_changed_files() == []
     assert [revision.commit for revision in repository.revisions("HEAD~1..HEAD")] == [history[-1]]
 
 
@@ -174,7 +174,7 @@ def test_an_export_never_writes_to_the_repository(history: list[str], git: Run, 
     git("config", "core.splitIndex", "true")
     before = snapshot(tmp_path / "subject")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    repository.changed_files()
+    repository.list_changed_files()
     repository.revisions("HEAD")
     repository.export(history[2], tmp_path / "place" / "tree")
     assert [(path.name, path.read_text()) for path in (tmp_path / "place" / "tree").iterdir()] == [("file", "2")]

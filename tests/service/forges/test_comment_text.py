@@ -216,7 +216,7 @@ def test_the_comment_reads_as_it_did(name: str) -> None:
     open_judge = finding.weaker_judge and not accepted
     assert finding.verdict == ("undecided" if report.may_be_unmeasured or open_judge else WORDS[state])
     assert finding.passed is (not finding.needs_acceptance and finding.verdict.value != "failed") or accepted
-    written = comment_text.text(finding, LINKS, MARKER)
+    written = comment_text.build_comment(finding, LINKS, MARKER)
     file = GOLDEN / f"{name}.md"
     if os.environ.get("FAULTWATCH_GOLDEN") == "write":
         file.write_text(written)
@@ -282,8 +282,8 @@ def test_annotations_are_sent_in_parts_that_github_takes() -> None:
 
 def test_a_table_too_long_is_cut_between_rows_and_says_so() -> None:
     cases = [made_gates.case([9] * 30, [10 + number] * 30, mib=f"{number}{'x' * 90}") for number in range(500)]
-    written = comment_text.text(judge_gate(made_gates.gate(*cases)), LINKS, MARKER)
-    assert comment_text.LIMIT - 2_000 < len(written.encode()) <= comment_text.LIMIT
+    written = comment_text.build_comment(judge_gate(made_gates.gate(*cases)), LINKS, MARKER)
+    assert comment_text.MAX_COMMENT_BYTES - 2_000 < len(written.encode()) <= comment_text.MAX_COMMENT_BYTES
     shown = sum(line.startswith("| <code>") for line in written.splitlines())
     assert [int(left) for left in re.findall(r"and (\d+) more rows", written)] == [500 - shown, 500]
     assert written.rstrip().endswith(MARKER)
@@ -303,11 +303,11 @@ def test_nothing_that_a_repository_writes_gets_out_of_its_place(texts: list[str]
         made_gates.lacking_in_head(SAME, "minor-faults", text * repeat) for text in texts if len(text) * repeat <= 1000
     ]
     report = made_gates.gate(*cases)
-    written = comment_text.text(judge_gate(report, Acceptance(texts[0], texts[-1])), LINKS, MARKER)
-    assert len(written.encode()) <= comment_text.LIMIT
+    written = comment_text.build_comment(judge_gate(report, Acceptance(texts[0], texts[-1])), LINKS, MARKER)
+    assert len(written.encode()) <= comment_text.MAX_COMMENT_BYTES
     assert _rows(written) == {3, 7}
     found = check_run_text.render(judge_gate(report), LINKS)
-    assert len(found.summary.encode()) <= check_run_text.LIMIT
+    assert len(found.summary.encode()) <= check_run_text.MAX_SUMMARY_BYTES
     assert found.title.isprintable()
     assert _rows(found.summary) == {3, 7}
 

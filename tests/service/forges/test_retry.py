@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from service.forges.retry import MOST_ATTEMPTS, decide_retry
+from service.forges.retry import MAX_ATTEMPTS, decide_retry
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -22,10 +22,10 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
         (403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1767225700"}, "", 1, 100),
         (403, {"retry-after": "99999999"}, "", 1, 3 * 3600),
         (403, {}, "Resource not accessible by integration", 1, 5),
-        (403, {"retry-after": "7"}, "", MOST_ATTEMPTS, 7),
+        (403, {"retry-after": "7"}, "", MAX_ATTEMPTS, 7),
         (404, {}, "", 1, None),
         (422, {}, "", 1, None),
-        (500, {}, "", MOST_ATTEMPTS, None),
+        (500, {}, "", MAX_ATTEMPTS, None),
     ],
 )
 def test_when_a_call_is_retried(

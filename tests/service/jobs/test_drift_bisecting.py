@@ -130,7 +130,7 @@ def test_by_default_the_event_offers_the_bisect_and_orders_none(app: APIFlask, c
 def test_a_notification_offers_it_too(app: APIFlask, client: FlaskClient) -> None:
     with scheduler(app).database.reading() as session:
         summaries = events.summaries(session, [event(client)["id"]])
-        steps = next_bisect.next_steps(session, summaries, datetime.now(UTC))
+        steps = next_bisect.find_next_steps(session, summaries, datetime.now(UTC))
     message = write("key", summaries, "https://faults.example.org", steps)
     (offer,) = [line for line in message.lines if line.startswith("Next: ")]
     assert offer.startswith("Next: bisect the commits, with about 4 measurements, in a clone: faultwatch bisect ")

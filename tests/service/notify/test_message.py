@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from service.config.notifications import EmailChannel
 from service.notify import feed
 from service.notify.mail import compose
-from service.notify.message import MOST_EVENTS, escape_for_slack, make_plain, write
+from service.notify.message import MAX_EVENTS, escape_for_slack, make_plain, write
 from service.schemas.history import Cause, Direction
 from service.schemas.triage import State
 from service.text.candidates import name_candidates
@@ -43,7 +43,7 @@ def test_what_came_back_says_so_and_both_does_not_guess() -> None:
 
 
 def test_a_message_about_many_says_how_many_more() -> None:
-    many = [event(f"{n:016x}") for n in range(MOST_EVENTS + 5)] + [event("f" * 16, direction=Direction.IMPROVEMENT)]
+    many = [event(f"{n:016x}") for n in range(MAX_EVENTS + 5)] + [event("f" * 16, direction=Direction.IMPROVEMENT)]
     message = write("k", many, BASE)
     assert message.subject == "[faultwatch] 31 events: 30 worse, 1 better"
     assert "… and 6 more." in message.lines

@@ -36,7 +36,7 @@ def test_a_long_series_that_cannot_be_judged_keeps_no_other_waiting(
 
     monkeypatch.setattr(judge_series, "find_drifts", find_in_short_ones)
     api.send(*(reports.report(number, 100, 100, case=CASE) for number in range(1, 7)))
-    monkeypatch.setattr(detect_drifts, "MOST_POINTS", 5)
+    monkeypatch.setattr(detect_drifts, "MAX_POINTS", 5)
     api.send(*(reports.report(number, level, case=OTHER_CASE) for number, level in ((1, 100), (2, 100), (3, 150))))
     assert [(drift["case"], drift["revision"]) for drift in api.drifts()] == [(OTHER_CASE.name, commit(3))]
     assert caplog.text.count("could not be judged") == 1, "it is not tried again with every report"
@@ -49,14 +49,14 @@ def settled(api: Api, **query: str) -> set[str]:
 
 def send_unjudged(api: Api, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
     with monkeypatch.context() as long:
-        long.setattr(detect_drifts, "MOST_AT_ONCE", 0)
+        long.setattr(detect_drifts, "MAX_SERIES_AT_ONCE", 0)
         api.send(*(reports.report(n, level, level, **changes) for n, level in ((1, 100), (2, 100), (3, 150))))
 
 
 def test_who_waits_does_not_wait_for_what_others_go_on_sending(
     api: Api, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judged, "_SECONDS", 2)
+    monkeypatch.setattr(judged, "_MAX_WAIT_SECONDS", 2)
     send_unjudged(api, monkeypatch)
     numbers = itertools.count()
 

@@ -1,4 +1,4 @@
-"""An application on a database of its own."""
+"""An application on its own database."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

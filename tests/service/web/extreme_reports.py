@@ -134,7 +134,7 @@ def main_reports() -> Iterator[Report]:
 
 
 def settled_reports() -> Iterator[Report]:
-    """A dozen cases, each with a step at a commit of its own."""
+    """A dozen cases, each with a step at its own commit."""
     for place in range(SETTLED):
         first = 100 + place
         for number in range(first, first + 8):

@@ -1,4 +1,4 @@
-"""Applications with databases of their own: empty, with a measured history, with extreme reports.
+"""Applications with their own databases: empty, with a measured history, with extreme reports.
 
 Pages only read, so one application of each kind serves all tests.
 """

@@ -17,7 +17,7 @@ from service.pipeline import ingest_reports
 from service.serving import THREADS
 from service.store.engine import deferred
 from service.web import admission
-from service.web.admission import MOST, MOST_OF_SUBJECT, Admission
+from service.web.admission import MAX_REQUESTS, MAX_REQUESTS_PER_SUBJECT, Admission
 from service.web.problems import ProblemError
 from tests.service import reports
 from tests.service.apiclient import Api
@@ -48,8 +48,8 @@ def test_who_would_take_all_threads_comes_later(
         return Api(app.test_client()).put(reports.report(number, 100, subject=subject))
 
     before = admission.count_refused()
-    with ThreadPoolExecutor(MOST) as pool:
-        under_way = [pool.submit(send, number, "demo") for number in range(MOST_OF_SUBJECT)]
+    with ThreadPoolExecutor(MAX_REQUESTS) as pool:
+        under_way = [pool.submit(send, number, "demo") for number in range(MAX_REQUESTS_PER_SUBJECT)]
         for _ in under_way:
             assert waiting.acquire(timeout=30)
         refused = send(90, "demo")
@@ -61,14 +61,14 @@ def test_who_would_take_all_threads_comes_later(
         assert send(91, "third").status_code == 503
         assert app.test_client().get("/runs").status_code == 200, "pages are not refused"
         go_on.set()
-        assert [answer.result().status_code for answer in under_way] == [201] * MOST
+        assert [answer.result().status_code for answer in under_way] == [201] * MAX_REQUESTS
     assert send(90, "demo").status_code == 201, "each has given its place back"
     assert admission.count_refused() == before + 2
     assert f"faultwatch_requests_refused_total {before + 2}.0" in app.test_client().get("/metrics").text
 
 
 def test_a_process_keeps_threads_for_pages() -> None:
-    assert MOST_OF_SUBJECT < MOST <= THREADS - 3
+    assert MAX_REQUESTS_PER_SUBJECT < MAX_REQUESTS <= THREADS - 3
 
 
 def test_a_request_that_fails_gives_its_place_back() -> None:

@@ -6,7 +6,7 @@ import { describe, shorten } from "./text.js";
 import { vertical } from "./values.js";
 import { whiskers } from "./whiskers.js";
 
-// What else may be laid over the series: a line of its own colour and dash, and a point of its own shape.
+// What else may be laid over the series: its own line colour and dash, and its own point shape.
 const OVER = [["rect", []], ["rectRot", [6, 3]], ["cross", [2, 2]], ["star", [8, 3, 2, 3]]];
 
 // The points of each dataset that follow what is looked at, as the server laid them out.

@@ -1,4 +1,4 @@
-"""A GitHub with a state of its own, which nobody wrote for this: what it shows of what the service told it."""
+"""A GitHub with its own state, which nobody wrote for this: what it shows of what the service told it."""
 
 from __future__ import annotations
 

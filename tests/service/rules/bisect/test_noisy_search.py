@@ -66,7 +66,7 @@ def test_a_culprit_in_a_merged_branch_is_found():
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("culprit", ["b2", "b4", "b8"])
 def test_a_branch_that_is_older_than_the_range_takes_few_runs(culprit: str, seed: int) -> None:
-    """Its commits have a level of their own, so that no run can tell whether the first one has moved it."""
+    """Its commits have their own level, so that no run can tell whether the first one has moved it."""
     nodes = (
         Node(commit="b1", parents=("elsewhere",)),
         *(Node(commit=f"b{place}", parents=(f"b{place - 1}",)) for place in range(2, 9)),

@@ -7,7 +7,7 @@ import pytest
 from runner.contract import ComparisonRequest, Reading, Sample
 from runner.contract.search import Proof, ProofState
 from service.rules.bisect import exact_search
-from service.rules.bisect.proof import MAX_PROOFS_WITHOUT_RESULT, judge, next_proof, precision, with_levels
+from service.rules.bisect.proof import MAX_PROOFS_WITHOUT_RESULT, choose_next_proof, judge, precision, with_levels
 from service.rules.bisect.question import Culprit, Found, Observation, Prove, Question, Refused
 from service.rules.comparison.interleaved import decide
 from tests.service import reports
@@ -69,7 +69,7 @@ def test_a_metric_whose_proofs_keep_failing_is_said_not_to_repeat():
     for place in range(MAX_PROOFS_WITHOUT_RESULT + 1):
         session = uuid.uuid4()
         seen += [Observation(commit=f"c{one}", value=100, session=session) for one in (2 * place, 2 * place + 1)]
-    answer = next_proof(question, exact_search.search(question, seen), seen)
+    answer = choose_next_proof(question, exact_search.search(question, seen), seen)
     assert isinstance(answer, Refused)
     assert answer.sentence.startswith("Not proven: this metric varies by ±0.5 between executions of one commit")
     assert "does not repeat: 4 differences" in answer.sentence
@@ -98,7 +98,7 @@ QUESTION = Question(good="before-c1", bad="c9", commits=histories.line(9), unit=
 @pytest.mark.parametrize("state", [ProofState.OPEN, ProofState.FAILS])
 def test_a_search_of_which_no_proof_stands_names_no_culprit(state):
     culprits = (proven("c1", state),)
-    answer = next_proof(QUESTION, Found(culprits=culprits), measured(culprits))
+    answer = choose_next_proof(QUESTION, Found(culprits=culprits), measured(culprits))
     assert isinstance(answer, Refused)
     assert answer.sentence.startswith("Not proven: this metric varies by ±3")
     assert "c1 may move it, but no proof stands: The count varies." in answer.sentence
@@ -109,10 +109,10 @@ def test_after_too_many_proofs_without_a_result_only_what_is_proven_is_named():
     doubtful = [proven(f"c{place}", ProofState.OPEN) for place in range(1, MAX_PROOFS_WITHOUT_RESULT + 2)]
     stands, untried = proven("c8", ProofState.STANDS), CULPRIT.model_copy(update={"commit": "c9", "parent": "c8"})
     seen = measured([*doubtful, stands])
-    assert next_proof(QUESTION, Found(culprits=(*doubtful, stands, untried)), seen) == Found(culprits=(stands,))
-    assert isinstance(next_proof(QUESTION, Found(culprits=(*doubtful, untried)), seen), Refused)
+    assert choose_next_proof(QUESTION, Found(culprits=(*doubtful, stands, untried)), seen) == Found(culprits=(stands,))
+    assert isinstance(choose_next_proof(QUESTION, Found(culprits=(*doubtful, untried)), seen), Refused)
     # One proof without a result is no reason to leave the next one out.
-    assert isinstance(next_proof(QUESTION, Found(culprits=(doubtful[0], untried)), seen), Prove)
+    assert isinstance(choose_next_proof(QUESTION, Found(culprits=(doubtful[0], untried)), seen), Prove)
 
 
 def test_a_proof_of_a_noisy_metric_has_to_tell_a_step_of_the_size_that_was_seen():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runner.contract import Comparison, ComparisonRequest, Reading, Report, Sample, Verdict
 from runner.contract.files import ProgramFiles
-from runner.contract.other_builds import MOST_BETWEEN_BUILDS, OTHER_BUILDS, OtherBuild
+from runner.contract.other_builds import FURTHER_BUILDS, MAX_FAULTS_BETWEEN_BUILDS, OtherBuild
 from service.rules.comparison.interleaved import decide
 from tests.service import reports
 
@@ -45,7 +45,7 @@ def full(base: Report, head: Report, **more: object) -> Comparison:
 def test_a_small_difference_wants_further_builds_and_a_large_one_does_not() -> None:
     assert decided(run(1, [100]), run(2, [101])) == (Verdict.CHANGED, True)
     assert decided(run(1, [101]), run(2, [100])) == (Verdict.CHANGED, True)
-    assert decided(run(1, [100]), run(2, [100 + MOST_BETWEEN_BUILDS + 1])) == (Verdict.CHANGED, False)
+    assert decided(run(1, [100]), run(2, [100 + MAX_FAULTS_BETWEEN_BUILDS + 1])) == (Verdict.CHANGED, False)
 
 
 def test_one_build_that_contradicts_is_enough() -> None:
@@ -56,9 +56,9 @@ def test_one_build_that_contradicts_is_enough() -> None:
 
 
 def test_builds_that_agree_are_measured_until_they_are_enough() -> None:
-    for others in range(OTHER_BUILDS):
+    for others in range(FURTHER_BUILDS):
         assert decided(run(1, [100] * (1 + others)), run(2, [101] * (1 + others))) == (Verdict.CHANGED, True)
-    enough = 1 + OTHER_BUILDS
+    enough = 1 + FURTHER_BUILDS
     assert decided(run(1, [100] * enough), run(2, [101] * enough)) == (Verdict.CHANGED, False)
 
 
@@ -87,7 +87,7 @@ def test_a_change_never_stands_where_the_builds_of_both_overlap(base: list[int],
     verdict, wants = decided(run(1, base), run(2, head))
     apart = max(base) < min(head) or max(head) < min(base)
     assert (verdict is Verdict.CHANGED) == apart
-    assert wants == (apart and size <= OTHER_BUILDS)
+    assert wants == (apart and size <= FURTHER_BUILDS)
 
 
 def varying(number: int, level: int, builds: Sequence[int]) -> Report:

@@ -58,7 +58,7 @@ def judged(
         pair.head[0].number: {name: readings(head, counted=counted)},
     }
     (row,) = compare([pair], sides, {1: drifts}, {})
-    verdict = row.full_verdict()
+    verdict = row.build_verdict()
     assert (row.decision.verdict, row.counts) == (verdict.verdict, verdict.counts)
     assert row.size == (0 if not verdict.change else inf if verdict.percent is None else abs(verdict.percent))
     return verdict
@@ -156,7 +156,7 @@ def test_runs_that_repeat_each_other_are_judged_by_all_their_samples() -> None:
     pair = Pair((run(2), run(1)), (run(5), run(4)))
     values = {number: {"minor-faults": readings((100 + number // 4,) * 10)} for number in (1, 2, 4, 5)}
     (row,) = compare([pair], values, {}, {})
-    verdict = row.full_verdict()
+    verdict = row.build_verdict()
     assert (verdict.rule, verdict.verdict, verdict.base.n, verdict.head.level) == ("exact", Verdict.CHANGED, 20, 101)
 
 
@@ -164,7 +164,7 @@ def test_points_of_different_series_share_no_trend() -> None:
     pair = Pair((run(1),), (run(5, host="other"),))
     sides = {1: {"minor-faults": readings((100,))}, 5: {"minor-faults": readings((110,))._replace(series=2)}}
     (row,) = compare([pair], sides, {1: [drift(3)], 2: [drift(3)]}, {})
-    assert row.full_verdict().rule == "apart"
+    assert row.build_verdict().rule == "apart"
 
 
 def test_a_metric_without_any_value_has_no_row() -> None:
@@ -177,4 +177,4 @@ def test_what_was_measured_in_turns_is_judged_by_that() -> None:
     pair = Pair((run(1),), (run(5),))
     sides = {1: {"minor-faults": readings((100,))}, 5: {"minor-faults": readings((100,))}}
     (row,) = compare([pair], sides, {}, {"minor-faults": verdict})
-    assert (row.decision.verdict, row.size, row.full_verdict()) == (Verdict.CHANGED, 1, verdict)
+    assert (row.decision.verdict, row.size, row.build_verdict()) == (Verdict.CHANGED, 1, verdict)

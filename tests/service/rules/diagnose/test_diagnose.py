@@ -331,7 +331,7 @@ def almost_profiles(draw: st.DrawFn) -> Profile:
 @given(random_profiles() | almost_profiles(), st.none() | random_profiles())
 def test_no_rule_speaks_without_its_condition_and_its_price(made: Profile, before: Profile | None) -> None:
     diagnosis = diagnose(DiagnosisRequest(profile=made, before=before))
-    facts = Facts.of(made, before)
+    facts = Facts.from_profile(made, before)
     true = [rule.title for rule in RULES if rule.condition(facts) and (rule.price(facts) or 0) >= MIN_PRICE]
     assert sorted(finding.title for finding in diagnosis.findings) == sorted(true)
     prices = [finding.price for finding in diagnosis.findings]
@@ -395,7 +395,7 @@ def test_the_evidence_names_the_line_of_the_project_that_the_faults_came_through
         # Heavier, but of another function, as where the faults of one come in several ways.
         made = stacks(StackKind.FAULTS, {(0,): 400, stack: 300})
         told = profile(anatomy({Touch.FIRST: 300})).model_copy(update={"frames": frames, "faults": made})
-        return Facts.of(told).where[0]
+        return Facts.from_profile(told).where[0]
 
     assert evidence(0, 1, 2, 3) == (
         "300 of the faults are in copy, called in Index::Add at src/index.cc:7 "

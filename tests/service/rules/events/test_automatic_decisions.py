@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.rules.events.automatic_decisions import LogEntry, decide_automatically, sureness_entry
-from service.rules.events.lifecycle import next_state, state_after
+from service.rules.events.lifecycle import get_next_state, state_after
 from service.rules.events.resolution import Transition
 from service.schemas.history import Cause
 from service.schemas.triage import Action, State
@@ -59,7 +59,7 @@ def test_what_was_sure_is_withdrawn_once_with_a_reason_and_never_silently(
         assert entry.by_service
         assert entry.reason
         assert entry.action is Action.REOPEN or entry.reason.startswith(reasons[0] if reasons else "Judged again")
-        after = next_state(state, entry.action) or state
+        after = get_next_state(state, entry.action) or state
         assert sureness_entry(after, was_sure=is_sure, is_sure=is_sure, reasons=reasons) is None
 
 

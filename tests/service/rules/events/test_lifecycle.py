@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.lifecycle import CLOSED, OPEN, allowed_actions, next_state, state_after
+from service.rules.events.lifecycle import CLOSED, OPEN, allowed_actions, get_next_state, state_after
 from service.schemas.triage import Action, State, needs_reason
 
 
@@ -42,12 +42,12 @@ def test_what_closes_against_appearances_or_takes_back_needs_a_reason() -> None:
 
 def test_from_every_state_there_is_a_way_on() -> None:
     assert all(allowed_actions(state) for state in State)
-    assert {next_state(state, action) for state, action in product(State, Action)} == {*State, None} - {State.NEW}
+    assert {get_next_state(state, action) for state, action in product(State, Action)} == {*State, None} - {State.NEW}
 
 
 def test_only_the_service_withdraws() -> None:
     assert all(Action.WITHDRAW not in allowed_actions(state) for state in State)
-    assert {next_state(state, Action.WITHDRAW) for state in OPEN} == {State.WITHDRAWN}
+    assert {get_next_state(state, Action.WITHDRAW) for state in OPEN} == {State.WITHDRAWN}
 
 
 @given(st.lists(st.sampled_from(Action)))
@@ -55,7 +55,7 @@ def test_random_decisions_lead_where_each_allowed_one_leads(actions: list[Action
     made: list[Action] = []
     state = State.NEW
     for action in actions:
-        after = next_state(state, action)
+        after = get_next_state(state, action)
         if action is not Action.WITHDRAW:
             assert (after is None) == (action not in allowed_actions(state))
         if after is not None:

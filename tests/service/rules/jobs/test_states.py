@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runner.contract.job import State
-from service.rules.jobs.states import Act, JobTransitionError, is_possible, next_state
+from service.rules.jobs.states import Act, JobTransitionError, get_next_state, is_possible
 
 
 def test_a_job_that_has_ended_stays_as_it_is() -> None:
@@ -14,8 +14,8 @@ def test_a_job_that_has_ended_stays_as_it_is() -> None:
 
 
 def test_from_every_open_state_there_is_a_way_out() -> None:
-    assert all(next_state(state, Act.CANCEL) is State.CANCELLED for state in State if state.open)
-    assert all(next_state(state, Act.FAIL) is State.FAILED for state in State if state.open)
+    assert all(get_next_state(state, Act.CANCEL) is State.CANCELLED for state in State if state.open)
+    assert all(get_next_state(state, Act.FAIL) is State.FAILED for state in State if state.open)
 
 
 def test_the_way_of_a_job_that_is_paused_and_lost() -> None:
@@ -32,10 +32,10 @@ def test_the_way_of_a_job_that_is_paused_and_lost() -> None:
         (Act.CLAIM, State.RUNNING),
         (Act.DONE, State.DONE),
     ):
-        state = next_state(state, act)
+        state = get_next_state(state, act)
         assert state is then
 
 
 def test_what_cannot_be_is_said() -> None:
     with pytest.raises(JobTransitionError, match="a job that is done cannot be paused"):
-        next_state(State.DONE, Act.PAUSE)
+        get_next_state(State.DONE, Act.PAUSE)

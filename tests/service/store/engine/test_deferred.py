@@ -18,7 +18,7 @@ PATIENCE = 60
 
 def test_a_batch_of_many_series_is_judged_in_the_background(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deferred, "QUIET_SECONDS", 0.05)
-    monkeypatch.setattr(detect_drifts, "MOST_AT_ONCE", 4)
+    monkeypatch.setattr(detect_drifts, "MAX_SERIES_AT_ONCE", 4)
     cases = [Case(workload="copy", definition="0" * 16, parameters={"number": number}) for number in range(6)]
     batch = [
         reports.report(number, level, level, case=case)

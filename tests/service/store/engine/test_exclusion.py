@@ -45,7 +45,7 @@ def test_a_task_of_another_process_is_taken_until_that_is_killed(database_url: s
         assert other.stdout is not None
         assert other.stdout.readline() == "True\n"
         assert not is_free(database, "events")
-        assert is_free(database, "jobs"), "each task has a lock of its own"
+        assert is_free(database, "jobs"), "each task has its own lock"
         other.kill()
         deadline = time.monotonic() + PATIENCE
         while not is_free(database, "events"):  # PostgreSQL notices the end of a client a moment later

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from service.store.engine import parts, statistics
 from service.store.engine.database import Database
-from service.store.engine.statistics import LONGEST, Statistics, is_due
+from service.store.engine.statistics import MAX_AGE, Statistics, is_due
 from tests.service import reports
 from tests.service.apiclient import Api
 
@@ -31,9 +31,9 @@ def known(then: float, rows: int, age: timedelta | None = timedelta(0), has_new:
         (False, known(1000, 1150)),
         (True, known(1000, 1151)),
         (True, known(0, 51)),
-        (False, known(1000, 1100, LONGEST - timedelta(seconds=1))),
-        (True, known(1000, 1001, LONGEST)),
-        (False, known(1000, 1000, LONGEST, has_new=False)),
+        (False, known(1000, 1100, MAX_AGE - timedelta(seconds=1))),
+        (True, known(1000, 1001, MAX_AGE)),
+        (False, known(1000, 1000, MAX_AGE, has_new=False)),
         (True, known(1000, 1001, None)),
         (False, known(1000, 0, None, has_new=False)),
     ],
@@ -95,7 +95,7 @@ def test_who_stores_and_who_makes_a_part_waits_for_no_analysis_of_parts(
         working = threading.Thread(target=statistics.refresh, args=(database,))
         working.start()
         began = time.monotonic()
-        ask(database, f"SELECT setval('run_number_seq', {3 * parts.RUNS}, false)")
+        ask(database, f"SELECT setval('run_number_seq', {3 * parts.RUNS_PER_PART}, false)")
         assert api.send(reports.report(1, 100, 100)) == [201]
         assert time.monotonic() - began < PATIENCE / 3
         working.join(PATIENCE)

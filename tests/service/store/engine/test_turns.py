@@ -72,7 +72,7 @@ def test_writers_that_add_the_same_hosts_cases_and_environments_never_wait_for_e
 
 
 def shuffled_reports(writer: int, turn: int) -> list[Report]:
-    """Return reports of a writer's own subject about what all writers share, in an order of its own."""
+    """Return reports of a writer's own subject about what all writers share, in its own order."""
     order = random.Random(f"{writer} {turn}")
     names = [f"{turn}-{number}" for number in range(SHARED)]
     hosts, cases, environments = (order.sample(names, SHARED) for _ in range(3))

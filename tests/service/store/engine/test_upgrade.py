@@ -133,7 +133,7 @@ def test_an_upgrade_that_always_finds_a_table_in_use_says_so(
 ) -> None:
     from service.store.engine import upgrade as module
 
-    monkeypatch.setattr(module, "LONGEST_SECONDS", 0.0)
+    monkeypatch.setattr(module, "MAX_SECONDS", 0.0)
     database = Database(postgresql.url(postgresql.create()))
     upgrade(database)
     later_version.become(tmp_path, monkeypatch, _ADDED)

@@ -126,9 +126,9 @@ def test_a_reduced_report_has_the_levels_of_the_whole_one(samples: list[dict[str
         values = decode_samples(json.loads(point.value), point.n, point.samples)
         whole_values = decode_samples(json.loads(point.value), before[name].n, before[name].samples)
         judging = whole.judging
-        if judging.in_history(name) or judging.in_comparison(name):
+        if judging.is_judged_in_history(name) or judging.decides_comparison(name):
             assert (min(values), max(values)) == (min(whole_values), max(whole_values))
-            decides = metric(name).kind is Kind.COUNT and judging.in_history(name)
+            decides = metric(name).kind is Kind.COUNT and judging.is_judged_in_history(name)
             keeps = decides or len(whole_values) <= 3 or len(set(whole_values)) == 1
             assert len(values) == (len(whole_values) if keeps else 3)
         else:
@@ -154,7 +154,7 @@ def test_an_estimated_reading_stays_one() -> None:
 def test_what_many_reports_would_free_is_estimated_from_some_of_them(
     api: Api, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.store.maintenance.retain._EXAMPLES", 5)
+    monkeypatch.setattr("service.store.maintenance.retain._SAMPLED_REPORTS", 5)
     for number in range(1, 21):  # Two subjects in turns: each has every second number.
         api.send(timed(number, 100), timed(number, 100).model_copy(update={"subject": "other", "run_id": uuid.uuid4()}))
     rule = RetentionRule(reduce=timed(30, 1).started_at, subjects=("other",))

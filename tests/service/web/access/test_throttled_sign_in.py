@@ -46,10 +46,10 @@ def test_an_address_that_guesses_is_refused_by_every_process_until_it_has_waited
         assert (form.status_code, "Retry-After" in form.headers) == (429, True)
         assert ask(client, token, "192.0.2.2")[0] == 200, "others are not affected"
     with database.reading() as session:
-        assert len(tokens.failed_sign_ins(session, datetime.now(UTC))) == MAX_FAILURES_PER_ADDRESS, (
+        assert len(tokens.list_failed_sign_ins(session, datetime.now(UTC))) == MAX_FAILURES_PER_ADDRESS, (
             "who is refused is not counted"
         )
-        assert not tokens.failed_sign_ins(session, datetime.now(UTC) + WINDOW + timedelta(seconds=1))
+        assert not tokens.list_failed_sign_ins(session, datetime.now(UTC) + WINDOW + timedelta(seconds=1))
 
 
 def test_guesses_from_many_addresses_are_refused_and_right_tokens_accepted(start: Start, token: str) -> None:

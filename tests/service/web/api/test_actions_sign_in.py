@@ -1,4 +1,4 @@
-"""Signing in by the identity of an Actions job, against an issuer of our own."""
+"""Signing in by the identity of an Actions job, against our own issuer."""
 
 from __future__ import annotations
 

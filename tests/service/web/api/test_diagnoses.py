@@ -24,4 +24,4 @@ def test_a_profile_whose_tables_do_not_add_up_is_refused(client: FlaskClient) ->
     document["profile"]["anatomy"]["by_touch"]["first touch"] = 4
     answer = client.post("/api/v1/diagnoses", json=document)
     assert answer.status_code == 422
-    assert "by_touch does not come to the counted faults" in answer.get_data(as_text=True)
+    assert "by_touch does not add up to the counted faults" in answer.get_data(as_text=True)

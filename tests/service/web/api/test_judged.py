@@ -46,7 +46,7 @@ def found(api: Api, query: str = "") -> set[str]:
 
 
 def test_all_runs_are_judged_before_the_answer(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detect_drifts, "MOST_AT_ONCE", 4)
+    monkeypatch.setattr(detect_drifts, "MAX_SERIES_AT_ONCE", 4)
     send(api)
     assert found(api) == set()
     assert found(api, "?judged=true") == {case.name for case in CASES}
@@ -55,14 +55,14 @@ def test_all_runs_are_judged_before_the_answer(api: Api, monkeypatch: pytest.Mon
 
 
 def test_runs_of_long_series_are_judged_later(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detect_drifts, "MOST_POINTS", 23)
+    monkeypatch.setattr(detect_drifts, "MAX_POINTS", 23)
     send(api)  # six series of four points
     assert found(api) == set()
     assert len(found(api, "?judged=true")) == len(CASES)
 
 
 def test_runs_of_another_subject_are_left_alone(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detect_drifts, "MOST_AT_ONCE", 4)
+    monkeypatch.setattr(detect_drifts, "MAX_SERIES_AT_ONCE", 4)
     send(api)
     send(api, subject="other")
     assert len(found(api, "?judged=true&subject=other")) == len(CASES)
@@ -70,9 +70,9 @@ def test_runs_of_another_subject_are_left_alone(api: Api, monkeypatch: pytest.Mo
 
 
 def test_what_takes_long_is_to_be_asked_again(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detect_drifts, "MOST_AT_ONCE", 4)
+    monkeypatch.setattr(detect_drifts, "MAX_SERIES_AT_ONCE", 4)
     send(api)
-    monkeypatch.setattr(judged, "_SECONDS", -1)
+    monkeypatch.setattr(judged, "_MAX_WAIT_SECONDS", -1)
     answer = api.client.get("/api/v1/drifts?judged=true")
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
     assert answer.get_json()["detail"] == "Many runs have arrived, and are being judged."
@@ -81,7 +81,7 @@ def test_what_takes_long_is_to_be_asked_again(api: Api, monkeypatch: pytest.Monk
 def test_one_request_judges_and_another_waits_for_it_and_the_others_come_later(
     app: APIFlask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(detect_drifts, "MOST_AT_ONCE", 4)
+    monkeypatch.setattr(detect_drifts, "MAX_SERIES_AT_ONCE", 4)
     send(Api(app.test_client()))
     go_on = threading.Event()
     judged_ids: Counter[int] = Counter()
@@ -96,22 +96,22 @@ def test_one_request_judges_and_another_waits_for_it_and_the_others_come_later(
         return app.test_client().get("/api/v1/drifts?judged=true")
 
     monkeypatch.setattr(detect_drifts, "judge", judge_slowly)
-    with ThreadPoolExecutor(judged.MOST + 2) as pool:
-        answers = as_completed([pool.submit(ask) for _ in range(judged.MOST + 2)], timeout=30)
+    with ThreadPoolExecutor(judged.MAX_REQUESTS + 2) as pool:
+        answers = as_completed([pool.submit(ask) for _ in range(judged.MAX_REQUESTS + 2)], timeout=30)
         refused = [next(answers).result() for _ in range(2)]
         assert [(one.status_code, one.headers["Retry-After"]) for one in refused] == [(503, "1")] * 2
         go_on.set()
-        assert [len(one.result().get_json()["items"]) for one in answers] == [len(CASES)] * judged.MOST
+        assert [len(one.result().get_json()["items"]) for one in answers] == [len(CASES)] * judged.MAX_REQUESTS
     assert set(judged_ids.values()) == {1}
     assert ask().status_code == 200, "each has given its place back"
 
 
 def test_those_who_judge_and_those_who_store_leave_a_thread_for_the_pages() -> None:
-    assert admission.MOST + judged.MOST < THREADS
+    assert admission.MAX_REQUESTS + judged.MAX_REQUESTS < THREADS
 
 
 def test_the_digest_of_a_night_has_its_drifts(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detect_drifts, "MOST_AT_ONCE", 4)
+    monkeypatch.setattr(detect_drifts, "MAX_SERIES_AT_ONCE", 4)
     send(api)
     cell = NightlyCell(
         **{"host": "box", "configuration": "plain", "workload": "copy", "subject": "subject", "carried_out": True},

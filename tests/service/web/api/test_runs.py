@@ -11,7 +11,7 @@ import pytest
 from apiflask import APIFlask
 
 from runner.contract import Case, Host, Reading, Report, Sample, Status
-from service.web.admission import MOST_OF_SUBJECT
+from service.web.admission import MAX_REQUESTS_PER_SUBJECT
 from tests.service import reports
 from tests.service.apiclient import Api
 
@@ -87,7 +87,7 @@ def test_a_run_without_a_suite_says_so(api: Api) -> None:
     assert (answer.status_code, answer.mimetype) == (404, "application/problem+json")
 
 
-@pytest.mark.parametrize("threads", [MOST_OF_SUBJECT])
+@pytest.mark.parametrize("threads", [MAX_REQUESTS_PER_SUBJECT])
 def test_the_same_report_sent_at_once_by_many_is_one_run(app: APIFlask, threads: int) -> None:
     report = reports.report(1, 100)
     with ThreadPoolExecutor(threads) as pool:
@@ -100,7 +100,7 @@ def test_the_same_report_sent_at_once_by_many_is_one_run(app: APIFlask, threads:
 
 def test_many_reports_sent_at_once_are_all_stored_and_judged(app: APIFlask) -> None:
     sent = [reports.report(number, *[100 if number < 9 else 150] * 2) for number in range(1, 17)]
-    with ThreadPoolExecutor(MOST_OF_SUBJECT) as pool:
+    with ThreadPoolExecutor(MAX_REQUESTS_PER_SUBJECT) as pool:
         answers = list(pool.map(lambda report: Api(app.test_client()).put(report).status_code, sent))
     assert answers == [201] * 16
     api = Api(app.test_client())

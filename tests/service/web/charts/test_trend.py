@@ -1,4 +1,4 @@
-from service.web.charts.plot import COLUMNS, Window
+from service.web.charts.plot import MAX_COLUMNS, Window
 from service.web.charts.trend import chart
 from tests.service import made_series
 
@@ -70,7 +70,7 @@ def test_ten_thousand_runs_are_thinned_and_no_step_of_a_single_run_is_lost() -> 
     drawn = chart(series.model_copy(update={"points": points}), str)
     assert drawn["thinned"]
     assert drawn["runs"] == drawn["slots"] == 10_000
-    assert len(drawn["path"]) <= 6 * COLUMNS
+    assert len(drawn["path"]) <= 6 * MAX_COLUMNS
     at = {dot["x"]: dot["y"] for dot in drawn["path"]}
     assert at[4321] == 2241
     assert [level["y"] for level in drawn["levels"]] == [2239, 2240]

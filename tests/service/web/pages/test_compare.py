@@ -33,7 +33,7 @@ def test_all_metrics_and_only_what_changed(client: FlaskClient) -> None:
 
 
 def test_a_long_table_comes_in_pages(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compare, "_ROWS", 2)
+    monkeypatch.setattr(compare, "_MAX_ROWS", 2)
     address = f"/compare{{}}?base={BEFORE}&head={AFTER}&metric=all"
     whole = list(rows(client, BEFORE, AFTER, "metric=all&all="))
     assert len(whole) == 5

@@ -20,7 +20,7 @@ STANDS = history.TITLES[history.ONE_PAGE]
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[FlaskClient]:
-    """A service of its own: what is decided stays."""
+    """Its own service: what is decided stays."""
     with application(tmp_path) as app:
         client = app.test_client()
         history.send(client)

@@ -43,7 +43,7 @@ def drawn(watched: Watched, path: str) -> Page:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_profiles_are_quiet_accessible_and_fit(browser: Browser, service: str, mode: str) -> None:
-    # axe-core comes into the page as a script of its own, which the policy of the pages refuses.
+    # axe-core comes into the page as its own script, which the policy of the pages refuses.
     with browser.new_context(**MODES[mode], bypass_csp=True) as context:
         watched = watch(context, service)
         for path in (f"/profiles/{AFTER.profile_id}", BESIDE):

@@ -25,7 +25,7 @@ HERE = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
 
 @pytest.fixture
 def own(measured_app: APIFlask, tmp_path: Path) -> Iterator[FlaskClient]:
-    """A service of its own, on a copy of the history: what is decided stays."""
+    """Its own service, on a copy of the history: what is decided stays."""
     with measured_app.app_context():
         stored = current.database().url.database
     with closing(sqlite3.connect(str(stored))) as source, closing(sqlite3.connect(tmp_path / "faultwatch.db")) as copy:

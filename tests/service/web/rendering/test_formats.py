@@ -60,5 +60,5 @@ def test_a_spreadsheet_runs_no_untrusted_formula() -> None:
 
 
 def test_a_column_is_a_field_or_is_computed() -> None:
-    table = Table.of([Fraction(1, 2), Fraction(3, 4)], "numerator", ("half", lambda number: number / 2))
+    table = Table.from_records([Fraction(1, 2), Fraction(3, 4)], "numerator", ("half", lambda number: number / 2))
     assert (table.columns, list(table.rows)) == (["numerator", "half"], [[1, Fraction(1, 4)], [3, Fraction(3, 8)]])
