@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from runner.contract.gate import ForgeKind
-from service.config.github_app import GithubSettings
 from service.forges import extension
 from service.forges.github.forge import GithubForge
+from service.forges.github.settings import GithubSettings
 from service.forges.github.webhook_actions import EVENTS
 from service.forges.signature import signed
 from service.forges.worker import ForgeWorker

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from service.rules.settings_lab.best import choose_best_cell
-from service.rules.settings_lab.judge import Readings, judge
-from service.schemas.settings_lab import CellState, LabCell
+from service.lab.rules.best_cell import choose_best_cell
+from service.lab.rules.judge_cell import Readings, judge
+from service.lab.schemas import CellState, LabCell
 
 DEFAULT = {"minor-faults": [1000] * 24, "max-rss": [4 << 20] * 24, "throughput": [100.0 + n / 100 for n in range(24)]}
 

@@ -10,15 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import Outcome
-from service.rules.settings_lab.grid import (
-    LabRun,
-    SettingsGrid,
-    build_grid,
-    choose_axes,
-    default_run,
-    find_settings,
-)
-from service.rules.settings_lab.setting_names import HUGE_PAGES, PRELOAD
+from service.lab.rules.setting_names import HUGE_PAGES, PRELOAD
+from service.lab.rules.settings_grid import LabRun, SettingsGrid, build_grid, choose_axes, default_run, find_settings
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOST = {"kernel.release": "6.12", "allocator": "glibc 2.36", HUGE_PAGES: "madvise"}

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from runner.contract import Verdict, metric
 from runner.contract.judging import PRECISION
 from runner.contract.level import Number, median
+from service.lab.schemas import Effect, LabCertainty, LabMetric
 from service.rules.comparison.decision import decide_count, decide_noisy, repeats
 from service.rules.comparison.interleaved import FALSE_ALARM_PROBABILITY
 from service.rules.relative_change import percent_change
 from service.rules.series import floor
-from service.schemas.settings_lab import Effect, LabCertainty, LabMetric
 
 FAULTS, SYSTEM_TIME, THROUGHPUT, MEMORY, ELAPSED = ("minor-faults", "sys-time", "throughput", "max-rss", "elapsed")
 METRICS = (FAULTS, "major-faults", SYSTEM_TIME, THROUGHPUT, ELAPSED, MEMORY)

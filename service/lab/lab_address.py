@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, replace
 
 from sqlalchemy.orm import Session
 
-from service.pipeline import settings_lab
-from service.pipeline.settings_lab import LabProblem, LabQuery
-from service.rules.settings_lab import setting_names
-from service.rules.settings_lab.setting_names import Value
-from service.schemas.settings_lab import SettingsLab
+from service.lab import read_lab
+from service.lab.read_lab import LabProblem, LabQuery
+from service.lab.rules import setting_names
+from service.lab.rules.setting_names import Value
+from service.lab.schemas import SettingsLab
 
 SEPARATOR = "|"
 """Between the values to measure: no value that a job may set contains it."""
@@ -138,10 +138,10 @@ def read(session: Session, address: LabAddress) -> SettingsLab | None:
         There is no such lab.
     """
     query = address.query()
-    target = settings_lab.find_target(session, address.subject, address.case, address.host, address.commit)
+    target = read_lab.find_target(session, address.subject, address.case, address.host, address.commit)
     if target is None:
         return None
     try:
-        return settings_lab.read(session, target, query)
+        return read_lab.read(session, target, query)
     except ValueError as error:
         raise LabProblem("rows", f"{error}.") from None

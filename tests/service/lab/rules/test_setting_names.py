@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.settings_lab import setting_names
-from service.rules.settings_lab.setting_names import HUGE_PAGES, MEMORY_LIMIT, PRELOAD
+from service.lab.rules import setting_names
+from service.lab.rules.setting_names import HUGE_PAGES, MEMORY_LIMIT, PRELOAD
 
 
 @pytest.mark.parametrize(

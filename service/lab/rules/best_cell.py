@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runner.contract import metric
+from service.lab.rules.judge_cell import ELAPSED, FAULTS, MEMORY, SYSTEM_TIME, THROUGHPUT
+from service.lab.schemas import CellState, Effect, LabCell, LabMetric
 from service.rules.series import floor
-from service.rules.settings_lab.judge import ELAPSED, FAULTS, MEMORY, SYSTEM_TIME, THROUGHPUT
-from service.schemas.settings_lab import CellState, Effect, LabCell, LabMetric
 from service.text.numbers import difference, percent, quantity
 
 _PRICE = ("major-faults", MEMORY, SYSTEM_TIME, THROUGHPUT, ELAPSED)

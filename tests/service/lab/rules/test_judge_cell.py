@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.settings_lab.judge import Readings, judge
-from service.schemas.settings_lab import Effect, LabCertainty
+from service.lab.rules.judge_cell import Readings, judge
+from service.lab.schemas import Effect, LabCertainty
 
 
 def test_interleaved_counts_that_repeat_are_exact_to_the_fault() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from flask import Flask
 from markupsafe import Markup
 
+from service.lab import page as lab
 from service.web import vendor
 from service.web.pages import (
     audit,
@@ -18,7 +19,6 @@ from service.web.pages import (
     hosts,
     job,
     judged_series,
-    lab,
     live,
     matrix,
     overview,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from apiflask import APIBlueprint, APIFlask
 from flask import Response, request
 
+from service.lab import api as lab
 from service.web import problems
 from service.web.api import (
     actions_sign_in,
@@ -26,7 +27,6 @@ from service.web.api import (
     runs,
     searches,
     series,
-    settings_lab,
     silences,
     subjects,
 )
@@ -55,7 +55,7 @@ def register_api(app: APIFlask) -> None:
         searches.bp,
     ):
         api.register_blueprint(noun)
-    for noun in (profiles.bp, jobs.bp, runner_tokens.bp, audit.bp, subjects.bp, settings_lab.bp):
+    for noun in (profiles.bp, jobs.bp, runner_tokens.bp, audit.bp, subjects.bp, lab.bp):
         api.register_blueprint(noun)
     app.register_blueprint(api)
 

@@ -16,9 +16,9 @@ from runner.contract.job import Job as JobView
 from runner.contract.job import RemedyQuestion
 from runner.contract.report import IMPORT_FORMAT, OUTSIDE
 from runner.contract.reused_counts import REUSED
-from service.rules.settings_lab.grid import LabRun
-from service.rules.settings_lab.judge import Readings
-from service.rules.settings_lab.setting_names import PARAMETER
+from service.lab.rules.judge_cell import Readings
+from service.lab.rules.setting_names import PARAMETER
+from service.lab.rules.settings_grid import LabRun
 from service.store import jobs
 from service.store.engine import bulk
 from service.store.models import Case, Environment, Host, Job, Revision, Run, StoredReport, Subject

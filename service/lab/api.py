@@ -5,11 +5,11 @@ from __future__ import annotations
 from apiflask import APIBlueprint
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.pipeline.settings_lab import LabProblem
-from service.schemas.settings_lab import SettingsLab
-from service.web import lab_address
+from service.lab import lab_address
+from service.lab.lab_address import LabAddress
+from service.lab.read_lab import LabProblem
+from service.lab.schemas import SettingsLab
 from service.web.current import database
-from service.web.lab_address import LabAddress
 from service.web.problems import make_not_found, unprocessable
 
 bp = APIBlueprint("settings_lab", __name__)

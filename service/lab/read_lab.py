@@ -11,12 +11,13 @@ from sqlalchemy.orm import Session
 from runner.contract.job import Job, RemedyQuestion, State
 from runner.contract.level import median
 from runner.contract.report import hash_of
-from service.pipeline.name_commit import name_commit
-from service.rules.expected_runs import is_imported
-from service.rules.jobs.job_variables import settable
-from service.rules.settings_lab import setting_names
-from service.rules.settings_lab.best import choose_best_cell
-from service.rules.settings_lab.grid import (
+from service.lab import queries
+from service.lab.queries import LabReport, LabTarget
+from service.lab.rules import setting_names
+from service.lab.rules.best_cell import choose_best_cell
+from service.lab.rules.judge_cell import ELAPSED, METRICS, THROUGHPUT, Readings, judge
+from service.lab.rules.setting_names import VARIABLE, Value
+from service.lab.rules.settings_grid import (
     GridCell,
     LabRun,
     Setting,
@@ -26,11 +27,11 @@ from service.rules.settings_lab.grid import (
     default_run,
     find_settings,
 )
-from service.rules.settings_lab.judge import ELAPSED, METRICS, THROUGHPUT, Readings, judge
-from service.rules.settings_lab.setting_names import VARIABLE, Value
-from service.schemas.settings_lab import CellState, LabCell, LabCost, LabMetric, LabSetting, SettingsLab
-from service.store import lab_runs, refs
-from service.store.lab_runs import LabReport, LabTarget
+from service.lab.schemas import CellState, LabCell, LabCost, LabMetric, LabSetting, SettingsLab
+from service.pipeline.name_commit import name_commit
+from service.rules.expected_runs import is_imported
+from service.rules.jobs.job_variables import settable
+from service.store import refs
 
 PAIRS = 24
 """Pairs of executions for each cell, unless a person wants another number; the runner takes as many by itself."""
@@ -84,9 +85,9 @@ def find_target(session: Session, subject: str, case: str, host: str, commit: st
     LabProblem
         Nothing of that name was measured, or the commit is unknown.
     """
-    newest = lab_runs.find_newest_target(session, subject, case, host)
+    newest = queries.find_newest_target(session, subject, case, host)
     if newest is None:
-        if lab_runs.find_newest_target(session) is None:
+        if queries.find_newest_target(session) is None:
             return None
         given = (("subject", subject), ("case", case), ("host", host))
         wrong = next((name for name, text in given if text and not _is_known(session, name, text)), "case")
@@ -97,12 +98,12 @@ def find_target(session: Session, subject: str, case: str, host: str, commit: st
     named, why = name_commit(session, commit, newest.subject)
     if named is None:
         raise LabProblem("commit", why)
-    there = lab_runs.find_newest_target(session, newest.subject, case or newest.case, host or newest.host, named.commit)
+    there = queries.find_newest_target(session, newest.subject, case or newest.case, host or newest.host, named.commit)
     return there or replace(newest, commit=named.commit)
 
 
 def _is_known(session: Session, name: str, text: str) -> bool:
-    return lab_runs.find_newest_target(session, **{name: text}) is not None
+    return queries.find_newest_target(session, **{name: text}) is not None
 
 
 def read(session: Session, target: LabTarget, query: LabQuery) -> SettingsLab | None:
@@ -113,9 +114,9 @@ def read(session: Session, target: LabTarget, query: LabQuery) -> SettingsLab | 
     ValueError
         The chosen settings make too many cells.
     """
-    runs = lab_runs.list_of_commit(session, target)
+    runs = queries.list_of_commit(session, target)
     default = default_run(runs, target.case_key, query.environment) or next(
-        iter(lab_runs.find_of_case(session, target)), None
+        iter(queries.find_of_case(session, target)), None
     )
     if default is None:
         return None
@@ -123,9 +124,9 @@ def read(session: Session, target: LabTarget, query: LabQuery) -> SettingsLab | 
     rows, columns = choose_axes(settings, query.rows, query.columns)
     grid = build_grid(runs, default.settings, rows, columns)
     shown = {run.number: run for cell in grid.all_cells for run in (cell.run, cell.beside) if run is not None}
-    reports = lab_runs.reports(session, {default.number, *shown}, METRICS)
+    reports = queries.reports(session, {default.number, *shown}, METRICS)
     refusal = "These results were imported: no host can measure them." if is_imported(default.settings) else ""
-    cells = _Cells(target, default, grid, reports, lab_runs.orders(session, target), query.pairs, refusal)
+    cells = _Cells(target, default, grid, reports, queries.orders(session, target), query.pairs, refusal)
     views = tuple(tuple(cells.view(cell) for cell in row) for row in grid.cells)
     flat = [cell for row in views for cell in row]
     work = ", ".join(setting_names.title(axis.name) for axis in (*rows, *columns) if axis.changes_the_work)
@@ -141,7 +142,7 @@ def read(session: Session, target: LabTarget, query: LabQuery) -> SettingsLab | 
         title=commits[0].title if commits else "",
         environment=default.environment,
         default_run=default.run_id,
-        default_commit=lab_runs.commit_of(session, default),
+        default_commit=queries.commit_of(session, default),
         measured_at=default.started_at,
         settings=tuple(_setting(one) for one in settings),
         rows=tuple(one.name for one in rows),

@@ -11,7 +11,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from tests.service import reports
-from tests.service.web import history, made_lab
+from tests.service.lab import made_lab
+from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.text import page, read, visible
 

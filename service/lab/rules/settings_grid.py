@@ -14,7 +14,7 @@ from itertools import product
 from uuid import UUID
 
 from runner.contract import Outcome
-from service.rules.settings_lab.setting_names import ALLOCATOR, PARAMETER, PRELOAD, VARIABLE, Value, is_per_run
+from service.lab.rules.setting_names import ALLOCATOR, PARAMETER, PRELOAD, VARIABLE, Value, is_per_run
 
 MOST_CELLS = 120
 """Cells of a grid: more cannot be read, and hardly be measured."""

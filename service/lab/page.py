@@ -14,19 +14,20 @@ from runner.contract import metric
 from runner.contract.allocators import ALLOCATOR_LIBRARIES
 from runner.contract.job import Backend, JobOrder, Where
 from service.jobs.extension import scheduler
+from service.lab import lab_address
+from service.lab.lab_address import LabAddress
+from service.lab.read_lab import PAIRS, LabProblem
+from service.lab.rules import setting_names
+from service.lab.rules.setting_names import HUGE_PAGES, POLICIES, PRELOAD
+from service.lab.schemas import CellState, LabCell, SettingsLab
 from service.pipeline import check_bisect
-from service.pipeline.settings_lab import PAIRS, LabProblem
 from service.rules.access.scope import Scope
-from service.rules.settings_lab import setting_names
-from service.rules.settings_lab.setting_names import HUGE_PAGES, POLICIES, PRELOAD
-from service.schemas.settings_lab import CellState, LabCell, SettingsLab
 from service.store import jobs, refs
 from service.store.jobs import JobFilter, Requester
-from service.web import job_orders, lab_address
+from service.web import job_orders
 from service.web.access import guard
 from service.web.access.author import author
 from service.web.current import database
-from service.web.lab_address import LabAddress
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.formats import Page, Table, page
@@ -57,7 +58,9 @@ def show() -> Page:
     """Show the lab of a case at a commit."""
     context = _context(LabAddress.of(request.args))
     lab: SettingsLab | None = context["lab"]
-    return Page("lab.html", context, document=lambda: lab or {"problem": context["problem"]}, table=lambda: _table(lab))
+    return Page(
+        "lab/lab.html", context, document=lambda: lab or {"problem": context["problem"]}, table=lambda: _table(lab)
+    )
 
 
 @bp.post("/lab/orders")
@@ -86,7 +89,7 @@ def _is_chosen(cell: LabCell, key: str) -> bool:
 
 def _show_again(address: LabAddress, problem: str) -> ResponseReturnValue:
     context = _context(address) | {"problem": problem}
-    return render_template("lab.html", **context), HTTPStatus.UNPROCESSABLE_ENTITY
+    return render_template("lab/lab.html", **context), HTTPStatus.UNPROCESSABLE_ENTITY
 
 
 def _context(address: LabAddress) -> dict[str, Any]:
