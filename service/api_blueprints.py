@@ -6,6 +6,7 @@ from apiflask import APIBlueprint, APIFlask
 from flask import Response, request
 
 from service.lab import api as lab
+from service.nightly import api as nightly_runs
 from service.web import problems
 from service.web.api import (
     actions_sign_in,
@@ -18,7 +19,6 @@ from service.web.api import (
     gates,
     health,
     jobs,
-    nightly_runs,
     openapi,
     plans,
     profiles,

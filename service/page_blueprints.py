@@ -6,6 +6,7 @@ from flask import Flask
 from markupsafe import Markup
 
 from service.lab import page as lab
+from service.nightly import page as matrix
 from service.web import vendor
 from service.web.pages import (
     audit,
@@ -20,7 +21,6 @@ from service.web.pages import (
     job,
     judged_series,
     live,
-    matrix,
     overview,
     profile,
     releases,

@@ -6,7 +6,7 @@ from typing import Any
 
 from runner.contract import Status
 from runner.contract.reused_counts import REUSED
-from service.rules.nightly_grid import (
+from service.nightly.rules.matrix import (
     LastNightlyRun,
     NightlyGrid,
     RecentPoint,

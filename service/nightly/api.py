@@ -9,7 +9,7 @@ from apiflask import APIBlueprint
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from runner.contract.nightly import NightlyDigest, NightlyName, NightlyPart
-from service.store import nightly_drifts, nightly_runs
+from service.nightly.queries import nightly_drifts, nightly_runs
 from service.store.series import SeriesFilter
 from service.web.access.ownership import hold, hold_nightly_run
 from service.web.api import judged

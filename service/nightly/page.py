@@ -12,10 +12,10 @@ from sqlalchemy.orm import Session
 
 from runner.contract.metrics import MetricView, metric, shown_in
 from runner.contract.nightly import NightlyDigest
-from service.rules import nightly_grid
-from service.rules.column_words import ColumnWords, column_words
-from service.rules.nightly_digest import list_missed as missed_in
-from service.rules.nightly_grid import (
+from service.nightly.queries import nightly_runs, recent_points
+from service.nightly.rules import matrix
+from service.nightly.rules.digest import list_missed as missed_in
+from service.nightly.rules.matrix import (
     GridCase,
     GridCell,
     LastNightlyRun,
@@ -24,7 +24,8 @@ from service.rules.nightly_grid import (
     SeenCase,
     UnmeasuredRun,
 )
-from service.store import cases, drifts, environments, nightly_runs, recent_points
+from service.rules.column_words import ColumnWords, column_words
+from service.store import cases, drifts, environments
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page
@@ -64,7 +65,7 @@ def show() -> Page:
         nightly_run = _night(session)
         missed = [] if nightly_run is None else missed_in(nightly_run)
         seen = _list_seen(session, query)
-        cases_ = nightly_grid.list_cases(chain(*seen))
+        cases_ = matrix.list_cases(chain(*seen))
         current = [case for case in cases_ if not case.superseded or "earlier" in request.args]
         shown = current if "all" in request.args else current[:_ROWS]
         grid = _grid(session, query, seen, shown, nightly_run)
@@ -72,10 +73,10 @@ def show() -> Page:
         settings = environments.find_settings(
             session, [held for column in grid.columns for held in column.environments]
         )
-    parts = nightly_grid.split_by_subject(grid)
+    parts = matrix.split_by_subject(grid)
     cells = [cell for row in grid.rows for cell in row.cells]
     return Page(
-        "matrix.html",
+        "nightly/matrix.html",
         {
             "n_shown": len(shown),
             "n_current": len(current),
@@ -125,14 +126,14 @@ def _grid(
     settings = environments.find_settings(
         session, {point.environment for point in points} | {run.environment for run in failures}
     )
-    grid = nightly_grid.build_grid(
+    grid = matrix.build_grid(
         points,
         failures,
         scaling,
         None if nightly_run is None else _last_nightly_run(nightly_run),
         flagged=drifts.begun_levels(session, _oldest(points)),
         one_commit=query.one_commit,
-        machines={environment: nightly_grid.settings_of_machine(held) for environment, held in settings.items()},
+        machines={environment: matrix.settings_of_machine(held) for environment, held in settings.items()},
     )
     keys = {(case.subject, case.case_key) for case in shown}
     return replace(grid, rows=tuple(row for row in grid.rows if (row.subject, row.case_key) in keys))
@@ -141,7 +142,7 @@ def _grid(
 def _build_whole_grid(query: MatrixQuery, nightly_run: NightlyDigest | None) -> NightlyGrid:
     with database().reading() as session:
         seen = _list_seen(session, query)
-        return _grid(session, query, seen, nightly_grid.list_cases(chain(*seen)), nightly_run)
+        return _grid(session, query, seen, matrix.list_cases(chain(*seen)), nightly_run)
 
 
 def _document(query: MatrixQuery, nightly_run: NightlyDigest | None) -> dict[str, object]:

@@ -9,8 +9,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract.nightly import NightlyCell, NightlyDigest, NightlyPart
-from service.rules.nightly_digest import CaseRun, make_digest, merge_cells
-from service.store import nightly_drifts, shared_rows
+from service.nightly.queries import nightly_drifts
+from service.nightly.rules.digest import CaseRun, make_digest, merge_cells
+from service.store import shared_rows
 from service.store.models import Case, Host, NightlyRun, Revision, Run, Subject
 
 
