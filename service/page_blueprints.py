@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from service.lab import page as lab
 from service.nightly import page as matrix
+from service.releases import page as releases
 from service.web import vendor
 from service.web.pages import (
     audit,
@@ -23,7 +24,6 @@ from service.web.pages import (
     live,
     overview,
     profile,
-    releases,
     run,
     search,
     series,

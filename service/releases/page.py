@@ -10,9 +10,10 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy.orm import Session
 
 from service.pipeline.name_commit import HOW, name_commit
-from service.rules.release_text import markdown
-from service.schemas.releases import ReleaseChange
-from service.store import refs, releases
+from service.releases import queries
+from service.releases.rules.release_text import markdown
+from service.releases.schemas import ReleaseChange
+from service.store import refs
 from service.store.refs import NamedCommit, NamedRef
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
@@ -30,7 +31,7 @@ def index() -> Page:
     with database().reading() as session:
         names = [row._asdict() for row in refs.list_by_subject(session, request.args.get("subject"), _REFS)]
     return Page(
-        "releases.html",
+        "releases/releases.html",
         {"refs": names, "form": {}, "wrong": {}},
         document=lambda: names,
         table=lambda: Table(NamedRef._fields, (tuple(row.values()) for row in names)),
@@ -47,7 +48,7 @@ def choose() -> ResponseReturnValue:
         known = refs.list_by_subject(session, form["subject"] or None, _REFS)
     if base is None or head is None:
         wrong = {"base": wrong_base, "head": wrong_head}
-        answer = render_template("releases.html", refs=known, form=form, wrong=wrong)
+        answer = render_template("releases/releases.html", refs=known, form=form, wrong=wrong)
         return answer, HTTPStatus.UNPROCESSABLE_ENTITY
     between = "...".join(quote(form[name], safe="/~^") for name in ("base", "head"))
     return redirect(url_for("releases.show", between=between, subject=form["subject"] or None))
@@ -66,9 +67,9 @@ def show(between: str) -> Page:
     with database().reading() as session:
         newer = _commit(session, head, request.args.get("subject"))
         older = _commit(session, base, newer.subject)
-        found = releases.compare_releases(session, (base, older), (head, newer))
+        found = queries.compare_releases(session, (base, older), (head, newer))
     return Page(
-        "release.html",
+        "releases/release.html",
         {"found": found, "shown": found.changes[:_ROWS], "markdown": markdown(found)},
         document=lambda: found,
         table=lambda: _table(found.changes),

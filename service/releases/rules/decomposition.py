@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from service.releases.schemas import ReleaseChange, ReleasePart
 from service.rules.relative_change import percent_change
 from service.schemas.history import Cause, Certainty, Drift, Number, certainty
-from service.schemas.releases import ReleaseChange, ReleasePart
 from service.text.candidates import provisionally
 
 

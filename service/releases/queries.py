@@ -9,10 +9,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome
-from service.rules.releases import EventOfDrift, decompose, is_between
+from service.releases.rules.decomposition import EventOfDrift, decompose, is_between
+from service.releases.schemas import ReleaseChange, Releases, ReleaseSide
 from service.rules.series.candidate_commits import are_connected, commits_between
 from service.schemas.history import Drift, Number
-from service.schemas.releases import ReleaseChange, Releases, ReleaseSide
 from service.store import revisions
 from service.store.engine import bulk
 from service.store.models import DriftRow, Event, Point, Revision, Run, Series, Subject

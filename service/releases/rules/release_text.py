@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from runner.contract import metric
+from service.releases.schemas import ReleaseChange, ReleasePart, Releases
 from service.schemas.history import Certainty
-from service.schemas.releases import ReleaseChange, ReleasePart, Releases
 from service.text.markdown import code, make_plain
 from service.text.numbers import difference, number, percent
 
