@@ -22,7 +22,7 @@ from service.lab.rules.settings_grid import LabRun
 from service.store import jobs
 from service.store.engine import bulk
 from service.store.models import Case, Environment, Host, Job, Revision, Run, StoredReport, Subject
-from service.store.runs import RunFilter, select_joined
+from service.store.runs.runs import RunFilter, select_joined
 
 _MOST_RUNS = 1000
 """Newest runs of a commit: a case in a hundred settings, each measured ten times."""

@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 from runner.contract import Outcome
 from runner.contract.report import OUTSIDE
 from service.nightly.rules.matrix import RecentPoint, SeenCase, UnmeasuredRun
-from service.store import runs
 from service.store.engine import bulk
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, Subject
+from service.store.runs import runs
 
 _POINTS_PER_SERIES = 16
 _SERIES_PER_QUERY = 500

@@ -14,8 +14,9 @@ from service.pipeline import find_measured
 from service.rules.access.scope import Scope
 from service.rules.expected_runs import any_imported
 from service.rules.series.run_level import RunLevel, run_level
-from service.store import refs, runs, series
-from service.store.runs import RunFilter
+from service.store import refs, series
+from service.store.runs import runs
+from service.store.runs.runs import RunFilter
 from service.store.series import SeriesFilter
 from service.text import commands
 from service.web.access import guard

@@ -6,7 +6,7 @@ import zlib
 
 from runner.contract import Report
 from service.rules.retention import reduce_report, thin_report
-from service.store.fast_parse import PlainReport
+from service.store.runs.fast_parse import PlainReport
 
 _COMPRESSION = 1
 """zlib level: a higher one takes four times as long and saves a twentieth."""

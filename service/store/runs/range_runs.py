@@ -15,8 +15,8 @@ from runner.contract.report import SEARCHED
 from service.rules.expected_runs import any_imported
 from service.schemas.history import Number
 from service.store.models import Case, Host, Point, Revision, Run, Series, StoredReport, Subject
-from service.store.runs import select_joined
-from service.store.stored_reports import unpack
+from service.store.runs.runs import select_joined
+from service.store.runs.stored_reports import unpack
 
 _NEWEST = 5
 """Runs whose durations stand for the next ones."""

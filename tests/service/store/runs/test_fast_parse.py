@@ -13,9 +13,9 @@ from pydantic import ValidationError
 
 from runner.contract import Case, Report, ReportList
 from service.pipeline import ingest_reports
-from service.store import fast_parse
-from service.store.fast_parse import PlainReport
-from service.store.stored_reports import unpack
+from service.store.runs import fast_parse
+from service.store.runs.fast_parse import PlainReport
+from service.store.runs.stored_reports import unpack
 from tests.service import reports
 
 VALUES = st.one_of(

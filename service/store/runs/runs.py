@@ -21,7 +21,7 @@ from service.schemas.history import FailureSummary, RunPage, RunSummary
 from service.store import shared_rows
 from service.store.engine import bulk
 from service.store.models import UNMEASURED, Case, Environment, Host, Revision, Run, RunCount, StoredReport, Subject
-from service.store.stored_reports import unpack
+from service.store.runs.stored_reports import unpack
 
 Condition = ColumnElement[bool] | TextClause
 
