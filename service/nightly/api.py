@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from runner.contract.nightly import NightlyDigest, NightlyName, NightlyPart
 from service.nightly.queries import nightly_drifts, nightly_runs
-from service.store.series import SeriesFilter
+from service.store.series.series import SeriesFilter
 from service.web.access.ownership import hold, hold_nightly_run
 from service.web.api import judged
 from service.web.current import database

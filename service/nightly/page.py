@@ -25,7 +25,8 @@ from service.nightly.rules.matrix import (
     UnmeasuredRun,
 )
 from service.rules.column_words import ColumnWords, column_words
-from service.store import cases, drifts, environments
+from service.store import cases, environments
+from service.store.series import drifts
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page

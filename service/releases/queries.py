@@ -16,8 +16,8 @@ from service.schemas.history import Drift, Number
 from service.store import revisions
 from service.store.engine import bulk
 from service.store.models import DriftRow, Event, Point, Revision, Run, Series, Subject
-from service.store.points import SERIES_OF_RUN
 from service.store.refs import NamedCommit
+from service.store.series.points import SERIES_OF_RUN
 
 _NEAREST = 20
 """Measured commits before a release among which a case's newest level is looked for: not each measures all cases."""

@@ -15,7 +15,7 @@ from service.rules.series.cross_measurement import CrossLevels, split
 from service.schemas import triage
 from service.schemas.history import Drift as DriftView
 from service.schemas.history import Number
-from service.store import event_drifts, points, series
+from service.store import event_drifts
 from service.store.models import (
     Case,
     CrossMeasurementRow,
@@ -27,6 +27,7 @@ from service.store.models import (
     Series,
     Subject,
 )
+from service.store.series import points, series
 
 
 class CrossMeasuredRun(NamedTuple):

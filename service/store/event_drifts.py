@@ -16,9 +16,9 @@ from runner.contract.report import hash_of
 from service.rules.events.grouping import LocatedDrift
 from service.schemas import history
 from service.schemas.history import Cause, Direction
-from service.store import points
 from service.store.engine import bulk
 from service.store.models import DriftRow, EventDriftRow, Revision, Run, Series, SuiteLook
+from service.store.series import points
 
 _IDS_PER_QUERY = 500
 _TOLERANCE = 0.01

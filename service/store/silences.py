@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 
 from service.rules.events import silence
 from service.schemas import triage
-from service.store import series
 from service.store.models import SilenceRow
+from service.store.series import series
 
 
 def add(session: Session, request: triage.SilenceRequest, author: str, now: datetime) -> SilenceRow | None:

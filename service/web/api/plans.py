@@ -10,7 +10,7 @@ from runner.contract import Plan, PlanRequest
 from service.rules.run_plan import make_plan
 from service.store import expected_counts, plan_orders, revisions
 from service.store.runs import runs
-from service.store.series import SeriesFilter
+from service.store.series.series import SeriesFilter
 from service.web.access.ownership import hold
 from service.web.api import judged
 from service.web.current import database

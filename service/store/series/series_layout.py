@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 
 from service.rules.series.tracks import Points
 from service.schemas import history
-from service.store import points
 from service.store.engine.versioned_cache import VersionedCache
 from service.store.models import Series
+from service.store.series import points
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from sqlalchemy.orm import Session
 from service.rules.series.sparkline import Sparkline, draw_sparkline
 from service.rules.series.tracks import Trend
 from service.schemas.history import Direction, Drift
-from service.store import drifts, models, points
+from service.store import models
 from service.store.engine import bulk
+from service.store.series import drifts, points
 
 _MOST_DRAWN = 12
 """Most missing sparklines that are drawn for one page."""

@@ -15,8 +15,8 @@ from runner.contract import Outcome, metric
 from service.rules.series.blame import setting_changes
 from service.rules.series.tracks import Points
 from service.schemas import history
-from service.store import drifts, points, series_layout
 from service.store.models import Case, DriftRow, Host, Revision, Run, Series, Subject
+from service.store.series import drifts, points, series_layout
 
 
 @dataclass(frozen=True, slots=True)
