@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 
 from service.pipeline import update_events
 from service.pipeline.judge_series import JudgedSeries, judge
-from service.store import event_drifts, event_marks
 from service.store.engine.database import Database
+from service.store.events import event_drifts, event_marks
 from service.store.models import Series, Subject
 from service.store.series import drifts, series, sparklines
 from service.store.series.series import SeriesFilter, StaleSeries

@@ -16,7 +16,7 @@ from service.rules.series.sparkline import Sparkline
 from service.rules.series.tracks import Trend
 from service.rules.series.withdrawal import withdrawals
 from service.schemas.history import Drift
-from service.store import events
+from service.store.events import events
 from service.store.models import DriftRow, Series
 from service.store.series import drifts, points, series, sparklines
 

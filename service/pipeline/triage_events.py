@@ -17,7 +17,7 @@ from service.schemas.triage import (
     TriageReceipt,
     TriageRequest,
 )
-from service.store import event_drifts, event_marks, events, silences
+from service.store.events import event_drifts, event_marks, events, silences
 from service.store.models import Event
 from service.store.series import series
 

@@ -13,7 +13,7 @@ from service.rules.events.lifecycle import CLOSED
 from service.schemas.directory import Activity
 from service.schemas.history import Drift as DriftView
 from service.schemas.history import DriftList, SeriesSummary
-from service.store import event_drifts
+from service.store.events import event_drifts
 from service.store.models import Case, DriftRow, Event, EventDriftRow, Host, Revision, Run, Series
 from service.store.series import drifts, series
 

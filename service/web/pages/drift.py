@@ -15,7 +15,8 @@ from service.rules.expected_runs import any_imported
 from service.rules.series.sparkline import Sparkline
 from service.schemas.history import Companion, Drift
 from service.schemas.triage import EventSummary
-from service.store import events, jobs
+from service.store import jobs
+from service.store.events import events
 from service.store.jobs import JobFilter
 from service.store.runs import runs
 from service.store.series import drifts, sparklines

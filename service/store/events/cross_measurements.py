@@ -15,7 +15,7 @@ from service.rules.series.cross_measurement import CrossLevels, split
 from service.schemas import triage
 from service.schemas.history import Drift as DriftView
 from service.schemas.history import Number
-from service.store import event_drifts
+from service.store.events import event_drifts
 from service.store.models import (
     Case,
     CrossMeasurementRow,

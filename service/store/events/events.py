@@ -20,7 +20,7 @@ from service.rules.series.suite_shift import NO_SERIES
 from service.schemas import triage
 from service.schemas.history import Cause, Certainty, Direction, Drift, Number
 from service.schemas.triage import EventOrder, State
-from service.store import cross_measurements, decisions, event_drifts, silences
+from service.store.events import cross_measurements, decisions, event_drifts, silences
 from service.store.models import ASSIGNED, Case, Event, EventDriftRow, Host, Series, Subject
 
 _DETAIL_ONLY = ("candidates", "settings")

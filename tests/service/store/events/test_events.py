@@ -11,9 +11,10 @@ from service.rules.access.scope import Scope
 from service.rules.events.visit import Visit
 from service.schemas.history import Certainty, Direction
 from service.schemas.triage import EventOrder
-from service.store import events, tokens
+from service.store import tokens
 from service.store.engine.database import Database
-from service.store.events import EventFilter
+from service.store.events import events
+from service.store.events.events import EventFilter
 from service.store.models import Token
 from service.web import current
 from tests.service import reports
