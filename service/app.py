@@ -7,10 +7,12 @@ from http import HTTPStatus
 from apiflask import APIFlask
 from flask import Response
 
+from service.api_blueprints import register_api
 from service.config.settings import Config
 from service.forges import extension as forges
 from service.forges.registry import read_config
 from service.jobs import extension as jobs
+from service.page_blueprints import register_pages
 from service.pipeline import detect_drifts
 from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade
@@ -20,8 +22,6 @@ from service.web.access import body_limits, guard, sign_in
 from service.web.access.sessions import keep_sessions
 from service.web.api import actions_sign_in
 from service.web.api.body import MAX_BYTES, JsonProvider
-from service.web.api.register import register_api
-from service.web.pages.register import register_pages
 from service.web.rendering import visible_text
 
 _HEADERS = {

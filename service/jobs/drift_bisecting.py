@@ -16,10 +16,11 @@ from service.rules.jobs.automatic_acts import SERVICE
 from service.rules.jobs.bisect_question import bisect_question
 from service.rules.jobs.giving_way import OpenJob
 from service.schemas.audit import AuditAction
-from service.store import audit, hosts, jobs, points, subjects
+from service.store import audit, hosts, jobs, subjects
 from service.store.audit import Actor
 from service.store.jobs import Requester
 from service.store.models import Job
+from service.store.series import points
 
 _MAX_INTERVAL = timedelta(minutes=1)
 """Longest time between two looks at a subject."""

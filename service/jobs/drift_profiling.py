@@ -15,11 +15,12 @@ from service.rules.jobs import drifts_to_profile
 from service.rules.jobs.automatic_acts import SERVICE
 from service.rules.jobs.bisect_question import bisect_question
 from service.schemas.history import Drift
-from service.store import drifts, jobs, points, profiles
-from service.store.drifts import DriftFilter
+from service.store import jobs, profiles
 from service.store.jobs import Requester
 from service.store.models import Job, Run, Subject
 from service.store.profiles import ProfileFilter
+from service.store.series import drifts, points
+from service.store.series.drifts import DriftFilter
 
 _NEWEST_DRIFTS = 200
 

@@ -14,10 +14,11 @@ from service.rules.jobs.automatic_acts import SERVICE, AutomaticAct, automatic_a
 from service.rules.jobs.backend_choice import BackendRefusedError, choose_backend
 from service.rules.jobs.bisect_question import bisect_question
 from service.rules.jobs.states import Act
-from service.store import drifts, jobs, points
+from service.store import jobs
 from service.store.engine.database import Database
 from service.store.jobs import Requester
 from service.store.models import Job as JobRow
+from service.store.series import drifts, points
 
 log = logging.getLogger(__name__)
 

@@ -22,8 +22,8 @@ from service.rules import delivery_schedule
 from service.rules.events.silence import matches
 from service.schemas.history import Direction
 from service.schemas.triage import EventSummary
-from service.store import deliveries, events
 from service.store.engine.database import Database
+from service.store.events import deliveries, events
 
 log = logging.getLogger(__name__)
 

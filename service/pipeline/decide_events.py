@@ -11,7 +11,7 @@ from service.rules.events.automatic_decisions import LogEntry
 from service.rules.events.lifecycle import allowed_actions, state_after
 from service.schemas.history import Direction
 from service.schemas.triage import Action, DecisionRequest, State
-from service.store import decisions, event_marks
+from service.store.events import decisions, event_marks
 from service.store.models import DecisionRow, Event, EventDriftRow, Series
 
 

@@ -13,10 +13,11 @@ from sqlalchemy.orm import Session
 
 from service.pipeline import update_events
 from service.pipeline.judge_series import JudgedSeries, judge
-from service.store import drifts, event_drifts, event_marks, series, sparklines
 from service.store.engine.database import Database
+from service.store.events import event_drifts, event_marks
 from service.store.models import Series, Subject
-from service.store.series import SeriesFilter, StaleSeries
+from service.store.series import drifts, series, sparklines
+from service.store.series.series import SeriesFilter, StaleSeries
 
 MAX_SERIES_AT_ONCE = 64
 """Most series that are judged before a report is answered."""

@@ -16,8 +16,10 @@ from service.rules.series.describe_drift import DriftContext
 from service.rules.series.find_drifts import SeriesDrift
 from service.rules.series.tracks import PathPoint
 from service.schemas.history import Cause
-from service.store import points, profiles, revisions, runs
+from service.store import profiles, revisions
 from service.store.models import Revision, Series
+from service.store.runs import runs
+from service.store.series import points
 
 _NEAREST_RUNS = 5
 """Runs on each side of a drift whose other metrics are shown with it: one run says little about a noisy metric."""

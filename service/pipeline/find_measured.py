@@ -13,10 +13,11 @@ from runner.contract import Outcome
 from runner.contract.job import MeasureQuestion
 from service.rules.jobs.measure_question import measure_question
 from service.rules.series.candidate_commits import commits_between
-from service.store import range_runs, revisions
+from service.store import revisions
 from service.store.models import Case, Host, Revision, Run, Subject
-from service.store.range_runs import CaseOnHost
 from service.store.refs import NamedCommit
+from service.store.runs import range_runs
+from service.store.runs.range_runs import CaseOnHost
 from service.text import commands
 
 _MAX_NEAREST_COMMITS = 20

@@ -7,9 +7,10 @@ from sqlalchemy.orm import Session
 from runner.contract.profile import Profile
 from service.pipeline import detect_drifts, update_events
 from service.rules.fault_price import PRICED
-from service.store import profiles, series
+from service.store import profiles
 from service.store.engine.database import Database
 from service.store.profiles import StoreResult
+from service.store.series import series
 
 
 def ingest(database: Database, profile: Profile) -> StoreResult:

@@ -17,14 +17,15 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Reading, Report, Status
 from service.rules.series.run_level import run_level
-from service.store import new_runs, shared_rows
+from service.store import shared_rows
 from service.store.engine import bulk, parts
 from service.store.engine.database import Database
-from service.store.fast_parse import PlainReport
 from service.store.models import Run, StoredReport
-from service.store.new_runs import PreparedPoint, PreparedReport
-from service.store.points import encode_samples
-from service.store.stored_reports import is_same_report, pack
+from service.store.runs import new_runs
+from service.store.runs.fast_parse import PlainReport
+from service.store.runs.new_runs import PreparedPoint, PreparedReport
+from service.store.runs.stored_reports import is_same_report, pack
+from service.store.series.points import encode_samples
 
 _COUNTED = Status.COUNTED.value
 _IDS_PER_QUERY = 500

@@ -16,8 +16,9 @@ from service.rules.series.sparkline import Sparkline
 from service.rules.series.tracks import Trend
 from service.rules.series.withdrawal import withdrawals
 from service.schemas.history import Drift
-from service.store import drifts, events, points, series, sparklines
+from service.store.events import events
 from service.store.models import DriftRow, Series
+from service.store.series import drifts, points, series, sparklines
 
 log = logging.getLogger(__name__)
 

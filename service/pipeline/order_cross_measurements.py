@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from service.schemas.history import Cause, Drift
-from service.store import event_drifts
+from service.store.events import event_drifts
 from service.store.models import CrossMeasurementRow, Environment, Revision
 
 

@@ -17,8 +17,9 @@ from service.schemas.triage import (
     TriageReceipt,
     TriageRequest,
 )
-from service.store import event_drifts, event_marks, events, series, silences
+from service.store.events import event_drifts, event_marks, events, silences
 from service.store.models import Event
+from service.store.series import series
 
 
 def triage(session: Session, request: TriageRequest, author: str, now: datetime) -> TriageReceipt:

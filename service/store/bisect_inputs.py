@@ -19,9 +19,9 @@ from service.rules.bisect.setting_search import Mixture
 from service.rules.run_plan import MAX_ATTEMPTS
 from service.store import shared_rows
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
-from service.store.points import decode_samples
-from service.store.runs import select_joined
-from service.store.stored_reports import unpack
+from service.store.runs.runs import select_joined
+from service.store.runs.stored_reports import unpack
+from service.store.series.points import decode_samples
 
 _NO_POINT: tuple[Number | None, int, str | None] = (None, 0, None)
 

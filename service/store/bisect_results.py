@@ -16,7 +16,8 @@ from service.rules.events.narrowing import BisectResult
 from service.rules.jobs.automatic_acts import SERVICE
 from service.rules.jobs.drifts_to_bisect import OrderedBisect
 from service.schemas.history import Drift
-from service.store import event_drifts, jobs, shared_rows
+from service.store import jobs, shared_rows
+from service.store.events import event_drifts
 from service.store.models import Case, DriftRow, Event, Host, Job, Series, Subject
 
 _KIND = "bisect"

@@ -11,9 +11,10 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, Plan, PlannedRun, PlanRequest, metric
 from runner.contract.level import Number, majority
-from service.store import points, shared_rows
+from service.store import shared_rows
 from service.store.models import Case, Environment, Host, Revision, Run, Subject
-from service.store.runs import select_joined
+from service.store.runs.runs import select_joined
+from service.store.series import points
 
 
 def fill(session: Session, request: PlanRequest, plan: Plan, positions: Mapping[str, int]) -> Plan:

@@ -10,10 +10,10 @@ from sqlalchemy.orm import Session
 
 from runner.contract.report import NO_FAULT_OF_HOST
 from service.schemas.directory import HostEntry
-from service.store import runs
 from service.store.engine import bulk
 from service.store.models import Environment, EnvironmentCount, Host, Run, StoredReport
-from service.store.stored_reports import unpack
+from service.store.runs import runs
+from service.store.runs.stored_reports import unpack
 
 
 def list_hosts(session: Session, name: str | None = None) -> list[HostEntry]:

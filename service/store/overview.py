@@ -13,8 +13,9 @@ from service.rules.events.lifecycle import CLOSED
 from service.schemas.directory import Activity
 from service.schemas.history import Drift as DriftView
 from service.schemas.history import DriftList, SeriesSummary
-from service.store import drifts, event_drifts, series
+from service.store.events import event_drifts
 from service.store.models import Case, DriftRow, Event, EventDriftRow, Host, Revision, Run, Series
+from service.store.series import drifts, series
 
 _MAX_COUNTED = 100_000
 """Most recent runs that are counted."""

@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, PlanRequest
 from service.rules.run_plan import DriftEnd, Orders, series_in_doubt
-from service.store import cross_measurements, shared_rows
+from service.store import shared_rows
+from service.store.events import cross_measurements
 from service.store.models import Case, DriftRow, EventDriftRow, Host, Revision, Run, Series, Subject
 
 

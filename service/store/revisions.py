@@ -14,9 +14,10 @@ from runner import contract
 from service.rules.series import candidate_commits
 from service.rules.series.commit_order import Commit, continued, sort_by_history
 from service.schemas.history import Candidate
-from service.store import newest_levels, shared_rows
+from service.store import shared_rows
 from service.store.engine import bulk
 from service.store.models import Revision, Series, Subject
+from service.store.series import newest_levels
 
 _COMMITS_PER_QUERY = 500
 

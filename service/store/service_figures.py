@@ -13,7 +13,7 @@ from runner.contract import Outcome
 from runner.contract.job import State
 from service.rules.events.lifecycle import CLOSED
 from service.store.models import DeliveryRow, DriftRow, Event, ForgeDelivery, ForgeGate, Host, Job, Run, RunCount
-from service.store.series import STALE
+from service.store.series.series import STALE
 
 _SIZES = {
     "sqlite": "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",

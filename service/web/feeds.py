@@ -5,8 +5,8 @@ from __future__ import annotations
 from flask import Blueprint, Response, request
 
 from service.notify import feed
-from service.store import events
-from service.store.events import EventFilter
+from service.store.events import events
+from service.store.events.events import EventFilter
 from service.web.current import database
 
 bp = Blueprint("feeds", __name__, url_prefix="/feeds")

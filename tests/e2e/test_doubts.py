@@ -23,8 +23,8 @@ from runner.reporting.embedded import connect
 from runner.reporting.spool import Spool
 from runner.settings import load_settings
 from service.rules.run_plan import MAX_RERUNS
-from service.store import deliveries
 from service.store.engine.database import Database
+from service.store.events import deliveries
 
 pytestmark = pytest.mark.perf
 EARLIER = 7

@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 from runner.contract import Report, build_suite, metric
 from runner.contract.reused_counts import REUSED
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
-from service.store.points import decode_samples, select_by_run, select_joined
-from service.store.stored_reports import unpack
+from service.store.runs.stored_reports import unpack
+from service.store.series.points import decode_samples, select_by_run, select_joined
 from service.text.sample_rows import SampleRow, write_csv, write_json_lines
 
 _ROWS_PER_FETCH = 1000

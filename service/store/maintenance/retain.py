@@ -20,8 +20,8 @@ from service.store import profiles
 from service.store.engine import bulk, parts
 from service.store.engine.database import Database
 from service.store.models import Point, Run, Series, StoredReport, Subject
-from service.store.points import encode_samples, select_by_run
-from service.store.stored_reports import unpack
+from service.store.runs.stored_reports import unpack
+from service.store.series.points import encode_samples, select_by_run
 
 _REPORTS_PER_TRANSACTION = 40
 """Runs of the same subject wait for as long as so many are written: some 100 ms."""

@@ -12,8 +12,9 @@ from sqlalchemy.orm import Session
 from service.rules.access.caller import Caller
 from service.schemas.audit import AuditAction
 from service.schemas.triage import TriageReceipt, TriageRequest
-from service.store import audit, silences
+from service.store import audit
 from service.store.audit import Actor
+from service.store.events import silences
 from service.web.access.address import caller_address
 
 

@@ -6,8 +6,8 @@ from apiflask import APIBlueprint
 from pydantic import Field
 
 from service.schemas.history import Cause, DriftList, ListedDrift
-from service.store import drifts
-from service.store.series import SeriesFilter
+from service.store.series import drifts
+from service.store.series.series import SeriesFilter
 from service.web.access import guard
 from service.web.access.public_view import published
 from service.web.api import judged

@@ -14,7 +14,7 @@ from service.schemas import triage as told
 from service.schemas.audit import AuditAction
 from service.schemas.history import Cause, Certainty, Direction
 from service.schemas.triage import EventOrder, State
-from service.store import decisions, deliveries, events
+from service.store.events import decisions, deliveries, events
 from service.web.access import audit_log, guard
 from service.web.access.author import author
 from service.web.access.public_view import published

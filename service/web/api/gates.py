@@ -16,7 +16,8 @@ from service.forges.names import qualified
 from service.pipeline import gate_insights
 from service.rules.gate.verdict import Acceptance, judge_gate
 from service.store import forges as store
-from service.store import gate_baselines, runs
+from service.store import gate_baselines
+from service.store.runs import runs
 from service.text.markdown import make_plain
 from service.web.access.ownership import hold, hold_publication
 from service.web.current import database

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from http import HTTPStatus
 
 from service.pipeline import detect_drifts
-from service.store.series import SeriesFilter
+from service.store.series.series import SeriesFilter
 from service.web.current import database
 from service.web.problems import ProblemError
 

@@ -8,8 +8,9 @@ from apiflask import APIBlueprint
 
 from runner.contract import Plan, PlanRequest
 from service.rules.run_plan import make_plan
-from service.store import expected_counts, plan_orders, revisions, runs
-from service.store.series import SeriesFilter
+from service.store import expected_counts, plan_orders, revisions
+from service.store.runs import runs
+from service.store.series.series import SeriesFilter
 from service.web.access.ownership import hold
 from service.web.api import judged
 from service.web.current import database

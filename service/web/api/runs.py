@@ -13,7 +13,7 @@ from flask import Response
 from runner.contract import Outcome, Receipts, Report, ReportList, build_suite
 from service.pipeline import detect_drifts, ingest_reports
 from service.schemas.history import RunPage, RunReceipt
-from service.store import fast_parse, runs
+from service.store.runs import fast_parse, runs
 from service.web.access.ownership import hold
 from service.web.admission import admission, admitted
 from service.web.api.body import PageQuery, read_with

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from service.rules.series.downsample import thin_series
 from service.schemas.history import SeriesDetail, SeriesPage
-from service.store import series
+from service.store.series import series
 from service.web.access.public_view import published
 from service.web.api.body import PageQuery
 from service.web.current import database

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from service.schemas import triage
 from service.schemas.audit import AuditAction
-from service.store import silences
+from service.store.events import silences
 from service.web.access import audit_log
 from service.web.access.author import author
 from service.web.api.body import PageQuery

@@ -23,9 +23,11 @@ from service.pipeline.check_bisect import CheckedBisect
 from service.rules.access.scope import Scope
 from service.rules.bisect.question import Observation
 from service.schemas.history import Drift
-from service.store import bisect_results, drifts, events, jobs
+from service.store import bisect_results, jobs
+from service.store.events import events
 from service.store.jobs import JobFilter, Requester
 from service.store.profiles import ProfileFilter
+from service.store.series import drifts
 from service.text import commands, numbers
 from service.web import job_orders
 from service.web.access import guard

@@ -9,7 +9,7 @@ from uuid import UUID
 from flask import abort, request, url_for
 
 from service.schemas.history import SeriesDetail
-from service.store import series as series_store
+from service.store.series import series as series_store
 from service.web.access.public_view import published
 from service.web.charts.plot import Plots, Window
 from service.web.charts.trend import Chart, chart

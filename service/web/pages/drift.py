@@ -15,8 +15,11 @@ from service.rules.expected_runs import any_imported
 from service.rules.series.sparkline import Sparkline
 from service.schemas.history import Companion, Drift
 from service.schemas.triage import EventSummary
-from service.store import drifts, events, jobs, runs, sparklines
+from service.store import jobs
+from service.store.events import events
 from service.store.jobs import JobFilter
+from service.store.runs import runs
+from service.store.series import drifts, sparklines
 from service.text import commands
 from service.web.access import guard
 from service.web.access.public_view import published

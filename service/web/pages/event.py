@@ -31,8 +31,11 @@ from service.schemas.triage import (
     TriageReceipt,
     TriageRequest,
 )
-from service.store import bisect_results, decisions, drifts, events, runs
-from service.store import series as series_store
+from service.store import bisect_results
+from service.store.events import decisions, events
+from service.store.runs import runs
+from service.store.series import drifts
+from service.store.series import series as series_store
 from service.web.access import audit_log, guard
 from service.web.access.public_view import published
 from service.web.charts.drift_picture import drift_picture

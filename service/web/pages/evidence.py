@@ -21,9 +21,10 @@ from service.rules.comparison.pairing import Pair
 from service.rules.expected_runs import any_imported
 from service.rules.jobs.drifts_to_profile import can_be_profiled
 from service.schemas.history import Drift
-from service.store import drifts, jobs, profiles
+from service.store import jobs, profiles
 from service.store.jobs import JobFilter, Requester
 from service.store.profiles import ProfileFilter
+from service.store.series import drifts
 from service.text import commands
 from service.web import job_orders
 from service.web.access import guard

@@ -5,7 +5,8 @@ from __future__ import annotations
 from flask import abort
 
 from service.schemas.directory import HostEntry
-from service.store import environments, hosts, runs
+from service.store import environments, hosts
+from service.store.runs import runs
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page

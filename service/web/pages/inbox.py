@@ -20,8 +20,10 @@ from service.rules.events.visit import Visit
 from service.rules.series.sparkline import Sparkline
 from service.schemas.history import Certainty, Direction, Drift
 from service.schemas.triage import EventList, EventOrder, EventSummary, State
-from service.store import events, hosts, overview, sparklines, subjects
-from service.store.events import EventCounts, EventFilter
+from service.store import hosts, overview, subjects
+from service.store.events import events
+from service.store.events.events import EventCounts, EventFilter
+from service.store.series import sparklines
 from service.web.access import guard
 from service.web.access.public_view import published
 from service.web.current import database

@@ -14,8 +14,9 @@ from pydantic import TypeAdapter, ValidationError
 from runner.contract.job import Job, JobDecision, JobOrder, State, Where
 from service.rules.access.scope import Scope
 from service.rules.jobs.states import Act, is_possible
-from service.store import jobs, runs
+from service.store import jobs
 from service.store.jobs import JobFilter, Requester
+from service.store.runs import runs
 from service.web import job_orders
 from service.web.access import guard
 from service.web.access.author import author

@@ -11,7 +11,8 @@ from flask import request
 
 from runner.contract import Case
 from service.schemas.history import SeriesSummary
-from service.store import overview, sparklines
+from service.store import overview
+from service.store.series import sparklines
 from service.store.shared_rows import case_key
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint

@@ -10,9 +10,10 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome
 from service.schemas.history import Drift, RunSummary
-from service.store import hosts, jobs, overview, runs
+from service.store import hosts, jobs, overview
 from service.store.jobs import JobFilter
-from service.store.runs import RunFilter
+from service.store.runs import runs
+from service.store.runs.runs import RunFilter
 from service.web.access import guard
 from service.web.access.public_view import published
 from service.web.current import database

@@ -14,9 +14,11 @@ from service.pipeline import find_measured
 from service.rules.access.scope import Scope
 from service.rules.expected_runs import any_imported
 from service.rules.series.run_level import RunLevel, run_level
-from service.store import refs, runs, series
-from service.store.runs import RunFilter
-from service.store.series import SeriesFilter
+from service.store import refs
+from service.store.runs import runs
+from service.store.runs.runs import RunFilter
+from service.store.series import series
+from service.store.series.series import SeriesFilter
 from service.text import commands
 from service.web.access import guard
 from service.web.current import database

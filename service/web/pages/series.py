@@ -12,8 +12,8 @@ from runner.contract import Kind, metric
 from service.pipeline.further_runs import FurtherRuns
 from service.rules.series.restless_level import describe_restless_level
 from service.schemas.history import SeriesDetail
-from service.store import sibling_series
-from service.store.sibling_series import Sibling
+from service.store.series import sibling_series
+from service.store.series.sibling_series import Sibling
 from service.web import vendor
 from service.web.current import database
 from service.web.pages.drawn_series import PLOTS, draw, find_series, list_overlaid, read_window

@@ -7,8 +7,9 @@ from http import HTTPStatus
 from flask import Response, jsonify, render_template
 from flask.typing import ResponseReturnValue
 
-from service.store import events, subjects
-from service.store.events import EventFilter
+from service.store import subjects
+from service.store.events import events
+from service.store.events.events import EventFilter
 from service.web.charts.badge import Badge, events_badge, series_badge
 from service.web.current import config, database
 from service.web.pages.drawn_series import find_series

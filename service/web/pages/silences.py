@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from service.schemas import triage
 from service.schemas.audit import AuditAction
-from service.store import silences
+from service.store.events import silences
 from service.web.access import audit_log
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint

@@ -13,9 +13,9 @@ from runner.contract.job import JobOrder, Where
 from service.pipeline import find_measured
 from service.pipeline.find_measured import UnmeasuredCommit
 from service.pipeline.name_commit import name_commit
-from service.store.compared_runs import Side
 from service.store.jobs import Requester
 from service.store.refs import NamedCommit
+from service.store.runs.compared_runs import Side
 from service.web import job_orders
 from service.web.access.author import author
 from service.web.current import database

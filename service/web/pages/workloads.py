@@ -9,7 +9,8 @@ from flask import abort
 
 from service.schemas.directory import CaseEntry
 from service.schemas.history import SeriesSummary
-from service.store import cases, series
+from service.store import cases
+from service.store.series import series
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page

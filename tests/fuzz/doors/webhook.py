@@ -14,7 +14,6 @@ from typing import Any
 import requests
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from service.config.github_app import GithubSettings
 
 from runner.contract.gate import ForgeKind
 from service.forges import extension

@@ -45,7 +45,7 @@ def test_head_is_compared_with_the_only_merge_base(repository: Repository, commi
 
 
 def test_with_several_merge_bases_the_merge_is_compared_with_the_tip(
-    cross_measured: Repository, commit: Run, git: Run, tmp_path: Path
+    criss_cross: Repository, commit: Run, git: Run, tmp_path: Path
 ) -> None:
     head = commit("More", more="x")
     target = git("rev-parse", "main").strip()
@@ -65,7 +65,7 @@ def test_with_several_merge_bases_the_merge_is_compared_with_the_tip(
 
 
 def test_no_attribute_or_driver_chooses_how_the_merge_is_made(
-    cross_measured: Repository, commit: Run, git: Run, tmp_path: Path
+    criss_cross: Repository, commit: Run, git: Run, tmp_path: Path
 ) -> None:
     git("config", "merge.pwn.driver", f"touch {tmp_path}/pwned; exit 1")
     git("config", "merge.default", "pwn")
@@ -78,7 +78,7 @@ def test_no_attribute_or_driver_chooses_how_the_merge_is_made(
     assert not (tmp_path / "pwned").exists()
 
 
-def test_a_merge_with_conflicts_is_refused(cross_measured: Repository, commit: Run, git: Run) -> None:
+def test_a_merge_with_conflicts_is_refused(criss_cross: Repository, commit: Run, git: Run) -> None:
     commit("Ours", new="ours\n")
     git("checkout", "--quiet", "main")
     commit("Theirs", new="theirs\n")
@@ -90,7 +90,7 @@ def test_a_merge_with_conflicts_is_refused(cross_measured: Repository, commit: R
     assert caught.value.remedy == "merge main into docs; then there is one merge base"
 
 
-def test_an_old_git_is_refused(cross_measured: Repository, commit: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_git_is_refused(criss_cross: Repository, commit: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     commit("More", more="x")
     usage = subprocess.CompletedProcess([], 129, b"", b"usage: git merge-tree <base-tree> <branch1> <branch2>")
     monkeypatch.setattr("runner.subject.gate_ends.execute_git", lambda *_: usage)

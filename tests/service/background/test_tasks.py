@@ -19,8 +19,8 @@ from service.errors import ServiceError
 from service.jobs.extension import scheduler
 from service.pipeline import ingest_reports
 from service.serving import THREADS
-from service.store import series
 from service.store.engine.database import CONNECTIONS, Database
+from service.store.series import series
 from tests.service import reports
 from tests.service.forges import conftest as on_forges
 from tests.service.forges import test_webhooks_of_forges as webhooks

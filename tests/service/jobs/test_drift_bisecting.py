@@ -21,7 +21,7 @@ from service.jobs.extension import scheduler
 from service.notify.message import write
 from service.pipeline import next_bisect
 from service.rules.jobs.drifts_to_bisect import MOST_RUNS
-from service.store import events
+from service.store.events import events
 from service.store.models import ForgeGate, ForgePull
 from tests.service.web import history
 from tests.service.web.application import application

@@ -25,8 +25,8 @@ from service.__main__ import cli
 from service.config.notifications import NotificationSettings
 from service.config.settings import Config
 from service.notify import delivery
-from service.store import deliveries
 from service.store.engine.database import Database
+from service.store.events import deliveries
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.notify.chat_servers import ChatServer, serving

@@ -10,9 +10,9 @@ import pytest
 from runner.contract import Case
 from service.pipeline import detect_drifts, ingest_reports, judge_series, update_events
 from service.rules.series.find_drifts import find_drifts
-from service.store import series
 from service.store.engine import deferred
 from service.store.engine.database import Database
+from service.store.series import series
 from service.web.api import judged
 from tests.service import reports
 from tests.service.apiclient import Api

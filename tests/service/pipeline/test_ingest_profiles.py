@@ -11,8 +11,8 @@ import pytest
 from runner.contract import Canary, CanaryCount
 from runner.contract.profile import StackKind, Touch
 from service.notify import message
-from service.store import events
 from service.store.engine.database import Database
+from service.store.events import events
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.profiles import FAULTING, MAIN, anatomy, profile, stacks

@@ -12,8 +12,8 @@ from runner.contract import Case, Report
 from service.config.notifications import NotificationSettings
 from service.notify import delivery
 from service.pipeline import detect_suite_shifts
-from service.store import deliveries
 from service.store.engine.database import Database
+from service.store.events import deliveries
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import JEMALLOC, OTHER_CASE, commit

@@ -12,9 +12,9 @@ from sqlalchemy import delete, select, update
 from runner.contract.judging import Judging
 from service.pipeline import detect_drifts
 from service.rules.run_plan import MAX_RERUNS
-from service.store import deliveries
-from service.store.deliveries import Occasion
 from service.store.engine.database import Database
+from service.store.events import deliveries
+from service.store.events.deliveries import Occasion
 from service.store.models import Point, Run, Series
 from tests.service import reports
 from tests.service.apiclient import Api

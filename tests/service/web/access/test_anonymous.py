@@ -18,9 +18,11 @@ from service.app import create_app
 from service.config.access import Access
 from service.config.settings import Config
 from service.rules.access.scope import Scope
-from service.store import events, series, tokens
-from service.store.events import EventFilter
+from service.store import tokens
+from service.store.events import events
+from service.store.events.events import EventFilter
 from service.store.jobs import Requester
+from service.store.series import series
 from service.web import current
 from tests.service.web import history
 from tests.service.web.application import application

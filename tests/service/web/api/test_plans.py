@@ -4,8 +4,8 @@ import pytest
 
 from runner.contract import Canary, CanaryCount, Environment, Failure, Host, Outcome, Reason, Stage
 from service.pipeline import detect_drifts
-from service.store import series
 from service.store.engine import deferred
+from service.store.series import series
 from service.web import admission, current
 from tests.service import reports
 from tests.service.apiclient import Api

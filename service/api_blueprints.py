@@ -1,0 +1,72 @@
+"""Registers the API with an application."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint, APIFlask
+from flask import Response, request
+
+from service.lab import api as lab
+from service.nightly import api as nightly_runs
+from service.web import problems
+from service.web.api import (
+    actions_sign_in,
+    audit,
+    comparisons,
+    diagnoses,
+    drifts,
+    events,
+    export,
+    gates,
+    health,
+    jobs,
+    openapi,
+    plans,
+    profiles,
+    revisions,
+    runner_tokens,
+    runs,
+    searches,
+    series,
+    silences,
+    subjects,
+)
+from service.web.api.body import require_json
+
+PREFIX = "/api/v1"
+
+
+def register_api(app: APIFlask) -> None:
+    """Give an application the API, its OpenAPI document, and problem documents for all errors."""
+    problems.register(app)
+    openapi.register(app)
+    api = APIBlueprint("api", __name__, url_prefix=PREFIX, enable_openapi=False)
+    api.before_request(require_json)
+    api.after_request(_make_conditional)
+    for noun in (health.bp, revisions.bp, runs.bp, plans.bp, comparisons.bp, series.bp, drifts.bp):
+        api.register_blueprint(noun)
+    for noun in (
+        events.bp,
+        silences.bp,
+        export.bp,
+        diagnoses.bp,
+        gates.bp,
+        actions_sign_in.bp,
+        nightly_runs.bp,
+        searches.bp,
+    ):
+        api.register_blueprint(noun)
+    for noun in (profiles.bp, jobs.bp, runner_tokens.bp, audit.bp, subjects.bp, lab.bp):
+        api.register_blueprint(noun)
+    app.register_blueprint(api)
+
+
+def _make_conditional(response: Response) -> Response:
+    """Add a hash of the answer as its ETag; answer 304 where the caller has the same one (RFC 9110, 13).
+
+    The answer is computed for each request all the same: only its transfer is saved. A cache has to ask each time.
+    """
+    if request.method in {"GET", "HEAD"} and response.status_code == 200 and not response.is_streamed:
+        response.headers.setdefault("Cache-Control", "private, no-cache")
+        response.add_etag()
+        response.make_conditional(request)
+    return response

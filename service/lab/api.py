@@ -1,0 +1,51 @@
+"""Settings labs: one case at one commit, under combinations of settings."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+from pydantic import BaseModel, ConfigDict, Field
+
+from service.lab import lab_address
+from service.lab.lab_address import LabAddress
+from service.lab.read_lab import LabProblem
+from service.lab.schemas import SettingsLab
+from service.web.current import database
+from service.web.problems import make_not_found, unprocessable
+
+bp = APIBlueprint("settings_lab", __name__)
+
+
+class LabArguments(BaseModel):
+    """Which case at which commit, and which settings. What is left out is what was measured last."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    subject: str = Field(default="", max_length=100)
+    case: str = Field(default="", max_length=1000)
+    host: str = Field(default="", max_length=100)
+    commit: str = Field(default="", max_length=200, description="A tag, a branch, a date or a part of a hash.")
+    rows: str = Field(default="", max_length=400, description="Settings of the rows, with spaces between their names.")
+    columns: str = Field(default="", max_length=400, description="Settings of the columns.")
+    set: str = Field(
+        default="",
+        max_length=8000,
+        description="Values to measure, as `NAME=VALUE` with `|` between them: "
+        "`allocator=jemalloc|process.huge_pages=never|variable.MALLOC_ARENA_MAX=1`.",
+    )
+    environment: str = Field(default="", max_length=16, description="Hash of the environment of the default.")
+    pairs: str = Field(default="", max_length=4, description="Pairs of executions that the questions ask for.")
+
+
+@bp.get("/settings-lab")
+@bp.input(LabArguments, location="query")
+@bp.output(SettingsLab)
+def get(query_data: LabArguments) -> SettingsLab:
+    """Return a case at one commit under combinations of settings. Order an empty cell by its `question`."""
+    with database().reading() as session:
+        try:
+            found = lab_address.read(session, LabAddress.from_query(query_data.model_dump()))
+        except LabProblem as problem:
+            raise unprocessable(problem.field, str(problem)) from None
+    if found is None:
+        raise make_not_found("run from which a lab could start")
+    return found

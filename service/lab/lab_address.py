@@ -1,0 +1,147 @@
+"""The address of a settings lab, as the page and the API read it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+
+from sqlalchemy.orm import Session
+
+from service.lab import read_lab
+from service.lab.read_lab import LabProblem, LabQuery
+from service.lab.rules import setting_names
+from service.lab.rules.setting_names import Value
+from service.lab.schemas import SettingsLab
+
+SEPARATOR = "|"
+"""Between the values to measure: no value that a job may set contains it."""
+_PLACE = "place."
+_MAX_PAIRS = 1000
+_MAX_ADDED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class LabAddress:
+    """What an address says.
+
+    Attributes
+    ----------
+    rows, columns
+        Names of settings with a space between them.
+    set
+        The values to measure: ``NAME=VALUE``, with :data:`SEPARATOR` between them.
+    """
+
+    subject: str = ""
+    case: str = ""
+    host: str = ""
+    commit: str = ""
+    rows: str = ""
+    columns: str = ""
+    set: str = ""
+    environment: str = ""
+    pairs: str = ""
+
+    @classmethod
+    def from_query(cls, arguments: Mapping[str, str]) -> LabAddress:
+        """Read the arguments of a query; the others are left out.
+
+        The form of the page sends ``place.NAME`` for each setting, and ``name`` and ``values`` of one to add.
+        """
+        own = {name: arguments.get(name, "").strip() for name in cls.__dataclass_fields__}
+        placed = {name.removeprefix(_PLACE): place for name, place in arguments.items() if name.startswith(_PLACE)}
+        for place in ("rows", "columns") if placed else ():
+            own[place] = " ".join(name for name, chosen in placed.items() if chosen == place)
+        address = cls(**own)
+        name = arguments.get("name", "").strip()
+        values = arguments.get("values", "").strip()
+        return address.adding(setting_names.canonical_name(name), _values(name, values)) if name else address
+
+    def adding(self, name: str, values: Iterable[str]) -> LabAddress:
+        """Return the address with more values of a setting, which becomes one of the rows or of the columns."""
+        entries = [*filter(None, self.set.split(SEPARATOR)), *(f"{name}={value}" for value in values)]
+        rows, columns = self.rows.split(), self.columns.split()
+        if (rows or columns) and name not in {*rows, *columns}:
+            (rows if columns else columns).append(name)
+        return replace(self, set=SEPARATOR.join(dict.fromkeys(entries)), rows=" ".join(rows), columns=" ".join(columns))
+
+    def without(self, name: str) -> LabAddress:
+        """Return the address without the values of a setting that somebody added."""
+        entries = [
+            entry
+            for entry in self.set.split(SEPARATOR)
+            if entry and setting_names.canonical_name(entry.partition("=")[0].strip()) != name
+        ]
+        rows, columns = (" ".join(one for one in text.split() if one != name) for text in (self.rows, self.columns))
+        return replace(self, set=SEPARATOR.join(entries), rows=rows, columns=columns)
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """The arguments of the query, in short: what is empty is left out."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+    def added(self) -> dict[str, list[Value]]:
+        """Return the values to measure, by the name of the setting.
+
+        Raises
+        ------
+        LabProblem
+            One of them is no value of its setting.
+        """
+        found: dict[str, list[Value]] = {}
+        entries = [entry for entry in self.set.split(SEPARATOR) if entry.strip()]
+        if len(entries) > _MAX_ADDED:
+            raise LabProblem("set", f"There are more than {_MAX_ADDED} values to measure.")
+        for entry in entries:
+            name, equals, text = entry.strip().partition("=")
+            if not equals or not name:
+                raise LabProblem("set", f"{entry!r} does not have the form NAME=VALUE.")
+            name = setting_names.canonical_name(name)
+            try:
+                value = setting_names.read_value(name, text)
+            except ValueError as error:
+                raise LabProblem("set", f"{setting_names.title(name)}: {error}.") from None
+            if objection := setting_names.objection(name, value):
+                raise LabProblem("set", f"{objection[:1].upper()}{objection[1:]}.")
+            found.setdefault(name, []).append(value)
+        return found
+
+    def query(self) -> LabQuery:
+        """Return what to show.
+
+        Raises
+        ------
+        LabProblem
+            A part of the address means nothing.
+        """
+        if self.pairs and not (self.pairs.isdecimal() and 2 <= int(self.pairs) <= _MAX_PAIRS):
+            raise LabProblem("pairs", f"The number of pairs has to be from 2 to {_MAX_PAIRS}.")
+        rows, columns = (
+            [setting_names.canonical_name(name) for name in text.split()] for text in (self.rows, self.columns)
+        )
+        return LabQuery(rows, columns, self.added(), self.environment, int(self.pairs) if self.pairs else None)
+
+
+def _values(name: str, text: str) -> list[str]:
+    """Return the values that a person wrote into one box; only values of variables can contain commas and spaces."""
+    listed = setting_names.canonical_name(name) in setting_names.LISTED
+    return [value.strip() for value in re.split(r"[|,\s]+" if listed else r"\|", text) if value.strip()] or [""]
+
+
+def read(session: Session, address: LabAddress) -> SettingsLab | None:
+    """Return the lab at an address; None where nothing was measured yet.
+
+    Raises
+    ------
+    LabProblem
+        There is no such lab.
+    """
+    query = address.query()
+    target = read_lab.find_target(session, address.subject, address.case, address.host, address.commit)
+    if target is None:
+        return None
+    try:
+        return read_lab.read(session, target, query)
+    except ValueError as error:
+        raise LabProblem("rows", f"{error}.") from None

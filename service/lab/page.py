@@ -1,0 +1,182 @@
+"""The settings lab: one case at one commit, under combinations of settings; empty cells are ordered by a click."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from flask import abort, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from runner.contract import metric
+from runner.contract.allocators import ALLOCATOR_LIBRARIES
+from runner.contract.job import Backend, JobOrder, Where
+from service.jobs.extension import scheduler
+from service.lab import lab_address
+from service.lab.lab_address import LabAddress
+from service.lab.read_lab import DEFAULT_PAIRS, LabProblem
+from service.lab.rules import setting_names
+from service.lab.rules.setting_names import HUGE_PAGES, POLICIES, PRELOAD
+from service.lab.schemas import CellState, LabCell, SettingsLab
+from service.pipeline import check_bisect
+from service.rules.access.scope import Scope
+from service.store import jobs, refs
+from service.store.jobs import JobFilter, Requester
+from service.web import job_orders
+from service.web.access import guard
+from service.web.access.author import author
+from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
+from service.web.rendering import forms
+from service.web.rendering.formats import Page, Table, page
+
+bp = page_blueprint("lab")
+
+_MAX_COMPLETIONS = 200
+_MAX_JOBS = 200
+_ARENAS = "variable.MALLOC_ARENA_MAX"
+_OFFERS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
+    "allocators": ("Other allocators", PRELOAD, tuple(ALLOCATOR_LIBRARIES)),
+    "pages": ("Huge pages", HUGE_PAGES, POLICIES),
+    "arenas": ("One arena", _ARENAS, ("1",)),
+}
+"""Settings to add by one click: the text, the setting, and its values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A link that adds a setting."""
+
+    text: str
+    address: str
+
+
+@page(bp, "/lab")
+def show() -> Page:
+    """Show the lab of a case at a commit."""
+    context = _context(LabAddress.from_query(request.args))
+    lab: SettingsLab | None = context["lab"]
+    return Page(
+        "lab/lab.html", context, document=lambda: lab or {"problem": context["problem"]}, table=lambda: _table(lab)
+    )
+
+
+@bp.post("/lab/orders")
+def order() -> ResponseReturnValue:
+    """Order one cell, or all empty ones, by the buttons of the page; the address is that of the page."""
+    address = LabAddress.from_query(request.args)
+    form = forms.given()
+    with database().reading() as session:
+        try:
+            lab = lab_address.read(session, address)
+        except LabProblem as problem:
+            abort(HTTPStatus.UNPROCESSABLE_ENTITY, str(problem))
+    chosen = [cell for cell in _cells(lab) if cell.question is not None and _is_chosen(cell, form.get("cell", ""))]
+    if not chosen:
+        return _show_again(address, "There is nothing to order: the cells are measured or ordered already.")
+    name = form["author"] or None
+    requester = Requester(author(name), Where.DASHBOARD)
+    for cell in chosen:
+        job_orders.place_order(JobOrder(question=cell.question, author=name), requester)
+    return redirect(url_for("lab.show", **address.arguments), HTTPStatus.SEE_OTHER)  # type: ignore[arg-type]
+
+
+def _is_chosen(cell: LabCell, key: str) -> bool:
+    return cell.key == key if key else cell.state is CellState.EMPTY
+
+
+def _show_again(address: LabAddress, problem: str) -> ResponseReturnValue:
+    context = _context(address) | {"problem": problem}
+    return render_template("lab/lab.html", **context), HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+def _context(address: LabAddress) -> dict[str, Any]:
+    lab, wrong, problem = None, "", ""
+    with database().reading() as session:
+        try:
+            lab = lab_address.read(session, address)
+        except LabProblem as error:
+            wrong, problem = error.field, str(error)
+        subject = lab.subject if lab else address.subject
+        known = check_bisect.list_known_names(session, subject, _MAX_COMPLETIONS)
+        named = refs.list_refs(session, subject or None, _MAX_COMPLETIONS)
+        waiting = jobs.page(session, JobFilter(open=True), _MAX_JOBS).items if lab else ()
+    return {
+        "lab": lab,
+        "address": address,
+        "wrong": wrong,
+        "problem": problem,
+        "known": known,
+        "refs": named,
+        "hidden": {name: value for name, value in address.arguments.items() if name in {"set", "environment"}},
+        "chosen": {name: value for name, value in address.arguments.items() if name in {"rows", "columns"}},
+        "offers": _offers(address, lab) if lab else [],
+        "removable": _removable(address, lab) if lab else {},
+        "may_order": lab is not None and not lab.refusal and guard.caller().may(Scope.ORDER),
+        "ahead": sum((job.host or job.question.host) in {None, lab.host} for job in waiting) if lab else 0,
+        "waits": _waits(lab) if lab else False,
+        "pairs": DEFAULT_PAIRS,
+        "placed": _build_address(address, lab).arguments if lab else {},
+    }
+
+
+def _waits(lab: SettingsLab) -> bool:
+    """Return whether nothing starts the jobs of this host by itself."""
+    question = next((cell.question for cell in _cells(lab) if cell.question is not None), None)
+    return question is not None and scheduler().backend(JobOrder(question=question)) is Backend.CALLER
+
+
+def _offers(address: LabAddress, lab: SettingsLab) -> list[Offer]:
+    shown = {(one.name, value) for one in lab.settings for value in one.values}
+    here = _build_address(address, lab)
+    return [
+        Offer(text, url_for("lab.show", **here.adding(name, values).arguments))  # type: ignore[arg-type]
+        for text, name, values in _OFFERS.values()
+        if not {(name, setting_names.read_value(name, value)) for value in values} <= shown
+    ]
+
+
+def _removable(address: LabAddress, lab: SettingsLab) -> dict[str, str]:
+    """Return the addresses without the settings that somebody added, by the name of the setting."""
+    try:
+        added = address.added()
+    except LabProblem:
+        return {}
+    here = _build_address(address, lab)
+    return {name: url_for("lab.show", **here.without(name).arguments) for name in added}  # type: ignore[arg-type]
+
+
+def _build_address(address: LabAddress, lab: SettingsLab) -> LabAddress:
+    """Return the address of what is shown, with everything named that was left out: links do not lead elsewhere."""
+    own = address.arguments | {"subject": lab.subject, "case": lab.case, "host": lab.host, "commit": lab.commit[:12]}
+    return LabAddress.from_query(own | {"rows": " ".join(lab.rows), "columns": " ".join(lab.columns)})
+
+
+def _cells(lab: SettingsLab | None) -> list[LabCell]:
+    return [cell for row in lab.cells for cell in row] if lab else []
+
+
+def _table(lab: SettingsLab | None) -> Table:
+    names = [*(lab.rows if lab else ()), *(lab.columns if lab else ())]
+    columns = (
+        *("state", "default", "run", "session", "metric", "unit", "level", "n", "change", "percent"),
+        *("certainty", "low_percent", "high_percent", "effect", "sentence"),
+    )
+    rows: list[tuple[object, ...]] = []
+    for cell in _cells(lab):
+        own = tuple(cell.values.get(name) for name in names)
+        place = (cell.state.value, cell.default, cell.run_id, cell.session)
+        if not cell.metrics:
+            rows.append((*own, *place, *(None,) * 10, cell.sentence))
+        for entry in cell.metrics:
+            bounds = entry.bounds or (None, None)
+            certainty = entry.certainty.value if entry.certainty else None
+            rows.append(
+                (
+                    *(*own, *place, entry.metric, metric(entry.metric).unit, entry.level, entry.n, entry.change),
+                    *(entry.percent, certainty, *bounds, entry.effect.value, entry.sentence),
+                )
+            )
+    return Table((*names, *columns), rows)

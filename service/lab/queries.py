@@ -1,0 +1,167 @@
+"""The runs of a settings lab: those of one workload at one commit on one host, whatever their settings."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from runner.contract import Outcome
+from runner.contract.base import parameter_text
+from runner.contract.job import Job as JobView
+from runner.contract.job import RemedyQuestion
+from runner.contract.report import IMPORT_FORMAT, OUTSIDE
+from runner.contract.reused_counts import REUSED
+from service.lab.rules.judge_cell import Readings
+from service.lab.rules.setting_names import PARAMETER
+from service.lab.rules.settings_grid import LabRun
+from service.store import jobs
+from service.store.engine import bulk
+from service.store.models import Case, Environment, Host, Job, Revision, Run, StoredReport, Subject
+from service.store.runs.runs import RunFilter, select_joined
+
+_MAX_RUNS = 1000
+"""Newest runs of a commit: a case in a hundred settings, each measured ten times."""
+_MAX_JOBS = 500
+_REPORTS_PER_QUERY = 500
+_SOUND = or_(Run.quarantine.is_(None), Run.quarantine.in_((*OUTSIDE, REUSED)))
+"""Runs that their host counted right."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabTarget:
+    """What a lab is about, as far as runs are stored of it."""
+
+    subject: str
+    case: str
+    case_key: str
+    workload: str
+    definition: str
+    host: str
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabReport:
+    """What a lab reads of a report."""
+
+    readings: Mapping[str, Readings]
+    build_seconds: float
+
+
+def find_newest_target(
+    session: Session, subject: str = "", case: str = "", host: str = "", commit: str = ""
+) -> LabTarget | None:
+    """Return what was measured last for a history, of what is named; None where nothing was."""
+    ids = RunFilter(subject or None, case or None, commit or None, Outcome.MEASURED, host or None, quarantined=False)
+    imported = select(Environment.id).where(Environment.settings[IMPORT_FORMAT].as_string().is_not(None))
+    number = session.scalar(
+        select(Run.number)
+        .where(*ids.conditions(ids.ids(session)), Run.environment_id.not_in(imported))
+        .order_by(Run.started_at.desc(), Run.number.desc())
+        .limit(1)
+    )
+    columns = (Subject.name, Case.name, Case.key, Case.workload, Case.definition, Host.name, Revision.commit)
+    row = None if number is None else session.execute(select_joined(*columns).where(Run.number == number)).one()
+    return None if row is None else LabTarget(*row)
+
+
+def list_of_commit(session: Session, target: LabTarget) -> list[LabRun]:
+    """Return the runs of all cases of the workload at the commit, by its present definition, the newest first."""
+    return _runs(session, target, Revision.commit == target.commit, Case.definition == target.definition)
+
+
+def find_of_case(session: Session, target: LabTarget) -> list[LabRun]:
+    """Return the newest run of the case that a history has, at whatever commit; none where there is none."""
+    return _runs(session, target, Case.key == target.case_key, Run.quarantine.is_(None), most=1)
+
+
+def commit_of(session: Session, run: LabRun) -> str:
+    """Return the commit of a run."""
+    return session.scalars(
+        select(Revision.commit).join(Run, Run.revision_id == Revision.id).where(Run.number == run.number)
+    ).one()
+
+
+def reports(session: Session, numbers: Collection[int], metrics: Sequence[str]) -> dict[int, LabReport]:
+    """Return some metrics of some runs, by the number of the run."""
+    found: dict[int, LabReport] = {}
+    for chunk in bulk.chunks(list(numbers), _REPORTS_PER_QUERY):
+        query = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(chunk))
+        for number, document in session.execute(query):
+            # Read as it is: models of thousands of readings would take longer than all the rest of the page.
+            found[number] = _lean(json.loads(zlib.decompress(document)), metrics)
+    return found
+
+
+def orders(session: Session, target: LabTarget) -> list[tuple[RemedyQuestion, JobView]]:
+    """Return the jobs about the case at the commit with other settings, the newest first."""
+    rows = session.scalars(
+        select(Job).where(Job.subject == target.subject, Job.kind == "remedy").order_by(Job.id.desc()).limit(_MAX_JOBS)
+    )
+    views = (jobs.view(row) for row in rows if row.question.get("revision") == target.commit)
+    return [
+        (view.question, view)
+        for view in views
+        if isinstance(view.question, RemedyQuestion)
+        and (view.question.case, view.question.host) == (target.case, target.host)
+    ]
+
+
+def _runs(session: Session, target: LabTarget, *conditions: object, most: int = _MAX_RUNS) -> list[LabRun]:
+    rows = session.execute(
+        select_joined(
+            *(Run.number, Run.id, Case.key, Case.parameters, Run.environment_id, Environment.hash, Run.started_at),
+            *(Run.outcome, Run.session, Run.failure_message, Run.quarantine, Run.own_bytes),
+        )
+        .where(
+            Subject.name == target.subject,
+            Host.name == target.host,
+            Case.workload == target.workload,
+            _SOUND,
+            *conditions,  # type: ignore[arg-type]
+        )
+        .order_by(Run.started_at.desc(), Run.number.desc())
+        .limit(most)
+    ).all()
+    known = _settings(session, {row.environment_id for row in rows})
+    return [
+        LabRun(
+            number=row.number,
+            run_id=row.id,
+            case_key=row.key,
+            settings=known[row.environment_id]
+            | {f"{PARAMETER}{name}": parameter_text(value) for name, value in row.parameters.items()},
+            environment=row.hash,
+            started_at=row.started_at,
+            outcome=row.outcome,
+            session=row.session,
+            failure=row.failure_message or "",
+            aside=row.quarantine in OUTSIDE,
+            reused=row.quarantine == REUSED,
+            own_bytes=row.own_bytes,
+        )
+        for row in rows
+    ]
+
+
+def _settings(session: Session, ids: Iterable[int]) -> dict[int, dict[str, str]]:
+    rows = session.execute(select(Environment.id, Environment.settings).where(Environment.id.in_(list(ids))))
+    return {identity: settings for identity, settings in rows}  # noqa: C416 - the rows are no pairs to mypy
+
+
+def _lean(document: Mapping[str, object], metrics: Sequence[str]) -> LabReport:
+    samples: list[Mapping[str, Mapping[str, Mapping[str, object]]]] = document.get("samples") or []  # type: ignore[assignment]
+    readings: dict[str, Readings] = {}
+    for name in metrics:
+        of_metric = [sample["readings"].get(name, {}) for sample in samples]
+        values = [reading.get("value") for reading in of_metric]
+        if any(value is not None for value in values):
+            counted = all(reading.get("status", "counted") == "counted" for reading in of_metric)
+            readings[name] = Readings(values, counted)  # type: ignore[arg-type]
+    build: Mapping[str, float] = document.get("build") or {}  # type: ignore[assignment]
+    return LabReport(readings, 0.0 if build.get("cached") else float(build.get("seconds", 0.0)))

@@ -1,0 +1,315 @@
+"""The settings lab: reads the runs of a commit, arranges them by settings, and says what can still be measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pydantic import ValidationError
+from sqlalchemy.orm import Session
+
+from runner.contract.job import Job, RemedyQuestion, State
+from runner.contract.level import median
+from runner.contract.report import hash_of
+from service.lab import queries
+from service.lab.queries import LabReport, LabTarget
+from service.lab.rules import setting_names
+from service.lab.rules.best_cell import choose_best_cell
+from service.lab.rules.judge_cell import ELAPSED, METRICS, THROUGHPUT, Readings, judge
+from service.lab.rules.setting_names import VARIABLE, Value
+from service.lab.rules.settings_grid import (
+    GridCell,
+    LabRun,
+    Setting,
+    SettingsGrid,
+    build_grid,
+    choose_axes,
+    default_run,
+    find_settings,
+)
+from service.lab.schemas import CellState, LabCell, LabCost, LabMetric, LabSetting, SettingsLab
+from service.pipeline.name_commit import name_commit
+from service.rules.expected_runs import is_imported
+from service.rules.jobs.job_variables import settable
+from service.store import refs
+
+DEFAULT_PAIRS = 24
+"""Pairs of executions for each cell, unless a person wants another number; the runner takes as many by itself."""
+_WARM_UP = 2
+"""Executions of each side that are no samples."""
+_OVERHEAD_SECONDS = 3.0
+"""What a job takes besides its executions: the checks of the host, the canary."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabQuery:
+    """What a person chose.
+
+    Attributes
+    ----------
+    rows, columns
+        Names of settings; none for those that the runs differ by.
+    added
+        Values to measure, by the name of the setting.
+    environment
+        Hash of the environment of the default; empty for the newest one.
+    pairs
+        Pairs of executions for each cell; None for as many as the runner takes by itself.
+    """
+
+    rows: Sequence[str] = ()
+    columns: Sequence[str] = ()
+    added: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+    environment: str = ""
+    pairs: int | None = None
+
+
+class LabProblem(ValueError):
+    """There is no such lab: says what is wrong with which field, and what to write instead."""
+
+    def __init__(self, field_name: str, why: str) -> None:
+        super().__init__(why)
+        self.field = field_name
+
+
+def find_target(session: Session, subject: str, case: str, host: str, commit: str) -> LabTarget | None:
+    """Return what a lab is about: what was measured last of what is named. None where nothing was measured at all.
+
+    Parameters
+    ----------
+    commit
+        A tag, a branch, a date or a part of a hash; empty for the newest measured one.
+
+    Raises
+    ------
+    LabProblem
+        Nothing of that name was measured, or the commit is unknown.
+    """
+    newest = queries.find_newest_target(session, subject, case, host)
+    if newest is None:
+        if queries.find_newest_target(session) is None:
+            return None
+        given = (("subject", subject), ("case", case), ("host", host))
+        wrong = next((name for name, text in given if text and not _is_known(session, name, text)), "case")
+        what = {"subject": subject, "case": case, "host": host}[wrong] or "this combination"
+        raise LabProblem(wrong, f"Nothing that a host can measure again is stored of {what}.")
+    if not commit:
+        return newest
+    named, why = name_commit(session, commit, newest.subject)
+    if named is None:
+        raise LabProblem("commit", why)
+    there = queries.find_newest_target(session, newest.subject, case or newest.case, host or newest.host, named.commit)
+    return there or replace(newest, commit=named.commit)
+
+
+def _is_known(session: Session, name: str, text: str) -> bool:
+    return queries.find_newest_target(session, **{name: text}) is not None
+
+
+def read(session: Session, target: LabTarget, query: LabQuery) -> SettingsLab | None:
+    """Return the lab of a case at a commit on a host; None where the host never measured the case.
+
+    Raises
+    ------
+    ValueError
+        The chosen settings make too many cells.
+    """
+    runs = queries.list_of_commit(session, target)
+    default = default_run(runs, target.case_key, query.environment) or next(
+        iter(queries.find_of_case(session, target)), None
+    )
+    if default is None:
+        return None
+    settings = find_settings(runs, default.settings, query.added)
+    rows, columns = choose_axes(settings, query.rows, query.columns)
+    grid = build_grid(runs, default.settings, rows, columns)
+    shown = {run.number: run for cell in grid.all_cells for run in (cell.run, cell.beside) if run is not None}
+    reports = queries.reports(session, {default.number, *shown}, METRICS)
+    refusal = "These results were imported: no host can measure them." if is_imported(default.settings) else ""
+    cells = _Cells(target, default, grid, reports, queries.orders(session, target), query.pairs, refusal)
+    views = tuple(tuple(cells.view(cell) for cell in row) for row in grid.cells)
+    flat = [cell for row in views for cell in row]
+    work = ", ".join(setting_names.title(axis.name) for axis in (*rows, *columns) if axis.changes_the_work)
+    best = choose_best_cell(flat, other_work=work)
+    missing = [cell for cell in flat if cell.question is not None and cell.state is CellState.EMPTY]
+    commits = refs.find(session, target.commit, target.subject)
+    return SettingsLab(
+        subject=target.subject,
+        case=target.case,
+        case_key=target.case_key,
+        host=target.host,
+        commit=target.commit,
+        title=commits[0].title if commits else "",
+        environment=default.environment,
+        default_run=default.run_id,
+        default_commit=queries.commit_of(session, default),
+        measured_at=default.started_at,
+        settings=tuple(_setting(one) for one in settings),
+        rows=tuple(one.name for one in rows),
+        columns=tuple(one.name for one in columns),
+        row_texts=tuple(_texts(rows, values) for values in grid.row_values),
+        column_texts=tuple(_texts(columns, values) for values in grid.column_values),
+        cells=views,
+        environments=tuple(
+            dict.fromkeys(run.environment for run in runs if run.case_key == target.case_key and not run.aside)
+        ),
+        metrics=_metrics(flat),
+        best=best.key,
+        verdict=best.sentence,
+        missing=cells.cost(len(missing)),
+        each=cells.cost(1),
+        refusal=refusal,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    target: LabTarget
+    default: LabRun
+    grid: SettingsGrid
+    reports: Mapping[int, LabReport]
+    orders: Sequence[tuple[RemedyQuestion, Job]]
+    pairs: int | None
+    refusal: str
+
+    def view(self, cell: GridCell) -> LabCell:
+        """Return a cell with its metrics, its state, and what to order to measure it."""
+        question, objection = self._question(cell)
+        job = next((job for asked, job in self.orders if question and asked.settings == question.settings), None)
+        state, sentence, run = self._state(cell, question, objection, job)
+        running = job if job is not None and (job.state.open or state is CellState.FAILED) else None
+        return LabCell(
+            key=hash_of(dict(cell.values)),
+            values=dict(cell.values),
+            text=self._format_text(cell),
+            default=cell.default,
+            state=state,
+            run_id=run.run_id if run is not None else None,
+            session=cell.beside.session if cell.beside is not None else None,
+            job_id=running.id if running else None,
+            job_state=running.state if running else None,
+            sentence=sentence,
+            metrics=self._metrics(cell),
+            question=question,
+        )
+
+    def _format_text(self, cell: GridCell) -> str:
+        changed = [
+            f"{setting_names.title(axis.name)} {setting_names.value_text(axis.name, cell.values[axis.name])}"
+            for axis in (*self.grid.rows, *self.grid.columns)
+            if cell.values[axis.name] != axis.default
+        ]
+        return ", ".join(changed) or "default"
+
+    def cost(self, cells: int) -> LabCost:
+        """Return what it costs to measure some cells, each interleaved with the default."""
+        report = self.reports.get(self.default.number)
+        executions = cells * 2 * ((self.pairs or DEFAULT_PAIRS) + _WARM_UP)
+        each = median(report.readings[ELAPSED].known) if report and ELAPSED in report.readings else None
+        seconds = None
+        if report is not None and each is not None:
+            seconds = executions * each + cells * _OVERHEAD_SECONDS + (report.build_seconds if cells else 0)
+        return LabCost(cells=cells, runs=2 * cells, executions=executions, seconds=seconds)
+
+    def _state(
+        self, cell: GridCell, question: RemedyQuestion | None, objection: str, job: Job | None
+    ) -> tuple[CellState, str, LabRun | None]:
+        failure = f"Failed: {cell.failed.failure}" if cell.failed is not None else ""
+        if job is not None and job.state.open:
+            return CellState.ORDERED, job.sentence, cell.run
+        if cell.run is not None:
+            return CellState.MEASURED, failure, cell.run
+        if job is not None and job.state is State.FAILED:
+            return CellState.FAILED, f"Failed: {job.sentence}", cell.failed
+        if failure:
+            return CellState.FAILED, failure, cell.failed
+        differs = ", ".join(cell.differs[:3]) + (f" and {len(cell.differs) - 3} more" if len(cell.differs) > 3 else "")
+        elsewhere = f"Measured with another {differs}: it does not compare." if differs else ""
+        if cell.default:
+            return CellState.EMPTY, objection, None
+        return (CellState.IMPOSSIBLE, objection, None) if question is None else (CellState.EMPTY, elsewhere, None)
+
+    def _question(self, cell: GridCell) -> tuple[RemedyQuestion | None, str]:
+        """Return what to order for a cell, or why that is impossible. The default is measured with any other cell."""
+        if self.refusal:
+            return None, self.refusal
+        if cell.default:
+            return None, "It is measured with each other cell."
+        defaults = self.default.settings
+        changed = {name: value for name, value in cell.values.items() if value != defaults.get(name)}
+        objection = next(filter(None, (setting_names.objection(name, value) for name, value in changed.items())), "")
+        if objection:
+            return None, f"{objection[:1].upper()}{objection[1:]}."
+        variables = {name[len(VARIABLE) :]: value for name, value in defaults.items() if name.startswith(VARIABLE)}
+        try:
+            return (
+                RemedyQuestion(
+                    subject=self.target.subject,
+                    case=self.target.case,
+                    host=self.target.host,
+                    revision=self.target.commit,
+                    settings=changed,
+                    definition=self.target.definition,
+                    variables=settable(variables),
+                    samples=self.pairs,
+                ),
+                "",
+            )
+        except ValidationError:
+            return None, "The name of the case or of a setting is too long for a job."
+
+    def _metrics(self, cell: GridCell) -> tuple[LabMetric, ...]:
+        if cell.run is None or cell.run.number not in self.reports:
+            return ()
+        other = None if cell.default else cell.beside or self._home()
+        own = self.reports[cell.run.number].readings
+        base: Mapping[str, Readings] = self.reports[other.number].readings if other is not None else {}
+        comparable = _objection(other, cell.run, cell.values)
+        interleaved = cell.beside is not None
+        compared = max(1, len(self.grid.all_cells) - 1)
+        return tuple(
+            judge(name, base.get(name), own[name], interleaved=interleaved, cells=compared, comparable=comparable)
+            for name in METRICS
+            if name in own
+        )
+
+    def _home(self) -> LabRun | None:
+        return next((cell.run for cell in self.grid.all_cells if cell.default and cell.run is not None), None)
+
+
+def _objection(default: LabRun | None, run: LabRun, values: Mapping[str, Value]) -> str:
+    """Return why a run does not compare with the default although its other settings are the same."""
+    if default is None or any(name.startswith((setting_names.PARAMETER, "build.")) for name in values):
+        return ""
+    if default.own_bytes and run.own_bytes and default.own_bytes != run.own_bytes:
+        return "The program has other bytes than that of the default: it was built otherwise."
+    return ""
+
+
+def _metrics(cells: Sequence[LabCell]) -> tuple[str, ...]:
+    """Return the metrics to show: no major faults where there are none, elapsed time where no work is reported."""
+    levels: dict[str, list[float]] = {}
+    for cell in cells:
+        for entry in cell.metrics:
+            levels.setdefault(entry.metric, []).append(entry.level or 0)
+    left_out = {"major-faults"} if not any(levels.get("major-faults", ())) else set()
+    left_out |= {ELAPSED} if THROUGHPUT in levels else set()
+    return tuple(name for name in METRICS if name in levels and name not in left_out)
+
+
+def _setting(setting: Setting) -> LabSetting:
+    return LabSetting(
+        name=setting.name,
+        title=setting_names.title(setting.name),
+        values=setting.values,
+        texts=tuple(setting_names.value_text(setting.name, value) for value in setting.values),
+        per_run=setting.per_run,
+        changes_the_work=setting.changes_the_work,
+    )
+
+
+def _texts(settings: Sequence[Setting], values: Sequence[Value]) -> str:
+    return ", ".join(
+        f"{setting_names.title(one.name)} {setting_names.value_text(one.name, value)}"
+        for one, value in zip(settings, values, strict=True)
+    )

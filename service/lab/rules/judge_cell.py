@@ -1,0 +1,124 @@
+"""Judges one metric of a cell against the default: exactly, by an interval, or not at all.
+
+Runs that were measured interleaved are compared by the rules of a comparison. Runs that were measured apart compare in
+counts alone: each side has to repeat its count, and small differences show nothing, because runs of the same bytes
+differ by them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runner.contract import Verdict, metric
+from runner.contract.judging import DEFAULT_PRECISION_PERCENT
+from runner.contract.level import Number, median
+from service.lab.schemas import Effect, LabCertainty, LabMetric
+from service.rules.comparison.decision import decide_count, decide_noisy, repeats
+from service.rules.comparison.interleaved import FALSE_ALARM_PROBABILITY
+from service.rules.relative_change import percent_change
+from service.rules.series import floor
+
+FAULTS, SYSTEM_TIME, THROUGHPUT, MEMORY, ELAPSED = ("minor-faults", "sys-time", "throughput", "max-rss", "elapsed")
+METRICS = (FAULTS, "major-faults", SYSTEM_TIME, THROUGHPUT, ELAPSED, MEMORY)
+"""The metrics of a cell; elapsed time stands for the throughput of a program that reports none."""
+_FROM_ZERO = 199.9
+"""A change in percent of the mean of both sides beyond which the default is practically zero."""
+_LEAST_SAMPLES = 2
+"""Samples in which a count has to repeat before it is a fact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """One metric of one run. The values are those of all samples, None where a sample has none."""
+
+    values: Sequence[Number | None]
+    counted: bool = True
+    """Whether all of them are counts, and none is an estimate."""
+
+    @property
+    def known(self) -> list[Number]:
+        """The values that there are."""
+        return [value for value in self.values if value is not None]
+
+
+def judge(
+    name: str, default: Readings | None, cell: Readings, *, interleaved: bool, cells: int = 1, comparable: str = ""
+) -> LabMetric:
+    """Return a metric of a cell and how it compares with the default.
+
+    Parameters
+    ----------
+    default
+        The default, measured interleaved with the cell or not; None where it is not measured.
+    cells
+        How many cells are compared with the default: they share the probability of an error.
+    comparable
+        Why the two do not compare; empty where they do.
+    """
+    values = cell.known
+    found = LabMetric(
+        metric=name,
+        level=median(values),
+        low=min(values, default=None),
+        high=max(values, default=None),
+        n=len(values),
+        repeats=cell.counted and metric(name).exact and repeats(values),
+    )
+    level = median(default.known) if default is not None else None
+    if default is None or level is None or found.level is None:
+        return found
+    change = found.level - level
+    found = found.model_copy(update={"change": change, "percent": percent_change(change, level)})
+    if comparable:
+        return found.model_copy(update={"sentence": comparable})
+    error = FALSE_ALARM_PROBABILITY / (cells * len(METRICS))
+    return _interleaved(found, default, cell, error) if interleaved else _apart(found, default, cell)
+
+
+def _interleaved(found: LabMetric, default: Readings, cell: Readings, error: float) -> LabMetric:
+    both = zip(default.values, cell.values, strict=False)
+    pairs = [(left, right) for left, right in both if left is not None and right is not None]
+    if not pairs:
+        return found.model_copy(update={"sentence": "There is no pair of samples in which both have a value."})
+    exact = metric(found.metric).exact and default.counted and cell.counted
+    decision = decide_count(pairs, error) if exact else decide_noisy(pairs, DEFAULT_PRECISION_PERCENT, error)
+    certainty = LabCertainty.EXACT if exact else LabCertainty.INTERVAL
+    effect = Effect.SAME if decision.verdict is Verdict.SAME else Effect.OPEN
+    if decision.verdict is Verdict.CHANGED and decision.times is None:
+        effect = _effect(found.metric, decision.direction)
+    elif effect is Effect.OPEN and decision.interval is None:
+        certainty = LabCertainty.OPEN
+    bounds = None if exact or decision.interval is None else _convert_to_default(decision.interval)
+    update = {"certainty": certainty, "effect": effect, "bounds": bounds, "sentence": decision.sentence}
+    return found.model_copy(update=update)
+
+
+def _apart(found: LabMetric, default: Readings, cell: Readings) -> LabMetric:
+    entry, change = metric(found.metric), found.change or 0
+    if not (entry.exact and default.counted and cell.counted):
+        sentence = "Measured in another session than the default: only an interleaved measurement compares it."
+        return found.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
+    if not all(len(side.known) >= _LEAST_SAMPLES and repeats(side.known) for side in (default, cell)):
+        sentence = "The count does not repeat on both sides: only an interleaved measurement compares it."
+        return found.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
+    if 0 < abs(change) <= floor.MAX_FLOOR_FAULTS:
+        sentence = (
+            f"Measured in another session than the default, where a count can differ by {floor.MAX_FLOOR_FAULTS}."
+        )
+        return found.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
+    effect = _effect(found.metric, change) if change else Effect.SAME
+    sentence = "Each side repeats its count, in its own session."
+    return found.model_copy(update={"certainty": LabCertainty.EXACT, "effect": effect, "sentence": sentence})
+
+
+def _convert_to_default(interval: tuple[float, float]) -> tuple[float, float] | None:
+    """Return bounds in percent of the default instead of the mean of both sides; None where the default may be zero."""
+    if interval[1] >= _FROM_ZERO:
+        return None
+    low, high = (200 * bound / (200 - bound) for bound in interval)
+    return low, high
+
+
+def _effect(name: str, change: Number) -> Effect:
+    return Effect.BETTER if (change > 0) == (metric(name).better == "higher") else Effect.WORSE

@@ -1,0 +1,322 @@
+"""Arranges the runs of one commit by settings: which runs are of one cell, like with like.
+
+A run belongs to a cell if it has the cell's values and is like the default in every other setting. Two runs of one
+session were measured interleaved: they compare in every metric.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import product
+from uuid import UUID
+
+from runner.contract import Outcome
+from service.lab.rules.setting_names import ALLOCATOR, PARAMETER, PRELOAD, VARIABLE, Value, is_per_run
+
+MOST_CELLS = 120
+"""Cells of a grid: more cannot be read, and hardly be measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabRun:
+    """A run of the commit and the host, with its settings: settings of its environment, and ``parameter.NAME``."""
+
+    number: int
+    run_id: UUID
+    case_key: str
+    settings: Mapping[str, str]
+    environment: str
+    started_at: datetime
+    outcome: Outcome
+    session: UUID | None = None
+    failure: str = ""
+    aside: bool = False
+    """Whether it was measured for a search or a lab, and is no point of a series."""
+    reused: bool = False
+    own_bytes: str | None = None
+
+    @property
+    def measured(self) -> bool:
+        """Whether it has samples."""
+        return self.outcome is Outcome.MEASURED
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting of which the runs have different values, or of which a person wants some."""
+
+    name: str
+    values: tuple[Value, ...]
+    """The default first."""
+    sets: tuple[str, ...] = ()
+    """For a parameter: the settings that follow from it."""
+
+    @property
+    def default(self) -> Value:
+        """The value of the default cell."""
+        return self.values[0]
+
+    @property
+    def per_run(self) -> bool:
+        """Whether a job can set it."""
+        return is_per_run(self.name)
+
+    @property
+    def changes_the_work(self) -> bool:
+        """Whether it is a parameter of the program itself, as far as the runs show: its values do different work."""
+        return self.name.startswith(PARAMETER) and not self.sets
+
+
+@dataclass(frozen=True, slots=True)
+class GridCell:
+    """The runs with certain values of the settings.
+
+    Attributes
+    ----------
+    run
+        The newest run with samples; if there is one that was measured interleaved with the default, that one.
+    beside
+        The run of the default cell that was measured interleaved with it.
+    failed
+        The newest run, if it failed after ``run``.
+    differs
+        The other settings in which all runs with these values differ from the default.
+    """
+
+    values: Mapping[str, Value]
+    default: bool
+    run: LabRun | None = None
+    beside: LabRun | None = None
+    failed: LabRun | None = None
+    differs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsGrid:
+    """The cells: one for each value of the rows and of the columns."""
+
+    rows: tuple[Setting, ...]
+    columns: tuple[Setting, ...]
+    row_values: tuple[tuple[Value, ...], ...]
+    column_values: tuple[tuple[Value, ...], ...]
+    cells: tuple[tuple[GridCell, ...], ...]
+    """By row, then by column."""
+
+    @property
+    def all_cells(self) -> list[GridCell]:
+        """All cells, row by row."""
+        return [cell for row in self.cells for cell in row]
+
+
+def default_run(runs: Iterable[LabRun], case_key: str, environment: str = "") -> LabRun | None:
+    """Return the run whose settings are the default: of those that a history has, one with the fewest variables set.
+
+    Its host may have changed since: then the newest run with the same settings of its own shows how the host is now.
+
+    Parameters
+    ----------
+    environment
+        If given, the hash of the environment that the run has to have.
+    """
+    of_case = sorted((run for run in runs if run.case_key == case_key), key=lambda run: run.started_at, reverse=True)
+    ordinary = [run for run in of_case if not run.aside]
+    chosen = [run for run in ordinary if run.environment == environment]
+    if not ordinary or chosen:
+        return next(iter(chosen), None)
+    own = _per_run(min(ordinary, key=lambda run: sum(name.startswith(VARIABLE) for name in run.settings)))
+    return next(run for run in of_case if _per_run(run) == own)
+
+
+def find_settings(
+    runs: Sequence[LabRun], default: Mapping[str, str], added: Mapping[str, Sequence[Value]]
+) -> list[Setting]:
+    """Return the settings in which runs differ from the default, and those that a person added: these first.
+
+    What only follows from another setting is left out.
+    """
+    seen: dict[str, dict[Value, None]] = {name: dict.fromkeys(values) for name, values in added.items()}
+    for run in runs:
+        for name in run.settings.keys() | default.keys():
+            if run.settings.get(name) != default.get(name):
+                seen.setdefault(name, {})[run.settings.get(name)] = None
+    parameters = [name for name in seen if name.startswith(PARAMETER)]
+    follows = {name: _follow(runs, name, seen, added) for name in parameters}
+    implied = {name for sets in follows.values() for name in sets}
+    if PRELOAD in seen or ALLOCATOR in implied:
+        implied.add(ALLOCATOR)
+    found = [
+        Setting(name, _sort_values(values, default.get(name)), follows.get(name, ()))
+        for name, values in seen.items()
+        if name in added or name not in implied
+    ]
+    place = {name: number for number, name in enumerate(added)}
+    return sorted(found, key=lambda one: (place.get(one.name, len(place)), _rank(one), one.name))
+
+
+def choose_axes(
+    settings: Sequence[Setting], rows: Sequence[str], columns: Sequence[str]
+) -> tuple[tuple[Setting, ...], tuple[Setting, ...]]:
+    """Return the settings of the rows and of the columns: those that a person chose, else the first two of them all.
+
+    A parameter that changes the work is an axis only if it is chosen.
+    """
+    by_name = {one.name: one for one in settings}
+    chosen = [tuple(by_name[name] for name in dict.fromkeys(names) if name in by_name) for names in (rows, columns)]
+    if chosen[0] or chosen[1]:
+        return chosen[0], tuple(one for one in chosen[1] if one not in chosen[0])
+    free = [one for one in settings if one.per_run and not one.changes_the_work]
+    return tuple(free[:1]), tuple(free[1:2])
+
+
+def build_grid(
+    runs: Sequence[LabRun],
+    default: Mapping[str, str],
+    rows: Sequence[Setting],
+    columns: Sequence[Setting],
+) -> SettingsGrid:
+    """Put each run into the cell of its settings.
+
+    Raises
+    ------
+    ValueError
+        The grid would have more than :data:`MOST_CELLS` cells.
+    """
+    axes = (*rows, *columns)
+    row_values, column_values = (tuple(product(*(one.values for one in side))) for side in (rows, columns))
+    if len(row_values) * len(column_values) > MOST_CELLS:
+        raise ValueError(
+            f"{len(row_values)} rows × {len(column_values)} columns are more than {MOST_CELLS} cells: choose fewer "
+            "settings"
+        )
+    names = [one.name for one in axes]
+    allowed = _followers(runs, [name for name in names if name.startswith(PARAMETER)])
+    members = _Members()
+    for run in runs:
+        members.add(run, default, names, allowed)
+    home = tuple(default.get(name) for name in names)
+    beside = _group_by_session(members.alike[home])
+    cells = tuple(
+        tuple(
+            _cell(dict(zip(names, (*row, *column), strict=True)), (*row, *column) == home, members, beside)
+            for column in column_values
+        )
+        for row in row_values
+    )
+    return SettingsGrid(tuple(rows), tuple(columns), row_values, column_values, cells)
+
+
+_Point = tuple[Value, ...]
+
+
+@dataclass(slots=True)
+class _Members:
+    """The runs of each cell, by its values, and those that have its values and differ in something else."""
+
+    alike: dict[_Point, list[LabRun]] = field(default_factory=lambda: defaultdict(list))
+    unlike: dict[_Point, list[tuple[str, ...]]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(
+        self,
+        run: LabRun,
+        default: Mapping[str, str],
+        names: Sequence[str],
+        allowed: Mapping[tuple[_Point, str], Collection[Value]],
+    ) -> None:
+        """Add a run to its cell."""
+        point = tuple(run.settings.get(name) for name in names)
+        of_parameters = tuple(run.settings.get(name) for name in names if name.startswith(PARAMETER))
+        changed = any(name.startswith(PARAMETER) and run.settings.get(name) != default.get(name) for name in names)
+        differs = []
+        for name in run.settings.keys() | default.keys():
+            value = run.settings.get(name)
+            if value == default.get(name) or name in names:
+                continue
+            if name == ALLOCATOR and (PRELOAD in names or changed):
+                continue
+            if changed and is_per_run(name) and not name.startswith(PARAMETER):
+                values = allowed.get((of_parameters, name), ())
+                if not values or set(values) == {value}:
+                    continue
+            differs.append(name)
+        if differs:
+            self.unlike[point].append(tuple(sorted(differs)))
+        else:
+            self.alike[point].append(run)
+
+
+def _cell(values: Mapping[str, Value], default: bool, members: _Members, beside: Mapping[UUID, LabRun]) -> GridCell:
+    point = tuple(values.values())
+    runs = sorted(members.alike.get(point, ()), key=lambda run: run.started_at, reverse=True)
+    measured = [run for run in runs if run.measured]
+    interleaved = None if default else next((run for run in measured if run.session in beside), None)
+    counted = next((run for run in measured if not run.reused), next(iter(measured), None))
+    run = interleaved or counted
+    failed = next((one for one in runs if not one.measured), None)
+    if failed and run and failed.started_at < run.started_at:
+        failed = None
+    differs = () if runs else min(members.unlike.get(point, ()), key=len, default=())
+    return GridCell(
+        values,
+        default,
+        run,
+        beside.get(interleaved.session) if interleaved and interleaved.session else None,
+        failed,
+        differs,
+    )
+
+
+def _group_by_session(runs: Iterable[LabRun]) -> dict[UUID, LabRun]:
+    return {run.session: run for run in runs if run.session is not None and run.measured}
+
+
+def _per_run(run: LabRun) -> dict[str, str]:
+    return {name: value for name, value in run.settings.items() if is_per_run(name)}
+
+
+def _followers(runs: Iterable[LabRun], parameters: Sequence[str]) -> dict[tuple[_Point, str], set[Value]]:
+    """Return the values that settings of a run have at each point of some parameters, in runs of a history."""
+    ordinary = [run for run in runs if not run.aside]
+    names = {name for run in ordinary for name in run.settings if is_per_run(name)}
+    found: dict[tuple[_Point, str], set[Value]] = defaultdict(set)
+    for run in ordinary if parameters else ():
+        point = tuple(run.settings.get(name) for name in parameters)
+        for name in names:
+            found[point, name].add(run.settings.get(name))
+    return found
+
+
+def _follow(runs: Sequence[LabRun], parameter: str, names: Iterable[str], added: Collection[str]) -> tuple[str, ...]:
+    """Return which settings have one value for each value of a parameter, and not one for all."""
+    ordinary = [run for run in runs if not run.aside]
+    found = []
+    for name in names:
+        if name in added or name.startswith(PARAMETER) or not (is_per_run(name) or name == ALLOCATOR):
+            continue
+        values: dict[Value, set[Value]] = defaultdict(set)
+        for run in ordinary:
+            values[run.settings.get(parameter)].add(run.settings.get(name))
+        if all(len(of_one) == 1 for of_one in values.values()) and len(set().union(*values.values())) > 1:
+            found.append(name)
+    return tuple(sorted(found))
+
+
+def _sort_values(values: Iterable[Value], default: Value) -> tuple[Value, ...]:
+    return (default, *sorted({value for value in values if value != default}, key=_natural))
+
+
+def _natural(value: Value) -> tuple[int, float, str]:
+    if value is None:
+        return 0, 0, ""
+    return (1, int(value), "") if value.isdecimal() else (2, 0, value)
+
+
+def _rank(setting: Setting) -> int:
+    """Return the order of settings: those that a job can set first, those that change the work last but the host's."""
+    if not setting.per_run:
+        return 3
+    if setting.changes_the_work:
+        return 2
+    return 0 if setting.name == PRELOAD or setting.sets else 1

@@ -1,0 +1,83 @@
+"""Nightly runs: hosts report the cells of the matrix that they carried out, and read the digest."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from http import HTTPStatus
+
+from apiflask import APIBlueprint
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from runner.contract.nightly import NightlyDigest, NightlyName, NightlyPart
+from service.nightly.queries import nightly_drifts, nightly_runs
+from service.store.series.series import SeriesFilter
+from service.web.access.ownership import hold, hold_nightly_run
+from service.web.api import judged
+from service.web.current import database
+from service.web.problems import FieldError, ProblemError, make_not_found
+
+bp = APIBlueprint("nightly_runs", __name__)
+
+
+class NightlyQuery(BaseModel):
+    """How to return a nightly run."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    judged: bool = Field(default=False, description="Answer once all of its runs are judged.")
+
+
+_NAME = TypeAdapter(NightlyName)
+
+
+@bp.put("/nightly-runs/<name>")
+@bp.input(NightlyPart)
+@bp.output(NightlyDigest)
+def put(name: str, json_data: NightlyPart) -> NightlyDigest:
+    """Store cells of a nightly run, planned or carried out, and return its digest.
+
+    The same cells may be sent again; planning them again does not undo what was carried out.
+    """
+    try:
+        _NAME.validate_python(name)
+    except ValidationError:
+        raise ProblemError(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            "A nightly run's name has letters, digits, '_', '.' and '-' only.",
+            [FieldError(field="name", detail="is not a name")],
+        ) from None
+    owner = hold_nightly_run(name)
+    # A plan names the cells of all hosts; what was carried out is reported by the host that did it.
+    hold({cell.subject for cell in json_data.cells}, {cell.host for cell in json_data.cells if cell.carried_out})
+    with database().writing() as session:
+        nightly_runs.store(session, name, json_data, owner, datetime.now(UTC))
+    return _find(name)
+
+
+@bp.get("/nightly-runs/<name>")
+@bp.input(NightlyQuery, location="query")
+@bp.output(NightlyDigest)
+def get(name: str, query_data: NightlyQuery) -> NightlyDigest:
+    """Return the digest of a nightly run.
+
+    With `judged`, its runs are judged first, and it tells the drifts that were found so; where that takes long, the
+    answer is 503 with Retry-After.
+    """
+    if query_data.judged:
+        with database().reading() as session:
+            measured = nightly_runs.list_measured(session, name)
+        judged.settle(*(SeriesFilter(subject=subject, host=host) for subject, host in measured))
+        with database().reading() as session:
+            news = nightly_runs.list_unreported(session, name)
+        if news:
+            with database().writing({subject for subject, _ in measured}) as session:
+                nightly_drifts.mark_reported(session, name, news)
+    return _find(name)
+
+
+def _find(name: str) -> NightlyDigest:
+    with database().reading() as session:
+        found = nightly_runs.find(session, name)
+    if found is None:
+        raise make_not_found(f"nightly run {name}")
+    return found

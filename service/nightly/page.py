@@ -1,0 +1,225 @@
+"""The nightly grid as a heat map: the level of each cell, and its change since the last nightly run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, groupby
+from math import log10
+
+from flask import abort, request
+from sqlalchemy.orm import Session
+
+from runner.contract.metrics import MetricView, list_shown_metrics, metric
+from runner.contract.nightly import NightlyDigest
+from service.nightly.queries import nightly_runs, recent_points
+from service.nightly.rules import matrix
+from service.nightly.rules.digest import list_missed as missed_in
+from service.nightly.rules.matrix import (
+    GridCase,
+    GridCell,
+    LastNightlyRun,
+    NightlyGrid,
+    RecentPoint,
+    SeenCase,
+    UnmeasuredRun,
+)
+from service.rules.column_words import ColumnWords, column_words
+from service.store import cases, environments
+from service.store.series import drifts
+from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
+from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.metric_order import rank
+
+bp = page_blueprint("matrix")
+
+_EFFICIENCY = "scaling-efficiency"
+_MAX_ROWS = 100
+_SHADES = 4
+
+Seen = tuple[list[SeenCase], list[UnmeasuredRun]]
+"""The cases that reported a metric, and the runs that measured nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixQuery:
+    """What the address requests."""
+
+    metric: str
+    subject: str
+    workload: str
+    one_commit: bool
+
+    @classmethod
+    def from_query(cls) -> MatrixQuery:
+        """Read the query."""
+        subject, workload = (request.args.get(what, "").strip() for what in ("subject", "workload"))
+        return cls(request.args.get("metric") or "minor-faults", subject, workload, "one-commit" in request.args)
+
+
+@page(bp, "/matrix")
+def show() -> Page:
+    """Show the grid of one metric."""
+    query = MatrixQuery.from_query()
+    with database().reading() as session:
+        nightly_run = _night(session)
+        missed = [] if nightly_run is None else missed_in(nightly_run)
+        seen = _list_seen(session, query)
+        cases_ = matrix.list_cases(chain(*seen))
+        current = [case for case in cases_ if not case.superseded or "earlier" in request.args]
+        shown = current if "all" in request.args else current[:_MAX_ROWS]
+        grid = _grid(session, query, seen, shown, nightly_run)
+        workloads = cases.workloads(session)
+        settings = environments.find_settings(
+            session, [held for column in grid.columns for held in column.environments]
+        )
+    parts = matrix.split_by_subject(grid)
+    cells = [cell for row in grid.rows for cell in row.cells]
+    return Page(
+        "nightly/matrix.html",
+        {
+            "n_shown": len(shown),
+            "n_current": len(current),
+            "n_earlier": sum(case.superseded for case in cases_),
+            "parts": parts,
+            "metric": metric(query.metric),
+            "metrics": sorted({*list_shown_metrics(MetricView.MATRIX), query.metric}, key=rank),
+            "subject": query.subject,
+            "workload": query.workload,
+            "workloads": workloads,
+            "one_commit": query.one_commit,
+            "unequal": any(cell.other_commit for cell in cells),
+            "labels": [_labels(part, settings) for part in parts],
+            "shade": _shade,
+            "nightly_run": nightly_run,
+            "missed": missed,
+            "efficient": any(cell.efficiency is not None for cell in cells),
+            "unmeasured": sum(bool(cell.why) and cell.is_run for cell in cells),
+        },
+        document=lambda: _document(query, nightly_run),
+        table=lambda: _table(_build_whole_grid(query, nightly_run), metric(query.metric).unit),
+    )
+
+
+def _list_seen(session: Session, query: MatrixQuery) -> Seen:
+    """Return the cases that can have a row, by what they are known from."""
+    measured = recent_points.list_seen_cases(session, query.metric, query.subject, query.workload)
+    failed = [run for run in recent_points.failures(session) if query.subject in {"", run.subject}]
+    if query.workload:
+        known = {case.case_key for case in measured}
+        failed = [run for run in failed if run.case_key in known]
+    return measured, failed
+
+
+def _grid(
+    session: Session, query: MatrixQuery, seen: Seen, shown: Sequence[GridCase], nightly_run: NightlyDigest | None
+) -> NightlyGrid:
+    """Return the rows of some cases. Only what these need is read: there can be thousands of others."""
+    names = {(case.subject, case.case) for case in shown}
+    measured, failed = seen
+    points = recent_points.points(session, (case for case in measured if (case.subject, case.case) in names))
+    scaling: list[RecentPoint] = []
+    if query.metric != _EFFICIENCY:
+        scaled = recent_points.list_seen_cases(session, _EFFICIENCY, query.subject, query.workload)
+        scaling = recent_points.points(session, (case for case in scaled if (case.subject, case.case) in names))
+    failures = [run for run in failed if (run.subject, run.case) in names]
+    settings = environments.find_settings(
+        session, {point.environment for point in points} | {run.environment for run in failures}
+    )
+    grid = matrix.build_grid(
+        points,
+        failures,
+        scaling,
+        None if nightly_run is None else _find_last_nightly_run(nightly_run),
+        flagged=drifts.begun_levels(session, _oldest(points)),
+        one_commit=query.one_commit,
+        machines={environment: matrix.settings_of_machine(held) for environment, held in settings.items()},
+    )
+    keys = {(case.subject, case.case_key) for case in shown}
+    return replace(grid, rows=tuple(row for row in grid.rows if (row.subject, row.case_key) in keys))
+
+
+def _build_whole_grid(query: MatrixQuery, nightly_run: NightlyDigest | None) -> NightlyGrid:
+    with database().reading() as session:
+        seen = _list_seen(session, query)
+        return _grid(session, query, seen, matrix.list_cases(chain(*seen)), nightly_run)
+
+
+def _document(query: MatrixQuery, nightly_run: NightlyDigest | None) -> dict[str, object]:
+    grid = _build_whole_grid(query, nightly_run)
+    return {"nightly_run": nightly_run, "columns": grid.columns, "rows": grid.rows}
+
+
+def _night(session: Session) -> NightlyDigest | None:
+    """Return the requested nightly run, or the last one."""
+    requested = request.args.get("nightly_run", "").strip()
+    name = requested or nightly_runs.find_newest(session)
+    nightly_run = None if name is None else nightly_runs.find(session, name)
+    if requested and nightly_run is None:
+        abort(404, "There is no nightly run of this name.")
+    return nightly_run
+
+
+def _find_last_nightly_run(nightly_run: NightlyDigest) -> LastNightlyRun:
+    hosts = frozenset(cell.host for cell in nightly_run.cells)
+    missed = {(cell.host, cell.case): cell.why for cell in missed_in(nightly_run) if cell.case}
+    return LastNightlyRun(nightly_run.started_at, hosts, missed)
+
+
+def _oldest(points: Iterable[RecentPoint]) -> dict[int, int]:
+    """Return the position of the oldest recent point of each series."""
+    oldest: dict[int, int] = {}
+    for point in points:
+        oldest[point.series_id] = min(point.position, oldest.get(point.series_id, point.position))
+    return oldest
+
+
+def _labels(part: NightlyGrid, settings: dict[str, dict[str, str]]) -> list[ColumnWords]:
+    """Return for each column of a table how it differs from the other columns of its host there."""
+    labels: list[ColumnWords] = []
+    for _, of_host in groupby(part.columns, key=lambda column: column.host):
+        columns = [[settings.get(environment, {}) for environment in column.environments] for column in of_host]
+        # What differs within a column tells its cases apart, not the columns.
+        within = {name for held in columns for name in set(chain(*held)) if _differs(name, held)}
+        own = ({name: value for name, value in held[0].items() if name not in within} for held in columns)
+        labels += column_words(list(own))
+    return labels
+
+
+def _differs(name: str, environments_of_column: Sequence[dict[str, str]]) -> bool:
+    return len({held.get(name) for held in environments_of_column}) > 1
+
+
+def _shade(cell: GridCell) -> int:
+    """Return the depth of a cell's colour: one step for each power of ten of percent; none for what is noise."""
+    if not cell.change or not cell.flagged:
+        return 0
+    if cell.percent is None:
+        return _SHADES
+    return max(1, min(_SHADES, 2 + int(log10(max(abs(cell.percent), 0.01)) + 0.5)))
+
+
+def _table(grid: NightlyGrid, unit: str) -> Table:
+    columns = ("subject", "case", "host", "environment", f"level ({unit})", "before", "since", "change", "percent")
+    return Table(
+        (*columns, "flagged", "provisional", "revision", "efficiency", "why", "missed"),
+        (
+            (
+                *(row.subject, row.case, column.host, cell.environment or column.environment),
+                *(cell.value, cell.before, cell.since),
+                *(
+                    cell.change,
+                    cell.percent,
+                    cell.flagged,
+                    cell.provisional,
+                    cell.revision,
+                    cell.efficiency,
+                    cell.why or None,
+                    cell.missed or None,
+                ),
+            )
+            for row in grid.rows
+            for column, cell in zip(grid.columns, row.cells, strict=True)
+        ),
+    )

@@ -1,0 +1,81 @@
+"""Nightly runs: what is planned, and what the hosts have reported. The results of the cases are in the runs."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from runner.contract.nightly import NightlyCell, NightlyDigest, NightlyPart
+from service.nightly.queries import nightly_drifts
+from service.nightly.rules.digest import CaseRun, make_digest, merge_cells
+from service.store import shared_rows
+from service.store.models import Case, Host, NightlyRun, Revision, Run, Subject
+
+
+def store(session: Session, name: str, part: NightlyPart, owner: str | None, now: datetime) -> None:
+    """Store planned or completed cells of a nightly run. A new one belongs to ``owner``, a repository, or to nobody."""
+    row = session.get(NightlyRun, name)
+    if row is None:
+        row = NightlyRun(name=name, started_at=now, repository=owner, document={})
+        session.add(row)
+    cells = merge_cells(_cells(row), part.cells)
+    row.document = NightlyPart(cells=cells).model_dump(mode="json", exclude_defaults=True)
+    nightly_drifts.mark_measured(session, row, part.cells)
+    nightly_drifts.mark_reported(session, name, nightly_drifts.list_new(session, row, part.cells))
+
+
+def find(session: Session, name: str) -> NightlyDigest | None:
+    """Return the present state of a nightly run, if there is one of that name."""
+    row = session.get(NightlyRun, name)
+    if row is None:
+        return None
+    cells = _cells(row)
+    found = [_find_runs(session, cell) for cell in cells]
+    return make_digest(name, row.started_at, cells, found, nightly_drifts.list_of_nightly_run(session, row))
+
+
+def list_unreported(session: Session, name: str) -> list[str]:
+    """Return the drifts that are new to a nightly run, and that it does not tell yet."""
+    row = session.get(NightlyRun, name)
+    return [] if row is None else nightly_drifts.list_new(session, row, _cells(row))
+
+
+def list_measured(session: Session, name: str) -> set[tuple[str, str]]:
+    """Return which subjects were measured on which hosts in a nightly run."""
+    row = session.get(NightlyRun, name)
+    return {(cell.subject, cell.host) for cell in _cells(row) if cell.subject} if row is not None else set()
+
+
+def find_newest(session: Session) -> str | None:
+    """Return the name of the nightly run that began last."""
+    return session.scalar(
+        select(NightlyRun.name).order_by(NightlyRun.started_at.desc(), NightlyRun.name.desc()).limit(1)
+    )
+
+
+def _cells(row: NightlyRun) -> tuple[NightlyCell, ...]:
+    return NightlyPart.model_validate_json(json.dumps(row.document)).cells if row.document else ()
+
+
+def _find_runs(session: Session, cell: NightlyCell) -> dict[int, CaseRun]:
+    """Return the newest run of each case of a cell."""
+    keys = {shared_rows.case_key(case): index for index, case in enumerate(cell.cases)}
+    if not keys:
+        return {}
+    rows = session.execute(
+        select(Case.key, Run.id, Run.outcome, Run.failure_message, Run.quarantine)
+        .join(Run.subject)
+        .join(Run.revision)
+        .join(Run.case)
+        .join(Run.host)
+        .where(Subject.name == cell.subject, Revision.commit == cell.revision, Host.name == cell.host)
+        .order_by(Run.started_at, Run.number)
+    )
+    return {
+        keys[key]: CaseRun(run_id, outcome, failure or "", quarantine)
+        for key, run_id, outcome, failure, quarantine in rows
+        if key in keys
+    }

@@ -1,0 +1,124 @@
+"""The newest points and failures of many series at once, for the nightly grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import cast
+
+from sqlalchemy import ColumnElement, FromClause, Table, func, or_, select, true
+from sqlalchemy.orm import Session
+
+from runner.contract import Outcome
+from runner.contract.report import OUTSIDE
+from service.nightly.rules.matrix import RecentPoint, SeenCase, UnmeasuredRun
+from service.store.engine import bulk
+from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, Subject
+from service.store.runs import runs
+
+_POINTS_PER_SERIES = 16
+_SERIES_PER_QUERY = 500
+_MAX_FAILURES = 300
+_OF_HISTORY = or_(Run.quarantine.is_(None), Run.quarantine.not_in(OUTSIDE))
+"""Selects the runs of the history: those of bisects, proofs and labs are no points of any series."""
+
+
+def list_seen_cases(session: Session, metric: str, subject: str = "", workload: str = "") -> list[SeenCase]:
+    """Return the cases that ever reported a metric, of workloads whose name contains a text."""
+    newest, of_series = _select_newest(session, 1)
+    rows = session.connection().execute(
+        select(Series.id, Subject.name, Host.name, Case.name, Case.key, Run.started_at)
+        .select_from(Series)
+        .join(Series.subject)
+        .join(Series.host)
+        .join(Series.case)
+        .join(newest, of_series)
+        .join(Run, newest.c.run_number == Run.number)
+        .where(
+            _OF_HISTORY,
+            Series.metric == metric,
+            *([Subject.name == subject] if subject else []),
+            *([Case.workload.icontains(workload, autoescape=True)] if workload else []),
+        )
+    )
+    return [SeenCase._make(row) for row in rows]
+
+
+def points(session: Session, seen: Iterable[SeenCase]) -> list[RecentPoint]:
+    """Return the newest points of cases."""
+    # Names are known, and not read once for each point.
+    names = {case.series_id: (case.subject, case.host, case.case, case.case_key) for case in seen}
+    return [point for chunk in bulk.chunks(names, _SERIES_PER_QUERY) for point in _points(session, names, chunk)]
+
+
+def _points(
+    session: Session, names: Mapping[int, tuple[str, str, str, str]], series: Sequence[int]
+) -> Iterator[RecentPoint]:
+    newest, of_series = _select_newest(session, _POINTS_PER_SERIES)
+    # Not by the session, which takes half as long again to hand out thousands of rows.
+    rows = session.connection().execute(
+        select(
+            *(newest.c.series_id, Environment.hash, Run.id, Revision.commit, Revision.position),
+            *(Run.started_at, Run.quarantine, newest.c.status, newest.c.value),
+        )
+        .select_from(Series)
+        .join(newest, of_series)
+        .join(Run, newest.c.run_number == Run.number)
+        .join(Revision, Run.revision_id == Revision.id)
+        .join(Environment, Run.environment_id == Environment.id)
+        .where(_OF_HISTORY, bulk.among(session, Series.id, series))
+    )
+    return (RecentPoint(row[0], *names[row[0]], *row[1:]) for row in rows)
+
+
+def _select_newest(session: Session, number: int) -> tuple[FromClause, ColumnElement[bool]]:
+    """Return so many newest points of series, and the condition by which they are joined with those.
+
+    Each database needs its own query so as to read no other points.
+    """
+    numbers = (
+        select(Point.run_number, Point.series_id, Point.status, Point.value)
+        .join(Run, Point.run_number == Run.number)
+        .where(Point.series_id == Series.id, _OF_HISTORY)
+        .order_by(Point.run_number.desc())
+        .correlate(Series)
+    )
+    if session.get_bind().dialect.name == "postgresql":
+        return numbers.limit(number).lateral(), true()
+    oldest = numbers.with_only_columns(Point.run_number).limit(1).offset(number - 1).scalar_subquery()
+    newest = cast(Table, Point.__table__).alias()
+    return newest, (newest.c.series_id == Series.id) & (newest.c.run_number >= func.coalesce(oldest, 0))
+
+
+def failures(session: Session) -> list[UnmeasuredRun]:
+    """Return the newest runs that measured nothing, the newest first."""
+    rows = session.execute(
+        runs.select_joined(
+            Subject.name.label("subject"),
+            Host.name.label("host"),
+            Case.key.label("case_key"),
+            Case.name.label("case"),
+            Environment.hash.label("environment"),
+            Run.id.label("run_id"),
+            Run.started_at,
+            Run.failure_stage,
+            Run.failure_message,
+            Run.outcome,
+        )
+        # The first condition is that of the index of unmeasured runs.
+        .where(Run.outcome != Outcome.MEASURED, _OF_HISTORY)
+        .order_by(Run.started_at.desc())
+        .limit(_MAX_FAILURES)
+    )
+    return [
+        UnmeasuredRun(
+            subject=row.subject,
+            host=row.host,
+            case=row.case,
+            case_key=row.case_key,
+            environment=row.environment,
+            run_id=row.run_id,
+            started_at=row.started_at,
+            why=f"{row.failure_stage.value if row.failure_stage else 'run'} {row.outcome.value}: {row.failure_message}",
+        )
+        for row in rows
+    ]

@@ -1,0 +1,1 @@
+"""Decides what a nightly run has to tell, and arranges cases by hosts and their configurations."""

@@ -1,0 +1,108 @@
+"""What changed between two releases: each case's net change, and the drifts and commits that it is made of."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from urllib.parse import quote
+
+from flask import abort, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+from sqlalchemy.orm import Session
+
+from service.pipeline.name_commit import HOW, name_commit
+from service.releases import queries
+from service.releases.rules.release_text import markdown
+from service.releases.schemas import ReleaseChange
+from service.store import refs
+from service.store.refs import NamedCommit, NamedRef
+from service.web.current import database
+from service.web.pages.error_pages import page_blueprint
+from service.web.rendering.formats import Page, Table, page
+
+bp = page_blueprint("releases")
+
+_MAX_REFS = 200
+_MAX_ROWS = 200
+
+
+@page(bp, "/releases")
+def index() -> Page:
+    """List tags and branches, to choose two of them."""
+    with database().reading() as session:
+        names = [row._asdict() for row in refs.list_by_subject(session, request.args.get("subject"), _MAX_REFS)]
+    return Page(
+        "releases/releases.html",
+        {"refs": names, "form": {}, "wrong": {}},
+        document=lambda: names,
+        table=lambda: Table(NamedRef._fields, (tuple(row.values()) for row in names)),
+    )
+
+
+@bp.get("/releases/between")
+def choose() -> ResponseReturnValue:
+    """Redirect a filled-in form to the address of its releases; say beside a box what is wrong with it."""
+    form = {name: request.args.get(name, "").strip() for name in ("base", "head", "subject")}
+    with database().reading() as session:
+        head, wrong_head = _read_asked(session, form["head"], form["subject"])
+        base, wrong_base = _read_asked(session, form["base"], form["subject"] or (head.subject if head else ""))
+        known = refs.list_by_subject(session, form["subject"] or None, _MAX_REFS)
+    if base is None or head is None:
+        wrong = {"base": wrong_base, "head": wrong_head}
+        answer = render_template("releases/releases.html", refs=known, form=form, wrong=wrong)
+        return answer, HTTPStatus.UNPROCESSABLE_ENTITY
+    between = "...".join(quote(form[name], safe="/~^") for name in ("base", "head"))
+    return redirect(url_for("releases.show", between=between, subject=form["subject"] or None))
+
+
+def _read_asked(session: Session, text: str, subject: str) -> tuple[NamedCommit | None, str]:
+    return name_commit(session, text, subject or None) if text else (None, f"Name a release. {HOW}")
+
+
+@page(bp, "/releases/<path:between>")
+def show(between: str) -> Page:
+    """Show what changed between two releases, given as ``A...B``."""
+    base, dots, head = between.partition("...")
+    if not dots or not base or not head:
+        abort(HTTPStatus.NOT_FOUND, "Write two releases as A...B, such as v1.0...v1.1.")
+    with database().reading() as session:
+        newer = _commit(session, head, request.args.get("subject"))
+        older = _commit(session, base, newer.subject)
+        found = queries.compare_releases(session, (base, older), (head, newer))
+    return Page(
+        "releases/release.html",
+        {"found": found, "shown": found.changes[:_MAX_ROWS], "markdown": markdown(found)},
+        document=lambda: found,
+        table=lambda: _table(found.changes),
+    )
+
+
+def _commit(session: Session, text: str, subject: str | None) -> NamedCommit:
+    found, why = name_commit(session, text, subject)
+    if found is None:
+        abort(HTTPStatus.NOT_FOUND, why)
+    return found
+
+
+def _table(changes: list[ReleaseChange]) -> Table:
+    columns = (
+        "case",
+        "host",
+        "metric",
+        "unit",
+        "before",
+        "after",
+        "change",
+        "percent",
+        "part",
+        "certainty",
+        "part_change",
+    )
+    rows = (
+        (
+            *(row.case, row.host, row.metric, row.unit, row.before, row.after, row.change, row.percent),
+            *(part.name, part.certainty.value, part.change),
+        )
+        for row in changes
+        for part in (*row.commits, *row.configuration)
+    )
+    return Table(columns, rows)

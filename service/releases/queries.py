@@ -1,0 +1,129 @@
+"""What lies between two commits of a subject: the levels of its series at both, and the drifts in between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from runner.contract import Outcome
+from service.releases.rules.decomposition import EventOfDrift, decompose, is_between
+from service.releases.schemas import ReleaseChange, Releases, ReleaseSide
+from service.rules.series.candidate_commits import are_connected, commits_between
+from service.schemas.history import Drift, Number
+from service.store import revisions
+from service.store.engine import bulk
+from service.store.models import DriftRow, Event, Point, Revision, Run, Series, Subject
+from service.store.refs import NamedCommit
+from service.store.series.points import SERIES_OF_RUN
+
+_MAX_NEAREST_COMMITS = 20
+"""Measured commits before a release among which a case's newest level is looked for: not each measures all cases."""
+_DRIFTS_PER_QUERY = 500
+
+
+def compare_releases(session: Session, base: tuple[str, NamedCommit], head: tuple[str, NamedCommit]) -> Releases:
+    """Return what changed between two commits of one subject, each given by its name in the address."""
+    subject_id = session.scalars(select(Subject.id).where(Subject.name == head[1].subject)).one()
+    parents = revisions.parents(session, subject_id)
+    connected = are_connected(parents, base[1].commit, head[1].commit)
+    if not connected:
+        parents = _chain_commits(session, subject_id)
+    inside = commits_between(parents, base[1].commit, head[1].commit)
+    before, measured_base = _levels(session, subject_id, parents, base[1].commit, newest=False)
+    after, measured_head = _levels(session, subject_id, parents, head[1].commit, newest=True)
+    drifts = [drift for drift in _drifts(session, subject_id) if is_between(drift, inside, base[1].commit)]
+    events = _events(session, [drift.id for drift in drifts])
+    by_series: dict[int, list[tuple[Drift, EventOfDrift | None]]] = {}
+    for drift in drifts:
+        by_series.setdefault(drift.series_id, []).append((drift, events.get(drift.id)))
+    changes = [
+        decompose(found[0][0], (before[series_id], after[series_id]), found)
+        for series_id, found in by_series.items()
+        if series_id in before and series_id in after
+    ]
+    return Releases(
+        subject=head[1].subject,
+        base=ReleaseSide(name=base[0], commit=base[1].commit, title=base[1].title, measured=measured_base),
+        head=ReleaseSide(name=head[0], commit=head[1].commit, title=head[1].title, measured=measured_head),
+        commits=len(inside),
+        connected=connected,
+        changes=sorted(changes, key=_rank),
+        unchanged=len((before.keys() & after.keys()) - by_series.keys()),
+    )
+
+
+def _chain_commits(session: Session, subject_id: int) -> dict[str, list[str]]:
+    """Return each commit with the one before it in the order of the history, as if that were its only parent."""
+    query = select(Revision.commit).where(Revision.subject_id == subject_id).order_by(Revision.position)
+    commits = session.scalars(query).all()
+    return {commit: [before] if before else [] for before, commit in pairwise(["", *commits])}
+
+
+def _rank(change: ReleaseChange) -> tuple[float, str, str, str]:
+    size = float("inf") if change.percent is None else abs(change.percent)
+    return -size, change.case, change.host, change.metric
+
+
+def _levels(
+    session: Session, subject_id: int, parents: Mapping[str, Sequence[str]], commit: str, *, newest: bool
+) -> tuple[dict[int, Number], str | None]:
+    """Return the level of each judged series at a commit or the newest measured one before it, and that commit.
+
+    Parameters
+    ----------
+    newest
+        Of several runs of a commit, whether the newest or the oldest is taken: a change of the configuration that was
+        measured at one of the releases belongs between them.
+    """
+    contained = commits_between(parents, "", commit)
+    position = select(Revision.position).where(Revision.subject_id == subject_id, Revision.commit == commit)
+    measured = session.execute(
+        select(Revision.id, Revision.commit)
+        .where(Revision.subject_id == subject_id, Revision.position <= position.scalar_subquery())
+        .where(select(Run.number).where(Run.revision_id == Revision.id, Run.outcome == Outcome.MEASURED).exists())
+        .order_by(Revision.position.desc())
+        .limit(5 * _MAX_NEAREST_COMMITS)
+    ).all()
+    nearest = [row for row in measured if row.commit in contained][:_MAX_NEAREST_COMMITS]
+    rows = session.execute(
+        select(Point.series_id, Run.revision_id, Run.started_at, Point.value)
+        .select_from(Run)
+        .join(Series, SERIES_OF_RUN)
+        .join(Point, (Point.series_id == Series.id) & (Point.run_number == Run.number))
+        .where(Run.revision_id.in_([row.id for row in nearest]), Run.quarantine.is_(None), Series.judged)
+        .order_by(Run.started_at if newest else Run.started_at.desc())
+    ).all()
+    order = {row.id: place for place, row in enumerate(nearest)}
+    levels: dict[int, tuple[int, Number]] = {}
+    for series_id, revision_id, _, value in rows:
+        place = order[revision_id]
+        if value is not None and (series_id not in levels or place <= levels[series_id][0]):
+            levels[series_id] = place, value
+    return {series_id: level for series_id, (_, level) in levels.items()}, nearest[0].commit if nearest else None
+
+
+def _drifts(session: Session, subject_id: int) -> list[Drift]:
+    rows = session.scalars(
+        select(DriftRow.document)
+        .join(Series, DriftRow.series_id == Series.id)
+        .where(Series.subject_id == subject_id, Series.judged)
+        .order_by(DriftRow.position, DriftRow.id)
+    )
+    return [Drift.model_validate(document) for document in rows]
+
+
+def _events(session: Session, drift_ids: Sequence[str]) -> dict[str, EventOfDrift]:
+    events: dict[str, EventOfDrift] = {}
+    for chunk in bulk.chunks(drift_ids, _DRIFTS_PER_QUERY):
+        rows = session.execute(
+            select(DriftRow.id, Event.id, Event.document)
+            .join(Event, DriftRow.event_id == Event.id)
+            .where(DriftRow.id.in_(chunk))
+        )
+        for drift_id, event_id, document in rows:
+            culprits = tuple(entry["commit"] for entry in document.get("culprits", ()))
+            events[drift_id] = EventOfDrift(event_id, culprits, document.get("blamed", ""))
+    return events

@@ -1,0 +1,99 @@
+"""Decomposes the change of a metric between two releases into the drifts that made it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from service.releases.schemas import ReleaseChange, ReleasePart
+from service.rules.relative_change import percent_change
+from service.schemas.history import Cause, Certainty, Drift, Number, certainty
+from service.text.candidates import provisionally
+
+
+@dataclass(frozen=True, slots=True)
+class EventOfDrift:
+    """What the event of a drift says of its cause: its id, and the commits that a bisect has proven."""
+
+    id: str
+    culprits: tuple[str, ...]
+    blamed: str
+
+
+def is_between(drift: Drift, between: Collection[str], base: str) -> bool:
+    """Return whether a drift can have happened between two releases.
+
+    Parameters
+    ----------
+    between
+        The commits that the second release contains and the first one does not.
+    base
+        The first release. A change of the configuration that was measured at it comes after it.
+    """
+    if drift.cause in {Cause.COMMIT, Cause.BOTH} and drift.candidates:
+        return any(candidate.commit in between for candidate in drift.candidates)
+    return drift.revision in between or (drift.cause is not Cause.COMMIT and drift.revision == base)
+
+
+def decompose(
+    first: Drift, levels: tuple[Number, Number], drifts: Sequence[tuple[Drift, EventOfDrift | None]]
+) -> ReleaseChange:
+    """Return the net change of one series with its parts, those of commits before those of the configuration.
+
+    What the parts leave is the rest: drifts that cross one of the releases, small steps, and noise.
+
+    Parameters
+    ----------
+    first
+        Any drift of the series: it names the case, the host and the metric.
+    levels
+        The levels of both releases.
+    drifts
+        The drifts of the series between them, in the order of the history.
+    """
+    parts = [_part(drift, event) for drift, event in drifts]
+    net = levels[1] - levels[0]
+    return ReleaseChange(
+        series_id=first.series_id,
+        case=first.case,
+        host=first.host,
+        metric=first.metric,
+        unit=first.unit,
+        before=levels[0],
+        after=levels[1],
+        change=net,
+        percent=percent_change(net, levels[0]),
+        commits=[part for part in parts if not part.configuration],
+        configuration=[part for part in parts if part.configuration],
+        rest=net - sum(part.change for part in parts),
+    )
+
+
+def _part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
+    proven = event is not None and bool(event.culprits)
+    how = certainty(
+        drift.cause,
+        len(drift.candidates),
+        sure=not drift.evidence.wants_rerun,
+        all_known=drift.candidates_known,
+        proven=proven,
+    )
+    named = how in {Certainty.SINGLE, Certainty.PROVEN}
+    if event is not None and proven:
+        name, commits = event.blamed, list(event.culprits)
+    elif drift.cause in {Cause.COMMIT, Cause.BOTH}:
+        name, commits = drift.blamed, [candidate.commit for candidate in drift.candidates] if named else []
+    else:
+        names = ", ".join(setting.name for setting in drift.settings) or "cause unknown"
+        name, commits = provisionally(names) if how is Certainty.PROVISIONAL else names, []
+    return ReleasePart(
+        drift_id=drift.id,
+        event_id=event.id if event else None,
+        cause=drift.cause,
+        certainty=how,
+        name=name,
+        commits=commits,
+        change=drift.change,
+        direction=drift.direction,
+        configuration=drift.cause in {Cause.CONFIG, Cause.UNKNOWN},
+    )

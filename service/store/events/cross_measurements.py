@@ -1,0 +1,149 @@
+"""Cross-measurements: those that hosts have still to make, and those of an event with their results."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session, aliased
+
+from runner.contract import Outcome
+from runner.contract.level import median
+from service.rules.series.cross_measurement import CrossLevels, split
+from service.schemas import triage
+from service.schemas.history import Drift as DriftView
+from service.schemas.history import Number
+from service.store.events import event_drifts
+from service.store.models import (
+    Case,
+    CrossMeasurementRow,
+    Environment,
+    EventDriftRow,
+    Host,
+    Revision,
+    Run,
+    Series,
+    Subject,
+)
+from service.store.series import points, series
+
+
+class CrossMeasuredRun(NamedTuple):
+    """A case and a revision to measure it at."""
+
+    case_key: str
+    revision: str
+
+
+def list_ordered(session: Session, subject: str, host: str, environment: str) -> set[CrossMeasuredRun]:
+    """Return the runs of ordered cross-measurements that a host can make in an environment."""
+    old_revision, new_revision = aliased(Revision), aliased(Revision)
+    old, new = aliased(Environment), aliased(Environment)
+    rows = session.execute(
+        select(Case.key, old_revision.commit, new_revision.commit, new.hash)
+        .select_from(CrossMeasurementRow)
+        .join(Series, CrossMeasurementRow.series_id == Series.id)
+        .join(Subject, Series.subject_id == Subject.id)
+        .join(Host, Series.host_id == Host.id)
+        .join(Case, Series.case_id == Case.id)
+        .join(old_revision, CrossMeasurementRow.revision_before_id == old_revision.id)
+        .join(new_revision, CrossMeasurementRow.revision_after_id == new_revision.id)
+        .join(old, CrossMeasurementRow.environment_before_id == old.id)
+        .join(new, CrossMeasurementRow.environment_after_id == new.id)
+        .where(Subject.name == subject, Host.name == host, (old.hash == environment) | (new.hash == environment))
+    )
+    return {CrossMeasuredRun(key, before if held == environment else after) for key, before, after, held in rows}
+
+
+def list_of_event(session: Session, event_id: str) -> list[triage.CrossMeasurement]:
+    """Return the cross-measurements of the series and revisions that an event is about."""
+    of_this = EventDriftRow.event_id == event_id, EventDriftRow.found
+    series_of_event = select(EventDriftRow.series_id).where(*of_this)
+    query = (
+        select(CrossMeasurementRow)
+        .where(CrossMeasurementRow.series_id.in_(series_of_event))
+        .order_by(CrossMeasurementRow.id)
+    )
+    rows = session.scalars(query).all()
+    if not rows:  # most events have none, and their drifts are not read for nothing
+        return []
+    drifts = session.scalars(select(EventDriftRow.drift_id).where(*of_this))
+    by_series: dict[int, list[DriftView]] = defaultdict(list)
+    for drift in event_drifts.drifts(session, list(drifts)):
+        by_series[drift.series_id].append(drift)
+    return [
+        cross_measurement
+        for cross_measurement in (_view(session, row) for row in rows)
+        if any(_concerns(cross_measurement, drift) for drift in by_series[cross_measurement.series_id])
+    ]
+
+
+def _view(session: Session, row: CrossMeasurementRow) -> triage.CrossMeasurement:
+    head = series.find(session, row.series_id)
+    assert head is not None
+    revisions = [session.get_one(Revision, number).commit for number in (row.revision_before_id, row.revision_after_id)]
+    environments = [
+        session.get_one(Environment, number).hash for number in (row.environment_before_id, row.environment_after_id)
+    ]
+    levels: dict[tuple[str, str], list[Number]] = defaultdict(list)
+    for point in points.list_of_series(session, row.series_id):
+        if point.value is not None and point.quarantine is None:
+            levels[point.revision, point.environment].append(point.value)
+    (old, new), (before, after) = revisions, environments
+    cells = CrossLevels(
+        median(levels[old, before]), median(levels[old, after]), median(levels[new, before]), median(levels[new, after])
+    )
+    parts = split(cells)
+    return triage.CrossMeasurement(
+        series_id=row.series_id,
+        case=head.case.name,
+        host=head.host.name,
+        metric=head.metric,
+        revision_before=old,
+        revision_after=new,
+        environment_before=before,
+        environment_after=after,
+        old_in_old=cells.old_in_old,
+        old_in_new=cells.old_in_new,
+        new_in_old=cells.new_in_old,
+        new_in_new=cells.new_in_new,
+        status=_status(session, row, head, settled=parts is not None),
+        split=parts and triage.Split(commit=parts.commit, config=parts.config, interaction=parts.interaction),
+    )
+
+
+def _status(
+    session: Session, row: CrossMeasurementRow, head: Series, *, settled: bool
+) -> Literal["ordered", "settled", "impossible"]:
+    if settled:
+        return "settled"
+    cross_measured: Sequence[tuple[int, int]] = (
+        (row.revision_before_id, row.environment_after_id),
+        (row.revision_after_id, row.environment_before_id),
+    )
+    failed = [
+        session.scalar(
+            select(Run.id).where(
+                Run.subject_id == head.subject_id,
+                Run.host_id == head.host_id,
+                Run.case_id == head.case_id,
+                Run.revision_id == revision,
+                Run.environment_id == environment,
+                Run.outcome != Outcome.MEASURED,
+            )
+        )
+        for revision, environment in cross_measured
+    ]
+    return "impossible" if all(failed) else "ordered"
+
+
+def _concerns(cross_measurement: triage.CrossMeasurement, drift: DriftView) -> bool:
+    """Return whether a drift is the one to split, or one of its parts."""
+    revisions = {cross_measurement.revision_before, cross_measurement.revision_after}
+    environments = {cross_measurement.environment_before, cross_measurement.environment_after}
+    return {drift.previous_revision, drift.revision} <= revisions and {
+        drift.environment_before,
+        drift.environment_after,
+    } <= environments

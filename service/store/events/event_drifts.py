@@ -1,0 +1,291 @@
+"""The drifts of events with their locations, including drifts that are no longer found."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple, cast
+from uuid import UUID
+
+from sqlalchemy import Table, select, update
+from sqlalchemy.orm import Session, aliased
+
+from runner.contract import metric
+from runner.contract.report import hash_of
+from service.rules.events.grouping import LocatedDrift
+from service.schemas import history
+from service.schemas.history import Cause, Direction
+from service.store.engine import bulk
+from service.store.models import DriftRow, EventDriftRow, Revision, Run, Series, SuiteLook
+from service.store.series import points
+
+_IDS_PER_QUERY = 500
+_MAX_LEVEL_DEVIATION = 0.01
+"""Share of a step by which its levels may move before its event is rebuilt."""
+
+
+class DriftUpdate(NamedTuple):
+    """What has changed about the stored drifts of a subject."""
+
+    new: list[EventDriftRow]
+    """Rows that have no event yet. They are inserted once they have one."""
+    refreshed: set[str]
+    """Drifts that were detected again, or for the first time."""
+    moved: bool
+    """Whether any drift is new, is gone, or has another location or other levels."""
+
+
+def map_unchanged(session: Session, subject_id: int) -> dict[str, str]:
+    """Return the event of each drift that was detected again with the same location and levels. Changes nothing."""
+    with session.no_autoflush:
+        rows = _updated_rows(session, subject_id)
+        return {row.drift_id: row.event_id for row in rows if row in session and not session.is_modified(row)}
+
+
+def update_all(session: Session, subject_id: int) -> DriftUpdate:
+    """Update the stored drifts of a subject from its detected drifts."""
+    gone = _mark_gone(session, subject_id)
+    rows = _updated_rows(session, subject_id)
+    new = [row for row in rows if row not in session]
+    moved = gone or bool(new) or any(map(session.is_modified, rows))
+    session.flush()
+    return DriftUpdate(new, {row.drift_id for row in rows}, moved)
+
+
+def mark_withdrawn(session: Session, reasons: Mapping[str, str]) -> None:
+    """Store why drifts that were sure no longer stand, by the drift's id."""
+    for drift_id, reason in reasons.items():
+        mark = update(EventDriftRow).where(EventDriftRow.drift_id == drift_id).values(withdrawal=reason)
+        session.execute(mark.execution_options(synchronize_session=False))
+
+
+def list_withdrawn(session: Session, event_ids: Sequence[str]) -> dict[str, list[EventDriftRow]]:
+    """Return the drifts of events that were sure and no longer stand, the largest change first, by the event's id."""
+    by_event: dict[str, list[EventDriftRow]] = defaultdict(list)
+    for chunk in bulk.chunks(event_ids, _IDS_PER_QUERY):
+        rows = session.scalars(
+            select(EventDriftRow).where(EventDriftRow.event_id.in_(chunk), EventDriftRow.withdrawal.is_not(None))
+        )
+        for row in rows:
+            by_event[row.event_id].append(row)
+    for of_event in by_event.values():
+        of_event.sort(key=lambda row: (-abs(row.after - row.before) / (abs(row.before) or 1), row.drift_id))
+    return by_event
+
+
+def insert(session: Session, rows: Sequence[EventDriftRow]) -> None:
+    """Insert new rows in bulk: a configuration change can bring thousands at once, while other writers wait."""
+    table = cast(Table, EventDriftRow.__table__)
+    columns = table.columns.keys()
+    bulk.insert(session, table, columns, ([getattr(row, name) for name in columns] for row in rows))
+
+
+def list_stored(session: Session, subject_id: int) -> list[LocatedDrift]:
+    """Return all stored drifts of a subject, also those that are no longer found."""
+    first, last = aliased(Revision), aliased(Revision)
+    rows = session.execute(
+        select(EventDriftRow, first.position, last.position)
+        .join(first, EventDriftRow.first_revision_id == first.id)
+        .join(last, EventDriftRow.last_revision_id == last.id)
+        .where(EventDriftRow.subject_id == subject_id)
+    )
+    return [_locate(row, *positions) for row, *positions in rows]
+
+
+def locate(session: Session, rows: Sequence[EventDriftRow]) -> list[LocatedDrift]:
+    """Return what the rules read of rows that are not stored yet."""
+    positions = _positions(session, rows)
+    return [_locate(row, positions[row.first_revision_id], positions[row.last_revision_id]) for row in rows]
+
+
+def _locate(row: EventDriftRow, first: int, last: int) -> LocatedDrift:
+    """Return the part of a row that the rules read. ``first`` and ``last`` are the positions of its revisions."""
+    return LocatedDrift(
+        drift_id=row.drift_id,
+        series=row.drift_id if row.series_id is None else row.series_id,
+        cause=row.cause,
+        detail=row.detail,
+        first=min(first, last),
+        last=max(first, last),
+        since=row.since.timestamp(),
+        until=row.until.timestamp(),
+        before=row.before,
+        after=row.after,
+        spread=row.spread,
+        worse=row.worse,
+        revision=row.revision,
+        returned=row.returned,
+        event=row.event_id,
+        found=row.found,
+    )
+
+
+def _positions(session: Session, rows: Sequence[EventDriftRow]) -> dict[int, int]:
+    """Return the positions of the first and last revisions of rows, by the id of the revision."""
+    ids = {revision_id for row in rows for revision_id in (row.first_revision_id, row.last_revision_id)}
+    by_id: dict[int, int] = {}
+    for chunk in bulk.chunks(sorted(ids), _IDS_PER_QUERY):
+        by_id |= dict(session.execute(select(Revision.id, Revision.position).where(Revision.id.in_(chunk))).all())
+    return by_id
+
+
+def units(session: Session, series_ids: Iterable[int | str]) -> dict[int | str, str]:
+    """Return the units of series, by the id of the series. Ids of suite shifts, which are texts, have none."""
+    by_id: dict[int | str, str] = {}
+    ids = sorted(series_id for series_id in series_ids if isinstance(series_id, int))
+    for chunk in bulk.chunks(ids, _IDS_PER_QUERY):
+        rows = session.execute(select(Series.id, Series.metric).where(Series.id.in_(chunk)))
+        by_id |= {series_id: metric(name).unit for series_id, name in rows}
+    return by_id
+
+
+def drifts(session: Session, drift_ids: Sequence[str], cause: Cause | None = None) -> list[history.Drift]:
+    """Return drifts and suite shifts as the API serves them; with a cause, only the drifts that have it."""
+    views: list[history.Drift] = []
+    for chunk in bulk.chunks(drift_ids, _IDS_PER_QUERY):
+        query = select(DriftRow.document).where(DriftRow.id.in_(chunk))
+        documents = session.scalars(query if cause is None else query.where(DriftRow.cause == cause))
+        views += map(history.Drift.model_validate, documents)
+        if cause is None:
+            shifts = session.scalars(select(SuiteLook.document).where(SuiteLook.id.in_(chunk)))
+            views += map(history.Drift.model_validate, shifts)
+    return sorted(views, key=lambda drift: drift.id)
+
+
+def events_of(session: Session, drift_ids: Sequence[str]) -> dict[str, str]:
+    """Return the event of each drift, by the drift's id."""
+    by_drift: dict[str, str] = {}
+    for chunk in bulk.chunks(drift_ids, _IDS_PER_QUERY):
+        rows = session.execute(
+            select(EventDriftRow.drift_id, EventDriftRow.event_id).where(EventDriftRow.drift_id.in_(chunk))
+        )
+        by_drift |= dict(rows.all())
+    return by_drift
+
+
+def _updated_rows(session: Session, subject_id: int) -> list[EventDriftRow]:
+    """Return the rows of all newly detected drifts with their present values; new rows are in no session."""
+    fresh = [*_read_new_drifts(session, subject_id), *_read_new_suite_shifts(session, subject_id)]
+    views = {identity: history.Drift.model_validate(document) for identity, document in fresh}
+    runs = _read_measured_at(session, views.values())
+    commits = _revision_ids(session, subject_id, views.values())
+    rows = {row.drift_id: row for row in _rows(session, list(views))}
+    now = datetime.now(UTC)
+    for identity, drift in views.items():
+        if identity not in rows:
+            rows[identity] = EventDriftRow(drift_id=identity, subject_id=subject_id, returned=False, found_at=now)
+        _fill(session, rows[identity], drift, runs, commits)
+    return list(rows.values())
+
+
+def _read_new_drifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
+    of_subject = select(DriftRow.id, DriftRow.document).join(Series, DriftRow.series_id == Series.id)
+    fresh = of_subject.where(Series.subject_id == subject_id, DriftRow.event_id.is_(None))
+    yield from [(identity, document) for identity, document in session.execute(fresh)]
+
+
+def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
+    stored = select(EventDriftRow.drift_id).where(EventDriftRow.subject_id == subject_id)
+    looks = select(SuiteLook).where(SuiteLook.subject_id == subject_id, SuiteLook.id.not_in(stored))
+    for look in session.scalars(looks):
+        if look.document:
+            yield look.id, look.document
+
+
+def _mark_gone(session: Session, subject_id: int) -> bool:
+    of_subject = EventDriftRow.subject_id == subject_id
+    drifts = select(DriftRow.id).join(Series, DriftRow.series_id == Series.id).where(Series.subject_id == subject_id)
+    gone = (
+        of_subject,
+        EventDriftRow.found,
+        EventDriftRow.series_id.is_not(None),
+        EventDriftRow.drift_id.not_in(drifts),
+    )
+    rows = list(session.scalars(select(EventDriftRow.drift_id).where(*gone)))
+    for chunk in bulk.chunks(rows, _IDS_PER_QUERY):
+        mark_gone = update(EventDriftRow).where(EventDriftRow.drift_id.in_(chunk)).values(found=False)
+        session.execute(mark_gone.execution_options(synchronize_session=False))
+    return bool(rows)
+
+
+def _read_measured_at(session: Session, drifts: Iterable[history.Drift]) -> dict[UUID, datetime]:
+    run_ids = list({run for drift in drifts for run in (drift.run_before, drift.run_after)})
+    started_at: dict[UUID, datetime] = {}
+    for chunk in bulk.chunks(run_ids, _IDS_PER_QUERY):
+        started_at |= dict(session.execute(select(Run.id, Run.started_at).where(Run.id.in_(chunk))).all())
+    return started_at
+
+
+def _revision_ids(session: Session, subject_id: int, drifts: Iterable[history.Drift]) -> dict[str, int]:
+    commits = sorted({commit for drift in drifts for commit in _ends(drift)})
+    ids: dict[str, int] = {}
+    for chunk in bulk.chunks(commits, _IDS_PER_QUERY):
+        of_subject = select(Revision.commit, Revision.id).where(Revision.subject_id == subject_id)
+        ids |= dict(session.execute(of_subject.where(Revision.commit.in_(chunk))).all())
+    return ids
+
+
+def _ends(drift: history.Drift) -> tuple[str, str]:
+    """Return the first and the last commit that can have caused a drift."""
+    if drift.candidates and drift.cause in {Cause.COMMIT, Cause.BOTH}:
+        return drift.candidates[0].commit, drift.candidates[-1].commit
+    return drift.revision, drift.revision
+
+
+def _fill(
+    session: Session,
+    row: EventDriftRow,
+    drift: history.Drift,
+    runs: Mapping[UUID, datetime],
+    commits: Mapping[str, int],
+) -> None:
+    first, last = _ends(drift)
+    moments = sorted((runs[drift.run_before], runs[drift.run_after]))
+    row.series_id = drift.series_id or None
+    row.cause, row.detail = drift.cause, _detail(drift)
+    row.first_revision_id, row.last_revision_id = commits[first], commits[last]
+    row.since, row.until = moments
+    if row.before is None or _levels_differ(row, drift):
+        row.before, row.after, row.spread = drift.before, drift.after, drift.evidence.spread
+    row.worse = drift.direction is Direction.REGRESSION
+    row.revision, row.rule = drift.revision, drift.rule
+    row.run_after = _find_first_run_at_new_level(session, drift, last)
+    row.unsure, row.found = drift.evidence.wants_rerun, True
+    if not row.unsure:
+        row.withdrawal = None
+
+
+def _levels_differ(row: EventDriftRow, drift: history.Drift) -> bool:
+    """Return whether the levels differ from the stored ones by more than noise: each noisy run moves them a little."""
+    difference = max(abs(drift.before - row.before), abs(drift.after - row.after))
+    return difference > _MAX_LEVEL_DEVIATION * abs(row.after - row.before)
+
+
+def _find_first_run_at_new_level(session: Session, drift: history.Drift, last: str) -> UUID | None:
+    """Return the run that begins the new level: for a ramp, the one at its end."""
+    if drift.rule != "ramp":
+        return drift.run_after if drift.series_id else None
+    end = (drift.environment_after, last)
+    rows = points.list_of_series(session, drift.series_id)
+    return next((row.run_id for row in rows if (row.environment, row.revision) == end), None)
+
+
+def _detail(drift: history.Drift) -> str:
+    if drift.cause is Cause.COMMIT:
+        return ""
+    if drift.cause is Cause.UNKNOWN:
+        return drift.host
+    return hash_of([[setting.name, setting.before, setting.after] for setting in drift.settings])
+
+
+def series_of(session: Session, event_ids: Sequence[str]) -> list[int]:
+    """Return the series of the drifts of some events that are found."""
+    series_id = EventDriftRow.series_id
+    query = select(series_id).where(EventDriftRow.event_id.in_(event_ids), EventDriftRow.found, series_id.is_not(None))
+    return [found for found in session.scalars(query.distinct().order_by(series_id)) if found is not None]
+
+
+def _rows(session: Session, drift_ids: Sequence[str]) -> Iterable[EventDriftRow]:
+    for chunk in bulk.chunks(drift_ids, _IDS_PER_QUERY):
+        yield from session.scalars(select(EventDriftRow).where(EventDriftRow.drift_id.in_(chunk)))

@@ -1,0 +1,362 @@
+"""Events: listed in short, and one in detail."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Row, UnaryExpression, and_, func, literal, or_, select
+from sqlalchemy import case as when
+from sqlalchemy.orm import Session
+
+from runner.contract import metric
+from service.rules.events import headline, lifecycle
+from service.rules.events.silence import SilencePattern
+from service.rules.series.suite_shift import NO_SERIES
+from service.schemas import triage
+from service.schemas.history import Cause, Certainty, Direction, Drift, Number
+from service.schemas.triage import EventOrder, State
+from service.store.events import cross_measurements, decisions, event_drifts, silences
+from service.store.models import ASSIGNED, Case, Event, EventDriftRow, Host, Series, Subject
+
+_DETAIL_ONLY = ("candidates", "settings")
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Selects events; None selects all, except those that are gone and without any decision."""
+
+    subject: str | None = None
+    state: State | None = None
+    cause: Cause | None = None
+    open: bool | None = None
+    found: bool | None = None
+    direction: Direction | None = None
+    host: str | None = None
+    """On which at least one of its drifts was found."""
+    assignee: str | None = None
+    """Who looks into it; empty for nobody."""
+    certainty: Certainty | None = None
+    since: datetime | None = None
+    """Found at or after this time."""
+    below_floor: bool | None = None
+    snoozed: bool | None = None
+    ids: Sequence[str] | None = None
+
+    def conditions(self, now: datetime) -> list[ColumnElement[bool]]:
+        """Return the conditions on the table of events alone."""
+        filters: tuple[tuple[Any, object], ...] = (
+            (Event.state, self.state),
+            (Event.cause, self.cause),
+            (Event.direction, self.direction),
+            (Event.assignee, self.assignee),
+            (Event.certainty, self.certainty),
+            (Event.found, self.found),
+            (Event.below_floor, self.below_floor),
+        )
+        conditions: list[ColumnElement[bool]] = [column == value for column, value in filters if value is not None]
+        conditions.append(Event.merged_into.is_(None))
+        if self.found is None:
+            conditions.append(Event.found | (Event.state != State.NEW))
+        if self.open is not None:
+            conditions.append(Event.state.in_(lifecycle.OPEN if self.open else lifecycle.CLOSED))
+        if self.subject is not None:
+            conditions.append(Event.subject_id.in_(select(Subject.id).where(Subject.name == self.subject)))
+        if self.host is not None:
+            on_host = select(EventDriftRow.event_id).join(Series, EventDriftRow.series_id == Series.id)
+            on_host = on_host.join(Host, Series.host_id == Host.id).where(Host.name == self.host)
+            conditions.append(on_host.where(EventDriftRow.event_id == Event.id, EventDriftRow.found).exists())
+        if self.since is not None:
+            conditions.append(Event.found_at >= self.since)
+        if self.snoozed is not None:
+            awake = and_(_runs_out(now), Event.wakes_after.is_(None))
+            conditions.append(~awake if self.snoozed else awake)
+        if self.ids is not None:
+            conditions.append(Event.id.in_(self.ids))
+        return conditions
+
+
+def _runs_out(now: datetime) -> ColumnElement[bool]:
+    return or_(Event.snoozed_until.is_(None), Event.snoozed_until <= now)
+
+
+_ORDERS: dict[EventOrder, tuple[UnaryExpression[Any], ...]] = {
+    # With the id, this is the order of the index, read backwards: nothing is sorted.
+    EventOrder.IMPORTANCE: (Event.importance.desc(), Event.found_at.desc(), Event.id.desc()),
+    EventOrder.SIZE: (Event.size.desc(), Event.importance.desc(), Event.id.asc()),
+    EventOrder.PRICE: (Event.price.desc(), Event.importance.desc(), Event.id.asc()),
+    EventOrder.FOUND: (Event.found_at.desc(), Event.importance.desc(), Event.id.asc()),
+    EventOrder.COMMITTED: (Event.committed_at.desc(), Event.position.desc(), Event.number.desc(), Event.id.asc()),
+}
+
+
+def page(  # noqa: PLR0917 - a page of a list
+    session: Session,
+    event_filter: EventFilter,
+    limit: int,
+    offset: int,
+    order: EventOrder = EventOrder.COMMITTED,
+    total: int | None = None,
+) -> triage.EventList:
+    """Return a page of events, without merged ones.
+
+    Parameters
+    ----------
+    total
+        How many events the filter selects, where the caller knows it; else they are counted.
+    """
+    conditions = event_filter.conditions(datetime.now(UTC))
+    if total is None:
+        total = session.scalar(select(func.count(Event.id)).where(*conditions)) or 0
+    ids = session.scalars(
+        select(Event.id).where(*conditions).order_by(*_ORDERS[order]).limit(limit).offset(offset)
+    ).all()
+    items = {summary.id: summary for summary in summaries(session, ids)}
+    return triage.EventList(items=[items[name] for name in ids], total=total, limit=limit, offset=offset)
+
+
+@dataclass(frozen=True, slots=True)
+class EventCounts:
+    """How many events a filter selects, and of which kinds."""
+
+    total: int
+    worse: int
+    unassigned: int
+    below_floor: int
+    snoozed: int
+
+
+def counts(session: Session, event_filter: EventFilter) -> tuple[EventCounts, EventCounts]:
+    """Return how many events a filter selects: those that were found since its time, and those found at any time.
+
+    Those below the floor, and those snoozed, are counted separately. All numbers are from one walk through the index.
+    """
+    now = datetime.now(UTC)
+    asleep = ~and_(_runs_out(now), Event.wakes_after.is_(None))
+    kind = when((asleep, "snoozed"), (Event.below_floor, "floor"), else_="listed")
+    assigned = when((Event.assignee == "", 0), else_=1)
+    recent = literal(1) if event_filter.since is None else when((Event.found_at >= event_filter.since, 1), else_=0)
+    groups = (kind, Event.direction, assigned, recent)
+    conditions = replace(event_filter, since=None).conditions(now)
+    rows = session.execute(select(*groups, func.count(Event.id)).where(*conditions).group_by(*groups)).all()
+    return _counts([row for row in rows if row[3]]), _counts(rows)
+
+
+def _counts(rows: Sequence[Row[str, Direction, int, int, int]]) -> EventCounts:
+    """Add up rows of kind, direction, whether somebody is assigned, whether it is recent, and a number."""
+    listed = [row for row in rows if row[0] == "listed"]
+    return EventCounts(
+        total=sum(row[4] for row in listed),
+        worse=sum(row[4] for row in listed if row[1] is Direction.REGRESSION),
+        unassigned=sum(row[4] for row in listed if not row[2]),
+        below_floor=sum(row[4] for row in rows if row[0] == "floor"),
+        snoozed=sum(row[4] for row in rows if row[0] == "snoozed"),
+    )
+
+
+def assignees(session: Session) -> list[str]:
+    """Return who looks into any open event, by name."""
+    chosen = select(Event.assignee).where(ASSIGNED, Event.state.in_(lifecycle.OPEN))  # as the index has it
+    return list(session.scalars(chosen.distinct().order_by(Event.assignee)))
+
+
+def list_most_important(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
+    """Return events in the order of the first page: the most important first, those below their floors last."""
+    order = (Event.below_floor, *_ORDERS[EventOrder.IMPORTANCE])
+    ids = session.scalars(select(Event.id).where(Event.id.in_(event_ids)).order_by(*order))
+    by_id = {summary.id: summary for summary in summaries(session, event_ids)}
+    return [by_id[name] for name in ids]
+
+
+def summaries(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
+    """Return events in short, in any order."""
+    if not event_ids:
+        return []
+    rows = session.execute(
+        select(Event, Subject.name).join(Subject, Event.subject_id == Subject.id).where(Event.id.in_(event_ids))
+    )
+    return _summaries(session, [(event, subject) for event, subject in rows])
+
+
+def find(session: Session, event_id: str) -> Event | None:
+    """Return the row of an event."""
+    return session.get(Event, event_id)
+
+
+def subject_of(session: Session, event_id: str) -> str | None:
+    """Return the subject of an event; None where there is no such event."""
+    query = select(Subject.name).join(Event, Event.subject_id == Subject.id).where(Event.id == event_id)
+    return session.scalar(query)
+
+
+def detail(session: Session, event_id: str, drifts: Sequence[Drift] | None = None) -> triage.EventDetail | None:
+    """Return one event with its drifts; a merged event names the one it was merged into.
+
+    Parameters
+    ----------
+    drifts
+        Its drifts that are found, for a caller that has read them.
+    """
+    event = session.get(Event, event_id)
+    if event is None:
+        return None
+    subject = session.get_one(Subject, event.subject_id).name
+    (summary,) = _summaries(session, [(event, subject)])
+    query = select(EventDriftRow.drift_id, EventDriftRow.returned).where(
+        EventDriftRow.event_id == event_id, EventDriftRow.found
+    )
+    returned = dict(session.execute(query).all())
+    read = event_drifts.drifts(session, list(returned)) if drifts is None else drifts
+    active = silences.active(session, datetime.now(UTC))
+    return triage.EventDetail(
+        **summary.model_dump(),
+        candidates=event.document["candidates"],
+        settings=event.document["settings"],
+        drifts=[
+            _drift(drift, returned[drift.id], active)
+            for drift in sorted(read, key=lambda drift: (-headline.size(drift), drift.id))
+        ],
+        withdrawn=_withdrawn(session, event_id),
+        cross_measurements=cross_measurements.list_of_event(session, event_id),
+        allowed=lifecycle.allowed_actions(event.state, summary.direction) if event.merged_into is None else [],
+    )
+
+
+def find_of_drift(session: Session, drift_id: str) -> triage.EventDetail | None:
+    """Return the event that a drift is part of."""
+    event_id = event_drifts.events_of(session, [drift_id]).get(drift_id)
+    return None if event_id is None else detail(session, event_id)
+
+
+def baselines(session: Session, series_ids: Collection[int]) -> dict[int, dict[UUID, tuple[Number, Number] | None]]:
+    """Return the runs that begin an expected level, from which a series is judged, with the levels before and after.
+
+    By the id of the series; those without such a run are left out. The levels are None for a ramp.
+    """
+    rows = session.scalars(
+        select(EventDriftRow)
+        .join(Event, EventDriftRow.event_id == Event.id)
+        .where(EventDriftRow.series_id.in_(series_ids), Event.state == State.EXPECTED)
+        .order_by(EventDriftRow.found, EventDriftRow.drift_id)  # of two at one run, the one that is found holds
+    )
+    by_series: dict[int, dict[UUID, tuple[Number, Number] | None]] = defaultdict(dict)
+    for row in rows:
+        if row.run_after and row.series_id is not None:
+            by_series[row.series_id][row.run_after] = None if row.rule == "ramp" else (row.before, row.after)
+    return by_series
+
+
+def _summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> list[triage.EventSummary]:
+    if not rows:
+        return []
+    ids = [event.id for event, _ in rows]
+    now = datetime.now(UTC)
+    last, silenced = decisions.latest(session, ids), _silenced(session, ids)
+    return [
+        triage.EventSummary(
+            id=event.id,
+            subject=subject,
+            cause=event.cause,
+            state=event.state,
+            open=event.state in lifecycle.OPEN,
+            found=event.found,
+            confirmed=event.confirmed,
+            silenced=event.id in silenced,
+            committed_at=event.committed_at,
+            first_seen_at=event.first_seen_at,
+            found_at=event.found_at,
+            changed_at=event.changed_at,
+            merged_into=event.merged_into,
+            last_decision=last.get(event.id),
+            n_candidates=len(event.document["candidates"]),
+            authors=list(dict.fromkeys(entry["author"] for entry in event.document["candidates"] if entry["author"])),
+            certainty=event.certainty,
+            importance=max(event.importance, 0),
+            below_floor=event.below_floor,
+            assignee=event.assignee,
+            snoozed_until=event.snoozed_until if event.snoozed_until and event.snoozed_until > now else None,
+            snoozed_to_next_run=event.wakes_after is not None,
+            **{name: value for name, value in event.document.items() if name not in _DETAIL_ONLY},
+        )
+        for event, subject in rows
+    ]
+
+
+def _silenced(session: Session, event_ids: Sequence[str]) -> set[str]:
+    """Return the events of which every drift is silenced."""
+    now = datetime.now(UTC)
+    active = silences.active(session, now)
+    if not active:
+        return set()
+    locations: dict[str, list[tuple[str, str, str, str]]] = defaultdict(list)
+    rows = session.execute(
+        select(EventDriftRow.event_id, Subject.name, Host.name, Case.name, Series.metric)
+        .join(Series, EventDriftRow.series_id == Series.id)
+        .join(Subject, Series.subject_id == Subject.id)
+        .join(Host, Series.host_id == Host.id)
+        .join(Case, Series.case_id == Case.id)
+        .where(EventDriftRow.event_id.in_(event_ids), EventDriftRow.found)
+    )
+    for event, subject, host, case, of_metric in rows:
+        locations[event].append((subject, host, case, of_metric))
+    return {
+        event
+        for event, of_event in locations.items()
+        if all(any(silence.covers(*location, now) for silence in active) for location in of_event)
+    }
+
+
+def _withdrawn(session: Session, event_id: str) -> list[triage.WithdrawnDrift]:
+    rows = event_drifts.list_withdrawn(session, [event_id]).get(event_id, [])
+    of_series = (
+        select(Series.id, Host.name, Case.name, Series.metric)
+        .join(Host, Series.host_id == Host.id)
+        .join(Case, Series.case_id == Case.id)
+        .where(Series.id.in_({row.series_id for row in rows}))
+    )
+    names = {series_id: names for series_id, *names in session.execute(of_series)} if rows else {}
+    return [
+        triage.WithdrawnDrift(
+            series_id=row.series_id,
+            host=host,
+            case=case,
+            metric=name,
+            unit=metric(name).unit,
+            revision=row.revision,
+            before=row.before,
+            after=row.after,
+            reason=row.withdrawal,
+        )
+        for row in rows
+        if row.series_id is not None and row.withdrawal is not None
+        for host, case, name in [names[row.series_id]]
+    ]
+
+
+def _drift(drift: Drift, returned: bool, active: Sequence[SilencePattern]) -> triage.EventDrift:
+    now = datetime.now(UTC)
+    location = (drift.subject, drift.host, drift.case, drift.metric)
+    whole_suite = drift.series_id == NO_SERIES
+    return triage.EventDrift(
+        drift_id=None if whole_suite else drift.id,
+        series_id=None if whole_suite else drift.series_id,
+        host=drift.host,
+        case=drift.case,
+        metric=drift.metric,
+        unit=drift.unit,
+        direction=drift.direction,
+        revision=drift.revision,
+        before=None if whole_suite else drift.before,
+        after=None if whole_suite else drift.after,
+        change=drift.change,
+        percent=drift.percent,
+        wants_rerun=drift.evidence.wants_rerun,
+        returned=returned,
+        silenced_until=max((silence.until for silence in active if silence.covers(*location, now)), default=None),
+        sentence=drift.evidence.sentence,
+        price=drift.price,
+    )

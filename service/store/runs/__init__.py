@@ -1,0 +1,1 @@
+"""Runs: written once with their reports, listed, and read for comparisons and searches."""

@@ -1,0 +1,199 @@
+"""The runs and points that a comparison of stored runs reads."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, Text, func, or_, select, true, type_coerce
+from sqlalchemy.orm import Session
+
+from runner.contract import Outcome, Status
+from service.rules.comparison.pairing import ComparableRun, Pair
+from service.rules.comparison.stored import ByRun, DriftSummary, SideReadings, drift_summary
+from service.store import refs
+from service.store.engine import bulk, parts
+from service.store.models import Case, DriftRow, Environment, Host, Point, Revision, Run, Series, Subject
+from service.store.runs import runs as stored
+from service.store.series import points
+
+Kind = Literal["revision", "run", "environment", "host"]
+
+MAX_RUNS = 1000
+"""Most runs of a side, the newest. A revision has fewer."""
+_RUNS_PER_QUERY = 1000
+_MIN_HASH_CHARACTERS = 4
+"""Fewest characters of a hash that select it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a comparison."""
+
+    kind: Kind
+    key: str
+    """Its key in addresses."""
+    title: str
+    subject: str | None = None
+
+
+def find(session: Session, text: str, subject: str | None = None) -> list[Side]:
+    """Return the sides that a text can mean: a commit, a run's id, an environment's hash or a host's name.
+
+    A commit is named by a tag, a branch, a date or a part of its hash: see :func:`service.store.refs.find`.
+
+    The text may begin with the kind: ``host:lab-1``.
+    """
+    kind, colon, name = text.strip().partition(":")
+    named = colon and kind in {"revision", "run", "environment", "host"}
+    key = name if named else text.strip()
+    finders = {"run": _run, "host": _host, "environment": _environment, "revision": _revision}
+    tried = [finders[kind]] if named else list(finders.values())
+    return [side for finder in tried for side in finder(session, key, subject)]
+
+
+def runs(session: Session, side: Side, host: str | None = None, workload: str | None = None) -> list[ComparableRun]:
+    """Return the newest judged runs of a side."""
+    # A revision has few runs. Of an environment or a host the newest are read, which an index holds in order.
+    newest = (Run.started_at.desc(),) if side.kind in {"environment", "host"} else ()
+    conditions = [_belongs_to(session, side), Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None)]
+    if host:
+        conditions.append(Host.name == host)
+    if workload:
+        conditions.append(Case.workload == workload)
+    query = stored.select_joined(
+        *(Run.id, Run.number, Subject.name, Case.name, Case.key, Host.name, Environment.hash),
+        *(Revision.commit, Revision.title, Revision.position, Run.started_at),
+    )
+    rows = session.connection().execute(query.where(*conditions).order_by(*newest).limit(MAX_RUNS))
+    return [ComparableRun._make(row) for row in rows.all()]
+
+
+def version(session: Session, sides: Sequence[Side]) -> Hashable | None:
+    """Return what changes whenever the comparison of two commits does; None where the sides are anything else.
+
+    Stored runs never change, but more of them arrive, and drifts are detected between them.
+    """
+    if any(side.kind != "revision" for side in sides):
+        return None
+    of_sides = or_(*((Revision.commit == side.key) & (Subject.name == side.subject) for side in sides))
+    query = (
+        select(Revision.id, Revision.position, func.count(Run.number), func.max(Run.number))
+        .join(Subject, Revision.subject_id == Subject.id)
+        .outerjoin(Run, Run.revision_id == Revision.id)
+        .group_by(Revision.id, Revision.position)
+        .order_by(Revision.id)
+    )
+    rows = session.connection().execute(query.where(of_sides)).all()
+    return *map(tuple, rows), session.scalar(select(func.sum(Subject.drifts_version)))
+
+
+def readings(
+    session: Session, runs: Iterable[int], metrics: Collection[str] | None
+) -> dict[int, dict[str, SideReadings]]:
+    """Return the readings of runs by run number and metric, for the given metrics or for all."""
+    rows: list[Any] = []
+    for chunk in parts.neighbours(runs, _RUNS_PER_QUERY):
+        query = _points_of(session, chunk)
+        if metrics is not None:
+            query = query.where(Series.metric.in_(metrics))
+        rows += session.connection().execute(query).all()  # twice as fast as the session
+    levels = json.loads(f"[{','.join([row[5] or 'null' for row in rows])}]")
+    by_run: dict[int, dict[str, SideReadings]] = defaultdict(dict)
+    for (run, series, metric, counted, n, _, samples), level in zip(rows, levels, strict=True):
+        by_run[run][metric] = SideReadings(samples or (level,) * n, n, level, counted, series)
+    return by_run
+
+
+def _points_of(session: Session, runs: Sequence[int]) -> Select[Any]:
+    """Return the query for the points of runs that are neighbours."""
+    # The level as text: all of them are parsed in one go, for there are thousands.
+    columns = (Point.status == Status.COUNTED, Point.n, type_coerce(Point.value, Text), Point.samples)
+    among = bulk.among(session, Run.number, runs)
+    if session.get_bind().dialect.name != "postgresql":
+        return points.select_by_run(Run.number, Series.id, Series.metric, *columns).where(among)
+    # Point by point by the primary key: else PostgreSQL takes the few runs for so many that it reads all that were
+    # stored in the meantime. It leaves a subquery with an offset as it is.
+    one = (
+        select(*(column.label(f"column_{number}") for number, column in enumerate(columns)))
+        .where(Point.series_id == Series.id, Point.run_number == Run.number, *parts.filter_parts_of_runs(session, runs))
+        .correlate(Series, Run)
+        .offset(0)
+        .lateral()
+    )
+    of_run = select(Run.number, Series.id, Series.metric, *one.c).select_from(Run).join(Series, points.SERIES_OF_RUN)
+    return of_run.join(one, true()).where(among)
+
+
+def steps(session: Session, pairs: Sequence[Pair], by_run: ByRun) -> dict[int, list[DriftSummary]]:
+    """Return the drifts that can lie between the two sides of a pair, by the id of their series.
+
+    Parameters
+    ----------
+    by_run
+        The readings of the runs of all pairs.
+    """
+    positions = sorted(runs[0].position for pair in pairs for runs in (pair.base, pair.head)) or [0]
+    before, after = (DriftRow.document[name].as_string() for name in ("environment_before", "environment_after"))
+    query = (
+        select(DriftRow.series_id, DriftRow.position, DriftRow.document)
+        .where(((DriftRow.position > positions[0]) & (DriftRow.position <= positions[-1])) | (before != after))
+        .order_by(DriftRow.position, DriftRow.id)
+    )
+    by_series: dict[int, list[DriftSummary]] = {}
+    base = (run.number for pair in pairs for run in pair.base)
+    compared = {side.series for number in base for side in by_run.get(number, {}).values()}
+    among = bulk.among(session, DriftRow.series_id, (series for series in compared if series is not None))
+    for series, position, document in session.connection().execute(query.where(among)):
+        by_series.setdefault(series, []).append(drift_summary(position, document))
+    return by_series
+
+
+def _belongs_to(session: Session, side: Side) -> ColumnElement[bool]:
+    """Return the condition on runs by ids, so that the database uses the index of the side's column."""
+    if side.kind == "run":
+        return Run.id == UUID(side.key)
+    if side.kind == "revision":
+        revision = select(Revision.id).join(Subject, Revision.subject_id == Subject.id)
+        named = revision.where(Revision.commit == side.key, Subject.name == side.subject)
+        return Run.revision_id == session.scalar(named)
+    if side.kind == "environment":
+        return Run.environment_id == session.scalar(select(Environment.id).where(Environment.hash == side.key))
+    return Run.host_id == session.scalar(select(Host.id).where(Host.name == side.key))
+
+
+def _run(session: Session, key: str, _: str | None) -> list[Side]:
+    try:
+        run_id = UUID(key)
+    except ValueError:
+        return []
+    row = session.execute(
+        select(Run.id, Case.name, Revision.commit, Subject.name)
+        .join(Run.case)
+        .join(Run.revision)
+        .join(Run.subject)
+        .where(Run.id == run_id)
+    ).first()
+    return [] if row is None else [Side("run", str(row[0]), f"{row[1]} at {row[2][:10]}", row[3])]
+
+
+def _host(session: Session, key: str, _: str | None) -> list[Side]:
+    return [Side("host", name, name) for name in session.scalars(select(Host.name).where(Host.name == key))]
+
+
+def _environment(session: Session, key: str, _: str | None) -> list[Side]:
+    if len(key) < _MIN_HASH_CHARACTERS:
+        return []
+    query = select(Environment.hash).where(Environment.hash.startswith(key.lower(), autoescape=True)).limit(5)
+    return [Side("environment", hash_, hash_) for hash_ in session.scalars(query)]
+
+
+def _revision(session: Session, key: str, subject: str | None) -> list[Side]:
+    return [
+        Side("revision", found.commit, found.title or found.commit[:10], found.subject)
+        for found in refs.find(session, key, subject)
+    ]

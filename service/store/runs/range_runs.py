@@ -1,0 +1,97 @@
+"""The runs of one case on one host: its levels at some commits, and how long it takes there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, NamedTuple
+
+from sqlalchemy import Select, or_, select
+from sqlalchemy.orm import Session
+
+from runner.contract import Outcome, Report
+from runner.contract.report import SEARCHED
+from service.rules.expected_runs import any_imported
+from service.schemas.history import Number
+from service.store.models import Case, Host, Point, Revision, Run, Series, StoredReport, Subject
+from service.store.runs.runs import select_joined
+from service.store.runs.stored_reports import unpack
+
+_MAX_RUNS = 5
+"""Runs whose durations stand for the next ones."""
+
+
+class CaseOnHost(NamedTuple):
+    """A case of a subject, on one host or, with an empty name, on any."""
+
+    subject: str
+    case: str
+    host: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """How long a build and a measurement took lately, in seconds; None where that is unknown."""
+
+    build: float | None
+    measure: float | None
+
+
+def levels(session: Session, of: CaseOnHost, metric: str, commits: Collection[str]) -> dict[str, Number]:
+    """Return the newest level of a metric at some commits, of those that were measured; runs of searches count too."""
+    rows = session.execute(
+        _select_measured(session, of, metric, Revision.commit, Point.value)
+        .where(Revision.commit.in_(commits))
+        .order_by(Run.number)
+    )
+    return {commit: value for commit, value in rows if value is not None}
+
+
+def list_measured_commits(session: Session, of: CaseOnHost, metric: str) -> set[str]:
+    """Return the commits at which a metric was measured; runs of searches count too."""
+    query = _select_measured(session, of, metric, Revision.commit).where(Point.value.is_not(None))
+    return set(session.connection().scalars(query))
+
+
+def _select_measured(session: Session, of: CaseOnHost, metric: str, *columns: Any) -> Select[Any]:
+    series = (
+        select(Series.id)
+        .join(Subject, Series.subject_id == Subject.id)
+        .join(Case, Series.case_id == Case.id)
+        .join(Host, Series.host_id == Host.id)
+        .where(Subject.name == of.subject, Case.name == of.case, Host.name == of.host, Series.metric == metric)
+    )
+    return (
+        select(*columns)
+        .select_from(Point)
+        .join(Run, Point.run_number == Run.number)
+        .join(Revision, Run.revision_id == Revision.id)
+        .where(Point.series_id.in_(session.scalars(series).all()), Run.outcome == Outcome.MEASURED)
+        .where(or_(Run.quarantine.is_(None), Run.quarantine.in_(SEARCHED.values())))
+    )
+
+
+def find_newest_report(session: Session, of: CaseOnHost) -> Report | None:
+    """Return the newest of :func:`list_newest_reports`."""
+    return next(iter(list_newest_reports(session, of)), None)
+
+
+def durations(reports: Collection[Report]) -> Durations:
+    """Return how long a build and a measurement of a case took in its newest runs."""
+    builds = [report.build.seconds for report in reports if report.build and report.build.seconds]
+    measured = [(report.finished_at - report.started_at).total_seconds() for report in reports]
+    return Durations(median(builds) if builds else None, median(measured) if measured else None)
+
+
+def list_newest_reports(session: Session, of: CaseOnHost) -> list[Report]:
+    """Return the newest measured runs of a case that were not imported, with everything that repeats them."""
+    conditions = [Subject.name == of.subject, Case.name == of.case, Run.outcome == Outcome.MEASURED]
+    if of.host:
+        conditions.append(Host.name == of.host)
+    newest = (Run.started_at.desc(), Run.number.desc())
+    numbers = session.scalars(select_joined(Run.number).where(*conditions).order_by(*newest).limit(_MAX_RUNS)).all()
+    stored = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(numbers))
+    documents = dict(session.execute(stored).all())
+    reports = (unpack(documents[number]) for number in numbers)
+    return [report for report in reports if not any_imported(report)]

@@ -1,0 +1,198 @@
+"""Runs: listed, and single reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, TextClause, func, or_, select, true
+from sqlalchemy.orm import Session, contains_eager
+
+from runner import contract
+from runner.contract import Outcome
+from runner.contract.gate import BaseQuery
+from runner.contract.report import NO_FAULT_OF_HOST
+from runner.contract.reused_counts import REUSED
+from service.rules.run_plan import StoredRun
+from service.schemas.history import FailureSummary, RunPage, RunSummary
+from service.store import shared_rows
+from service.store.engine import bulk
+from service.store.models import UNMEASURED, Case, Environment, Host, Revision, Run, RunCount, StoredReport, Subject
+from service.store.runs.stored_reports import unpack
+
+Condition = ColumnElement[bool] | TextClause
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Selects runs; None selects all."""
+
+    subject: str | None = None
+    case: str | None = None
+    revision: str | None = None
+    outcome: Outcome | None = None
+    host: str | None = None
+    quarantined: bool | None = None
+
+    def ids(self, session: Session) -> dict[str, list[int]]:
+        """Return the ids that columns of a run may have, by the columns' names, the most selective first."""
+        filters = (
+            ("revision_id", Revision.id, Revision.commit, self.revision),
+            ("case_id", Case.id, Case.name, self.case),
+            ("host_id", Host.id, Host.name, self.host),
+            ("subject_id", Subject.id, Subject.name, self.subject),
+        )
+        return {
+            column: list(session.scalars(select(identity).where(name == value)))
+            for column, identity, name, value in filters
+            if value is not None
+        }
+
+    def conditions(self, ids: Mapping[str, list[int]]) -> list[Condition]:
+        """Return the conditions on runs alone: related rows are looked up first instead of joined.
+
+        The database finds the runs by the index of the most selective column, newest first, or by an index of rare
+        runs. The other conditions are written so that no index matches them: the query planner cannot estimate how
+        selective they are, and would choose badly.
+        """
+        unmeasured = self.outcome not in {None, Outcome.MEASURED}
+        rare = (unmeasured or self.quarantined is True) and not {"revision_id", "case_id"} & ids.keys()
+        conditions: list[Condition] = [UNMEASURED] if rare and unmeasured else []
+        for number, (name, of_column) in enumerate(ids.items()):
+            column = getattr(Run, name) + 0 if rare or number else getattr(Run, name)
+            conditions.append(column == of_column[0] if len(of_column) == 1 else column.in_(of_column))
+        if self.outcome is not None:
+            conditions.append(Run.outcome == self.outcome)
+        if self.quarantined is not None:
+            conditions.append(Run.quarantine.is_not(None) if self.quarantined else Run.quarantine.is_(None))
+        return conditions
+
+    def count(self, session: Session, ids: Mapping[str, list[int]]) -> int:
+        """Return how many runs are selected."""
+        if "revision_id" in ids:
+            return session.scalar(select(func.count()).select_from(Run).where(*self.conditions(ids))) or 0
+        conditions = [getattr(RunCount, name).in_(of_column) for name, of_column in ids.items()]
+        if self.outcome is not None:
+            conditions.append(RunCount.outcome == self.outcome)
+        if self.quarantined is not None:
+            conditions.append(RunCount.quarantined == self.quarantined)
+        return session.scalar(select(func.sum(RunCount.runs)).where(*conditions)) or 0
+
+
+_PARTS = (Run.subject, Run.revision, Run.case, Run.host, Run.environment)
+
+
+def select_joined(*columns: Any) -> Select[Any]:
+    """Return a query for columns of runs and of their subject, revision, case, host and environment."""
+    return reduce(Select.join, _PARTS, select(*columns).select_from(Run))
+
+
+_JOINED = select_joined(Run).options(*map(contains_eager, _PARTS))
+_NEWEST_FIRST = (Run.started_at.desc(), Run.number.desc())
+
+
+def report(session: Session, run_id: UUID) -> contract.Report | None:
+    """Return the report of a run, if there is one with this id."""
+    stored = select(StoredReport.document).join(Run, StoredReport.run_number == Run.number)
+    document = session.scalar(stored.where(Run.id == run_id))
+    return None if document is None else unpack(document)
+
+
+def find_newest_report(session: Session, query: BaseQuery) -> contract.Report | None:
+    """Return the newest judged run of a case at a revision on a host in an environment, if there is one."""
+    number = session.scalar(
+        select_joined(Run.number)
+        .where(
+            Subject.name == query.subject,
+            Revision.commit == query.revision,
+            Case.key == shared_rows.case_key(query.case),
+            Host.name == query.host,
+            Environment.hash == query.environment,
+            Run.outcome == Outcome.MEASURED,
+            Run.quarantine.is_(None),
+        )
+        .order_by(*_NEWEST_FIRST)
+        .limit(1)
+    )
+    document = session.scalar(select(StoredReport.document).where(StoredReport.run_number == number))
+    return None if document is None else unpack(document)
+
+
+def page(session: Session, run_filter: RunFilter, limit: int, offset: int) -> RunPage:
+    """Return a page of runs, the newest first."""
+    ids = run_filter.ids(session)
+    rows = _list_newest(session, run_filter.conditions(ids), limit, offset)
+    total = run_filter.count(session, ids)
+    return RunPage(items=[_summary(run) for run in rows], total=total, limit=limit, offset=offset)
+
+
+def list_some(session: Session, run_ids: Sequence[UUID]) -> list[RunSummary]:
+    """Return some runs in short, the newest first; what is not stored is left out."""
+    return [_summary(run) for run in _list_newest(session, [Run.id.in_(run_ids)], len(run_ids))]
+
+
+def quarantined_hosts(session: Session) -> list[RunSummary]:
+    """Return the newest measured run of each host where that one is in quarantine."""
+    judged = func.coalesce(Run.quarantine, "").not_in(NO_FAULT_OF_HOST)
+    newest = map_newest_of_hosts(session, true(), Run.outcome == Outcome.MEASURED, judged)
+    in_quarantine = bulk.among(session, Run.number, newest), Run.quarantine.is_not(None)
+    return [_summary(run) for run in session.scalars(_JOINED.where(*in_quarantine).order_by(Host.name))]
+
+
+def map_newest_of_hosts(session: Session, hosts: Condition, *conditions: Condition) -> list[int]:
+    """Return the number of the newest run of each host that satisfies some conditions; none for one without."""
+    newest = select(Run.number).where(Run.host_id == Host.id, *conditions).order_by(*_NEWEST_FIRST).limit(1)
+    numbers = session.scalars(select(newest.correlate(Host).scalar_subquery()).select_from(Host).where(hosts))
+    return [number for number in numbers if number is not None]
+
+
+def _list_newest(session: Session, conditions: Sequence[Condition], limit: int, offset: int = 0) -> Sequence[Run]:
+    """Return runs with their related rows. The runs are selected first, so that no others are joined."""
+    chosen = select(Run.number).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
+    numbers = session.scalars(chosen).all()
+    return session.scalars(_JOINED.where(Run.number.in_(numbers)).order_by(*_NEWEST_FIRST)).all()
+
+
+def map_stored_for(
+    session: Session, subject: str, host: str, cases: Sequence[contract.Case]
+) -> dict[int, list[StoredRun]]:
+    """Return the runs of each case on a host that a plan depends on, by the case's index.
+
+    Runs in quarantine are left out, to be measured again; but not those whose counts were reused.
+    """
+    settled = or_(Run.quarantine.is_(None), Run.quarantine == REUSED)
+    rows = session.execute(
+        select_joined(
+            Case.key, Revision.commit, Environment.hash, Run.outcome, Run.failure_temporary, Run.quarantine
+        ).where(Subject.name == subject, Host.name == host, settled)
+    )
+    by_key: dict[str, list[StoredRun]] = {}
+    for key, commit, environment, outcome, temporary, quarantine in rows:
+        run = StoredRun(commit, environment, outcome, bool(temporary), reused=quarantine is not None)
+        by_key.setdefault(key, []).append(run)
+    return {index: by_key.get(shared_rows.case_key(case), []) for index, case in enumerate(cases)}
+
+
+def _summary(run: Run) -> RunSummary:
+    failure = None
+    if run.failure_stage is not None:
+        failure = FailureSummary(stage=run.failure_stage, message=run.failure_message or "")
+    return RunSummary(
+        run_id=run.id,
+        subject=run.subject.name,
+        host=run.host.name,
+        case=run.case.name,
+        workload=run.case.workload,
+        revision=run.revision.commit,
+        title=run.revision.title,
+        environment=run.environment.hash,
+        outcome=run.outcome,
+        failure=failure,
+        quarantine=run.quarantine,
+        reused=run.quarantine == REUSED,
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+    )

@@ -1,0 +1,42 @@
+"""Reports as the database holds them: zlib-compressed JSON."""
+
+from __future__ import annotations
+
+import zlib
+
+from runner.contract import Report
+from service.rules.retention import reduce_report, thin_report
+from service.store.runs.fast_parse import PlainReport
+
+_COMPRESSION_LEVEL = 1
+"""zlib level: a higher one takes four times as long and saves a twentieth."""
+
+
+def pack(report: Report | PlainReport) -> bytes:
+    """Return a report as it is stored."""
+    if isinstance(report, PlainReport):
+        document = report.document
+    else:
+        document = report.model_dump_json(exclude_defaults=True).encode()
+    return zlib.compress(document, _COMPRESSION_LEVEL)
+
+
+def unpack(document: bytes) -> Report:
+    """Read a stored report."""
+    return Report.model_validate_json(zlib.decompress(document))
+
+
+def is_same_report(sent: bytes, stored: bytes, *, thinned: bool = False, reduced: bool = False) -> bool:
+    """Return whether two documents hold the same report, even if their JSON differs.
+
+    Parameters
+    ----------
+    sent, stored
+        Packed reports.
+    thinned, reduced
+        What retention has done with the stored one.
+    """
+    if sent == stored:
+        return True
+    whole = unpack(sent)
+    return (reduce_report(whole)[0] if reduced else thin_report(whole) if thinned else whole) == unpack(stored)

@@ -1,0 +1,187 @@
+"""Series: listed, and one in detail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy.orm import Session, contains_eager
+
+from runner.contract import Outcome, metric
+from service.rules.series.blame import setting_changes
+from service.rules.series.tracks import Points
+from service.schemas import history
+from service.store.models import Case, DriftRow, Host, Revision, Run, Series, Subject
+from service.store.series import drifts, points, series_layout
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesFilter:
+    """Selects series; None selects all."""
+
+    subject: str | None = None
+    case: str | None = None
+    metric: str | None = None
+    host: str | None = None
+    definition: str | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Return the conditions on the joined tables."""
+        filters = (
+            (Subject.name, self.subject),
+            (Case.name, self.case),
+            (Series.metric, self.metric),
+            (Host.name, self.host),
+            (Case.definition, self.definition),
+        )
+        return [column == value for column, value in filters if value is not None]
+
+
+class StaleSeries(NamedTuple):
+    """A series that has changed since it was judged."""
+
+    version: int
+    judged_version: int
+    n_points: int
+
+
+STALE = select(Series.id).where(
+    Series.version != Series.judged_version,
+    Series.judged | Series.id.in_(select(DriftRow.series_id)),
+)
+"""Selects the series that have changed since they were judged. One that is no longer judged may still have drifts."""
+
+_JOINED = (
+    select(Series)
+    .join(Series.subject)
+    .join(Series.case)
+    .join(Series.host)
+    .options(contains_eager(Series.subject), contains_eager(Series.case), contains_eager(Series.host))
+)
+
+
+def mark_stale(session: Session, series_filter: SeriesFilter, metrics: Collection[str]) -> list[int]:
+    """Have series judged again although their points are the same; return their ids."""
+    named = _JOINED.where(*series_filter.conditions(), Series.metric.in_(metrics)).with_only_columns(Series.id)
+    ids = list(session.scalars(named))
+    session.execute(update(Series).where(Series.id.in_(ids)).values(version=Series.version + 1))
+    return ids
+
+
+def page(
+    session: Session, series_filter: SeriesFilter, limit: int | None = None, offset: int = 0
+) -> history.SeriesPage:
+    """Return a page of series by subject, host, case and metric; all of them without a limit."""
+    query = _JOINED.where(*series_filter.conditions())
+    counted = query.with_only_columns(Series.id).subquery() if series_filter != SeriesFilter() else Series
+    total = session.scalar(select(func.count()).select_from(counted)) or 0
+    order = (Subject.name, Host.name, Case.name, Case.definition, Series.metric, Series.id)
+    rows = session.scalars(query.order_by(*order).limit(limit).offset(offset)).all()
+    items = [history.SeriesSummary(**head(row).model_dump(), n_points=row.n_points, latest=row.latest) for row in rows]
+    return history.SeriesPage(items=items, total=total, limit=total if limit is None else limit, offset=offset)
+
+
+def find(session: Session, series_id: int) -> Series | None:
+    """Return the series with this id, with its subject, case and host."""
+    return session.scalar(_JOINED.where(Series.id == series_id))
+
+
+def list_stale(session: Session, wanted: Collection[SeriesFilter] = (SeriesFilter(),)) -> dict[int, StaleSeries]:
+    """Return the series that some filter selects and that have changed since they were judged, by their ids."""
+    found: dict[int, StaleSeries] = {}
+    for one in wanted:
+        query = STALE.add_columns(Series.version, Series.judged_version, Series.n_points)
+        if conditions := one.conditions():
+            query = query.join(Series.subject).join(Series.case).join(Series.host).where(*conditions)
+        found |= {series_id: StaleSeries(*read) for series_id, *read in session.execute(query)}
+    return found
+
+
+def find_stale(session: Session, series_ids: Collection[int]) -> list[Series]:
+    """Return those of some series that have changed since they were judged, with their subjects, cases and hosts."""
+    return list(session.scalars(_JOINED.where(Series.id.in_(series_ids), Series.version != Series.judged_version)))
+
+
+def head(row: Series) -> history.SeriesHead:
+    """Return the subject, host, case and metric of a series."""
+    entry = metric(row.metric)
+    return history.SeriesHead(
+        id=row.id,
+        subject=row.subject.name,
+        host=row.host.name,
+        case=row.case.name,
+        workload=row.case.workload,
+        definition=row.case.definition,
+        parameters=row.case.parameters,
+        metric=row.metric,
+        title=entry.title,
+        unit=entry.unit,
+        kind=entry.kind,
+        better=entry.better,
+        judged=row.judged,
+        budget=None if row.budget is None else json.loads(row.budget),
+    )
+
+
+def detail(session: Session, series_id: int) -> history.SeriesDetail | None:
+    """Return one series with its points, configuration changes, drifts and failures."""
+    row = find(session, series_id)
+    if row is None:
+        return None
+    layout = series_layout.find(session, row)
+    path = layout.path
+    return history.SeriesDetail.model_construct(
+        **dict(head(row)),
+        n_points=len(layout.points),
+        points=layout.points,
+        changes=_changes(session, path),
+        drifts=drifts.list_of_series(session, series_id),
+        failures=_failures(session, row),
+    )
+
+
+def _changes(session: Session, path: Points) -> list[history.ConfigChange]:
+    return [
+        history.ConfigChange(
+            revision=after.revision,
+            run_before=before.run_id,
+            run_after=after.run_id,
+            environment_before=before.environment,
+            environment_after=after.environment,
+            settings=setting_changes(
+                points.find_settings(session, before.environment),
+                points.find_settings(session, after.environment),
+            ),
+        )
+        for before, after in pairwise(path)
+        if before.environment != after.environment
+    ]
+
+
+def _failures(session: Session, row: Series) -> list[history.SeriesFailure]:
+    """Return the newest failure of each revision that this case was never measured at."""
+    of_series = (Run.subject_id == row.subject_id, Run.host_id == row.host_id, Run.case_id == row.case_id)
+    measured = select(Run.revision_id).where(*of_series, Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None))
+    failed = session.execute(
+        select(Run, Revision)
+        .join(Revision, Run.revision_id == Revision.id)
+        .where(*of_series, Run.failure_stage.is_not(None), Run.revision_id.not_in(measured))
+        .order_by(Revision.position, Run.started_at, Run.number)
+    )
+    newest = {
+        revision.commit: history.SeriesFailure(
+            revision=revision.commit,
+            title=revision.title,
+            position=revision.position,
+            run_id=run.id,
+            stage=run.failure_stage,
+            message=run.failure_message or "",
+        )
+        for run, revision in failed
+        if run.failure_stage is not None
+    }
+    return list(newest.values())

@@ -1,0 +1,67 @@
+"""What a person may write for a setting, and what a job may set."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.lab.rules import setting_names
+from service.lab.rules.setting_names import HUGE_PAGES, MEMORY_LIMIT, PRELOAD
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        (PRELOAD, "jemalloc", "libjemalloc.so.2"),
+        (PRELOAD, "glibc", None),
+        (MEMORY_LIMIT, "64M", str(64 << 20)),
+        (MEMORY_LIMIT, "2 GiB", str(2 << 30)),
+        (MEMORY_LIMIT, "none", "none"),
+        ("variable.MALLOC_ARENA_MAX", "", None),
+        ("variable.GLIBC_TUNABLES", "glibc.malloc.arena_max=1", "glibc.malloc.arena_max=1"),
+    ],
+)
+def test_a_value_is_read_as_the_environment_shows_it(name: str, text: str, value: str | None) -> None:
+    assert setting_names.read_value(name, text) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        (PRELOAD, "/tmp/own.so"),
+        ("variable.PATH", "/tmp"),
+        ("variable.PYTHONSTARTUP", "x"),
+        ("variable.MALLOC_CONF_FILE", "x"),
+        ("build.CFLAGS", "-fplugin=x"),
+        ("kernel.release", "6.1"),
+        (HUGE_PAGES, "sometimes"),
+        ("parameter.command", "$(id)"),
+        ("parameter.mib", None),
+        ("variable.A B", "1"),
+    ],
+)
+def test_what_no_job_may_set_is_refused_in_words(name: str, value: str | None) -> None:
+    assert setting_names.objection(name, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(PRELOAD, "libmimalloc.so.2"), (PRELOAD, None), ("variable.MALLOC_ARENA_MAX", "1"), (HUGE_PAGES, "never")],
+)
+def test_tunables_may_be_set(name: str, value: str | None) -> None:
+    assert setting_names.objection(name, value) == ""
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_size_or_refused(text: str) -> None:
+    with suppress(ValueError):
+        value = setting_names.read_value(MEMORY_LIMIT, text)
+        assert value == "none" or int(value or "") > 0
+
+
+def test_a_wrong_size_says_what_to_write() -> None:
+    with pytest.raises(ValueError, match="write bytes such as 256M, or none"):
+        setting_names.read_value(MEMORY_LIMIT, "much")

@@ -1,0 +1,97 @@
+"""What the list of events selects and in which order, and what a visit stores: on every database."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from apiflask import APIFlask
+
+from service.rules.access.scope import Scope
+from service.rules.events.visit import Visit
+from service.schemas.history import Certainty, Direction
+from service.schemas.triage import EventOrder
+from service.store import tokens
+from service.store.engine.database import Database
+from service.store.events import events
+from service.store.events.events import EventFilter
+from service.store.models import Token
+from service.web import current
+from tests.service import reports
+from tests.service.apiclient import Api
+from tests.service.reports import CASE, OTHER_CASE
+
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+
+
+def test_events_are_selected_ranked_and_marked(api: Api, app: APIFlask) -> None:
+    database = _database(app)
+    sent = [
+        *reports.proven(100_000, 100_010, 150_000, 149_000),
+        *reports.proven(200_000, 200_000, 260_000, 260_000, case=OTHER_CASE),
+    ]
+    body = {"reports": [run.model_dump(mode="json") for run in sent]}
+    assert api.client.post("/api/v1/runs", json=body).status_code == 200
+
+    def headlines(order: EventOrder = EventOrder.IMPORTANCE, **selected: object) -> list[str]:
+        with database.reading() as session:
+            page = events.page(session, EventFilter(**selected), 10, 0, order)  # type: ignore[arg-type]
+            counts, ever = events.counts(session, EventFilter(**selected))  # type: ignore[arg-type]
+        assert page.total == len(page.items)
+        assert counts.total + counts.snoozed + counts.below_floor >= page.total
+        assert ever.total >= counts.total
+        return [item.headline.split("\N{NO-BREAK SPACE}")[0].split(" ")[0] for item in page.items]
+
+    ranked = headlines()
+    assert len(ranked) == 3
+    assert ranked[0].startswith("+")
+    assert "10" in ranked[-1]
+    assert headlines(EventOrder.SIZE) == ranked
+    assert headlines(EventOrder.COMMITTED) != ranked
+    assert len(headlines(direction=Direction.IMPROVEMENT)) == 1
+    assert len(headlines(host="box", certainty=Certainty.SINGLE, subject="demo", assignee="")) == 3
+    assert headlines(host="elsewhere") == headlines(since=datetime.now(UTC) + timedelta(days=1)) == []
+
+    first, second, third = (item["id"] for item in api.get("/events", order="importance")["items"])
+    until = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    for changes in (
+        {"events": [first], "action": "snooze"},
+        {"events": [second, "none"], "action": "snooze", "until": until},
+        {"events": [third], "action": "assign", "assignee": "Grace"},
+    ):
+        answer = api.client.post("/api/v1/events/triage", json={"author": "Ada", **changes})
+        assert answer.status_code == 200, answer.text
+    assert len(headlines(snoozed=True)) == 2
+    assert len(headlines(snoozed=False, assignee="Grace")) == 1
+    with database.reading() as session:
+        assert events.assignees(session) == ["Grace"]
+    api.send(*reports.repeated(4, 260_000, times=1, at=50, case=OTHER_CASE))
+    assert len(headlines(snoozed=True)) == 1, "one of the series of the first event was measured again"
+    assert CASE != OTHER_CASE
+
+
+def test_a_visit_is_stored_for_each_token(api: Api, app: APIFlask) -> None:
+    del api
+    database, now = _database(app), datetime.now(UTC)
+    with database.writing() as session:
+        session.add(
+            Token(
+                id="0123456789ab",
+                name="ada",
+                digest="0" * 64,
+                scopes=[Scope.READ],
+                created_at=now,
+                expires_at=now + timedelta(days=1),
+            )
+        )
+    for visit in (Visit(None, now), Visit(now, now + timedelta(hours=1))):
+        with database.writing() as session:
+            tokens.store_visit(session, "0123456789ab", visit)
+        with database.reading() as session:
+            assert tokens.find_visit(session, "0123456789ab") == visit
+            assert tokens.find_visit(session, "another") is None
+
+
+def _database(app: APIFlask) -> Database:
+    with app.app_context():
+        return current.database()
