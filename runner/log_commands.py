@@ -63,7 +63,7 @@ class _GuardedStream:
         """Write text, with a space in each command; return how many characters there were to write."""
         written = len(self._line)
         whole = _INVISIBLE.sub("", self._line + text)
-        places = [max(found.end() - 1, written) for found in _COMMAND.finditer(whole) if found.end() > written]
+        places = [max(match.end() - 1, written) for match in _COMMAND.finditer(whole) if match.end() > written]
         parts = [whole[start:end] for start, end in zip([written, *places], [*places, len(whole)], strict=True)]
         shown = " ".join(parts)
         self._stream.write(shown)

@@ -55,12 +55,12 @@ class Sources(Struct, frozen=True, dict=True):
 
         Among files at the same level, an earlier name wins.
         """
-        found = [
+        places = [
             (file.count("/"), names.index(PurePosixPath(file).name), file)
             for file in self.files
             if PurePosixPath(file).name in names and file.count("/") <= 2 and not is_foreign(file)
         ]
-        return min(found)[2] if found else None
+        return min(places)[2] if places else None
 
     @property
     def build_folder(self) -> str:

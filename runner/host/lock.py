@@ -142,8 +142,8 @@ def _holder(descriptor: int) -> Holder | None:
 
 
 def _describe_holder(descriptor: int) -> str:
-    found = _holder(descriptor)
-    return found.describe() if found else "a process that cannot be seen from here"
+    holder = _holder(descriptor)
+    return holder.describe() if holder else "a process that cannot be seen from here"
 
 
 def _user(process: int) -> str:

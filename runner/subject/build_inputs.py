@@ -79,9 +79,9 @@ def parse_changes(text: str) -> frozenset[str] | None:
 
 def sizes(tree: Path, ignored: Container[str]) -> dict[str, int]:
     """Return the size of each file in a tree, by its path."""
-    found = {}
+    sizes_by_path = {}
     for entry in walk(tree):
         name = os.path.relpath(entry.path, tree)
         if entry.is_file(follow_symlinks=False) and name not in ignored:
-            found[name] = entry.stat(follow_symlinks=False).st_size
-    return found
+            sizes_by_path[name] = entry.stat(follow_symlinks=False).st_size
+    return sizes_by_path

@@ -28,11 +28,11 @@ _MAX_EVENTS = 500
 def detail(session: Session, event_id: str, now: datetime) -> EventDetail | None:
     """Return one event with its next step."""
     drifts = _drifts(session, event_id)
-    found = events.detail(session, event_id, drifts)
-    if found is None:
+    event = events.detail(session, event_id, drifts)
+    if event is None:
         return None
-    next_step = find_next_steps(session, [found], now, {event_id: drifts}).get(event_id)
-    return found.model_copy(update={"next_step": next_step})
+    next_step = find_next_steps(session, [event], now, {event_id: drifts}).get(event_id)
+    return event.model_copy(update={"next_step": next_step})
 
 
 def find_next_steps(

@@ -193,6 +193,6 @@ def _environment(session: Session, key: str, _: str | None) -> list[Side]:
 
 def _revision(session: Session, key: str, subject: str | None) -> list[Side]:
     return [
-        Side("revision", found.commit, found.title or found.commit[:10], found.subject)
-        for found in refs.find(session, key, subject)
+        Side("revision", entry.commit, entry.title or entry.commit[:10], entry.subject)
+        for entry in refs.find(session, key, subject)
     ]

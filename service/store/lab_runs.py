@@ -89,13 +89,13 @@ def commit_of(session: Session, run: LabRun) -> str:
 
 def reports(session: Session, numbers: Collection[int], metrics: Sequence[str]) -> dict[int, LabReport]:
     """Return some metrics of some runs, by the number of the run."""
-    found: dict[int, LabReport] = {}
+    lab_reports: dict[int, LabReport] = {}
     for chunk in bulk.chunks(list(numbers), _REPORTS_PER_QUERY):
         query = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(chunk))
         for number, document in session.execute(query):
             # Read as it is: models of thousands of readings would take longer than all the rest of the page.
-            found[number] = _lean(json.loads(zlib.decompress(document)), metrics)
-    return found
+            lab_reports[number] = _lean(json.loads(zlib.decompress(document)), metrics)
+    return lab_reports
 
 
 def orders(session: Session, target: LabTarget) -> list[tuple[RemedyQuestion, JobView]]:

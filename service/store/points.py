@@ -188,7 +188,7 @@ def trends_of(session: Session, series_ids: Collection[int], since: Since | None
                 *(program_bytes, is_reused),
             )
             by_series[series_id].append(point)
-    return {series_id: tracks.arrange_trend(found) for series_id, found in by_series.items()}
+    return {series_id: tracks.arrange_trend(points) for series_id, points in by_series.items()}
 
 
 _RunOnTrend = tuple[UUID, str, int, str, datetime, ProgramBytes, bool]

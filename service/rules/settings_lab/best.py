@@ -118,9 +118,9 @@ def _find(cell: LabCell, name: str) -> LabMetric | None:
 
 
 def _of(cell: LabCell, name: str) -> LabMetric:
-    found = _find(cell, name)
-    assert found is not None
-    return found
+    metric = _find(cell, name)
+    assert metric is not None
+    return metric
 
 
 def _unit(entry: LabMetric) -> str:

@@ -145,7 +145,7 @@ def show() -> Page:
             "sides": sides,
             "refs": known,
             **completed,
-            "unmeasured": {side: found for side, found in missing.items() if found},
+            "unmeasured": {side: side_runs for side, side_runs in missing.items() if side_runs},
             "may_measure": guard.caller().may(Scope.ORDER),
             "author": forms.author(),
             "rows": shown,

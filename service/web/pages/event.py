@@ -201,10 +201,10 @@ def _complete_commit(event_id: str, form: dict[str, str]) -> dict[str, str]:
         return {}
     with database().reading() as session:
         subject = events.subject_of(session, event_id)
-        found, why = name_commit(session, text, subject)
-    if found is None:
+        entry, why = name_commit(session, text, subject)
+    if entry is None:
         raise UnknownCommitError(why)
-    return {"commit": found.commit}
+    return {"commit": entry.commit}
 
 
 def _show_again(event_id: str, form: dict[str, str], problem: str, status: HTTPStatus) -> ResponseReturnValue:
