@@ -106,7 +106,7 @@ def _read_arguments(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name)
 
 
-def runs_of(programs: Iterable[BuiltProgram], project: str, inputs: Iterable[str] = ()) -> list[RunProposal]:
+def list_commands(programs: Iterable[BuiltProgram], project: str, inputs: Iterable[str] = ()) -> list[RunProposal]:
     """Return the commands to try, the most telling first.
 
     A program is tried without arguments; unless it is a benchmark, also with a file of the project, and last with

@@ -51,7 +51,7 @@ class Sources(Struct, frozen=True, dict=True):
         return [file for file in self.files if PurePosixPath(file).suffix in suffixes]
 
     def place_of(self, *names: str) -> str | None:
-        """Return the file of one of some names that is nearest to the top, at most two folders deep; None if none is.
+        """Return the file of one of some names nearest to the top, at most two folders deep; None if there is none.
 
         Among files at the same level, an earlier name wins.
         """

@@ -47,7 +47,7 @@ class Inputs:
             asked, _, changed = (place / _NAMES).read_bytes().partition(b"\0\0")
             self._asked, self._changed = (frozenset(map(os.fsdecode, rows.split(b"\0"))) for rows in (asked, changed))
 
-    def depend_on(self, name: str) -> bool:
+    def may_depend_on(self, name: str) -> bool:
         """Return whether the build depends on a file of the checkout, or may."""
         if self._asked is None or name in self._asked:
             return True

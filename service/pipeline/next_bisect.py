@@ -83,7 +83,7 @@ def drift_to_order(
     measurement makes the commit of an open event more certain.
     """
     policy = subjects.policies(session, [subject])[subject]
-    allowed = drifts_to_bisect.runs_allowed(
+    allowed = drifts_to_bisect.count_allowed_runs(
         policy, bisect_results.list_ordered_by_service(session, subject), now, runs_a_day
     )
     if not allowed:

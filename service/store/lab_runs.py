@@ -72,12 +72,12 @@ def find_newest_target(
 
 def list_of_commit(session: Session, target: LabTarget) -> list[LabRun]:
     """Return the runs of all cases of the workload at the commit, by its present definition, the newest first."""
-    return _runs(session, target, Revision.commit == target.commit, Case.definition == target.definition)
+    return _read_runs(session, target, Revision.commit == target.commit, Case.definition == target.definition)
 
 
 def find_of_case(session: Session, target: LabTarget) -> list[LabRun]:
     """Return the newest run of the case that a history has, at whatever commit; none where there is none."""
-    return _runs(session, target, Case.key == target.case_key, Run.quarantine.is_(None), most=1)
+    return _read_runs(session, target, Case.key == target.case_key, Run.quarantine.is_(None), most=1)
 
 
 def commit_of(session: Session, run: LabRun) -> str:
@@ -112,7 +112,7 @@ def orders(session: Session, target: LabTarget) -> list[tuple[RemedyQuestion, Jo
     ]
 
 
-def _runs(session: Session, target: LabTarget, *conditions: object, most: int = _MAX_RUNS) -> list[LabRun]:
+def _read_runs(session: Session, target: LabTarget, *conditions: object, most: int = _MAX_RUNS) -> list[LabRun]:
     rows = session.execute(
         select_joined(
             *(Run.number, Run.id, Case.key, Case.parameters, Run.environment_id, Environment.hash, Run.started_at),

@@ -7,7 +7,7 @@ from typing import Any
 
 from apiflask import APIFlask
 
-from service.web.api.document.operations import TOKEN, describe, operations, tags
+from service.web.api.document.operations import TOKEN, describe, list_tags, operations
 from service.web.api.document.schemas import REFERENCE, component_schemas
 from service.web.problems import MEDIA_TYPE, Problem
 
@@ -39,7 +39,7 @@ def _completed(app: APIFlask, spec: Any) -> Any:
     schemas = component_schemas(answers, {one.body for one in documented if one.body} | queries)
     by_query = {model.__name__: schemas.pop(model.__name__) for model in queries}
     spec["info"] |= {"description": _ABOUT, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}}
-    spec["tags"] = tags(documented)
+    spec["tags"] = list_tags(documented)
     spec["components"] = {
         "schemas": schemas,
         "securitySchemes": {

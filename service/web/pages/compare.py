@@ -194,7 +194,7 @@ def _find(session: Session, query: ComparisonQuery, *sides: compared_runs.Side) 
 def _compare(
     session: Session, query: ComparisonQuery, base: compared_runs.Side, head: compared_runs.Side
 ) -> Comparison:
-    sides = [compared_runs.runs(session, side, query.host, query.workload) for side in (base, head)]
+    sides = [compared_runs.list_runs(session, side, query.host, query.workload) for side in (base, head)]
     matched = match(*sides, by_host=not {base.kind, head.kind} & {"run", "host"})
     numbers = {run.number for pair in matched.pairs for run in (*pair.base, *pair.head)}
     readings = compared_runs.readings(session, numbers, query.metrics)
