@@ -20,7 +20,7 @@ _AT_THE_BEGIN = (
     r"(?:---|\+\+\+|~~~|\^\^\^)(?=[ ])",  # Buildkite's groups, which do no more than fold lines
 )
 _COMMAND = re.compile(rf"{'|'.join(_ANYWHERE)}|(?:^|\r)\s*(?:{'|'.join(_AT_THE_BEGIN)})", re.MULTILINE)
-"""What begins a command of some system. Each form ends in a character without which it is none."""
+"""What begins a command of some system. Each form ends in a character that the command needs."""
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 """Characters that Python holds for printable and that are shown as nothing, as variation selectors are."""
 _MAX_LINE_CHARACTERS = 4096
@@ -63,7 +63,7 @@ class _GuardedStream:
         """Write text, with a space in each command; return how many characters there were to write."""
         written = len(self._line)
         whole = _INVISIBLE.sub("", self._line + text)
-        places = [max(found.end() - 1, written) for found in _COMMAND.finditer(whole) if found.end() > written]
+        places = [max(match.end() - 1, written) for match in _COMMAND.finditer(whole) if match.end() > written]
         parts = [whole[start:end] for start, end in zip([written, *places], [*places, len(whole)], strict=True)]
         shown = " ".join(parts)
         self._stream.write(shown)

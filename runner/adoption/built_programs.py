@@ -49,15 +49,15 @@ class BuiltProgram(Struct, frozen=True):
 def find_built_programs(tree: Path, tracked: Collection[str]) -> list[BuiltProgram]:
     """Return the programs in a built tree that are not files of the commit, sorted by path."""
     known = set(tracked)
-    found = []
+    programs = []
     for entry in walk(tree):
         name = os.path.relpath(entry.path, tree)
         if name in known or not entry.is_file(follow_symlinks=False) or not _is_interesting(name):
             continue
         state = entry.stat(follow_symlinks=False)
         if state.st_mode & stat.S_IXUSR and (program := _program(Path(entry.path), name)):
-            found.append(program)
-    return sorted(found, key=lambda program: program.name)
+            programs.append(program)
+    return sorted(programs, key=lambda program: program.name)
 
 
 def _is_interesting(name: str) -> bool:
@@ -106,7 +106,7 @@ def _read_arguments(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name)
 
 
-def runs_of(programs: Iterable[BuiltProgram], project: str, inputs: Iterable[str] = ()) -> list[RunProposal]:
+def list_commands(programs: Iterable[BuiltProgram], project: str, inputs: Iterable[str] = ()) -> list[RunProposal]:
     """Return the commands to try, the most telling first.
 
     A program is tried without arguments; unless it is a benchmark, also with a file of the project, and last with

@@ -10,7 +10,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from runner.adoption.built_programs import find_built_programs, runs_of
+from runner.adoption.built_programs import find_built_programs, list_commands
 from runner.adoption.printed_text import complains, find_missing_module, is_usage
 from runner.adoption.proposal import BuildProposal, RunProposal, shell
 from runner.adoption.sources import Sources
@@ -132,7 +132,7 @@ class FirstMeasurement:
     def runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
         """Return the commands that can be tried after a build, the most telling first."""
         programs = find_built_programs(tree, self.sources.files)
-        return [*proposal.runs, *runs_of(programs, self.sources.name, inputs_of(self.sources))]
+        return [*proposal.runs, *list_commands(programs, self.sources.name, inputs_of(self.sources))]
 
     def try_runs(
         self, proposal: BuildProposal, runs: Iterable[RunProposal], tree: Path, say: Callable[[str], None]

@@ -27,5 +27,5 @@ def complains(text: str) -> bool:
 
 def find_missing_module(text: str) -> tuple[str, str]:
     """Return the Python module that a program or one that it has started lacks, and the line that says so."""
-    found = _LACKS.search(text)
-    return (found[1].partition(".")[0], found[0].strip()) if found else ("", "")
+    match = _LACKS.search(text)
+    return (match[1].partition(".")[0], match[0].strip()) if match else ("", "")

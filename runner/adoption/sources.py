@@ -51,16 +51,16 @@ class Sources(Struct, frozen=True, dict=True):
         return [file for file in self.files if PurePosixPath(file).suffix in suffixes]
 
     def place_of(self, *names: str) -> str | None:
-        """Return the file of one of some names that is nearest to the top, at most two folders deep; None if none is.
+        """Return the file of one of some names nearest to the top, at most two folders deep; None if there is none.
 
         Among files at the same level, an earlier name wins.
         """
-        found = [
+        places = [
             (file.count("/"), names.index(PurePosixPath(file).name), file)
             for file in self.files
             if PurePosixPath(file).name in names and file.count("/") <= 2 and not is_foreign(file)
         ]
-        return min(found)[2] if found else None
+        return min(places)[2] if places else None
 
     @property
     def build_folder(self) -> str:

@@ -36,11 +36,11 @@ def describe_tools(build: BuildProposal) -> tuple[str, str]:
     """
     path = _path(build).replace("{home}", str(Path.home()))
     for tool in build.tools:
-        found = toolchains(tool, path) if tool in VERSION_WORD else []
-        used = choose_toolchain(found, build.least.get(tool, ""))
+        installed = toolchains(tool, path) if tool in VERSION_WORD else []
+        used = choose_toolchain(installed, build.least.get(tool, ""))
         if used is None:
             continue
-        others = [other for other in found if other is not used]
+        others = [other for other in installed if other is not used]
         said = f"{used}" + (f"; also {', '.join(map(_version_and_place, others))}" if others else "")
         least = build.least.get(tool, "")
         lacks = "" if used.suffices(least) else f"the project asks for {tool} {least}, and this host has {used}"

@@ -147,8 +147,8 @@ def _charts(service: "Service", prepared: "PreparedHistory") -> list[str]:
 
     shown = prepared.cases[:_MAX_CHARTS]
     where = {**prepared.own, "metric": "minor-faults"}
-    found = [one for case in shown for one in service.series(**where, case=case.name)[:1]]
-    return [page_address(prepared.settings, f"/series/{one['id']}") for one in found]
+    charts = [one for case in shown for one in service.series(**where, case=case.name)[:1]]
+    return [page_address(prepared.settings, f"/series/{one['id']}") for one in charts]
 
 
 class PreparedHistory(Struct, frozen=True):
@@ -181,8 +181,8 @@ class PreparedHistory(Struct, frozen=True):
         """Return the drifts in the range, of the measured cases: the series can have others, and older ones too."""
         commits = {revision.commit for revision in self.revisions}
         cases = {case.name for case in self.cases}
-        found = service.drifts(**self.own)
-        return [drift for drift in found if drift["revision"] in commits and drift["case"] in cases]
+        detected = service.drifts(**self.own)
+        return [drift for drift in detected if drift["revision"] in commits and drift["case"] in cases]
 
     def begins_new_series(self, service: Service) -> bool:
         """Return whether only other definitions of the first case have been measured on this host."""

@@ -139,7 +139,7 @@ def command(
         remarks += [] if file.path in written else _describe_ungated(top / file.path, within)
     measured = any(report.samples for report in reports)
     give_result(
-        _document(top, existing, written, reports, before, gate),
+        _build_document(top, existing, written, reports, before, gate),
         as_json=as_json,
         output_file=output_file,
         show=lambda: _show(
@@ -432,7 +432,7 @@ def _exactness(report: "Report", before: tuple[int, ...]) -> "Exactness | None":
     return exactness((*before, *counts), report.environment.settings) if counts else None
 
 
-def _document(
+def _build_document(
     top: Path,
     workload: Path,
     written: list[str],

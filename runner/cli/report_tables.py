@@ -73,7 +73,7 @@ def _reasons(reports: Sequence[Report]) -> list[str]:
             if readings and not report.values(name):
                 status = readings[0].status
                 said = readings[0].reason or ""
-                # perf says of each event by its name that there is none.
+                # perf reports each event as missing by its name.
                 why = said if said and name not in said else _UNREPORTED.get(status, "no reason given")
                 lacking.setdefault(f"{status.replace('_', ' ')}: {why}", {})[name] = None
     return [f"{', '.join(names)}: {why}" for why, names in lacking.items()]

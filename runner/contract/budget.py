@@ -31,7 +31,7 @@ def is_over(budget: Number | str, base: Number, change: Number) -> bool:
     if budget == NONE:
         return False
     if isinstance(budget, str):
-        found = _PERCENT.fullmatch(budget)
-        assert found
-        return abs(Fraction(change)) > Fraction(found[1]) / 100 * abs(Fraction(base))
+        match = _PERCENT.fullmatch(budget)
+        assert match
+        return abs(Fraction(change)) > Fraction(match[1]) / 100 * abs(Fraction(base))
     return abs(change) > budget

@@ -18,12 +18,12 @@ def field_docstrings(cls: type) -> dict[str, str]:
 
     A docstring is the text below the field, or its entry under ``Attributes`` in the docstring of the class.
     """
-    found: dict[str, str] = {}
+    docstrings: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if base.__module__.partition(".")[0] in {"builtins", "pydantic", "enum", "abc", "typing"}:
             continue
-        found |= dict(_attributes(base.__doc__ or "")) | dict(_cut_fields(base))
-    return found
+        docstrings |= dict(_attributes(base.__doc__ or "")) | dict(_cut_fields(base))
+    return docstrings
 
 
 def enum_description(cls: type[Enum]) -> str:

@@ -56,12 +56,12 @@ def compare_by_place(before: Profile, after: Profile, kind: str = "faults") -> l
     in their order, so that code which only moved has not changed; what can be chance of the recording is left out.
     """
     lines = [_lines(profile, _stacks(profile, kind)) for profile in (before, after)]
-    found = []
+    changes = []
     for where in lines[0].keys() | lines[1].keys():
-        found += [(Place(where, *pair), change) for pair, change in _pair_lines(lines[0][where], lines[1][where])]
+        changes += [(Place(where, *pair), change) for pair, change in _pair_lines(lines[0][where], lines[1][where])]
     least = max(_resolution(profile, kind) for profile in (before, after))
-    found = [(place, change) for place, change in found if abs(change.grown) > least]
-    return sorted(found, key=lambda one: (-abs(one[1].grown), -one[1].grown, one[0]))
+    changes = [(place, change) for place, change in changes if abs(change.grown) > least]
+    return sorted(changes, key=lambda one: (-abs(one[1].grown), -one[1].grown, one[0]))
 
 
 def compare_by_stack(before: Profile, after: Profile, kind: str = "faults") -> list[StackChange]:
@@ -95,8 +95,8 @@ def _resolution(profile: Profile, kind: str) -> int:
 
 
 def _stacks(profile: Profile, kind: str) -> StackProfile | None:
-    found: StackProfile | None = getattr(profile, kind.replace("-", "_"))
-    return found
+    stacks: StackProfile | None = getattr(profile, kind.replace("-", "_"))
+    return stacks
 
 
 def find_own_frame(frames: Sequence[Frame]) -> Frame | None:
@@ -125,12 +125,12 @@ def _is_own_source(frame: Frame) -> bool:
 
 
 def _lines(profile: Profile, stacks: StackProfile | None) -> defaultdict[Where, Counter[int]]:
-    found: defaultdict[Where, Counter[int]] = defaultdict(Counter)
+    lines: defaultdict[Where, Counter[int]] = defaultdict(Counter)
     for stack in stacks.stacks if stacks else ():
         frame = find_own_frame([profile.frames[place] for place in stack.frames])
         if frame is not None:
-            found[_name(frame)][frame.line] += stack.weight
-    return found
+            lines[_name(frame)][frame.line] += stack.weight
+    return lines
 
 
 def _name(frame: Frame) -> Where:

@@ -68,9 +68,9 @@ def _word(frame: Frame) -> str:
 
 
 def _speedscope_frame(frame: Frame) -> dict[str, object]:
-    found: dict[str, object] = {"name": frame.function}
+    entry: dict[str, object] = {"name": frame.function}
     if frame.file or frame.module:
-        found["file"] = frame.file or frame.module
+        entry["file"] = frame.file or frame.module
     if frame.line:
-        found["line"] = frame.line
-    return found
+        entry["line"] = frame.line
+    return entry

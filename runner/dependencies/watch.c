@@ -97,7 +97,7 @@ struct question {
 
 struct process {
     struct call call; /* The one whose end is awaited, if any. */
-    int is_waiting, is_unwatched; /* Unwatched: it is none of the program's. */
+    int is_waiting, is_unwatched; /* Unwatched: it does not belong to the program. */
     int pages; /* Its /proc/PID/pagemap; -1 if it is not open. */
     pid_t pid;
     struct process *next;
@@ -584,7 +584,7 @@ static void resume(pid_t pid, int request, int signal)
     ptrace(request, pid, 0, (long)signal);
 }
 
-/* The launcher asks for an empty name: the program begins in this process, and what is there already is none of it. */
+/* The launcher asks for an empty name: the program begins in this process, and nothing that is there already belongs to it. */
 static int begins_here(pid_t pid, const struct call *call)
 {
     char name[PATH_MAX] = "?";

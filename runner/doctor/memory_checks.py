@@ -73,17 +73,17 @@ def _damon_actions(tree: Tree) -> str | None:
 
     Only root can read it, so it is not a setting of the environment, which must be the same for every user.
     """
-    found = []
+    actions = []
     for module, action in (("damon_reclaim", "pageout"), ("damon_lru_sort", "lru_sort")):
         enabled = tree.text(f"sys/module/{module}/parameters/enabled")
-        found += [] if enabled is None else [action if enabled == "Y" else "none"]
+        actions += [] if enabled is None else [action if enabled == "Y" else "none"]
     for daemon in _below(tree, _DAMON):
-        found.append("none")
+        actions.append("none")
         if tree.text(f"{daemon}/state") == "on":
             contexts = _below(tree, f"{daemon}/contexts")
             schemes = (scheme for context in contexts for scheme in _below(tree, f"{context}/schemes"))
-            found += [tree.text(f"{scheme}/action") or "none" for scheme in schemes]
-    return " ".join(sorted({*found} - {"none", "stat"})) or "none" if found else None
+            actions += [tree.text(f"{scheme}/action") or "none" for scheme in schemes]
+    return " ".join(sorted({*actions} - {"none", "stat"})) or "none" if actions else None
 
 
 def _below(tree: Tree, folder: str) -> Iterator[str]:
@@ -114,8 +114,8 @@ def memory(host: HostProbe) -> CheckResult:
 
 def _pressure(host: HostProbe) -> float:
     """Return the percentage of the last ten seconds during which a program waited for memory."""
-    found = re.search(r"some avg10=([\d.]+)", host.tree.text("proc/pressure/memory") or "")
-    return float(found[1]) if found else 0.0
+    match = re.search(r"some avg10=([\d.]+)", host.tree.text("proc/pressure/memory") or "")
+    return float(match[1]) if match else 0.0
 
 
 def limits(host: HostProbe) -> CheckResult:

@@ -28,9 +28,9 @@ def compilers(host: HostProbe) -> CheckResult:
 
 def allocators(host: HostProbe) -> CheckResult:
     """Check that the allocators that workloads compare are installed as shared libraries."""
-    found = {family: next(libraries.find(host.tree, f"lib{family}*.so.*"), None) for family in _ALLOCATORS}
-    missing = [family for family, library in found.items() if library is None]
-    there = ", ".join(library.name for library in found.values() if library)
+    paths = {family: next(libraries.find(host.tree, f"lib{family}*.so.*"), None) for family in _ALLOCATORS}
+    missing = [family for family, library in paths.items() if library is None]
+    there = ", ".join(library.name for library in paths.values() if library)
     if not missing:
         return ok(there)
     packages = " ".join(_ALLOCATORS[family] for family in missing)

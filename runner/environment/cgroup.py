@@ -28,25 +28,25 @@ def read_settings(tree: Tree) -> SettingValues:
 
 def _version_2(tree: Tree, path: str) -> SettingValues:
     levels = list(_levels(tree, _MOUNT, path))
-    found: SettingValues = {"cgroup.version": "2"}
+    settings: SettingValues = {"cgroup.version": "2"}
     if levels:
         for name in ("memory.max", "memory.high", "memory.swap.max"):
-            found[f"cgroup.{name}"] = _find_tightest(tree.text(f"{level}/{name}") for level in levels)
-        found["cgroup.cpu.max"] = _find_tightest_share(tree.text(f"{level}/cpu.max") for level in levels)
-    return found
+            settings[f"cgroup.{name}"] = _find_tightest(tree.text(f"{level}/{name}") for level in levels)
+        settings["cgroup.cpu.max"] = _find_tightest_share(tree.text(f"{level}/cpu.max") for level in levels)
+    return settings
 
 
 def _version_1(tree: Tree, groups: dict[str, str]) -> SettingValues:
-    found: SettingValues = {"cgroup.version": "1"}
+    settings: SettingValues = {"cgroup.version": "1"}
     memory = list(_levels(tree, f"{_MOUNT}/memory", groups["memory"]))
     if memory:
-        found["cgroup.memory.max"] = _find_tightest(tree.text(f"{level}/memory.limit_in_bytes") for level in memory)
+        settings["cgroup.memory.max"] = _find_tightest(tree.text(f"{level}/memory.limit_in_bytes") for level in memory)
     cpu = list(_levels(tree, f"{_MOUNT}/cpu", groups.get("cpu", "/")))
     if cpu:
-        found["cgroup.cpu.max"] = _find_tightest_share(
+        settings["cgroup.cpu.max"] = _find_tightest_share(
             f"{tree.text(f'{level}/cpu.cfs_quota_us')} {tree.text(f'{level}/cpu.cfs_period_us')}" for level in cpu
         )
-    return found
+    return settings
 
 
 def _levels(tree: Tree, mount: str, path: str) -> Iterator[str]:

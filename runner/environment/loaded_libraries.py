@@ -24,17 +24,17 @@ Reader = Callable[[int, int], bytes]
 def closure(tree: Tree, names: Iterable[str]) -> dict[str, Path]:
     """Return the libraries of these names that this host has, and all that they need, by name."""
     folders = libraries.folders(tree)
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     waiting = list(names)
-    while waiting and len(found) < _MAX_LIBRARIES:
+    while waiting and len(paths) < _MAX_LIBRARIES:
         name = waiting.pop()
-        if name in found or "/" in name or "\0" in name:
+        if name in paths or "/" in name or "\0" in name:
             continue
         place = next((tree.path(folder) / name for folder in folders if (tree.path(folder) / name).is_file()), None)
         if place:
-            found[name] = place
+            paths[name] = place
             waiting += list_needed(place)
-    return found
+    return paths
 
 
 def list_needed(file: Path) -> tuple[str, ...]:

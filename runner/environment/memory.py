@@ -33,8 +33,8 @@ def read_settings(tree: Tree) -> SettingValues:
 
 def _total(tree: Tree) -> str | None:
     """Return the memory in whole GiB, rounded up, because the kernel's own figure changes a little with every boot."""
-    found = re.search(r"^MemTotal:\s+(\d+) kB", tree.text("proc/meminfo") or "", re.MULTILINE)
-    return f"{-(-int(found[1]) // 2**20)} GiB" if found else None
+    match = re.search(r"^MemTotal:\s+(\d+) kB", tree.text("proc/meminfo") or "", re.MULTILINE)
+    return f"{-(-int(match[1]) // 2**20)} GiB" if match else None
 
 
 def _fault_around(tree: Tree) -> str | None:
@@ -56,27 +56,29 @@ def _swap(tree: Tree) -> str | None:
 
 
 def _transparent_huge_pages(tree: Tree) -> SettingValues:
-    found: SettingValues = {
+    settings: SettingValues = {
         f"thp.{name}": tree.chosen(f"{_THP}/{name}") for name in ("enabled", "defrag", "shmem_enabled")
     }
     for name in ("use_zero_page", "khugepaged/defrag", "khugepaged/max_ptes_none", "khugepaged/scan_sleep_millisecs"):
-        found[f"thp.{name.replace('/', '.')}"] = tree.text(f"{_THP}/{name}")
+        settings[f"thp.{name.replace('/', '.')}"] = tree.text(f"{_THP}/{name}")
     shared = defaultdict(list)
     for folder in tree.names(_THP, "hugepages-*kB"):
         size = folder.removeprefix("hugepages-")
-        found[f"mthp.{size}"] = tree.chosen(f"{_THP}/{folder}/enabled")
+        settings[f"mthp.{size}"] = tree.chosen(f"{_THP}/{folder}/enabled")
         if setting := tree.chosen(f"{_THP}/{folder}/shmem_enabled"):
             shared[setting].append(size)
     if shared:  # one setting for all sizes: few use it, and eight lines more would hide the others
-        found["mthp.shmem_enabled"] = " ".join(f"{setting}={','.join(shared[setting])}" for setting in sorted(shared))
-    return found
+        settings["mthp.shmem_enabled"] = " ".join(
+            f"{setting}={','.join(shared[setting])}" for setting in sorted(shared)
+        )
+    return settings
 
 
 def _huge_page_pools(tree: Tree) -> SettingValues:
     """Return how many huge pages are reserved, by size, without the surplus, which changes with demand."""
-    found: SettingValues = {}
+    settings: SettingValues = {}
     for folder in tree.names(_HUGETLB, "hugepages-*kB"):
         pages = tree.integer(f"{_HUGETLB}/{folder}/nr_hugepages")
         surplus = tree.integer(f"{_HUGETLB}/{folder}/surplus_hugepages") or 0
-        found[f"hugetlb.{folder.removeprefix('hugepages-')}"] = None if pages is None else str(pages - surplus)
-    return found
+        settings[f"hugetlb.{folder.removeprefix('hugepages-')}"] = None if pages is None else str(pages - surplus)
+    return settings

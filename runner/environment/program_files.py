@@ -103,8 +103,8 @@ def _read_go_version(file: Path) -> str:
         stated = read_regular(file.resolve().parents[1] / "VERSION", _MAX_SETTINGS_BYTES).decode()
     except (OSError, ValueError, IndexError):
         return ""
-    found = re.match(r"go[0-9][0-9a-z.]{0,30}$", stated, re.MULTILINE)
-    return found[0] if found else ""
+    match = re.match(r"go[0-9][0-9a-z.]{0,30}$", stated, re.MULTILINE)
+    return match[0] if match else ""
 
 
 def _toolchain(proxy: Path, name: str) -> str | None:

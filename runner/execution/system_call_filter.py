@@ -45,7 +45,7 @@ _OPENING = {"open": 1, "openat": 2}
 _MAKING_FLAGS = (os.O_CREAT, 0o20000000)
 """O_CREAT, and the bit of O_TMPFILE that O_DIRECTORY does not have."""
 _SET_ID = (0o4000, 0o2000)
-"""Whoever executes a file with such a mode becomes its owner, who may be the runner's user."""
+"""A user who executes a file with such a mode becomes its owner, who may be the runner's user."""
 _LATER = {
     **{
         "io_uring_setup": 425,

@@ -1,11 +1,11 @@
-"""Allows one measurement at a time on this host, whoever measures and wherever the results go.
+"""Allows one measurement at a time on this host, for all users and all data directories.
 
 The lock is a folder that every Linux host has and only the kernel can change, ``/sys/kernel``. So nobody can put a link
 or a file of his own in its place, nothing has to be created or removed, and users without privileges can lock it. The
-kernel releases the lock when its process ends, however it ends, and gives it to whoever waits longest.
+kernel releases the lock when its process ends, however it ends, and gives it to the process that has waited longest.
 
-Whoever may measure can also hold the lock for ever. ``FAULTWATCH_HOST_LOCK`` names another file or folder, such as one
-that only a group may open. All runners on a host have to name the same.
+A user who may measure can also hold the lock for ever. ``FAULTWATCH_HOST_LOCK`` names another file or folder, such
+as one that only a group may open. All runners on a host have to name the same.
 """
 
 import fcntl
@@ -142,8 +142,8 @@ def _holder(descriptor: int) -> Holder | None:
 
 
 def _describe_holder(descriptor: int) -> str:
-    found = _holder(descriptor)
-    return found.describe() if found else "a process that cannot be seen from here"
+    holder = _holder(descriptor)
+    return holder.describe() if holder else "a process that cannot be seen from here"
 
 
 def _user(process: int) -> str:
@@ -163,7 +163,7 @@ def _command(process: int) -> str:
     except OSError:
         words = []
     text = " ".join(" ".join(hide_password(word) for word in words).split())
-    # Whoever runs a command chooses its words: none of them may steer the terminal of who waits.
+    # The user of a command chooses its words: none of them may steer the terminal of who waits.
     text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
     shown = text if len(text) <= _MAX_COMMAND_CHARACTERS else f"{text[:_MAX_COMMAND_CHARACTERS]}…"
     # The service starts its jobs as commands, which nobody has typed.

@@ -43,8 +43,8 @@ def place_result(
 def _find_named_revision(names: tuple[str, ...], defaults: ImportDefaults) -> str:
     """Return the revision that the name of the file or of a folder states: a hash, or a name in the repository."""
     for name in names:
-        if found := revision_in((name,)):
-            return found
+        if revision := revision_in((name,)):
+            return revision
         base = name.rpartition("/")[2].removesuffix(".gz")
         for text in (base, base.rpartition(".")[0]):
             if text and defaults.look_up(text):

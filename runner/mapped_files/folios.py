@@ -63,7 +63,7 @@ def _page_frames(mapping: FileMapping) -> list[int] | None:
 
 def _page_flags(frames: list[int]) -> Iterator[int]:
     with _open_file(_KPAGEFLAGS) as kpageflags:
-        for first, number in _runs(frames):
+        for first, number in _find_consecutive(frames):
             yield from array("Q", os.pread(kpageflags, 8 * number, 8 * first))
 
 
@@ -76,7 +76,7 @@ def _open_file(name: str) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _runs(frames: list[int]) -> Iterator[tuple[int, int]]:
+def _find_consecutive(frames: list[int]) -> Iterator[tuple[int, int]]:
     """Yield the runs of consecutive numbers: the first number and the length of each."""
     breaks = (index for index, (frame, following) in enumerate(pairwise(frames), 1) if following != frame + 1)
     starts = [0, *breaks, len(frames)]

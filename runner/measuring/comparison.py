@@ -174,14 +174,14 @@ def sample_interleaved(
                 return Compared(request.base, request.head, decision, most=pairs.most)
             wanted = min(pairs.most, wanted + decision.more)
     except (ExecutionFailure, SpoiledSession) as error:
-        if trial is base and isinstance(error, ExecutionFailure) and _runs_alone(base):
+        if trial is base and isinstance(error, ExecutionFailure) and _can_run_alone(base):
             # It ran before head did, and runs without it: head is the reason, as where it fills the disk.
             failed = head.skipped(f"base fails beside it, and not alone: {error.message}", temporary=True)
             return make_undecided(base, head, {head: failed})
         return make_undecided(base, head, {trial: _drop_samples(trial, error)})
 
 
-def _runs_alone(trial: Trial) -> bool:
+def _can_run_alone(trial: Trial) -> bool:
     """Return whether a program runs where its tree was put back as it was built."""
     try:
         begin_session(trial.tree)

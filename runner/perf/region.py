@@ -203,7 +203,7 @@ def _stop_children(find: Callable[[], Sequence[int]]) -> Iterator[list[int]]:
 
 def descendants(pid: int) -> list[int]:
     """Return all live descendants of a process from /proc, parents first, without the process itself."""
-    found: list[int] = []
+    processes: list[int] = []
     queue = [pid]
     while queue:
         parent = queue.pop(0)
@@ -211,6 +211,6 @@ def descendants(pid: int) -> list[int]:
         with suppress(OSError):
             for task in Path(f"/proc/{parent}/task").iterdir():
                 children += map(int, (task / "children").read_text(encoding="ascii").split())
-        found += children
+        processes += children
         queue += children
-    return found
+    return processes

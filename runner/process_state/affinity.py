@@ -26,8 +26,8 @@ class Affinity:
     def show(self) -> str:
         """Return the processors that this thread may use, as a list of ranges."""
         status = self._tree.text("proc/thread-self/status") or ""
-        found = re.search(r"^Cpus_allowed_list:\s+(\S+)", status, re.MULTILINE)
-        return cpu_ranges(parse_cpus(found[1])) if found else cpu_ranges(os.sched_getaffinity(0))
+        match = re.search(r"^Cpus_allowed_list:\s+(\S+)", status, re.MULTILINE)
+        return cpu_ranges(parse_cpus(match[1])) if match else cpu_ranges(os.sched_getaffinity(0))
 
     def apply(self) -> None:
         """Restrict this thread to the processors, if all are available: fewer would be a different measurement."""

@@ -24,8 +24,8 @@ def expedite_grace_periods(tree: Tree) -> Iterator[None]:
     """Expedite grace periods for a moment in which nothing is measured. If that is not allowed, nothing changes.
 
     Expediting interrupts all processors, so it must not stay switched on. Concurrent users wait for each other, so that
-    none of them restores a value that another one has set; but not for long, because whoever has the switch may be
-    stopped. If the runner is killed meanwhile, a note keeps the value for :func:`restore_grace_period`.
+    none of them restores a value that another one has set; but not for long, because the process that has the switch
+    may be stopped. If the runner is killed meanwhile, a note keeps the value for :func:`restore_grace_period`.
     """
     switch = _lock_switch(tree)
     if switch is None:
@@ -34,7 +34,7 @@ def expedite_grace_periods(tree: Tree) -> Iterator[None]:
     try:
         _restore(switch, tree)
         before = os.pread(switch, 16, 0)
-        if not _note(before, tree):
+        if not _save_note(before, tree):
             yield
             return
         os.pwrite(switch, b"1", 0)
@@ -75,7 +75,7 @@ def _lock_switch(tree: Tree) -> int | None:
         time.sleep(0.001)
 
 
-def _note(before: bytes, tree: Tree) -> bool:
+def _save_note(before: bytes, tree: Tree) -> bool:
     """Note the value to restore; return whether that was possible."""
     try:
         tree.path(_NOTES).mkdir(mode=0o755, exist_ok=True)

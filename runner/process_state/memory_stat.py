@@ -29,12 +29,14 @@ def memory_readings(folder: Path | None, least: int = 0) -> dict[str, Reading]:
         return {}
     counts = _counts(folder)
     if counts.get("pgfault", least) < least:
-        found = {PREFIX + name: Reading(status=Status.NOT_COUNTED, reason=_OLD) for name in COUNTERS if name in counts}
+        readings = {
+            PREFIX + name: Reading(status=Status.NOT_COUNTED, reason=_OLD) for name in COUNTERS if name in counts
+        }
     else:
-        found = {PREFIX + name: _reading(counts.get(name)) for name in COUNTERS}
+        readings = {PREFIX + name: _reading(counts.get(name)) for name in COUNTERS}
     for kind, total in _TOTAL.findall(_read(folder / "memory.pressure")):
-        found[PREFIX + _STALLS[kind]] = Reading(value=int(total) / 1e6)
-    return found
+        readings[PREFIX + _STALLS[kind]] = Reading(value=int(total) / 1e6)
+    return readings
 
 
 def faults_of(folder: Path | None) -> int:

@@ -27,8 +27,8 @@ class StackLimit:
     def show(self) -> str:
         """Return the soft limit in bytes, or ``unlimited``."""
         lines = self._tree.lines("proc/self/limits")
-        found = next((line.split()[3] for line in lines if line.startswith("Max stack size")), None)
-        return found or str(resource.getrlimit(resource.RLIMIT_STACK)[0])
+        limit = next((line.split()[3] for line in lines if line.startswith("Max stack size")), None)
+        return limit or str(resource.getrlimit(resource.RLIMIT_STACK)[0])
 
     def apply(self) -> None:
         """Set the soft limit; a lower hard limit prevents it."""

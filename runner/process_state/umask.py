@@ -19,8 +19,8 @@ class FileMask:
 
     def show(self) -> str:
         """Return the umask in octal."""
-        found = re.search(r"^Umask:\s+(\d+)", self._tree.text("proc/self/status") or "", re.MULTILINE)
-        return found[1] if found else self.wanted
+        match = re.search(r"^Umask:\s+(\d+)", self._tree.text("proc/self/status") or "", re.MULTILINE)
+        return match[1] if match else self.wanted
 
     def apply(self) -> None:
         """Set the umask."""

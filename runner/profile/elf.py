@@ -75,17 +75,17 @@ def sections(file: Path) -> Sections | None:
                 names = stream.read(min(size, _MAX_TABLE_BYTES))
     except (OSError, OverflowError, ValueError):
         return None
-    found = {
+    titles = {
         names[start : start + _MAX_NAME_BYTES].partition(b"\0")[0].decode("ascii", "replace") for start, *_ in table
     }
     return Sections(
-        bool(found & _GO), any(kind == _SYMBOLS_SECTION_KIND for _, kind, *_ in table), bool(found & _LINES)
+        bool(titles & _GO), any(kind == _SYMBOLS_SECTION_KIND for _, kind, *_ in table), bool(titles & _LINES)
     )
 
 
 def find_go_file(files: Iterable[Path]) -> Path | None:
     """Return the first of some files that is of Go, if any."""
-    return next((file for file in files if (found := sections(file)) and found.is_go), None)
+    return next((file for file in files if (read := sections(file)) and read.is_go), None)
 
 
 def call_graph_of(program: Path) -> CallGraph:

@@ -226,17 +226,17 @@ def numbers(text: str) -> dict[str, int]:
     ScriptError
         An argument is not a number.
     """
-    found = {}
+    values = {}
     for part in text.split(", ") if ": " in text else text.split():
         name, _, value = part.partition(": " if ": " in part else "=")
         try:
-            found[name.strip()] = int(value, 16)
-            if not 0 <= found[name.strip()] <= _MAX_ARGUMENT:
+            values[name.strip()] = int(value, 16)
+            if not 0 <= values[name.strip()] <= _MAX_ARGUMENT:
                 raise ValueError
         except ValueError:
             if name.strip() != "ip":  # places in the kernel have names
                 raise ScriptError(f"{text[:100]!r} are not numbers") from None
-    return found
+    return values
 
 
 def function_of(place: str) -> tuple[str, str]:
@@ -303,30 +303,30 @@ def _record(who: tuple[int, int], time: float, kind: str, rest: str) -> Event | 
     pid, tid = who
     match kind:
         case "MMAP" | "MMAP2":
-            found = _MMAP.fullmatch(rest.strip())
-            if found is None and rest.strip().startswith("-1/"):
+            match = _MMAP.fullmatch(rest.strip())
+            if match is None and rest.strip().startswith("-1/"):
                 return None
-            if found is None:
+            if match is None:
                 raise ScriptError
-            start, size, offset = (int(found[place], 16) for place in (1, 2, 3))
-            return Mapped(_owner(rest), start, size, offset, found[4], found[5])
+            start, size, offset = (int(match[place], 16) for place in (1, 2, 3))
+            return Mapped(_owner(rest), start, size, offset, match[4], match[5])
         case "SWITCH" | "SWITCH_CPU_WIDE":
             words = rest.split()
             if not words or words[0] not in {"IN", "OUT"}:
                 raise ScriptError
             return Switched(pid, tid, time, words[0] == "IN", "preempt" in words)
         case "FORK":
-            found = _FORK.fullmatch(rest.strip())
-            if found is None:
+            match = _FORK.fullmatch(rest.strip())
+            if match is None:
                 raise ScriptError
-            return Forked(int(found[1]), int(found[2]))
+            return Forked(int(match[1]), int(match[2]))
         case "COMM":
             return Executed(pid) if rest.lstrip().startswith("exec:") else None
         case "LOST" | "LOST_SAMPLES":
-            found = _LOST.fullmatch(rest)
-            if found is None:
+            match = _LOST.fullmatch(rest)
+            if match is None:
                 raise ScriptError
-            return Lost(int(found[1]))
+            return Lost(int(match[1]))
         case "EXIT" | "KSYMBOL" | "BPF_EVENT" | "THROTTLE" | "UNTHROTTLE" | "CGROUP" | "NAMESPACES" | "TEXT_POKE":
             return None
     raise ScriptError

@@ -35,17 +35,17 @@ def lines_of(module: str, offsets: Iterable[int], within: Sequence[str] = ()) ->
     loaded = [segment for segment in segments(Path(module)) if segment.kind == LOAD]
     addresses = {offset: _address(loaded, offset) for offset in set(offsets)}
     known = {offset: address for offset, address in addresses.items() if address is not None}
-    found: dict[int, tuple[SourceLine, ...]] = {}
+    lines_by_offset: dict[int, tuple[SourceLine, ...]] = {}
     for tool in _TOOLS:
-        missing = known.keys() - found.keys()
+        missing = known.keys() - lines_by_offset.keys()
         if not missing:
             break
         lines = _ask(tool, module, [known[offset] for offset in sorted(missing)], within)
-        found |= {offset: lines[known[offset]] for offset in missing if lines.get(known[offset])}
+        lines_by_offset |= {offset: lines[known[offset]] for offset in missing if lines.get(known[offset])}
         has = sections(Path(module))
         if has is None or not has.has_lines:
             break
-    return found
+    return lines_by_offset
 
 
 def _ask(tool: str, module: str, addresses: Iterable[int], within: Sequence[str]) -> dict[int, tuple[SourceLine, ...]]:

@@ -33,7 +33,7 @@ from runner.subject.packages import OFFLINE, needs_network, set_offline
 from runner.subject.repository import Repository
 from runner.subject.sandbox_needs import describe_lacking, hint_at_network, list_empty_folders
 from runner.subject.tool_search import advice, describe_missing_tool
-from runner.subject.version_repository import tags_before, write_git_directory
+from runner.subject.version_repository import hash_visible_tags, write_git_directory
 from runner.system.tree import Tree
 from runner.system.tree_walk import objection_to, remove_tree
 from runner.workload import Workload
@@ -203,7 +203,7 @@ class Builder(Struct, frozen=True):
         if changed is None:
             return None
         inputs = Inputs(self.cache.get_first_place(self._key(repository, known, workload)))
-        return None if any(map(inputs.depend_on, changed)) else changed
+        return None if any(map(inputs.may_depend_on, changed)) else changed
 
     def has(self, repository: Repository, commit: str, workload: Workload) -> bool:
         """Return whether the cache seems to have a build, as far as can be seen without using it."""
@@ -248,7 +248,7 @@ class Builder(Struct, frozen=True):
         if workload.build_uses_own_folder:
             recipe.append(workload.own_digest)
         if workload.build.git:
-            recipe.append(tags_before(repository, commit))
+            recipe.append(hash_visible_tags(repository, commit))
         if number:
             recipe.append(f"build {number}")
         # The commit is shown for people, and short: the path of a build has to be.

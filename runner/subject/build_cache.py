@@ -195,7 +195,7 @@ def _try_lock(lock: Path) -> int | None:
         except BlockingIOError:
             os.close(descriptor)
             return None
-        # Whoever removed the build has removed the lock too: then this one is nobody's.
+        # The process that removed the build has removed the lock too: then nobody holds this one.
         with suppress(FileNotFoundError):
             if os.path.samestat(lock.stat(), os.fstat(descriptor)):
                 return descriptor

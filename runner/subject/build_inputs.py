@@ -47,7 +47,7 @@ class Inputs:
             asked, _, changed = (place / _NAMES).read_bytes().partition(b"\0\0")
             self._asked, self._changed = (frozenset(map(os.fsdecode, rows.split(b"\0"))) for rows in (asked, changed))
 
-    def depend_on(self, name: str) -> bool:
+    def may_depend_on(self, name: str) -> bool:
         """Return whether the build depends on a file of the checkout, or may."""
         if self._asked is None or name in self._asked:
             return True
@@ -79,9 +79,9 @@ def parse_changes(text: str) -> frozenset[str] | None:
 
 def sizes(tree: Path, ignored: Container[str]) -> dict[str, int]:
     """Return the size of each file in a tree, by its path."""
-    found = {}
+    sizes_by_path = {}
     for entry in walk(tree):
         name = os.path.relpath(entry.path, tree)
         if entry.is_file(follow_symlinks=False) and name not in ignored:
-            found[name] = entry.stat(follow_symlinks=False).st_size
-    return found
+            sizes_by_path[name] = entry.stat(follow_symlinks=False).st_size
+    return sizes_by_path

@@ -1,7 +1,7 @@
 """Builds revisions in its own process, ahead of their measurement: see :mod:`runner.subject.build_ahead`.
 
 Reads an order, a line of JSON, and then commits, a line each. Answers each commit with a line when its build has ended.
-How it ended is in the cache: whoever measures the revision finds it there.
+How it ended is in the cache: the process that measures the revision finds it there.
 """
 
 import json

@@ -34,7 +34,7 @@ _CLEANUP_SECONDS = 5.0
 """Seconds that git may take to clean up when it is ended."""
 
 _SETTINGS: Mapping[str, str] = {
-    "safe.bareRepository": "explicit",  # A folder of a checkout that looks like a repository is none.
+    "safe.bareRepository": "explicit",  # A folder of a checkout may look like a repository.
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",
     "core.alternateRefsCommand": "",

@@ -99,8 +99,8 @@ def _find_own_workload(folder: Path, settings: Settings) -> str:
     repository = None
     with suppress(FaultwatchError):
         repository = open_repository(str(folder), settings.clones, named=False)
-    found = workload_files(repository) if repository else []
-    remedy = f"name one, such as {found[0]}" if found else "name a WORKLOAD, or write one with `faultwatch init`"
+    files = workload_files(repository) if repository else []
+    remedy = f"name one, such as {files[0]}" if files else "name a WORKLOAD, or write one with `faultwatch init`"
     raise FaultwatchError(f"{folder} has no {WORKLOAD_FILE}", remedy)
 
 

@@ -72,8 +72,8 @@ _NO_NETWORK = re.compile(
 
 def managers_of(command: Iterable[str]) -> list[PackageManager]:
     """Return the package managers that the words of a command name, also those of a shell's command line."""
-    found = {word for part in command for word in _WORD.findall(f"{part} ")}
-    return [manager for manager in MANAGERS if not found.isdisjoint(manager.programs)]
+    words = {word for part in command for word in _WORD.findall(f"{part} ")}
+    return [manager for manager in MANAGERS if not words.isdisjoint(manager.programs)]
 
 
 def needs_network(log: str) -> str:

@@ -149,14 +149,14 @@ class Repository(Struct, frozen=True):
             *("for-each-ref", f"--format={fields}", "--sort=-creatordate:unix", f"--count={_MAX_REFS}"),
             *("refs/tags", "refs/heads", "refs/remotes"),
         )
-        found = []
+        names = []
         for line in filter(None, listed.split("\n")):  # A name can hold what str.splitlines() takes for a line's end.
             name, own, tagged, kind, tagged_kind = line.split("\0")
             commit = tagged if tagged_kind == "commit" else own if kind == "commit" else ""
             folder, _, short = name.removeprefix("refs/").partition("/")
             if commit and not short.endswith("/HEAD") and len(short) <= _MAX_REF_CHARACTERS:
-                found.append(Ref(kind="tag" if folder == "tags" else "branch", name=short, commit=commit))
-        return tuple(found)
+                names.append(Ref(kind="tag" if folder == "tags" else "branch", name=short, commit=commit))
+        return tuple(names)
 
     def merge_bases(self, base: str, head: str) -> tuple[str, ...]:
         """Return the best common ancestors of two revisions: several if branches were merged cross_measured.

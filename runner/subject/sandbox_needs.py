@@ -53,17 +53,17 @@ def list_needs(tools: Iterable[str], environment: Mapping[str, str], tree: Path 
     tree
         Its own folder, which needs nothing.
     """
-    found = []
+    needs = []
     for tool in tools:
         if "/" not in tool and (file := shutil.which(tool, path=environment["PATH"])):
-            found.append(Need(_installation(Path(file).parent), tool))
+            needs.append(Need(_installation(Path(file).parent), tool))
     for name, text in environment.items():
         if not text.startswith("/") or ":" in text or name in {*GO_OBJECTS, "HOME", "PATH"}:
             continue
         manager = _VARIABLES.get(name)
         places = manager.places(Path(text)) if manager else [Path(text)]
-        found += [Need(place, name) for place in places]
-    return [need for need in found if tree is None or not need.folder.is_relative_to(tree)]
+        needs += [Need(place, name) for place in places]
+    return [need for need in needs if tree is None or not need.folder.is_relative_to(tree)]
 
 
 def list_hidden(needed: Iterable[Need], sandbox: Sandbox) -> list[Need]:

@@ -13,9 +13,9 @@ from runner.subject.hardened_git import Checkout, build_hardened_environment, ex
 from runner.subject.repository import Repository
 
 
-def tags_before(repository: Repository, commit: str) -> str:
+def hash_visible_tags(repository: Repository, commit: str) -> str:
     """Return a hash of the tags that a build can see: a new tag makes another version."""
-    return hash_of(_tags(repository, commit))
+    return hash_of(_read_tags(repository, commit))
 
 
 def write_git_directory(repository: Repository, commit: str, tree: Path) -> None:
@@ -28,7 +28,7 @@ def write_git_directory(repository: Repository, commit: str, tree: Path) -> None
     """
     inside = Repository(tree / ".git", repository.name, bare=True)
     _run("init", "--quiet", "--initial-branch=main", str(tree))
-    tags = _tags(repository, commit)
+    tags = _read_tags(repository, commit)
     objects = ("rev-list", "--objects", "--no-object-names")
     commits = repository.git(*objects, "--filter=tree:0", commit, *tags.values())
     files = repository.git(*objects, "--no-walk", commit)
@@ -50,7 +50,7 @@ def write_git_directory(repository: Repository, commit: str, tree: Path) -> None
     _run("update-index", "-q", "--really-refresh", git_dir=inside.path, checkout=checkout, check=False)
 
 
-def _tags(repository: Repository, commit: str) -> dict[str, str]:
+def _read_tags(repository: Repository, commit: str) -> dict[str, str]:
     """Return what each tag of a commit and its ancestors refers to, by the tag's full name."""
     text = repository.git("for-each-ref", f"--merged={commit}", "--format=%(refname) %(objectname)", "refs/tags")
     return dict(line.split(" ", 1) for line in filter(None, text.split("\n")))

@@ -13,13 +13,13 @@ def descendants(roots: Sequence[int]) -> set[int]:
     for entry in os.scandir("/proc"):
         if entry.name.isdecimal() and (parent := _parent(entry.name)) is not None:
             children[parent].append(int(entry.name))
-    found: set[int] = set()
+    processes: set[int] = set()
     waiting = list(roots)
     while waiting:
         below = children[waiting.pop()]
-        found.update(below)
+        processes.update(below)
         waiting += below
-    return found
+    return processes
 
 
 def _parent(process: str) -> int | None:

@@ -53,7 +53,7 @@ def name_of(process: int) -> str:
 
 
 def is_alive(name: str) -> bool:
-    """Return whether the process of a name may still run. A name that is none belongs to no process.
+    """Return whether the process of a name may still run. An invalid name belongs to no process.
 
     Several machines can share a folder. What runs on another one cannot be seen, so it counts as alive.
     """

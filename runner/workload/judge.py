@@ -122,7 +122,7 @@ def changes(files: Files) -> tuple[JudgeChange, ...]:
 
     A branch that is behind changes nothing of what was changed meanwhile.
     """
-    documents = [_document(one) for one in (files.base, files.judge, files.head)]
+    documents = [_collect_keys(one) for one in (files.base, files.judge, files.head)]
     before, now, after = documents
     keys = dict.fromkeys(key for document in documents for key in document)
     changed = [
@@ -158,7 +158,7 @@ def _key(point: Mapping[str, Parameter]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((name, parameter_text(value)) for name, value in point.items()))
 
 
-def _document(workload: Workload) -> dict[str, str | list[str]]:
+def _collect_keys(workload: Workload) -> dict[str, str | list[str]]:
     """Return what decides how a workload is judged, built and run, by key."""
     general, metrics = workload.workload, workload.metrics
     recipes = {

@@ -34,7 +34,7 @@ def find_workload(name: str) -> Workload:
 def is_path(name: str) -> bool:
     """Return whether a word is the path of a workload file or of its folder, and not a name.
 
-    A folder or a program that happens to be called like a workload is none.
+    A folder or a program that happens to have a workload's name is not chosen.
     """
     path = Path(name)
     return "/" in name or (path / WORKLOAD_FILE).exists() or (path.is_file() and path.suffix == ".toml")

@@ -99,4 +99,4 @@ def _keys_of(table: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
 def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for option in get_args(annotation) if (found := _model_in(option))), None)
+    return next((model for option in get_args(annotation) if (model := _model_in(option))), None)

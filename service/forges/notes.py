@@ -39,7 +39,7 @@ class Status:
     passed: bool
     description: str
     address: str
-    """Where its details are; empty where there are none."""
+    """Where its details are; empty if there are none."""
 
 
 def body_of(publication: Publication, name: str, most: int) -> str:
@@ -61,7 +61,7 @@ def break_quick_actions(text: str) -> str:
     """Return a text that gives no command to GitLab, whose quick actions are lines that begin with a slash.
 
     Such a line is only text in a block of code, but which lines are a block has been read differently by versions of
-    GitLab. With a space before the slash, it is none in any of them. Fences inside of a log get one too.
+    GitLab. With a space before the slash, it is no command in any of them. Fences inside of a log get one too.
     """
     return re.sub(r"(?m)^(?=/)", " ", text)
 

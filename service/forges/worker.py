@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 _MAX_ERROR_CHARACTERS = 500
 
 
-def _now() -> datetime:
+def _get_now() -> datetime:
     return datetime.now(UTC)
 
 
@@ -53,7 +53,7 @@ class ForgeWorker:
 
     database: Database
     forges: Mapping[ForgeKind, Forge]
-    now: Callable[[], datetime] = _now
+    now: Callable[[], datetime] = _get_now
     jobs: JobScheduler | None = None
     """Takes the jobs that commands order."""
     wake: Callable[[], None] = lambda: None

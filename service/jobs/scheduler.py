@@ -78,7 +78,7 @@ class ResultPoster(Protocol):
         """
 
 
-def _now() -> datetime:
+def _get_now() -> datetime:
     return datetime.now(UTC)
 
 
@@ -108,8 +108,8 @@ class JobScheduler:
     starters: dict[Backend, Starter] = field(default_factory=dict)
     result_poster: ResultPoster | None = None
     lease: timedelta = JOB_LEASE
-    now: Callable[[], datetime] = _now
-    awake_since: datetime = field(default_factory=_now)
+    now: Callable[[], datetime] = _get_now
+    awake_since: datetime = field(default_factory=_get_now)
     wake: Callable[[], None] = lambda: None
 
     def order(self, order: JobOrder, requester: Requester) -> tuple[Job, bool]:

@@ -43,9 +43,9 @@ def get(query_data: LabArguments) -> SettingsLab:
     """Return a case at one commit under combinations of settings. Order an empty cell by its `question`."""
     with database().reading() as session:
         try:
-            found = lab_address.read(session, LabAddress.from_query(query_data.model_dump()))
+            lab = lab_address.read(session, LabAddress.from_query(query_data.model_dump()))
         except LabProblem as problem:
             raise unprocessable(problem.field, str(problem)) from None
-    if found is None:
+    if lab is None:
         raise make_not_found("run from which a lab could start")
-    return found
+    return lab

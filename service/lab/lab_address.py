@@ -89,7 +89,7 @@ class LabAddress:
         LabProblem
             One of them is no value of its setting.
         """
-        found: dict[str, list[Value]] = {}
+        values: dict[str, list[Value]] = {}
         entries = [entry for entry in self.set.split(SEPARATOR) if entry.strip()]
         if len(entries) > _MAX_ADDED:
             raise LabProblem("set", f"There are more than {_MAX_ADDED} values to measure.")
@@ -104,8 +104,8 @@ class LabAddress:
                 raise LabProblem("set", f"{setting_names.title(name)}: {error}.") from None
             if objection := setting_names.objection(name, value):
                 raise LabProblem("set", f"{objection[:1].upper()}{objection[1:]}.")
-            found.setdefault(name, []).append(value)
-        return found
+            values.setdefault(name, []).append(value)
+        return values
 
     def query(self) -> LabQuery:
         """Return what to show.

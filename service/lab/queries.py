@@ -72,12 +72,12 @@ def find_newest_target(
 
 def list_of_commit(session: Session, target: LabTarget) -> list[LabRun]:
     """Return the runs of all cases of the workload at the commit, by its present definition, the newest first."""
-    return _runs(session, target, Revision.commit == target.commit, Case.definition == target.definition)
+    return _read_runs(session, target, Revision.commit == target.commit, Case.definition == target.definition)
 
 
 def find_of_case(session: Session, target: LabTarget) -> list[LabRun]:
     """Return the newest run of the case that a history has, at whatever commit; none where there is none."""
-    return _runs(session, target, Case.key == target.case_key, Run.quarantine.is_(None), most=1)
+    return _read_runs(session, target, Case.key == target.case_key, Run.quarantine.is_(None), most=1)
 
 
 def commit_of(session: Session, run: LabRun) -> str:
@@ -89,13 +89,13 @@ def commit_of(session: Session, run: LabRun) -> str:
 
 def reports(session: Session, numbers: Collection[int], metrics: Sequence[str]) -> dict[int, LabReport]:
     """Return some metrics of some runs, by the number of the run."""
-    found: dict[int, LabReport] = {}
+    lab_reports: dict[int, LabReport] = {}
     for chunk in bulk.chunks(list(numbers), _REPORTS_PER_QUERY):
         query = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(chunk))
         for number, document in session.execute(query):
             # Read as it is: models of thousands of readings would take longer than all the rest of the page.
-            found[number] = _lean(json.loads(zlib.decompress(document)), metrics)
-    return found
+            lab_reports[number] = _lean(json.loads(zlib.decompress(document)), metrics)
+    return lab_reports
 
 
 def orders(session: Session, target: LabTarget) -> list[tuple[RemedyQuestion, JobView]]:
@@ -112,7 +112,7 @@ def orders(session: Session, target: LabTarget) -> list[tuple[RemedyQuestion, Jo
     ]
 
 
-def _runs(session: Session, target: LabTarget, *conditions: object, most: int = _MAX_RUNS) -> list[LabRun]:
+def _read_runs(session: Session, target: LabTarget, *conditions: object, most: int = _MAX_RUNS) -> list[LabRun]:
     rows = session.execute(
         select_joined(
             *(Run.number, Run.id, Case.key, Case.parameters, Run.environment_id, Environment.hash, Run.started_at),

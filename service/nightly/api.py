@@ -77,7 +77,7 @@ def get(name: str, query_data: NightlyQuery) -> NightlyDigest:
 
 def _find(name: str) -> NightlyDigest:
     with database().reading() as session:
-        found = nightly_runs.find(session, name)
-    if found is None:
+        nightly_run = nightly_runs.find(session, name)
+    if nightly_run is None:
         raise make_not_found(f"nightly run {name}")
-    return found
+    return nightly_run

@@ -97,7 +97,7 @@ def show() -> Page:
             "efficient": any(cell.efficiency is not None for cell in cells),
             "unmeasured": sum(bool(cell.why) and cell.is_run for cell in cells),
         },
-        document=lambda: _document(query, nightly_run),
+        document=lambda: _build_document(query, nightly_run),
         table=lambda: _table(_build_whole_grid(query, nightly_run), metric(query.metric).unit),
     )
 
@@ -146,7 +146,7 @@ def _build_whole_grid(query: MatrixQuery, nightly_run: NightlyDigest | None) -> 
         return _grid(session, query, seen, matrix.list_cases(chain(*seen)), nightly_run)
 
 
-def _document(query: MatrixQuery, nightly_run: NightlyDigest | None) -> dict[str, object]:
+def _build_document(query: MatrixQuery, nightly_run: NightlyDigest | None) -> dict[str, object]:
     grid = _build_whole_grid(query, nightly_run)
     return {"nightly_run": nightly_run, "columns": grid.columns, "rows": grid.rows}
 

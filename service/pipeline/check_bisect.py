@@ -115,11 +115,11 @@ def check(session: Session, form: Mapping[str, str]) -> CheckedBisect:
 
 
 def _commit(session: Session, subject: str, text: str, end: str, objections: dict[str, str]) -> str | None:
-    found, why = name_commit(session, text, subject)
-    if found is None:
+    entry, why = name_commit(session, text, subject)
+    if entry is None:
         objections[end] = why
         return None
-    return found.commit
+    return entry.commit
 
 
 def _has_only_imported(session: Session, subject: str, case: str, host: str) -> bool:

@@ -52,8 +52,8 @@ def refresh_all(database: Database) -> None:
 def settle(database: Database, wanted: Collection[SeriesFilter] = _ALL, seconds: float = inf) -> bool:
     """Judge the series that have changed since they were judged: all, or those that some filter selects.
 
-    A series that cannot be judged stays as it is. What changes while others are judged is left to whoever changed it,
-    so this ends however many runs arrive.
+    A series that cannot be judged stays as it is. What changes while others are judged is left to the request that
+    changed it, so this ends however many runs arrive.
 
     Returns
     -------

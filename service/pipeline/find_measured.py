@@ -132,8 +132,8 @@ def _find_nearest(
     session: Session, candidates: Select[int, str, str], distance: Callable[[str], int | None]
 ) -> MeasuredCommit | None:
     """Return the first measured commit that is connected; where none is, the first one in the order of the history."""
-    found = [MeasuredCommit(row.commit, row.title, distance(row.commit)) for row in session.execute(candidates)]
-    return next((side for side in found if side.distance is not None), found[0] if found else None)
+    commits = [MeasuredCommit(row.commit, row.title, distance(row.commit)) for row in session.execute(candidates)]
+    return next((side for side in commits if side.distance is not None), commits[0] if commits else None)
 
 
 def _distance(parents: Mapping[str, Sequence[str]], older: str, newer: str) -> int | None:

@@ -98,7 +98,7 @@ def _judge(
         version=row.version,
         judged_version=row.judged_version,
         drifts=rows,
-        differ=drifts.differ(rows, former),
+        differ=drifts.are_different(rows, former),
         sparkline=sparklines.draw(trend, described),
         withdrawn=withdrawals(stood, described, measured, judged=row.judged),
     )

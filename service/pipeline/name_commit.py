@@ -15,16 +15,16 @@ HOW = (
 
 def name_commit(session: Session, text: str, subject: str | None = None) -> tuple[NamedCommit | None, str]:
     """Return the only commit that a text names; or None, and why in sentences that say what to write instead."""
-    found = list({(entry.subject, entry.commit): entry for entry in refs.find(session, text, subject)}.values())
-    if len(found) == 1:
-        return found[0], ""
+    commits = list({(entry.subject, entry.commit): entry for entry in refs.find(session, text, subject)}.values())
+    if len(commits) == 1:
+        return commits[0], ""
     of_subject = f" of {subject}" if subject else ""
-    if not found:
+    if not commits:
         return None, f"There is no commit {text}{of_subject}. {HOW}{_find_newest(session, subject)}"
-    if len({entry.subject for entry in found}) == 1:
-        names = ", ".join(entry.commit[: max(12, len(text) + 4)] for entry in found)
+    if len({entry.subject for entry in commits}) == 1:
+        names = ", ".join(entry.commit[: max(12, len(text) + 4)] for entry in commits)
         return None, f"{text} can mean several commits{of_subject}: {names}. Write more digits."
-    names = ", ".join(f"{entry.commit[:12]} of {entry.subject}" for entry in found)
+    names = ", ".join(f"{entry.commit[:12]} of {entry.subject}" for entry in commits)
     return None, f"{text} can mean several commits: {names}. Choose the subject."
 
 

@@ -30,11 +30,11 @@ _MAX_EVENTS = 500
 def detail(session: Session, event_id: str, now: datetime) -> EventDetail | None:
     """Return one event with its next step."""
     drifts = _drifts(session, event_id)
-    found = events.detail(session, event_id, drifts)
-    if found is None:
+    event = events.detail(session, event_id, drifts)
+    if event is None:
         return None
-    next_step = find_next_steps(session, [found], now, {event_id: drifts}).get(event_id)
-    return found.model_copy(update={"next_step": next_step})
+    next_step = find_next_steps(session, [event], now, {event_id: drifts}).get(event_id)
+    return event.model_copy(update={"next_step": next_step})
 
 
 def find_next_steps(
@@ -85,7 +85,7 @@ def drift_to_order(
     measurement makes the commit of an open event more certain.
     """
     policy = subjects.policies(session, [subject])[subject]
-    allowed = drifts_to_bisect.runs_allowed(
+    allowed = drifts_to_bisect.count_allowed_runs(
         policy, bisect_results.list_ordered_by_service(session, subject), now, runs_a_day
     )
     if not allowed:

@@ -70,8 +70,8 @@ def refresh_prices(session: Session, series_ids: Iterable[int]) -> None:
 
 def _find_first_drifts(session: Session, event: Event) -> list[Drift]:
     """Return the drifts that made an event; where only those with which it came back are found, these."""
-    found = EventDriftRow.event_id == event.id, EventDriftRow.found
-    returned = dict(session.execute(select(EventDriftRow.drift_id, EventDriftRow.returned).where(*found)).all())
+    conditions = EventDriftRow.event_id == event.id, EventDriftRow.found
+    returned = dict(session.execute(select(EventDriftRow.drift_id, EventDriftRow.returned).where(*conditions)).all())
     drifts = event_drifts.drifts(session, sorted(returned))
     return [drift for drift in drifts if not returned[drift.id]] or drifts
 

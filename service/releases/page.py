@@ -67,20 +67,20 @@ def show(between: str) -> Page:
     with database().reading() as session:
         newer = _commit(session, head, request.args.get("subject"))
         older = _commit(session, base, newer.subject)
-        found = queries.compare_releases(session, (base, older), (head, newer))
+        comparison = queries.compare_releases(session, (base, older), (head, newer))
     return Page(
         "releases/release.html",
-        {"found": found, "shown": found.changes[:_MAX_ROWS], "markdown": markdown(found)},
-        document=lambda: found,
-        table=lambda: _table(found.changes),
+        {"found": comparison, "shown": comparison.changes[:_MAX_ROWS], "markdown": markdown(comparison)},
+        document=lambda: comparison,
+        table=lambda: _table(comparison.changes),
     )
 
 
 def _commit(session: Session, text: str, subject: str | None) -> NamedCommit:
-    found, why = name_commit(session, text, subject)
-    if found is None:
+    entry, why = name_commit(session, text, subject)
+    if entry is None:
         abort(HTTPStatus.NOT_FOUND, why)
-    return found
+    return entry
 
 
 def _table(changes: list[ReleaseChange]) -> Table:

@@ -50,7 +50,7 @@ class ReleaseSide(View):
     commit: str
     title: str
     measured: str | None
-    """The newest measured commit that it contains; None where none is measured."""
+    """The newest measured commit that it contains; None if none is measured."""
 
 
 class Releases(View):

@@ -41,8 +41,8 @@ def column_words(columns: Sequence[Mapping[str, str]]) -> list[ColumnWords]:
     """Return for each of some environments, given by their settings, how it differs from the others."""
     names = {name for settings in columns for name in settings}
     values = {name: [settings.get(name) for settings in columns] for name in sorted(names, key=_rank)}
-    differ = {name: found for name, found in values.items() if len(set(found)) > 1}
-    words = {name: _describe_values(name, found) for name, found in differ.items()}
+    differ = {name: texts for name, texts in values.items() if len(set(texts)) > 1}
+    words = {name: _describe_values(name, texts) for name, texts in differ.items()}
     return [_column([said[place] for said in words.values()], tuple(differ)) for place in range(len(columns))]
 
 
@@ -81,8 +81,8 @@ def _versions(values: Sequence[str | None]) -> list[str | None]:
 
 
 def _version(value: str) -> str:
-    found = _VERSION.findall(value)
-    return str(found[-1]) if found and not _FILE.fullmatch(value) and not _LIBRARY.fullmatch(value) else ""
+    numbers = _VERSION.findall(value)
+    return str(numbers[-1]) if numbers and not _FILE.fullmatch(value) and not _LIBRARY.fullmatch(value) else ""
 
 
 def _digits(value: str) -> str:

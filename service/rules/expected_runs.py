@@ -18,7 +18,7 @@ def is_imported(settings: Mapping[str, str]) -> bool:
     return IMPORT_FORMAT in settings
 
 
-def any_imported(*reports: Report | None) -> bool:
+def has_imported(*reports: Report | None) -> bool:
     """Return whether any of some stored runs was imported."""
     return any(is_imported(report.environment.settings) for report in reports if report is not None)
 

@@ -104,7 +104,7 @@ def make_plan(
         ]
     planned.sort(key=lambda entry: entry[:2])
     ordered_runs = tuple(run for _, _, run in planned)
-    return Plan(runs=ordered_runs, stored=stored_runs, note=_note(ordered_runs))
+    return Plan(runs=ordered_runs, stored=stored_runs, note=_describe_plan(ordered_runs))
 
 
 def settled(runs: Iterable[StoredRun], environment: str, *, again: bool = False) -> set[str]:
@@ -133,7 +133,7 @@ def _distinct(cases: Iterable[Case]) -> list[tuple[int, Case]]:
 def _anchor(
     first_missing: str, runs: Iterable[StoredRun], here: set[str], environment: str, positions: Mapping[str, int]
 ) -> str | None:
-    """Return the anchor: the revision that links the missing ones to another environment; None where none is needed.
+    """Return the anchor: the revision that links the missing ones to another environment; None if none is needed.
 
     It is the nearest measured revision before them, if that was measured in other environments only. A revision that
     failed in this environment cannot be the anchor. A missing revision that was measured elsewhere is its own anchor.
@@ -238,7 +238,7 @@ def series_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:
     return [drift for drift in last.values() if drift.unsure]
 
 
-def _note(planned: Iterable[PlannedRun]) -> str:
+def _describe_plan(planned: Iterable[PlannedRun]) -> str:
     reasons = {run.reason for run in planned}
     return " ".join(text for reason, text in _NOTES.items() if reason in reasons)
 

@@ -91,16 +91,16 @@ def _ordered(row: Job) -> OrderedBisect:
 def map_by_event(session: Session, subject: str) -> Mapping[str, BisectResult]:
     """Return what the newest bisect of each event of a subject found, by the event's id."""
     query = select(Job).where(Job.kind == _KIND, Job.subject == subject, Job.state == State.DONE).order_by(Job.id)
-    found: dict[str, BisectResult] = {}
+    results: dict[str, BisectResult] = {}
     for job in session.scalars(query):
         search = result(job)
         if search is None or not job.question.get("drift"):
             continue
         if isinstance(search.answer, Found):
-            found[job.question["drift"]] = BisectResult(job.id, search.answer.culprits)
+            results[job.question["drift"]] = BisectResult(job.id, search.answer.culprits)
         elif isinstance(search.answer, NothingToFind) and search.answer.only_builds:
-            found[job.question["drift"]] = BisectResult(job.id, (), only_builds=True)
+            results[job.question["drift"]] = BisectResult(job.id, (), only_builds=True)
     of_subject = select(Event.id).join(Subject, Event.subject_id == Subject.id).where(Subject.name == subject)
-    own = set(session.scalars(of_subject)) if found else set()
-    events = event_drifts.events_of(session, sorted(found))
-    return {events[drift]: result for drift, result in found.items() if events.get(drift) in own}
+    own = set(session.scalars(of_subject)) if results else set()
+    events = event_drifts.events_of(session, sorted(results))
+    return {events[drift]: result for drift, result in results.items() if events.get(drift) in own}

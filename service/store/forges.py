@@ -169,6 +169,6 @@ def unmerged_heads(session: Session, commits: Collection[str]) -> set[str]:
     """Return which commits are heads of pull requests that nobody has merged, as far as the forges said."""
     heads: set[str] = set()
     for chunk in bulk.chunks(sorted(commits), _HEADS_PER_QUERY):
-        found = select(ForgeGate.head, ForgeGate.merged_at).where(ForgeGate.head.in_(chunk))
-        heads |= {head for head, merged_at in session.execute(found) if merged_at is None}
+        query = select(ForgeGate.head, ForgeGate.merged_at).where(ForgeGate.head.in_(chunk))
+        heads |= {head for head, merged_at in session.execute(query) if merged_at is None}
     return heads

@@ -200,7 +200,7 @@ class Run(Base):
     failure_stage: Mapped[Stage | None]
     failure_message: Mapped[str | None] = mapped_column(Text)
     failure_temporary: Mapped[bool | None]
-    """Whether another attempt can succeed; None where there is no failure, or it is older than this column."""
+    """Whether another attempt can succeed; None if there is no failure, or it is older than this column."""
     quarantine: Mapped[str | None] = mapped_column(Text)
     """Why the run is stored but never judged; None where it is judged."""
     session: Mapped[UUID | None]
@@ -211,7 +211,7 @@ class Run(Base):
     """Digest of what the program mapped from elsewhere; None where that is not known."""
     doubt_least: Mapped[int | None] = mapped_column(BigInteger)
     doubt_most: Mapped[int | None] = mapped_column(BigInteger)
-    """The range of its faults in files in an undefined state; None where there are none."""
+    """The range of its faults in files in an undefined state; None if there are none."""
     started_at: Mapped[datetime] = mapped_column(index=True)
     finished_at: Mapped[datetime]
 
@@ -755,6 +755,6 @@ class Job(Base):
     course: Mapped[list[Any]] = mapped_column(JSON)
     """The states that it went through, as the API serves them."""
     post_at: Mapped[datetime | None] = mapped_column(index=True)
-    """When its result is due to be posted in its thread; None where none is."""
+    """When its result is due to be posted in its thread; None if there is none."""
     post_attempts: Mapped[int]
     """Attempts to post the result."""

@@ -87,7 +87,7 @@ def find(session: Session, text: str, subject: str | None = None) -> list[NamedC
         starts = _find_by_date(session, asked.name, subject)
     if not asked.steps:
         return starts
-    return [found for start in starts if (found := _walked(session, start, asked.steps)) is not None]
+    return [commit for start in starts if (commit := _walked(session, start, asked.steps)) is not None]
 
 
 def _find_by_ref(session: Session, name: str, subject: str | None) -> list[NamedCommit]:
@@ -116,11 +116,11 @@ def _find_by_date(session: Session, text: str, subject: str | None) -> list[Name
         return []
     names = session.scalars(select(Subject.name).where(Subject.name == subject) if subject else select(Subject.name))
     newest = (Revision.committed_at.desc(), Revision.position.desc())
-    found = (
+    query = (
         session.execute(_commits(name).where(Revision.committed_at < moment).order_by(*newest).limit(1)).first()
         for name in names.all()
     )
-    return [NamedCommit(*row) for row in found if row is not None][:_MAX_COMMITS]
+    return [NamedCommit(*row) for row in query if row is not None][:_MAX_COMMITS]
 
 
 def _walked(session: Session, start: NamedCommit, steps: tuple[int, ...]) -> NamedCommit | None:

@@ -135,7 +135,7 @@ def positions(session: Session, subject: str) -> dict[str, int]:
 
 
 def list_as_sent(session: Session, subject: str) -> contract.RevisionList | None:
-    """Return the commits of a subject as they were sent, oldest first; None where there is no such subject."""
+    """Return the commits of a subject as they were sent, oldest first; None if there is no such subject."""
     row = shared_rows.find_subject(session, subject)
     if row is None:
         return None

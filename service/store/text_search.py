@@ -39,7 +39,7 @@ def find(session: Session, text: str) -> Iterator[Result]:
         yield "case", case.key, case.name, f"definition {case.definition[:8]}"
     yield from _environments(session, words)
     known = {entry.commit for entry in named}
-    yield from (found for found in _revisions(session, words) if found[1] not in known)
+    yield from (result for result in _revisions(session, words) if result[1] not in known)
 
 
 def _find_named(text: str, commit: refs.NamedCommit) -> str:

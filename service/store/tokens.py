@@ -62,12 +62,12 @@ def issue(
 
 def limits(reach: Reach) -> dict[str, list[str] | None]:
     """Return the columns of a token's limits."""
-    return {name: None if (found := getattr(reach, name)) is None else list(found) for name in _LIMITS}
+    return {name: None if (values := getattr(reach, name)) is None else list(values) for name in _LIMITS}
 
 
 def reach_of(token: Token) -> Reach:
     """Return the limits of a token."""
-    return Reach(**{name: None if (found := getattr(token, name)) is None else tuple(found) for name in _LIMITS})
+    return Reach(**{name: None if (values := getattr(token, name)) is None else tuple(values) for name in _LIMITS})
 
 
 def mint() -> PresentedToken:

@@ -96,10 +96,10 @@ def problem_document(error: ProblemError) -> Response:
 
 def _invalid(error: HTTPError) -> Response:
     """Answer the error of a body or a query that does not match its model."""
-    found = error.detail if isinstance(error.detail, dict) else {}
+    problems = error.detail if isinstance(error.detail, dict) else {}
     errors = [
         FieldError(field="" if field == "_schema" else field, detail=message)
-        for fields in found.values()
+        for fields in problems.values()
         for field, messages in fields.items()
         for message in messages
     ]

@@ -11,7 +11,7 @@ from service.web.current import database
 
 
 def change(name: str, settings: SubjectChange, by: str) -> SubjectEntry | None:
-    """Change the settings of a subject in the name of somebody, and log it; None where there is no such subject.
+    """Change the settings of a subject in the name of somebody, and log it; None if there is no such subject.
 
     Raises
     ------

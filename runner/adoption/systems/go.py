@@ -84,7 +84,7 @@ def _folders(sources: Sources, module: PurePosixPath, files: list[str], pattern:
 def _modules(sources: Sources) -> list[str]:
     """Return the paths by which the modules of a project are imported, that at the top first."""
     files = sorted((file for file in sources.files if PurePosixPath(file).name == "go.mod"), key=lambda f: f.count("/"))
-    return [found[1] for file in files if (found := _MODULE.search(sources.text(file)))]
+    return [match[1] for file in files if (match := _MODULE.search(sources.text(file)))]
 
 
 def select_own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
@@ -104,9 +104,9 @@ def select_own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
     letters = "[_-]?".join(re.sub(r"[^a-z0-9]", "", name.lower()))
     for place, pattern in (("", _BENCHMARK), ("./", _WITHIN)):
         names = {name for text in texts for name in pattern.findall(text)}
-        found = {name: match[0] for name in names if (match := re.search(letters, name, re.IGNORECASE))}
-        if found and len(found) < len(names):
-            spellings = sorted(set(found.values()))
+        patterns = {name: match[0] for name in names if (match := re.search(letters, name, re.IGNORECASE))}
+        if patterns and len(patterns) < len(names):
+            spellings = sorted(set(patterns.values()))
             return place + (spellings[0] if len(spellings) == 1 else f"({'|'.join(spellings)})")
     return "."
 

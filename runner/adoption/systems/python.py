@@ -33,7 +33,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
     project = _project(sources)
     classes = _asv_folders(sources)
     benchmarks = [file for file in sources.with_suffix(".py") if _is_benchmark(file)]
-    scripts = [file for file in benchmarks if not file.startswith(classes) and _runs(sources.text(file))][:_MOST]
+    scripts = [file for file in benchmarks if not file.startswith(classes) and _does_work(sources.text(file))][:_MOST]
     if not (sources.has("setup.py") or "project" in project or "build-system" in project):
         return _scripts(sources, scripts)
     # Where it is installed, it has its version. In the sources it asks git for it whenever it is imported: then the
@@ -55,7 +55,7 @@ def _asks_git(sources: Sources) -> bool:
     return sources.has("versioneer.py") or "versioneer" in sources.text("pyproject.toml")
 
 
-def _runs(script: str) -> bool:
+def _does_work(script: str) -> bool:
     """Return whether a script does more than to define what others call, as far as can be seen."""
     try:
         return not all(map(_defines, ast.parse(script).body))

@@ -24,8 +24,8 @@ class _File(Part):
 
 def recognises(source: Source) -> bool:
     """Return whether this is a file of hyperfine."""
-    found = source.json.get("results") if isinstance(source.json, dict) else None
-    return isinstance(found, list) and bool(found) and isinstance(found[0], dict) and "command" in found[0]
+    results = source.json.get("results") if isinstance(source.json, dict) else None
+    return isinstance(results, list) and bool(results) and isinstance(results[0], dict) and "command" in results[0]
 
 
 def parse(source: Source) -> list[Result]:

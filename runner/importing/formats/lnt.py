@@ -89,15 +89,15 @@ def _results(
         state = metric in {"hash", "status"} or metric.endswith(("_status", "_hash"))
         if name and metric and not state:
             columns.setdefault((name, metric), []).extend(values)
-    for (name, metric), found in columns.items():
-        if not found:
+    for (name, metric), column in columns.items():
+        if not column:
             continue
         yield Result(
             case=make_case(name),
             metric=metric,
             unit=_UNITS.get(metric, ""),
             better=_BETTER.get(metric),
-            values=tuple(found),
+            values=tuple(column),
             revision=revision,
             time=time,
             host=host,

@@ -35,7 +35,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
         The file is no suite, or lacks what a run needs.
     """
     try:
-        return _runs(source.text, source.name, defaults)
+        return _read_runs(source.text, source.name, defaults)
     except _NOT_A_SUITE as error:
         problem = f"{type(error).__name__}: {error!s:.200}".splitlines()[0]
         raise FaultwatchError(
@@ -43,7 +43,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
         ) from None
 
 
-def _runs(text: str, name: str, defaults: ImportDefaults) -> list[ImportedRun]:
+def _read_runs(text: str, name: str, defaults: ImportDefaults) -> list[ImportedRun]:
     import pyperf  # noqa: PLC0415 - only needed for suites
 
     suite = pyperf.BenchmarkSuite.load(io.StringIO(text))

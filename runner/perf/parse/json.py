@@ -28,7 +28,7 @@ _NOT_JSON = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<comma>(?<=[0-9]),(?=[0-9]))|(?P<n
 def parse_json(text: str, *, requested: Collection[str] = ()) -> PerfResult:
     """Parse ``perf stat -j``; see :func:`runner.perf.parse.readings.assemble` for ``requested``."""
     rows = [(line, _object(line)) for line in events_of(text)]
-    return assemble([_row(line, found) for line, found in rows if not found.keys() <= _METRIC], requested)
+    return assemble([_row(line, document) for line, document in rows if not document.keys() <= _METRIC], requested)
 
 
 def _object(line: Line) -> dict[str, str]:
@@ -40,14 +40,14 @@ def _object(line: Line) -> dict[str, str]:
         return dict(pairs)
 
     try:
-        found = json.loads(
+        document = json.loads(
             _NOT_JSON.sub(_mend, line.text), parse_int=str, parse_float=str, object_pairs_hook=no_key_twice
         )
     except (json.JSONDecodeError, RecursionError) as error:
         raise line.error("this is not a JSON object") from error
-    if not isinstance(found, dict) or not found or not all(isinstance(value, str) for value in found.values()):
+    if not isinstance(document, dict) or not document or not all(isinstance(value, str) for value in document.values()):
         raise line.error("this is not an object of texts and numbers")
-    return found
+    return document
 
 
 def _mend(match: re.Match[str]) -> str:

@@ -51,11 +51,11 @@ class Client:
 
     def notes(self, pull: PullRequest) -> Iterator[Note]:
         """Return the comments, the oldest first."""
-        return map(_note, self._pages(_comments(pull)))
+        return map(_parse_note, self._pages(_comments(pull)))
 
     def note(self, pull: PullRequest, note_id: int) -> Note:
         """Return one comment."""
-        return _note(self._call("GET", f"{_path(pull.repository)}/issues/comments/{note_id}"))
+        return _parse_note(self._call("GET", f"{_path(pull.repository)}/issues/comments/{note_id}"))
 
     def create_note(self, pull: PullRequest, body: str) -> int:
         """Write a comment; return its id."""
@@ -138,7 +138,7 @@ def _statuses(repository: str, commit: str) -> str:
     return f"{_path(repository)}/statuses/{commit}"
 
 
-def _note(comment: Mapping[str, Any]) -> Note:
+def _parse_note(comment: Mapping[str, Any]) -> Note:
     return Note(comment["id"], comment["user"]["id"], comment["body"])
 
 

@@ -63,7 +63,7 @@ def _react(original: IssueComment, content: str) -> None:
 
 
 def may_write(repository: Repository, login: str) -> bool:
-    """Return whether somebody may write to a repository: not whoever may set a label, such as the role triage."""
+    """Return whether somebody may write to a repository: not everybody who may set a label, such as the role triage."""
     try:
         return repository.get_collaborator_permission(login) in _WRITERS
     except GithubException as error:

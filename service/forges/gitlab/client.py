@@ -67,22 +67,22 @@ class Client:
 
     def notes(self, pull: PullRequest) -> Iterator[Note]:
         """Return the notes that users wrote, the oldest first."""
-        for note in self._notes(pull).list(iterator=True, order_by="created_at", sort="asc"):
+        for note in self._fetch_notes(pull).list(iterator=True, order_by="created_at", sort="asc"):
             if not note.system:
                 yield Note(note.id, note.author["id"], note.body)
 
     def note(self, pull: PullRequest, note_id: int) -> Note:
         """Return one note."""
-        note = self._notes(pull).get(note_id)
+        note = self._fetch_notes(pull).get(note_id)
         return Note(note.id, note.author["id"], note.body)
 
     def create_note(self, pull: PullRequest, body: str) -> int:
         """Write a note; return its id."""
-        return int(self._notes(pull).create({"body": body}).id)
+        return int(self._fetch_notes(pull).create({"body": body}).id)
 
     def update_note(self, pull: PullRequest, note_id: int, body: str) -> None:
         """Change the text of a note."""
-        self._notes(pull).update(note_id, {"body": body})
+        self._fetch_notes(pull).update(note_id, {"body": body})
 
     def newest_status(self, repository: str, commit: str) -> tuple[bool, str] | None:
         """Return whether the newest status of the service passed, and its description; None if it has set none."""
@@ -121,7 +121,7 @@ class Client:
     def _project(self, name: str) -> Project:
         return self._api.projects.get(name, lazy=True)
 
-    def _notes(self, pull: PullRequest) -> ProjectMergeRequestNoteManager:
+    def _fetch_notes(self, pull: PullRequest) -> ProjectMergeRequestNoteManager:
         return self._project(pull.repository).mergerequests.get(pull.number, lazy=True).notes
 
     def _statuses(self, repository: str, commit: str) -> ProjectCommitStatusManager:

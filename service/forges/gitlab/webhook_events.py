@@ -39,7 +39,7 @@ def _is_accepted_now(changes: Payload) -> bool:
     return ACCEPT_LABEL in after - before
 
 
-def _note(payload: Payload) -> Iterator[WebhookAction]:
+def _parse_note(payload: Payload) -> Iterator[WebhookAction]:
     note = payload["object_attributes"]
     if note["noteable_type"] != "MergeRequest" or note.get("system") or note.get("action", "create") != "create":
         return
@@ -53,5 +53,5 @@ def _repository(payload: Payload) -> str:
     return qualified(ForgeKind.GITLAB, str(payload["project"]["path_with_namespace"]).lower())
 
 
-EVENTS = {"Merge Request Hook": _merge_request, "Note Hook": _note}
+EVENTS = {"Merge Request Hook": _merge_request, "Note Hook": _parse_note}
 """The events on which the service acts, by their names in ``X-Gitlab-Event``."""

@@ -34,7 +34,7 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
     Parameters
     ----------
     other_work
-        The parameters among the settings that change what the program does, in words; empty where there are none.
+        The parameters among the settings that change what the program does, in words; empty if there are none.
     """
     others = [cell for cell in cells if not cell.default]
     compared = [cell for cell in others if (entry := _faults(cell)) and entry.effect is not Effect.OPEN]
@@ -118,9 +118,9 @@ def _find(cell: LabCell, name: str) -> LabMetric | None:
 
 
 def _of(cell: LabCell, name: str) -> LabMetric:
-    found = _find(cell, name)
-    assert found is not None
-    return found
+    metric = _find(cell, name)
+    assert metric is not None
+    return metric
 
 
 def _unit(entry: LabMetric) -> str:

@@ -57,7 +57,7 @@ def judge(
         Why the two do not compare; empty where they do.
     """
     values = cell.known
-    found = LabMetric(
+    verdict = LabMetric(
         metric=name,
         level=median(values),
         low=min(values, default=None),
@@ -66,14 +66,14 @@ def judge(
         repeats=cell.counted and metric(name).exact and repeats(values),
     )
     level = median(default.known) if default is not None else None
-    if default is None or level is None or found.level is None:
-        return found
-    change = found.level - level
-    found = found.model_copy(update={"change": change, "percent": percent_change(change, level)})
+    if default is None or level is None or verdict.level is None:
+        return verdict
+    change = verdict.level - level
+    verdict = verdict.model_copy(update={"change": change, "percent": percent_change(change, level)})
     if comparable:
-        return found.model_copy(update={"sentence": comparable})
+        return verdict.model_copy(update={"sentence": comparable})
     error = FALSE_ALARM_PROBABILITY / (cells * len(METRICS))
-    return _interleaved(found, default, cell, error) if interleaved else _apart(found, default, cell)
+    return _interleaved(verdict, default, cell, error) if interleaved else _apart(verdict, default, cell)
 
 
 def _interleaved(found: LabMetric, default: Readings, cell: Readings, error: float) -> LabMetric:

@@ -81,7 +81,8 @@ def read_value(name: str, text: str) -> Value:
 def objection(name: str, value: Value) -> str:
     """Return why no job may set a setting to a value; an empty text if one may.
 
-    Whoever may send reports or make a link chooses names and values, so a person's click must not load their library.
+    A caller who may send reports or make a link chooses names and values, so a person's click must not load
+    their library.
     """
     if not is_per_run(name) or (name not in {HUGE_PAGES, MEMORY_LIMIT} and not _NAME.fullmatch(name)):
         return f"{name} belongs to the host: only its administrator can set it"

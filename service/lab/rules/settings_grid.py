@@ -147,13 +147,13 @@ def find_settings(
     implied = {name for sets in follows.values() for name in sets}
     if PRELOAD in seen or ALLOCATOR in implied:
         implied.add(ALLOCATOR)
-    found = [
+    settings = [
         Setting(name, _sort_values(values, default.get(name)), follows.get(name, ()))
         for name, values in seen.items()
         if name in added or name not in implied
     ]
     place = {name: number for number, name in enumerate(added)}
-    return sorted(found, key=lambda one: (place.get(one.name, len(place)), _rank(one), one.name))
+    return sorted(settings, key=lambda one: (place.get(one.name, len(place)), _rank(one), one.name))
 
 
 def choose_axes(
@@ -280,18 +280,18 @@ def _followers(runs: Iterable[LabRun], parameters: Sequence[str]) -> dict[tuple[
     """Return the values that settings of a run have at each point of some parameters, in runs of a history."""
     ordinary = [run for run in runs if not run.aside]
     names = {name for run in ordinary for name in run.settings if is_per_run(name)}
-    found: dict[tuple[_Point, str], set[Value]] = defaultdict(set)
+    values: dict[tuple[_Point, str], set[Value]] = defaultdict(set)
     for run in ordinary if parameters else ():
         point = tuple(run.settings.get(name) for name in parameters)
         for name in names:
-            found[point, name].add(run.settings.get(name))
-    return found
+            values[point, name].add(run.settings.get(name))
+    return values
 
 
 def _follow(runs: Sequence[LabRun], parameter: str, names: Iterable[str], added: Collection[str]) -> tuple[str, ...]:
     """Return which settings have one value for each value of a parameter, and not one for all."""
     ordinary = [run for run in runs if not run.aside]
-    found = []
+    pairs = []
     for name in names:
         if name in added or name.startswith(PARAMETER) or not (is_per_run(name) or name == ALLOCATOR):
             continue
@@ -299,8 +299,8 @@ def _follow(runs: Sequence[LabRun], parameter: str, names: Iterable[str], added:
         for run in ordinary:
             values[run.settings.get(parameter)].add(run.settings.get(name))
         if all(len(of_one) == 1 for of_one in values.values()) and len(set().union(*values.values())) > 1:
-            found.append(name)
-    return tuple(sorted(found))
+            pairs.append(name)
+    return tuple(sorted(pairs))
 
 
 def _sort_values(values: Iterable[Value], default: Value) -> tuple[Value, ...]:

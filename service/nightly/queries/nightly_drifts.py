@@ -41,7 +41,7 @@ def list_new(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyC
     and which earlier ones were found since the first nightly run began. When a drift was measured does not matter: a
     noisy metric needs many nightly runs until its drift is found, and a host's clock can be wrong.
     """
-    found: list[str] = []
+    new_drifts: list[str] = []
     for cell in cells:
         newest = (
             select(Revision.position)
@@ -67,8 +67,8 @@ def list_new(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyC
                 .join(Event, EventDriftRow.event_id == Event.id)
                 .where(Series.id.in_(select(Series.id).where(*_filter_by_cell(cell, chunk))), *conditions)
             )
-            found += rows
-    return sorted(set(found))
+            new_drifts += rows
+    return sorted(set(new_drifts))
 
 
 def mark_reported(session: Session, nightly_run: str, drift_ids: Iterable[str]) -> None:

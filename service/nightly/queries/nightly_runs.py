@@ -33,8 +33,8 @@ def find(session: Session, name: str) -> NightlyDigest | None:
     if row is None:
         return None
     cells = _cells(row)
-    found = [_find_runs(session, cell) for cell in cells]
-    return make_digest(name, row.started_at, cells, found, nightly_drifts.list_of_nightly_run(session, row))
+    by_cell = [_find_runs(session, cell) for cell in cells]
+    return make_digest(name, row.started_at, cells, by_cell, nightly_drifts.list_of_nightly_run(session, row))
 
 
 def list_unreported(session: Session, name: str) -> list[str]:

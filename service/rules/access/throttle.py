@@ -31,10 +31,10 @@ def seconds_to_wait(failures: Sequence[datetime], most: int, now: datetime) -> i
 def normalise_address(address: str) -> str:
     """Return what counts as one address: of IPv6 the network of 64 bits, of which a host has all addresses."""
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return "unknown"
-    if isinstance(found, ipaddress.IPv6Address):
-        mapped = found.ipv4_mapped
-        return str(mapped or ipaddress.ip_network((found, 64), strict=False))
-    return str(found)
+    if isinstance(parsed, ipaddress.IPv6Address):
+        mapped = parsed.ipv4_mapped
+        return str(mapped or ipaddress.ip_network((parsed, 64), strict=False))
+    return str(parsed)

@@ -51,6 +51,6 @@ def redact_tokens(text: str) -> str:
 
 
 def parse_token(text: str) -> PresentedToken | None:
-    """Parse a token; None where the text is none."""
+    """Parse a token; None if the text is not a token."""
     match = _TEXT.fullmatch(text)
     return PresentedToken(match[1], match[2]) if match else None

@@ -313,14 +313,14 @@ class _ExactSearch:
 
     def _list_failed_before(self, new: str) -> int:
         """Return the commits directly before another one that could not be measured."""
-        found, waiting = 0, [new]
+        failed, waiting = 0, [new]
         while waiting:
             for parent in self.graph.parents[waiting.pop()]:
                 bit = 1 << self.graph.place[parent] if parent in self.failed and parent in self.graph else 0
-                if bit & ~found:
-                    found |= bit
+                if bit & ~failed:
+                    failed |= bit
                     waiting.append(parent)
-        return found
+        return failed
 
     @cached_property
     def _failed_ones(self) -> int:
@@ -350,7 +350,7 @@ class _ExactSearch:
         Two do not agree if the later one contains older commits that the other one does not, or if a measured commit
         between them differs from both.
         """
-        graph, found = self.graph, []
+        graph, agreements = self.graph, []
         for low, level in self.values.items():
             later = [
                 high
@@ -359,8 +359,8 @@ class _ExactSearch:
             ]
             others = sum(1 << graph.place[name] for name, other in self.values.items() if self.differ(level, other))
             betweens = (self._list_between(low, high) for high in later)
-            found += [(low, between) for between in betweens if not between & (graph.older | others)]
-        return found
+            agreements += [(low, between) for between in betweens if not between & (graph.older | others)]
+        return agreements
 
     @cached_property
     def _in_agreement(self) -> int:

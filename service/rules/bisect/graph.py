@@ -98,28 +98,28 @@ class Graph:
 
     def ancestries(self, commits: int) -> dict[str, int]:
         """Return what each commit of a set contains; the set must hold all commits between any two of it."""
-        found: dict[str, int] = {}
+        by_commit: dict[str, int] = {}
         for name in self.members(commits):
             contained = 1 << self.place[name]
             for parent in self.parents.get(name, ()):
-                contained |= found[parent] if parent in found else self.ancestry(parent)
-            found[name] = self.older if name == self.good else contained
-        return found
+                contained |= by_commit[parent] if parent in by_commit else self.ancestry(parent)
+            by_commit[name] = self.older if name == self.good else contained
+        return by_commit
 
     def _walk(self, commit: str) -> int:
         if commit in self._outside:
             return self._outside[commit]
-        found, seen, waiting = 0, {commit}, [commit]
+        ancestors, seen, waiting = 0, {commit}, [commit]
         while waiting:
             name = waiting.pop()
             if name == self.good:
-                found |= self.older
+                ancestors |= self.older
             elif name in self._outside:
-                found |= self._outside[name]
+                ancestors |= self._outside[name]
             else:
-                found |= self._ancestry.get(name, 0) or 1 << self.place[name]
+                ancestors |= self._ancestry.get(name, 0) or 1 << self.place[name]
                 if name not in self._ancestry:
                     fresh = [parent for parent in self.parents[name] if parent not in seen]
                     seen.update(fresh)
                     waiting += fresh
-        return found
+        return ancestors

@@ -199,7 +199,7 @@ def search(question: Question, observations: Iterable[Observation]) -> Answer:
 def _settle(
     measurements: _Measurements, alike: npt.NDArray[np.intp], confidence: float
 ) -> tuple[list[int], Belief | None]:
-    """Return the certain culprits, and the belief about the uncertain one; None where there is no further culprit."""
+    """Return the certain culprits, and the belief about the uncertain one; None if there is no further culprit."""
     culprits: list[int] = []
     while len(culprits) < MAX_CULPRITS:
         belief, each, waves = measurements.believe_drift(culprits)

@@ -66,7 +66,7 @@ def _differs(verdict: MetricVerdict, culprit: Culprit) -> bool:
 def find_interleaved_runs(
     culprit: Culprit, observations: Iterable[Observation]
 ) -> tuple[Observation, Observation] | None:
-    """Return the newest runs of parent and culprit that were measured interleaved; None where there are none."""
+    """Return the newest runs of parent and culprit that were measured interleaved; None if there are none."""
     parents: dict[UUID, Observation] = {}
     commits: dict[UUID, Observation] = {}
     for observation in observations:

@@ -43,7 +43,7 @@ class MeasuredChange(NamedTuple):
     in_doubt: bool
 
 
-def runs_between(runs: Sequence[float], level: float, other: float, sigma: float) -> int:
+def count_runs_between(runs: Sequence[float], level: float, other: float, sigma: float) -> int:
     """Return how many of the first runs of a level miss it by far, towards the other level.
 
     Two successive commits can each take a part of a step. The run between them is at neither level, so that it shows
@@ -153,8 +153,10 @@ def measure_changes(
     if not noise.has_modes:
         for i in range(m):
             old, new = x[starts[i] : index[i]][-MAX_POINTS_BETWEEN:], x[index[i] : stops[m + i]][:MAX_POINTS_BETWEEN]
-            low[i] = min(low[i], index[i] - runs_between(old[::-1].tolist(), medians[i], medians[m + i], noise.sigma))
-            high[i] = max(high[i], index[i] + runs_between(new.tolist(), medians[m + i], medians[i], noise.sigma))
+            low[i] = min(
+                low[i], index[i] - count_runs_between(old[::-1].tolist(), medians[i], medians[m + i], noise.sigma)
+            )
+            high[i] = max(high[i], index[i] + count_runs_between(new.tolist(), medians[m + i], medians[i], noise.sigma))
     columns = (index, medians[:m], medians[m:], low, high, length, trend, exact[:-2], exact[2:])
     listed = zip(*(column.tolist() for column in columns), in_doubt, strict=True)
     return [MeasuredChange(*row) for row in listed]

@@ -13,7 +13,7 @@ import numpy as np
 from service.rules.detect.distinct_levels import find_lacking_shift
 from service.rules.detect.exchangeability import MAX_POINTS_PER_SIDE, compute_normal_scores
 from service.rules.detect.level_change import LevelChange
-from service.rules.detect.measured_change import runs_between
+from service.rules.detect.measured_change import count_runs_between
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import MAX_INDEPENDENT_RHO, Noise
 from service.rules.detect.wander import MIN_MARGIN, Shape, margin
@@ -91,12 +91,12 @@ def judge_newest(
         off = [(value - level) / unit * direction for value in runs]
         sure = (
             large
-            and _agree(off, noise.inflation, len(before))
+            and _do_agree(off, noise.inflation, len(before))
             and find_lacking_shift(values, split) == 0
             and (_is_too_short_to_wander(values, split, noise) or _is_explained(values / unit, split, noise))
         )
         after = median_of(runs)
-        return _change(n - length, level, after, not sure, runs_between(runs, after, level, unit))
+        return _change(n - length, level, after, not sure, count_runs_between(runs, after, level, unit))
 
     # One point alone: a suspicion, if no outlier of this series lies as far.
     alone = newest[0] * direction
@@ -166,7 +166,7 @@ def _drop_older(recent: Sequence[float], length: int, level: float, unit: float)
     return length
 
 
-def _agree(offsets: Sequence[float], inflation: float, reference: int) -> bool:
+def _do_agree(offsets: Sequence[float], inflation: float, reference: int) -> bool:
     """Return whether runs off the level, in sigma, agree: two far outliers among ordinary runs do not.
 
     Each counts for at most one and a half times the median.

@@ -72,7 +72,7 @@ def find_pooled_shift(
     Returns
     -------
     PooledShift or None
-        None where there is no shift, or fewer than 8 benchmarks can be judged.
+        None if there is no shift, or fewer than 8 benchmarks can be judged.
 
     Raises
     ------

@@ -14,7 +14,7 @@ _MIN_FAULTS_FACTOR = 4
 """The factor in faults from which a change of huge pages matters; a huge page replaces 512 pages."""
 
 
-def _change_of_huge_pages(before: Facts, after: Facts) -> int:
+def _compare_huge_pages(before: Facts, after: Facts) -> int:
     """Return whether there are more huge pages than before (1), fewer (-1) or neither (0): by count or by policy."""
     counts = [facts.profile.value(_HUGE) for facts in (before, after)]
     if counts[0] is not None and counts[1] is not None:
@@ -31,7 +31,7 @@ def _describe_lost(facts: Facts) -> bool:
     return (
         before is not None
         and 0 < _MIN_FAULTS_FACTOR * before.faults <= facts.faults
-        and _change_of_huge_pages(before, facts) < 0
+        and _compare_huge_pages(before, facts) < 0
     )
 
 
@@ -40,7 +40,7 @@ def _describe_gained(facts: Facts) -> bool:
     return (
         before is not None
         and before.faults >= _MIN_FAULTS_FACTOR * facts.faults > 0
-        and _change_of_huge_pages(before, facts) > 0
+        and _compare_huge_pages(before, facts) > 0
     )
 
 

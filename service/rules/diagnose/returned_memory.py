@@ -67,7 +67,7 @@ def _cost_of_buffers(facts: Facts) -> float:
     return _is_mapped_again(facts) * facts.fault_cost + facts.cost_of(*_TAKEN)
 
 
-def _temporary(facts: Facts) -> bool:
+def _is_temporary(facts: Facts) -> bool:
     """Return whether memory comes and goes that cannot be the result of an operation alone.
 
     An operation that takes memory once may take it for its result, which its caller needs: that is no temporary buffer,
@@ -116,7 +116,7 @@ def _keep_buffers(facts: Facts) -> tuple[Remedy, ...]:
 TEMPORARY_BUFFERS = Rule(
     name="temporary-buffers",
     title="Temporary buffers are mapped again for each operation",
-    condition=_temporary,
+    condition=_is_temporary,
     price=_price_of_buffers,
     evidence=_evidence_of_buffers,
     remedies=_keep_buffers,

@@ -61,7 +61,7 @@ COLD_START = Rule(
 )
 
 
-def _memory_is_short(facts: Facts) -> bool:
+def _is_memory_short(facts: Facts) -> bool:
     """Return whether pages came back from storage that had been in memory before, and nobody evicted on purpose.
 
     A limit alone says nothing: it can be far away.
@@ -97,7 +97,7 @@ def _evidence_of_shortage(facts: Facts) -> tuple[str, ...]:
 MEMORY_LIMIT = Rule(
     name="memory-short",
     title="Memory is short: a limit or swap",
-    condition=_memory_is_short,
+    condition=_is_memory_short,
     price=_price_of_shortage,
     evidence=_evidence_of_shortage,
     remedies=lambda _: (

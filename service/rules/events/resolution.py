@@ -92,7 +92,7 @@ def _resolution(step: LocatedDrift, drifts: Iterable[LocatedDrift]) -> Iterator[
                 undone_by = drift
                 yield Transition(Action.FIX, drift)
             standing = remaining
-        elif undone_by is not None and _near(drift.after, undone_by.after + (step.after - step.before), step):
+        elif undone_by is not None and _is_near(drift.after, undone_by.after + (step.after - step.before), step):
             undone_by = None
             standing.append(step)
             yield Transition(Action.REOPEN, drift)
@@ -110,17 +110,17 @@ def _remaining(standing: Sequence[LocatedDrift], better: LocatedDrift) -> list[L
     """
     for index in reversed(range(len(standing))):
         step = standing[index]
-        if _near(better.before - better.after, step.after - step.before, step):
+        if _is_near(better.before - better.after, step.after - step.before, step):
             return [*standing[:index], *standing[index + 1 :]]
     for index in reversed(range(len(standing))):
-        if _near(better.after, standing[index].before, standing[index]):
+        if _is_near(better.after, standing[index].before, standing[index]):
             return list(standing[:index])
     if standing and (better.after < standing[0].before) == (standing[0].before < standing[0].after):
         return []
     return list(standing)
 
 
-def _near(level: Number, other: Number, step: LocatedDrift) -> bool:
+def _is_near(level: Number, other: Number, step: LocatedDrift) -> bool:
     """Return whether two levels, or two sizes, are equal on the scale of a step."""
     size = abs(step.after - step.before)
     return abs(level - other) <= max(MAX_RETURN_ERROR * size, min(MAX_RETURN_ERROR_IN_NOISE * size, step.spread))

@@ -304,9 +304,9 @@ class GateOutcome:
         """The state as the verdict that a job outputs."""
         if self.state is GateState.NOTHING and self.report.may_be_unmeasured:
             return GateVerdict.UNDECIDED
-        found = _VERDICTS[self.state]
-        fails = found in {GateVerdict.FAILED, GateVerdict.REGRESSED}
-        return GateVerdict.UNDECIDED if self.weaker_judge and not self.accepted and not fails else found
+        text = _VERDICTS[self.state]
+        fails = text in {GateVerdict.FAILED, GateVerdict.REGRESSED}
+        return GateVerdict.UNDECIDED if self.weaker_judge and not self.accepted and not fails else text
 
     @property
     def needs_acceptance(self) -> bool:

@@ -71,7 +71,7 @@ class OpenEvent:
     bisects: Sequence[OrderedBisect] = ()
 
 
-def runs_allowed(policy: BisectPolicy, ordered: Iterable[OrderedBisect], now: datetime, runs_a_day: int) -> int:
+def count_allowed_runs(policy: BisectPolicy, ordered: Iterable[OrderedBisect], now: datetime, runs_a_day: int) -> int:
     """Return how many runs the next bisect that the service orders by itself may take; 0 if it may order none.
 
     Parameters

@@ -55,18 +55,18 @@ def acts(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: datetime)
     is_idle
         Returns whether a host is not measuring, as far as its runs show.
     """
-    found: dict[int, AutomaticAct] = {}
+    acts_by_job: dict[int, AutomaticAct] = {}
     for job in jobs:
         if not job.by_service:
             continue
         why = _explain_pause(job, jobs, now)
         if job.settled:
-            found[job.id] = AutomaticAct(Act.CANCEL, job.settled)
+            acts_by_job[job.id] = AutomaticAct(Act.CANCEL, job.settled)
         elif why and job.state is not State.PAUSED:
-            found[job.id] = AutomaticAct(Act.PAUSE, why)
+            acts_by_job[job.id] = AutomaticAct(Act.PAUSE, why)
         elif job.gave_way and not why and job.host is not None and is_idle(job.host):
-            found[job.id] = AutomaticAct(Act.RESUME, "The host is idle again.")
-    return found
+            acts_by_job[job.id] = AutomaticAct(Act.RESUME, "The host is idle again.")
+    return acts_by_job
 
 
 def _explain_pause(job: OpenJob, jobs: Iterable[OpenJob], now: datetime) -> str:

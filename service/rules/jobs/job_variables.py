@@ -1,7 +1,7 @@
 """Decides which variables of a stored environment a job may set on a host again.
 
-Whoever may send reports chooses the environment that a report states. A job that reproduces it must not load a library
-or a start-up file that they chose.
+A caller who may send reports chooses the environment that a report states. A job that reproduces it must not load a
+library or a start-up file that they chose.
 """
 
 from __future__ import annotations

@@ -31,11 +31,11 @@ def describe_restless_level(values: Sequence[Number]) -> str:
     low, high = min(values), max(values)
     if len(times) <= _MAX_NAMED_VALUES:
         often = {value: "once" if times[value] == 1 else f"{times[value]:,} times" for value in sorted(times)}
-        found = " or ".join(f"{value:,} ({said})" for value, said in often.items())
+        counts = " or ".join(f"{value:,} ({said})" for value, said in often.items())
     else:
-        found = f"{low:,} to {high:,}"
+        counts = f"{low:,} to {high:,}"
     sentence = (
-        f"The {len(values):,} runs of this level count {found}, back and forth. They are within {high - low:,}, and a "
+        f"The {len(values):,} runs of this level count {counts}, back and forth. They are within {high - low:,}, and a "
         "drift is a step that stays. What returns is from the program, its host or single builds; `faultwatch compare` "
         "measures two commits interleaved and tells whether they differ."
     )

@@ -31,8 +31,8 @@ class RevisionText:
 def read(text: str) -> RevisionText:
     """Read a text as git does, as far as ``~`` and ``^`` go."""
     text = text.strip()
-    found = _STEPS.search(text)
-    tail = found.group() if found else ""
+    match = _STEPS.search(text)
+    tail = match.group() if match else ""
     steps: list[int] = []
     for sign, digits in _STEP.findall(tail):
         number = int(digits) if digits else 1

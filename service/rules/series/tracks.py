@@ -93,7 +93,7 @@ def _join(path: Points, track: Points) -> tuple[Points, Points]:
     bridged = _cut_up_to(path, anchor) + _cut_from(track, anchor)
     if path[-1].position <= last:
         return bridged, ()
-    if _came_back(path, track) and first < anchor:
+    if _has_returned(path, track) and first < anchor:
         there = tuple(point for point in track if first <= point.position <= anchor)
         return _cut_up_to(path, first) + there + _cut_from(path, anchor), ()
     return path, bridged
@@ -107,7 +107,7 @@ def _join_apart(path: Points, track: Points) -> tuple[Points, Points]:
     return (bridged, ()) if path[-1].position < track[-1].position else (path, bridged)
 
 
-def _came_back(path: Points, track: Points) -> bool:
+def _has_returned(path: Points, track: Points) -> bool:
     """Return whether later commits were measured in the older environment after the newer one was seen."""
     seen = min(point.measured_at for point in track)
     return any(point.measured_at > seen for point in path if point.position > track[-1].position)

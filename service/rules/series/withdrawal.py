@@ -89,12 +89,12 @@ def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[Pat
     later = after[first_new + drift.evidence.n_after :][:_RUNS_PER_SIDE]
     if later and _is_back(drift, later):
         return (
-            f"Contradicted by {_runs(later)} after it, at {_level(later)}: the level before it was "
+            f"Contradicted by {_list_runs(later)} after it, at {_level(later)}: the level before it was "
             f"{format_level(drift.before)}."
         )
     between = after[last_old + 1 : first_new] if drift.environment_before == drift.environment_after else []
     if between:
-        return f"Contradicted by {_runs(between)} measured since then between its two sides, at {_range(between)}."
+        return f"Contradicted by {_list_runs(between)} measured since then between its two sides, at {_range(between)}."
     return (
         f"Judged again with {len(points):,} runs, the series varies too much for it: {_range(old)} before it, "
         f"{_range(new_level)} after it."
@@ -142,5 +142,5 @@ def _range(points: Sequence[PathPoint]) -> str:
     return format_level(low) if low == high else f"{format_level(low)} … {format_level(high)}"
 
 
-def _runs(points: Sequence[PathPoint]) -> str:
+def _list_runs(points: Sequence[PathPoint]) -> str:
     return "1 run" if len(points) == 1 else f"{len(points):,} runs"

@@ -1,4 +1,4 @@
-"""What PostgreSQL's error codes mean for whoever tries again: appendix A of its documentation."""
+"""What PostgreSQL's error codes mean for a caller that tries again: appendix A of its documentation."""
 
 from __future__ import annotations
 

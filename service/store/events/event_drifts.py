@@ -283,7 +283,7 @@ def series_of(session: Session, event_ids: Sequence[str]) -> list[int]:
     """Return the series of the drifts of some events that are found."""
     series_id = EventDriftRow.series_id
     query = select(series_id).where(EventDriftRow.event_id.in_(event_ids), EventDriftRow.found, series_id.is_not(None))
-    return [found for found in session.scalars(query.distinct().order_by(series_id)) if found is not None]
+    return [series for series in session.scalars(query.distinct().order_by(series_id)) if series is not None]
 
 
 def _rows(session: Session, drift_ids: Sequence[str]) -> Iterable[EventDriftRow]:

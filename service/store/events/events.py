@@ -188,7 +188,7 @@ def find(session: Session, event_id: str) -> Event | None:
 
 
 def subject_of(session: Session, event_id: str) -> str | None:
-    """Return the subject of an event; None where there is no such event."""
+    """Return the subject of an event; None if there is no such event."""
     query = select(Subject.name).join(Event, Event.subject_id == Subject.id).where(Event.id == event_id)
     return session.scalar(query)
 

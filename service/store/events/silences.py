@@ -14,7 +14,7 @@ from service.store.series import series
 
 
 def add(session: Session, request: triage.SilenceRequest, author: str, now: datetime) -> SilenceRow | None:
-    """Store a silence; None where there is no such series."""
+    """Store a silence; None if there is no such series."""
     patterns = {"subject": request.subject, "host": request.host, "case": request.case, "metric": request.metric}
     if request.series_id is not None:
         of = series.find(session, request.series_id)

@@ -111,16 +111,16 @@ def _load_rows(session: Session, source: sqlite3.Connection, progress: Progress)
 def _rows(source: sqlite3.Connection, table: Table) -> Iterator[bulk.Values]:
     """Yield the rows of a table as PostgreSQL reads them."""
     columns = ", ".join(f'"{column.name}"' for column in table.columns)
-    found: Iterator[bulk.Values] = source.execute(f'SELECT {columns} FROM "{table.name}"')  # noqa: S608
+    rows: Iterator[bulk.Values] = source.execute(f'SELECT {columns} FROM "{table.name}"')  # noqa: S608
     converters = [_converter(column.type) for column in table.columns]
     if not any(converters):
-        return found
+        return rows
     return (
         tuple(
             value if value is None or convert is None else convert(value)
             for value, convert in zip(row, converters, strict=True)
         )
-        for row in found
+        for row in rows
     )
 
 

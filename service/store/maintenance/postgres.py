@@ -77,7 +77,7 @@ def _replace(url: URL, file: Path) -> None:
         assert making.stdout is not None
         assert running.stdin is not None
         with suppress(BrokenPipeError):
-            # Committed only when all of it is there: whatever ends this process, the end of its input is none of that.
+            # Committed only when all of it is there: whatever ends this process, the end of its input commits nothing.
             running.stdin.write(f"BEGIN; SET client_min_messages = warning;\n{DROP_TABLES}".encode())
             shutil.copyfileobj(making.stdout, running.stdin)
             if making.wait() == 0:

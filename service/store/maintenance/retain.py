@@ -259,14 +259,14 @@ def _smaller_points(session: Session, kept: Collection[_Kept]) -> list[_SmallerP
     if not left:
         return []
     query = select_by_run(Series.id, Run.number, Series.metric, func.length(Point.samples))
-    found = []
+    smaller = []
     for chunk in parts.neighbours(left, _RUNS_PER_QUERY):
         conditions = Run.number.in_(chunk), Point.samples.is_not(None), *parts.filter_parts_of_runs(session, chunk)
         for series_id, number, name, size in session.execute(query.where(*conditions)):
             if name in left[number]:
                 _, n, samples = encode_samples(left[number][name])
-                found.append(_SmallerPoint(series_id, number, n, samples, size - len(samples or "")))
-    return found
+                smaller.append(_SmallerPoint(series_id, number, n, samples, size - len(samples or "")))
+    return smaller
 
 
 def _write(session: Session, step: _Step, kept: Collection[_Kept]) -> int:

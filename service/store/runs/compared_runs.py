@@ -56,7 +56,9 @@ def find(session: Session, text: str, subject: str | None = None) -> list[Side]:
     return [side for finder in tried for side in finder(session, key, subject)]
 
 
-def runs(session: Session, side: Side, host: str | None = None, workload: str | None = None) -> list[ComparableRun]:
+def list_runs(
+    session: Session, side: Side, host: str | None = None, workload: str | None = None
+) -> list[ComparableRun]:
     """Return the newest judged runs of a side."""
     # A revision has few runs. Of an environment or a host the newest are read, which an index holds in order.
     newest = (Run.started_at.desc(),) if side.kind in {"environment", "host"} else ()
@@ -194,6 +196,6 @@ def _environment(session: Session, key: str, _: str | None) -> list[Side]:
 
 def _revision(session: Session, key: str, subject: str | None) -> list[Side]:
     return [
-        Side("revision", found.commit, found.title or found.commit[:10], found.subject)
-        for found in refs.find(session, key, subject)
+        Side("revision", entry.commit, entry.title or entry.commit[:10], entry.subject)
+        for entry in refs.find(session, key, subject)
     ]

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, Report
 from runner.contract.report import SEARCHED
-from service.rules.expected_runs import any_imported
+from service.rules.expected_runs import has_imported
 from service.schemas.history import Number
 from service.store.models import Case, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.runs.runs import select_joined
@@ -94,4 +94,4 @@ def list_newest_reports(session: Session, of: CaseOnHost) -> list[Report]:
     stored = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(numbers))
     documents = dict(session.execute(stored).all())
     reports = (unpack(documents[number]) for number in numbers)
-    return [report for report in reports if not any_imported(report)]
+    return [report for report in reports if not has_imported(report)]

@@ -65,7 +65,7 @@ def make_row(drift: DriftView, position: int) -> DriftRow:
     )
 
 
-def differ(rows: Iterable[DriftRow], former: Iterable[DriftRow]) -> bool:
+def are_different(rows: Iterable[DriftRow], former: Iterable[DriftRow]) -> bool:
     """Return whether rows say anything else than former ones."""
     now, before = ({(row.id, row.position): row.document for row in side} for side in (rows, former))
     return now != before

@@ -149,7 +149,7 @@ class Since(NamedTuple):
 
 
 def find_since_revision(session: Session, subject_id: int, host_id: int, revisions: int) -> Since | None:
-    """Return the part of a history with so many revisions that a host measured; None where there are no more."""
+    """Return the part of a history with so many revisions that a host measured; None if there are no more."""
     measured = select(Run.number).where(Run.revision_id == Revision.id, Run.host_id == host_id).exists()
     of_subject = Revision.subject_id == subject_id
     newest = select(Revision.position).where(of_subject, measured).order_by(Revision.position.desc())
@@ -176,7 +176,7 @@ def trends_of(session: Session, series_ids: Collection[int], since: Since | None
     if since is not None:
         conditions.append(Point.run_number >= since.run_number)
     rows = session.connection().execute(levels.where(*conditions)).all()  # in half the time of the session
-    runs = _runs_on_trend(session, {row[1] for row in rows})
+    runs = _select_runs_on_trend(session, {row[1] for row in rows})
     by_series: dict[int, list[tracks.PathPoint]] = {series_id: [] for series_id in series_ids}
     for series_id, number, value, n, samples in rows:
         if number in runs and value is not None:
@@ -188,14 +188,14 @@ def trends_of(session: Session, series_ids: Collection[int], since: Since | None
                 *(program_bytes, is_reused),
             )
             by_series[series_id].append(point)
-    return {series_id: tracks.arrange_trend(found) for series_id, found in by_series.items()}
+    return {series_id: tracks.arrange_trend(points) for series_id, points in by_series.items()}
 
 
 _RunOnTrend = tuple[UUID, str, int, str, datetime, ProgramBytes, bool]
 """What a point has from its run."""
 
 
-def _runs_on_trend(session: Session, numbers: Collection[int]) -> dict[int, _RunOnTrend]:
+def _select_runs_on_trend(session: Session, numbers: Collection[int]) -> dict[int, _RunOnTrend]:
     """Return those of some runs that have a place in the trend, by their numbers."""
     rows = session.connection().execute(
         select(Run.number, Run.id, Revision.commit, Revision.position, Environment.hash, Run.started_at, Run.quarantine)

@@ -92,13 +92,13 @@ def find(session: Session, series_id: int) -> Series | None:
 
 def list_stale(session: Session, wanted: Collection[SeriesFilter] = (SeriesFilter(),)) -> dict[int, StaleSeries]:
     """Return the series that some filter selects and that have changed since they were judged, by their ids."""
-    found: dict[int, StaleSeries] = {}
+    stale: dict[int, StaleSeries] = {}
     for one in wanted:
         query = STALE.add_columns(Series.version, Series.judged_version, Series.n_points)
         if conditions := one.conditions():
             query = query.join(Series.subject).join(Series.case).join(Series.host).where(*conditions)
-        found |= {series_id: StaleSeries(*read) for series_id, *read in session.execute(query)}
-    return found
+        stale |= {series_id: StaleSeries(*read) for series_id, *read in session.execute(query)}
+    return stale
 
 
 def find_stale(session: Session, series_ids: Collection[int]) -> list[Series]:

@@ -45,7 +45,7 @@ class Identities:
         Raises
         ------
         IdentityRefused
-            Where it is none, was made for or by somebody else, is too old, or not of a job that may sign in.
+            If it is no identity, was made for or by somebody else, is too old, or not of a job that may sign in.
         IssuerUnavailable
             Where that cannot be found out now.
         """

@@ -67,13 +67,13 @@ registry.register("pydantic", _JsonAdapter)
 
 
 def _problem(error: ValidationError) -> ProblemError:
-    found = error.errors(include_url=False, include_input=False, include_context=True)
-    if found[0]["type"] == "json_invalid":
-        reason = str(found[0]["ctx"]["error"])
+    problems = error.errors(include_url=False, include_input=False, include_context=True)
+    if problems[0]["type"] == "json_invalid":
+        reason = str(problems[0]["ctx"]["error"])
         if "recursion" in reason:
             return ProblemError(HTTPStatus.BAD_REQUEST, "The body is nested too deeply.")
         return ProblemError(HTTPStatus.BAD_REQUEST, f"The body is not JSON: {reason}")
-    errors = [FieldError(field=".".join(map(str, entry["loc"])), detail=entry["msg"]) for entry in found]
+    errors = [FieldError(field=".".join(map(str, entry["loc"])), detail=entry["msg"]) for entry in problems]
     detail = "; ".join(f"{entry.field or 'document'}: {entry.detail}" for entry in errors[:5])
     return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors)
 

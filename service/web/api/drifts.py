@@ -52,7 +52,7 @@ def index(query_data: DriftQuery) -> DriftList:
 def get(drift_id: str) -> ListedDrift:
     """Return one drift."""
     with database().reading() as session:
-        found = drifts.find(session, drift_id)
-    if found is None:
+        drift = drifts.find(session, drift_id)
+    if drift is None:
         raise make_not_found(f"drift {drift_id}")
-    return published(found)
+    return published(drift)

@@ -82,10 +82,10 @@ def triage(json_data: told.TriageRequest) -> told.TriageReceipt:
 def get(event_id: str) -> told.EventDetail:
     """Return one event with its drifts. A merged event stays, and names the event it was merged into."""
     with database().reading() as session:
-        found = next_bisect.detail(session, event_id, datetime.now(UTC))
-    if found is None:
+        event = next_bisect.detail(session, event_id, datetime.now(UTC))
+    if event is None:
         raise make_not_found(f"event {event_id}")
-    return published(found)
+    return published(event)
 
 
 @bp.get("/events/<event_id>/decisions")

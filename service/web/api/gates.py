@@ -84,8 +84,8 @@ def _store_report(repository: str, report: GateReport, since: gate_baselines.Bas
             detail = f"no pull request is known with the head {report.head[:10]}: name it"
             errors = [FieldError(field="pull_request", detail=detail)]
             raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"pull_request: {detail}", errors)
-        found = store.get_or_create_gate(session, repository, number, report.head)
+        gate = store.get_or_create_gate(session, repository, number, report.head)
         if report.merge_group:
-            store.accept_as_request(session, found)
-        store.store_report(found, report, gate_baselines.pack(since), datetime.now(UTC))
-        return Acceptance(found.accepted_by, found.accepted_reason) if found.accepted_by else None
+            store.accept_as_request(session, gate)
+        store.store_report(gate, report, gate_baselines.pack(since), datetime.now(UTC))
+        return Acceptance(gate.accepted_by, gate.accepted_reason) if gate.accepted_by else None

@@ -94,10 +94,10 @@ def get(job_id: int) -> Job:
 @bp.doc(responses=_LOG)
 def log(job_id: int) -> ResponseReturnValue:
     """Return the log of a job that ran on the machine of this service."""
-    found = log_file(job_id)
-    if found is None:
+    file = log_file(job_id)
+    if file is None:
         raise make_not_found(f"log of job {job_id} here")
-    return Response(found.read_bytes()[-MAX_LOG_BYTES:], content_type="text/plain; charset=utf-8")
+    return Response(file.read_bytes()[-MAX_LOG_BYTES:], content_type="text/plain; charset=utf-8")
 
 
 @bp.post("/jobs/<int:job_id>/claim")
@@ -134,9 +134,9 @@ def finish(job_id: int, json_data: Finish) -> Job:
             row.question = {**row.question, "drift": drift}
             session.flush()
             update_events.refresh_culprits(session, row.subject, drift, now)
-        found = jobs.view(row)
+        job = jobs.view(row)
     scheduler().wake()
-    return found
+    return job
 
 
 @bp.post("/jobs/<int:job_id>/pause")

@@ -7,7 +7,7 @@ from typing import Any
 
 from apiflask import APIFlask
 
-from service.web.api.document.operations import TOKEN, describe, operations, tags
+from service.web.api.document.operations import TOKEN, describe, list_tags, operations
 from service.web.api.document.schemas import REFERENCE, component_schemas
 from service.web.problems import MEDIA_TYPE, Problem
 
@@ -33,13 +33,13 @@ def register(app: APIFlask) -> None:
 
 
 def _completed(app: APIFlask, spec: Any) -> Any:
-    found = list(operations(app))
-    answers = {one.answer for one in found if one.answer} | {Problem}
-    queries = {one.query for one in found if one.query}
-    schemas = component_schemas(answers, {one.body for one in found if one.body} | queries)
+    documented = list(operations(app))
+    answers = {one.answer for one in documented if one.answer} | {Problem}
+    queries = {one.query for one in documented if one.query}
+    schemas = component_schemas(answers, {one.body for one in documented if one.body} | queries)
     by_query = {model.__name__: schemas.pop(model.__name__) for model in queries}
     spec["info"] |= {"description": _ABOUT, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}}
-    spec["tags"] = tags(found)
+    spec["tags"] = list_tags(documented)
     spec["components"] = {
         "schemas": schemas,
         "securitySchemes": {
@@ -51,7 +51,7 @@ def _completed(app: APIFlask, spec: Any) -> Any:
             }
         },
     }
-    for one in found:
+    for one in documented:
         document = spec["paths"][one.path][one.method]
         describe(one, document, schemas, by_query)
         document["responses"]["default"] = _PROBLEM

@@ -43,10 +43,10 @@ def put(subject: str, json_data: RevisionList) -> Stored:
 def get(subject: str) -> RevisionList:
     """Return all known commits of a subject, oldest first."""
     with database().reading() as session:
-        found = revisions.list_as_sent(session, subject)
-    if found is None:
+        sent = revisions.list_as_sent(session, subject)
+    if sent is None:
         raise make_not_found(f"subject {subject}")
-    return found
+    return sent
 
 
 def _check_name(subject: str) -> None:

@@ -116,7 +116,7 @@ def _store(reports: Reports) -> ingest_reports.IngestResult:
 
 def _report(run_id: UUID) -> Report:
     with database().reading() as session:
-        found = runs.report(session, run_id)
-    if found is None:
+        report = runs.report(session, run_id)
+    if report is None:
         raise make_not_found(f"run {run_id}")
-    return found
+    return report

@@ -24,12 +24,12 @@ def post(json_data: SearchRequest) -> Search:
     """
     hold([json_data.subject], asking=True)
     with database().reading() as session:
-        found = bisect_search.state(session, json_data)
-    if found is None:
+        state = bisect_search.state(session, json_data)
+    if state is None:
         raise unprocessable(
             "good", "good and bad have to be known commits. Send them first (PUT /subjects/…/revisions)."
         )
-    return found
+    return state
 
 
 @bp.post("/setting-searches")

@@ -56,8 +56,8 @@ class SeriesDetailQuery(BaseModel):
 def get(series_id: int, query_data: SeriesDetailQuery) -> SeriesDetail:
     """Return a series with its points, configuration changes, drifts and failures."""
     with database().reading() as session:
-        found = series.detail(session, series_id)
-    if found is None:
+        detail = series.detail(session, series_id)
+    if detail is None:
         raise make_not_found(f"series {series_id}")
-    found = published(found)
-    return found if query_data.points is None else thin_series(found, query_data.points)
+    detail = published(detail)
+    return detail if query_data.points is None else thin_series(detail, query_data.points)

@@ -27,10 +27,10 @@ def index() -> SubjectList:
 def get(subject: str) -> SubjectEntry:
     """Return one subject."""
     with database().reading() as session:
-        found = subjects.entry(session, subject)
-    if found is None:
+        subject_entry = subjects.entry(session, subject)
+    if subject_entry is None:
         raise make_not_found(f"subject {subject}")
-    return found
+    return subject_entry
 
 
 @bp.patch("/subjects/<subject>")
@@ -38,7 +38,7 @@ def get(subject: str) -> SubjectEntry:
 @bp.output(SubjectEntry)
 def change(subject: str, json_data: SubjectChange) -> SubjectEntry:
     """Set what happens to drifts that several commits can have caused: nothing, an offer to bisect, or a bisect."""
-    found = subject_settings.change(subject, json_data, author(json_data.author))
-    if found is None:
+    changed = subject_settings.change(subject, json_data, author(json_data.author))
+    if changed is None:
         raise make_not_found(f"subject {subject}")
-    return found
+    return changed

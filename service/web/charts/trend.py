@@ -108,7 +108,7 @@ class Chart(TypedDict):
     others: list[OverlaidSeries]
 
 
-def chart(
+def build_chart(
     series: SeriesDetail,
     run_url: Links,
     window: Window | None = None,

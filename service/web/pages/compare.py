@@ -147,7 +147,7 @@ def show() -> Page:
             "sides": sides,
             "refs": known,
             **completed,
-            "unmeasured": {side: found for side, found in missing.items() if found},
+            "unmeasured": {side: side_runs for side, side_runs in missing.items() if side_runs},
             "may_measure": guard.caller().may(Scope.ORDER),
             "author": forms.author(),
             "rows": shown,
@@ -196,7 +196,7 @@ def _find(session: Session, query: ComparisonQuery, *sides: compared_runs.Side) 
 def _compare(
     session: Session, query: ComparisonQuery, base: compared_runs.Side, head: compared_runs.Side
 ) -> Comparison:
-    sides = [compared_runs.runs(session, side, query.host, query.workload) for side in (base, head)]
+    sides = [compared_runs.list_runs(session, side, query.host, query.workload) for side in (base, head)]
     matched = match(*sides, by_host=not {base.kind, head.kind} & {"run", "host"})
     numbers = {run.number for pair in matched.pairs for run in (*pair.base, *pair.head)}
     readings = compared_runs.readings(session, numbers, query.metrics)

@@ -12,7 +12,7 @@ from service.schemas.history import SeriesDetail
 from service.store.series import series as series_store
 from service.web.access.public_view import published
 from service.web.charts.plot import Plots, Window
-from service.web.charts.trend import Chart, chart
+from service.web.charts.trend import Chart, build_chart
 from service.web.current import database
 from service.web.row_ids import MAX_ROW_ID
 
@@ -53,7 +53,7 @@ def draw(series: SeriesDetail, others: Sequence[SeriesDetail], window: Window | 
     """Lay out the chart of a series."""
     no_run = UUID(int=0)
     before, _, after = url_for("run.show", run_id=no_run).partition(str(no_run))  # once, not for each of many runs
-    return chart(series, lambda run_id: f"{before}{run_id}{after}", window, others, PLOTS.get_plot)
+    return build_chart(series, lambda run_id: f"{before}{run_id}{after}", window, others, PLOTS.get_plot)
 
 
 def _read(series_id: int) -> SeriesDetail | None:

@@ -11,7 +11,7 @@ from runner.contract.job import Job
 from runner.contract.metrics import MetricView, list_shown_metrics
 from service.pipeline.further_runs import FurtherRuns
 from service.rules.access.scope import Scope
-from service.rules.expected_runs import any_imported
+from service.rules.expected_runs import has_imported
 from service.rules.series.sparkline import Sparkline
 from service.schemas.history import Companion, Drift
 from service.schemas.triage import EventSummary
@@ -50,7 +50,7 @@ def show(drift_id: str) -> Page:
         if drift is None:
             abort(404, "There is no such drift. Later runs may have shown another level.")
         before, after = (runs.report(session, run_id) for run_id in (drift.run_before, drift.run_after))
-        imported = any_imported(before, after)
+        imported = has_imported(before, after)
         sparkline = sparklines.read(session, [drift.series_id]).get(drift.series_id)
         searches = _searches(session, drift_id)
         doubt = FurtherRuns(session, datetime.now(UTC)).end_of_doubt(drift)

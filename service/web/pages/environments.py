@@ -17,13 +17,13 @@ bp = page_blueprint("environments")
 def index() -> Page:
     """List all environments, the last seen first."""
     with database().reading() as session:
-        found = environments.list_environments(session)
+        listed = environments.list_environments(session)
     return Page(
         "environments.html",
-        {"environments": found},
-        document=lambda: found,
+        {"environments": listed},
+        document=lambda: listed,
         table=lambda: Table.from_records(
-            found,
+            listed,
             ("environment", lambda entry: entry.hash),
             ("hosts", lambda entry: " ".join(entry.hosts)),
             *("runs", "first_seen", "last_seen"),

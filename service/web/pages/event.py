@@ -19,7 +19,7 @@ from service.pipeline.further_runs import FurtherRuns
 from service.pipeline.name_commit import name_commit
 from service.rules.access.scope import Scope
 from service.rules.events.headline import choose_leading_of_event
-from service.rules.expected_runs import any_imported
+from service.rules.expected_runs import has_imported
 from service.schemas.audit import AuditAction
 from service.schemas.history import Drift
 from service.schemas.triage import (
@@ -110,7 +110,7 @@ def triage() -> ResponseReturnValue:
 
 
 def _list_address(address: str) -> tuple[str, dict[str, str]]:
-    """Return the path and the query of the list that a form was sent from: the first page, where it is none."""
+    """Return the path and the query of the list that a form was sent from: the first page if it is not valid."""
     parts = urlsplit(address)
     names = ("state", "since", "direction", "subject", "host", "assignee", "certainty", "sort", "folded", "snoozed")
     query = {name: value for name, value in parse_qsl(parts.query) if name in {*names, "offset"}}
@@ -204,10 +204,10 @@ def _complete_commit(event_id: str, form: dict[str, str]) -> dict[str, str]:
         return {}
     with database().reading() as session:
         subject = events.subject_of(session, event_id)
-        found, why = name_commit(session, text, subject)
-    if found is None:
+        entry, why = name_commit(session, text, subject)
+    if entry is None:
         raise UnknownCommitError(why)
-    return {"commit": found.commit}
+    return {"commit": entry.commit}
 
 
 def _show_again(event_id: str, form: dict[str, str], problem: str, status: HTTPStatus) -> ResponseReturnValue:
@@ -235,7 +235,7 @@ def _context(event_id: str) -> dict[str, Any]:
         "event": published(event),
         "drift": published(drift),
         "picture": drift_picture(detail, drift) if drift and detail else None,
-        "imported": any_imported(before, after),
+        "imported": has_imported(before, after),
         "doubt": doubt,
         **profiled,
         "completions": commits,
@@ -249,7 +249,7 @@ def _context(event_id: str) -> dict[str, Any]:
 
 
 def _find_leading_drift(session: Session, event: EventDetail) -> Drift | None:
-    """Return the drift that the headline leads with; None where none is detected any more."""
+    """Return the drift that the headline leads with; None if none is detected any more."""
     first = choose_leading_of_event(event.drifts)
     return drifts.find(session, first.drift_id) if first is not None and first.drift_id is not None else None
 

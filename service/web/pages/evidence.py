@@ -18,7 +18,7 @@ from service.jobs import drift_profiling
 from service.jobs.extension import scheduler
 from service.rules.access.scope import Scope
 from service.rules.comparison.pairing import Pair
-from service.rules.expected_runs import any_imported
+from service.rules.expected_runs import has_imported
 from service.rules.jobs.drifts_to_profile import can_be_profiled
 from service.schemas.history import Drift
 from service.store import jobs, profiles
@@ -54,7 +54,7 @@ def find_for_drift(drift: Drift, before: Report | None, after: Report | None) ->
     ]
     with database().reading() as session:
         view = profile.pair(session, sides[0], sides[1], (drift.environment_before, drift.environment_after))
-        imported = any_imported(before, after)
+        imported = has_imported(before, after)
         question = None if imported else _question(session, drift)
         job = _open_job(session, question)
     return {

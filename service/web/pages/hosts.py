@@ -21,20 +21,20 @@ _MAX_RUNS = 20
 def index() -> Page:
     """List all hosts."""
     with database().reading() as session:
-        found = hosts.list_hosts(session)
-    return Page("hosts.html", {"hosts": found}, document=lambda: found, table=lambda: _table(found))
+        host_list = hosts.list_hosts(session)
+    return Page("hosts.html", {"hosts": host_list}, document=lambda: host_list, table=lambda: _table(host_list))
 
 
 @page(bp, "/hosts/<name>")
 def show(name: str) -> Page:
     """Show one host with its environments and its newest runs."""
     with database().reading() as session:
-        found = hosts.list_hosts(session, name)
-        seen = environments.list_environments(session, name) if found else []
+        host_list = hosts.list_hosts(session, name)
+        seen = environments.list_environments(session, name) if host_list else []
         newest = runs.page(session, runs.RunFilter(host=name), _MAX_RUNS, 0)
-    if not found:
+    if not host_list:
         abort(404, "No host of this name has reported anything yet.")
-    (host,) = found
+    (host,) = host_list
     return Page(
         "host.html",
         {"host": host, "environments": seen, "runs": newest},

@@ -151,7 +151,7 @@ def read(args: Mapping[str, str], *, path: str, since: str, limit: int) -> Inbox
     Raises
     ------
     ProblemError
-        If the query has a value that is none.
+        If the query has an invalid value.
     """
     query, now = _query(args, path, since), datetime.now(UTC)
     visit = reader_visit.find_current_visit(now) if since == VISIT else None

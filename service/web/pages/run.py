@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from runner.contract import Metric, Outcome, Reading, Report, Status, metric
 from service.pipeline import find_measured
 from service.rules.access.scope import Scope
-from service.rules.expected_runs import any_imported
+from service.rules.expected_runs import has_imported
 from service.rules.series.run_level import RunLevel, run_level
 from service.store import refs
 from service.store.runs import runs
@@ -94,8 +94,8 @@ def show(run_id: UUID) -> Page:
             "figures": [_figure(report, name) for name in sorted(report.metrics, key=rank)],
             "series": series_ids,
             "samples": report.samples[:_MAX_SAMPLES],
-            "command": "" if any_imported(report) else commands.measure(report),
-            "imported": any_imported(report),
+            "command": "" if has_imported(report) else commands.measure(report),
+            "imported": has_imported(report),
         },
         document=lambda: report,
         table=lambda: sample_table(report),

@@ -27,13 +27,13 @@ def show() -> Page:
     """Show what is found."""
     text = request.args.get("q", "").strip()[:_MAX_QUERY_CHARACTERS]
     with database().reading() as session:
-        found = [
+        results = [
             Hit(kind=kind, title=title, detail=detail, url=_ADDRESSES[kind](key))
             for kind, key, title, detail in text_search.find(session, text)
         ]
     return Page(
         "search.html",
-        {"text": text, "hits": found},
-        document=lambda: found,
-        table=lambda: Table.from_records(found, "kind", "title", "detail", "url"),
+        {"text": text, "hits": results},
+        document=lambda: results,
+        table=lambda: Table.from_records(results, "kind", "title", "detail", "url"),
     )

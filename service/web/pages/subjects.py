@@ -26,18 +26,18 @@ bp = page_blueprint("subjects")
 def index() -> Page:
     """List the subjects with their settings."""
     with database().reading() as session:
-        found = subjects.list_subjects(session)
+        subject_list = subjects.list_subjects(session)
     return Page(
         "subjects.html",
         {
-            "subjects": found,
+            "subjects": subject_list,
             "policies": list(BisectPolicy),
             "runs_a_day": config().narrowing_runs,
             "author": forms.author(),
             "may_change": guard.caller().may(Scope.ORDER),
         },
-        document=lambda: found,
-        table=lambda: Table.from_records(found.items, "name", "repository", "bisect_policy"),
+        document=lambda: subject_list,
+        table=lambda: Table.from_records(subject_list.items, "name", "repository", "bisect_policy"),
     )
 
 

@@ -37,9 +37,9 @@ def order(subject: str, commit: str) -> ResponseReturnValue:
     """Order a measurement of a case at a commit, by the button of a page that needs it."""
     form = forms.given()
     with database().reading() as session:
-        found, why = name_commit(session, commit, subject)
-        question = find_measured.question(session, found, form.get("case", "")) if found else None
-    if found is None:
+        entry, why = name_commit(session, commit, subject)
+        question = find_measured.question(session, entry, form.get("case", "")) if entry else None
+    if entry is None:
         abort(HTTPStatus.NOT_FOUND, why)
     if question is None:
         why = f"No host of {subject} has measured the case {form.get('case', '')!r}, so none can measure it now."

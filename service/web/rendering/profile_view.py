@@ -143,10 +143,10 @@ _OFFSET, _PRIME, _MASK = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
 
 
 def _hash(text: str) -> int:
-    found = _OFFSET
+    digest = _OFFSET
     for byte in text.encode():
-        found = (found ^ byte) * _PRIME & _MASK
-    return found
+        digest = (digest ^ byte) * _PRIME & _MASK
+    return digest
 
 
 def _sort_by_change(stack: StackChange) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 import subprocess
 from pathlib import Path
 
-from runner.adoption.built_programs import BuiltProgram, find_built_programs, rank, runs_of
+from runner.adoption.built_programs import BuiltProgram, find_built_programs, list_commands, rank
 
 
 def test_only_programs_that_the_build_made_are_returned(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_a_program_with_the_benchmark_library_is_recognised(tmp_path: Path) -> N
     subprocess.run(["cc", "-o", tmp_path / "speed", source], check=True)
     (program,) = find_built_programs(tmp_path, [])
     assert program.google
-    (run, *_) = runs_of([BuiltProgram("zlib"), program], "zlib")
+    (run, *_) = list_commands([BuiltProgram("zlib"), program], "zlib")
     assert run.command == "./speed --benchmark_min_time=10x --benchmark_format=json"
     assert run.output == "google-benchmark"
 
@@ -48,15 +48,19 @@ def test_benchmarks_come_first_then_the_projects_own_program_and_tests_late() ->
 
 
 def test_a_program_is_tried_alone_then_with_a_file_then_with_usual_options() -> None:
-    commands = [run.command for run in runs_of([BuiltProgram("hexyl")], "hexyl", ["README.md"])]
+    commands = [run.command for run in list_commands([BuiltProgram("hexyl")], "hexyl", ["README.md"])]
     assert commands == ["./hexyl", "./hexyl README.md", "./hexyl --version", "./hexyl --help"]
-    assert [run.command for run in runs_of([BuiltProgram("build/test_x")], "x", ["README.md"])] == ["build/test_x"]
+    assert [run.command for run in list_commands([BuiltProgram("build/test_x")], "x", ["README.md"])] == [
+        "build/test_x"
+    ]
 
 
 def test_a_program_without_input_may_do_nothing_unless_it_is_a_benchmark() -> None:
-    runs = runs_of([BuiltProgram("x"), BuiltProgram("x_bench"), BuiltProgram("y", google=True)], "x", ["README.md"])
+    runs = list_commands(
+        [BuiltProgram("x"), BuiltProgram("x_bench"), BuiltProgram("y", google=True)], "x", ["README.md"]
+    )
     assert [run.command for run in runs if run.idle] == ["./x", "./x --version", "./x --help"]
     assert not any(run.test for run in runs)
     tests = BuiltProgram("build/xmltest"), BuiltProgram("test/unit")
-    assert all(run.test for run in runs_of(tests, "tinyxml"))
+    assert all(run.test for run in list_commands(tests, "tinyxml"))
     assert [(run.command, run.stand_in) for run in runs if run.stand_in] == [("./x README.md", "README.md")]

@@ -23,7 +23,7 @@ from runner.subject.checkout_content import write_commit
 from runner.subject.registry import find_subject, register_subject
 from runner.subject.repository import open_repository
 from runner.subject.shipped_workloads import shipped_repository
-from runner.subject.version_repository import tags_before, write_git_directory
+from runner.subject.version_repository import hash_visible_tags, write_git_directory
 from runner.workload import load_workload
 from tests.runner.commands import ROOT, command_line, variables
 
@@ -209,7 +209,7 @@ def everything(subject: Path, place: Path) -> dict[str, object]:
         "merge base": repository.merge_bases("main", "side"),
         "state": (repository.list_changed_files(), repository.is_shallow(), repository.get_common_directory()),
         "changed": find_changed_files(repository, before, head),
-        "tags": tags_before(repository, head),
+        "tags": hash_visible_tags(repository, head),
         "files": files_of(tree),
         "described": subprocess.run(
             described, check=True, capture_output=True, text=True, env={"PATH": os.environ["PATH"], "HOME": "/"}

@@ -10,7 +10,7 @@ from runner.subject.build import Builder
 from runner.subject.build_cache import BuildCache
 from runner.subject.checkout_content import write_commit
 from runner.subject.repository import open_repository
-from runner.subject.version_repository import tags_before, write_git_directory
+from runner.subject.version_repository import hash_visible_tags, write_git_directory
 from runner.workload import Workload
 
 Run = Callable[..., str]
@@ -98,9 +98,9 @@ def test_a_build_gets_it_only_on_request_and_is_made_again_after_a_new_tag(
     tree, _ = builder.build(repository, head, recipe)
     assert (tree / "version").read_text() == f"{head[:7]}\n"
     assert builder.build(repository, head, recipe)[1].cached
-    before = tags_before(repository, head)
+    before = hash_visible_tags(repository, head)
     git("tag", "v1")
-    assert tags_before(repository, head) != before
+    assert hash_visible_tags(repository, head) != before
     tree, built = builder.build(repository, head, recipe)
     assert (tree / "version").read_text() == "v1\n"
     assert not built.cached

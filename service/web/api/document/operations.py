@@ -151,7 +151,7 @@ def describe(operation: Operation, document: dict[str, Any], schemas: Mapping[st
                 response["content"] = {"application/json": {"schema": _reference(operation.answer, schemas)}}
 
 
-def tags(found: list[Operation]) -> list[dict[str, str]]:
+def list_tags(found: list[Operation]) -> list[dict[str, str]]:
     """Return the tags: the nouns, described by the modules of their views."""
     modules = {one.noun: sys.modules[one.view.__module__].__doc__ or "" for one in found}
     return [{"name": noun, "description": make_one_line(text)} for noun, text in sorted(modules.items())]

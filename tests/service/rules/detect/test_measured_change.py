@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.rules.detect import find_level_changes
-from service.rules.detect.measured_change import MIN_RUNS_AT_LEVEL, runs_between
+from service.rules.detect.measured_change import MIN_RUNS_AT_LEVEL, count_runs_between
 
 OLD = [8023, 7992, 8022, 7987, 7994, 7998, 8006, 8000, 8008, 7994]
 NEW = [8368, 8384, 8347, 8351, 8362, 8359, 8368, 8369, 8366]
@@ -25,7 +25,7 @@ def test_a_step_without_a_run_between_leaves_one() -> None:
 
 @given(st.lists(st.floats(-1e6, 1e6), max_size=12), st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.floats(0, 1e3))
 def test_some_runs_are_always_at_the_level(runs: list[float], level: float, other: float, sigma: float) -> None:
-    assert 0 <= runs_between(runs, level, other, sigma) <= max(0, len(runs) - MIN_RUNS_AT_LEVEL)
+    assert 0 <= count_runs_between(runs, level, other, sigma) <= max(0, len(runs) - MIN_RUNS_AT_LEVEL)
 
 
 @pytest.mark.parametrize(("samples", "low", "high"), [((4808, 4812), 11, 11), ((4808, 4808), 11, 12)])

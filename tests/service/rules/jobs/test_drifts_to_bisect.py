@@ -106,7 +106,7 @@ def test_what_failed_is_repeated_on_another_day_and_not_for_ever(bisects: list[O
 
 @pytest.mark.parametrize("policy", [BisectPolicy.OFF, BisectPolicy.ASK])
 def test_the_service_orders_nothing_unless_it_is_wanted(policy: BisectPolicy) -> None:
-    assert drifts_to_bisect.runs_allowed(policy, [], NOW, 200) == 0
+    assert drifts_to_bisect.count_allowed_runs(policy, [], NOW, 200) == 0
 
 
 @pytest.mark.parametrize(
@@ -123,12 +123,12 @@ def test_the_service_orders_nothing_unless_it_is_wanted(policy: BisectPolicy) ->
     ],
 )
 def test_the_day_has_so_many_runs_and_bisects(ordered: list[OrderedBisect], runs: int) -> None:
-    assert drifts_to_bisect.runs_allowed(BisectPolicy.DO, ordered, NOW, 200) == runs
+    assert drifts_to_bisect.count_allowed_runs(BisectPolicy.DO, ordered, NOW, 200) == runs
 
 
 @given(st.lists(st.builds(ended, st.sampled_from(State), hours=st.floats(0, 72), runs=st.integers(0, 300))))
 def test_a_day_never_takes_more_runs_than_it_has(ordered: list[OrderedBisect]) -> None:
-    allowed = drifts_to_bisect.runs_allowed(BisectPolicy.DO, ordered, NOW, 200)
+    allowed = drifts_to_bisect.count_allowed_runs(BisectPolicy.DO, ordered, NOW, 200)
     taken = sum(bisect.runs for bisect in ordered if bisect.created_at > NOW - timedelta(days=1))
     assert allowed == 0 or taken + allowed <= 200
 

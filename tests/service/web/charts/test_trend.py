@@ -1,10 +1,10 @@
 from service.web.charts.plot import MAX_COLUMNS, Window
-from service.web.charts.trend import chart
+from service.web.charts.trend import build_chart
 from tests.service import made_series
 
 
 def test_each_run_of_the_path_has_a_slot_and_so_has_a_failure() -> None:
-    drawn = chart(made_series.faults(), str)
+    drawn = build_chart(made_series.faults(), str)
     assert [dot["x"] for dot in drawn["path"]] == [*range(11), 12, 13, 14]
     assert [gap["x"] for gap in drawn["gaps"]] == [11]
     assert drawn["slots"] == 15
@@ -12,14 +12,14 @@ def test_each_run_of_the_path_has_a_slot_and_so_has_a_failure() -> None:
 
 
 def test_a_configuration_change_lies_between_two_slots() -> None:
-    (line,) = chart(made_series.faults(), str)["lines"]
+    (line,) = build_chart(made_series.faults(), str)["lines"]
     assert line["x"] == 9.5
     assert line["label"] == "variable.MALLOC_CONF +1"
     assert line["settings"][1] == "variable.LD_PRELOAD: empty → /usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
 
 
 def test_levels_reach_from_drift_to_drift() -> None:
-    levels = chart(made_series.faults(), str)["levels"]
+    levels = build_chart(made_series.faults(), str)["levels"]
     assert [(level["x"], level["y"]) for level in levels] == [
         ([0, 3], 2239),
         ([4, 6], 18623),
@@ -33,32 +33,32 @@ def test_a_series_without_drifts_is_one_level() -> None:
     series = made_series.faults().model_copy(
         update={"drifts": [], "points": [made_series.point(0, 5), made_series.point(1, 5)]}
     )
-    assert [(level["x"], level["y"]) for level in chart(series, str)["levels"]] == [([0, 1], 5)]
+    assert [(level["x"], level["y"]) for level in build_chart(series, str)["levels"]] == [([0, 1], 5)]
 
 
 def test_a_series_that_is_not_judged_claims_no_level() -> None:
-    assert chart(made_series.throughput(), str)["levels"] == []
+    assert build_chart(made_series.throughput(), str)["levels"] == []
 
 
 def test_a_point_beside_the_path_stands_at_its_own_commit() -> None:
-    (dot,) = chart(made_series.faults(), str)["beside"]
+    (dot,) = build_chart(made_series.faults(), str)["beside"]
     assert dot["x"] == 8
 
 
 def test_zero_rules_out_a_logarithmic_axis() -> None:
-    assert not chart(made_series.majors(), str)["logarithmic"]
-    assert chart(made_series.faults(), str)["logarithmic"]
+    assert not build_chart(made_series.majors(), str)["logarithmic"]
+    assert build_chart(made_series.faults(), str)["logarithmic"]
 
 
 def test_what_was_not_counted_is_a_gap_with_its_reason() -> None:
-    drawn = chart(made_series.uncounted(), str)
+    drawn = build_chart(made_series.uncounted(), str)
     assert drawn["path"] == []
     assert [gap["text"] for gap in drawn["gaps"]] == ["not supported"] * 4
     assert [gap["x"] for gap in drawn["gaps"]] == [0, 1, 2, 3]
 
 
 def test_flags_say_their_size_and_no_percent_of_zero() -> None:
-    (flag,) = chart(made_series.majors(), str)["flags"]
+    (flag,) = build_chart(made_series.majors(), str)["flags"]
     assert flag["label"] == "+12\xa0faults"
     assert flag["why"] == "regression: +12\xa0faults"
 
@@ -67,7 +67,7 @@ def test_ten_thousand_runs_are_thinned_and_no_step_of_a_single_run_is_lost() -> 
     series = made_series.long(10_000)
     points = list(series.points)
     points[4321] = made_series.point(4321, 2241)
-    drawn = chart(series.model_copy(update={"points": points}), str)
+    drawn = build_chart(series.model_copy(update={"points": points}), str)
     assert drawn["thinned"]
     assert drawn["runs"] == drawn["slots"] == 10_000
     assert len(drawn["path"]) <= 6 * MAX_COLUMNS
@@ -79,15 +79,15 @@ def test_ten_thousand_runs_are_thinned_and_no_step_of_a_single_run_is_lost() -> 
 
 
 def test_a_window_shows_each_of_its_runs_and_one_beyond_each_end() -> None:
-    drawn = chart(made_series.long(10_000), str, Window(6600, 6700))
+    drawn = build_chart(made_series.long(10_000), str, Window(6600, 6700))
     assert [dot["x"] for dot in drawn["path"]] == list(range(6599, 6702))
     points = made_series.long(10_000).points
     start, end = (points[number].committed_at.timestamp() * 1000 for number in (6600, 6700))
-    assert chart(made_series.long(10_000), str, Window(start, end, by_time=True))["path"] == drawn["path"]
+    assert build_chart(made_series.long(10_000), str, Window(start, end, by_time=True))["path"] == drawn["path"]
 
 
 def test_a_series_is_laid_over_another_at_its_own_commits() -> None:
     other = made_series.throughput().model_copy(update={"points": made_series.throughput().points[5:8]})
-    (over,) = chart(made_series.faults(), str, beside=[other])["others"]
+    (over,) = build_chart(made_series.faults(), str, beside=[other])["others"]
     assert over["unit"] == "operations/s"
     assert [dot["x"] for dot in over["path"]] == [5, 6, 7]
