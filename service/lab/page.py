@@ -22,8 +22,9 @@ from service.lab.rules.setting_names import HUGE_PAGES, POLICIES, PRELOAD
 from service.lab.schemas import CellState, LabCell, SettingsLab
 from service.pipeline import check_bisect
 from service.rules.access.scope import Scope
-from service.store import jobs, refs
+from service.store import jobs
 from service.store.jobs import JobFilter, Requester
+from service.store.revisions import refs
 from service.web import job_orders
 from service.web.access import guard
 from service.web.access.author import author

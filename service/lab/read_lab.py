@@ -31,7 +31,7 @@ from service.lab.schemas import CellState, LabCell, LabCost, LabMetric, LabSetti
 from service.pipeline.name_commit import name_commit
 from service.rules.expected_runs import is_imported
 from service.rules.jobs.job_variables import settable
-from service.store import refs
+from service.store.revisions import refs
 
 DEFAULT_PAIRS = 24
 """Pairs of executions for each cell, unless a person wants another number; the runner takes as many by itself."""

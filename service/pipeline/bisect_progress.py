@@ -17,7 +17,8 @@ from runner.contract.search import Measure
 from service.pipeline import bisect_search
 from service.rules.bisect.question import Observation, Question
 from service.rules.bisect.variation import fitted
-from service.store import bisect_inputs, bisect_results, environments
+from service.store import environments
+from service.store.bisects import bisect_inputs, bisect_results
 from service.store.engine import bulk
 from service.store.models import Revision, Run, Subject
 from service.store.runs import runs

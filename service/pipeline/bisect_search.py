@@ -14,7 +14,7 @@ from service.rules.bisect.pace import commits_at_once
 from service.rules.bisect.question import Answer, Observation, Question, Refused
 from service.rules.bisect.setting_search import SettingQuestion
 from service.rules.comparison import interleaved
-from service.store import bisect_inputs
+from service.store.bisects import bisect_inputs
 from service.store.runs import runs
 
 MAX_COMMITS = 5000

@@ -13,8 +13,9 @@ from service.pipeline.name_commit import name_commit
 from service.rules.expected_runs import is_imported
 from service.rules.series import candidate_commits
 from service.schemas.history import Candidate
-from service.store import environments, refs, revisions
+from service.store import environments
 from service.store.models import Case, Environment, Host, RefRow, Run, Series, Subject
+from service.store.revisions import refs, revisions
 
 _MAX_LISTED_NAMES = 5
 """Names that a sentence lists."""

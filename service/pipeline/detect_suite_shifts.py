@@ -18,10 +18,10 @@ from service.rules.series import suite_shift
 from service.rules.series.candidate_commits import commits_between
 from service.rules.series.tracks import Points
 from service.schemas import history as views
-from service.store import revisions
 from service.store.engine import bulk
 from service.store.engine.database import Database
 from service.store.models import DriftRow, EnvironmentCount, Host, Revision, Run, Series, Subject, SuiteLook
+from service.store.revisions import revisions
 from service.store.series import points
 
 _JUDGED = [name for name, entry in CATALOGUE.items() if entry.judged]

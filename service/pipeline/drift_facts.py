@@ -16,8 +16,9 @@ from service.rules.series.describe_drift import DriftContext
 from service.rules.series.find_drifts import SeriesDrift
 from service.rules.series.tracks import PathPoint
 from service.schemas.history import Cause
-from service.store import profiles, revisions
+from service.store import profiles
 from service.store.models import Revision, Series
+from service.store.revisions import revisions
 from service.store.runs import runs
 from service.store.series import points
 

@@ -13,9 +13,9 @@ from runner.contract import Outcome
 from runner.contract.job import MeasureQuestion
 from service.rules.jobs.measure_question import measure_question
 from service.rules.series.candidate_commits import commits_between
-from service.store import revisions
 from service.store.models import Case, Host, Revision, Run, Subject
-from service.store.refs import NamedCommit
+from service.store.revisions import revisions
+from service.store.revisions.refs import NamedCommit
 from service.store.runs import range_runs
 from service.store.runs.range_runs import CaseOnHost
 from service.text import commands

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from service.store import refs, revisions
-from service.store.refs import NamedCommit
+from service.store.revisions import refs, revisions
+from service.store.revisions.refs import NamedCommit
 
 HOW = (
     "Write a tag, a branch, a date such as 2026-11-20, or four or more digits of a hash; ~20 after it goes back twenty "

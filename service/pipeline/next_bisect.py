@@ -16,9 +16,11 @@ from service.rules.jobs.bisect_question import bisect_question
 from service.rules.jobs.drifts_to_bisect import OpenEvent
 from service.schemas.history import Certainty, Drift
 from service.schemas.triage import BisectPolicy, EventDetail, EventOrder, EventSummary, NextStep
-from service.store import bisect_results, forges, jobs, revisions, subjects
+from service.store import forges, jobs, subjects
+from service.store.bisects import bisect_results
 from service.store.events import event_drifts, events
 from service.store.models import EventDriftRow
+from service.store.revisions import revisions
 from service.store.series import points
 from service.text import commands
 

@@ -15,8 +15,8 @@ from service.rules.bisect.cost import BisectCost
 from service.rules.bisect.question import Observation
 from service.rules.bisect.variation import MAX_RUNS_PER_END, half_range, varies
 from service.schemas.history import Candidate, Number
-from service.store import revisions
 from service.store.models import Subject
+from service.store.revisions import revisions
 from service.store.runs import range_runs
 from service.store.runs.range_runs import CaseOnHost, Durations
 

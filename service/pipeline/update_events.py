@@ -19,7 +19,7 @@ from service.rules.events.grouping import LocatedDrift
 from service.rules.events.narrowing import BisectResult
 from service.schemas.history import Drift
 from service.schemas.triage import State
-from service.store import bisect_results
+from service.store.bisects import bisect_results
 from service.store.engine import bulk
 from service.store.engine.database import Database
 from service.store.events import decisions, event_drifts

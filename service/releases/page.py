@@ -13,8 +13,8 @@ from service.pipeline.name_commit import HOW, name_commit
 from service.releases import queries
 from service.releases.rules.release_text import markdown
 from service.releases.schemas import ReleaseChange
-from service.store import refs
-from service.store.refs import NamedCommit, NamedRef
+from service.store.revisions import refs
+from service.store.revisions.refs import NamedCommit, NamedRef
 from service.web.current import database
 from service.web.pages.error_pages import page_blueprint
 from service.web.rendering.formats import Page, Table, page

@@ -13,10 +13,10 @@ from service.releases.rules.decomposition import EventOfDrift, decompose, is_bet
 from service.releases.schemas import ReleaseChange, Releases, ReleaseSide
 from service.rules.series.candidate_commits import are_connected, commits_between
 from service.schemas.history import Drift, Number
-from service.store import revisions
 from service.store.engine import bulk
 from service.store.models import DriftRow, Event, Point, Revision, Run, Series, Subject
-from service.store.refs import NamedCommit
+from service.store.revisions import revisions
+from service.store.revisions.refs import NamedCommit
 from service.store.series.points import SERIES_OF_RUN
 
 _MAX_NEAREST_COMMITS = 20

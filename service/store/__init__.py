@@ -1,1 +1,1 @@
-"""The database: its tables, its engine, and one module of queries for each noun."""
+"""The database: its tables, its engine, and the queries of the core by noun, in a module or a package each."""

@@ -19,9 +19,10 @@ from runner.contract.profile import Profile
 from service.rules.profile_without_stacks import list_entry, summarise_profile
 from service.rules.retention import thin_profile
 from service.schemas.profile_summaries import ProfileGist, ProfileList
-from service.store import revisions, shared_rows
+from service.store import shared_rows
 from service.store.engine.database import Database
 from service.store.models import Case, Environment, Host, Revision, StoredProfile, Subject
+from service.store.revisions import revisions
 
 _COMPRESSION_LEVEL = 3
 """gzip level: somebody waits for it."""

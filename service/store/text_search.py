@@ -8,8 +8,8 @@ from sqlalchemy import ColumnElement, cast, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 from sqlalchemy.types import Text
 
-from service.store import refs
 from service.store.models import Case, Environment, Host, Revision, Subject
+from service.store.revisions import refs
 from service.store.runs import compared_runs
 
 MAX_RESULTS = 20

@@ -19,6 +19,9 @@ from service.store.engine.upgrade import upgrade
 from service.web import current
 from tests.service import postgres
 from tests.service.apiclient import Api
+from tests.service.web.page_clients import empty_app, extremes_app, measured_app
+
+__all__ = ["empty_app", "extremes_app", "measured_app"]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -15,9 +15,9 @@ from sqlalchemy.orm import Session
 from runner.contract import Outcome, Status
 from service.rules.comparison.pairing import ComparableRun, Pair
 from service.rules.comparison.stored import ByRun, DriftSummary, SideReadings, drift_summary
-from service.store import refs
 from service.store.engine import bulk, parts
 from service.store.models import Case, DriftRow, Environment, Host, Point, Revision, Run, Series, Subject
+from service.store.revisions import refs
 from service.store.runs import runs as stored
 from service.store.series import points
 

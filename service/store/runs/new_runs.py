@@ -17,9 +17,10 @@ from sqlalchemy.orm import Session
 from runner import contract
 from runner.contract.judging import Judging
 from service.rules.same_bytes import program_bytes
-from service.store import revisions, shared_rows
+from service.store import shared_rows
 from service.store.engine import bulk
 from service.store.models import EnvironmentCount, Point, Revision, Run, RunCount, Series, StoredReport
+from service.store.revisions import revisions
 
 _CASES_PER_QUERY = 500
 _RUN_COLUMNS = (

@@ -26,7 +26,8 @@ from runner.contract.job import (
 from service.jobs.extension import log_file, scheduler
 from service.pipeline import lease_jobs, update_events
 from service.rules.jobs.states import Act
-from service.store import bisect_results, jobs
+from service.store import jobs
+from service.store.bisects import bisect_results
 from service.store.jobs import JobFilter, Requester
 from service.web import job_orders
 from service.web.access.author import author

@@ -8,7 +8,8 @@ from apiflask import APIBlueprint
 
 from runner.contract import Plan, PlanRequest
 from service.rules.run_plan import make_plan
-from service.store import expected_counts, plan_orders, revisions
+from service.store.plans import expected_counts, plan_orders
+from service.store.revisions import revisions
 from service.store.runs import runs
 from service.store.series.series import SeriesFilter
 from service.web.access.ownership import hold

@@ -9,7 +9,8 @@ from runner.contract import RevisionList
 from runner.contract.base import Name
 from service.pipeline import detect_drifts
 from service.schemas.history import Stored
-from service.store import refs, revisions, shared_rows
+from service.store import shared_rows
+from service.store.revisions import refs, revisions
 from service.web.access.ownership import hold
 from service.web.current import database
 from service.web.problems import make_not_found, unprocessable

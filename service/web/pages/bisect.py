@@ -23,7 +23,8 @@ from service.pipeline.check_bisect import CheckedBisect
 from service.rules.access.scope import Scope
 from service.rules.bisect.question import Observation
 from service.schemas.history import Drift
-from service.store import bisect_results, jobs
+from service.store import jobs
+from service.store.bisects import bisect_results
 from service.store.events import events
 from service.store.jobs import JobFilter, Requester
 from service.store.profiles import ProfileFilter

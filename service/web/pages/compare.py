@@ -21,8 +21,9 @@ from service.rules.comparison.stored import ComparedMetric
 from service.rules.comparison.stored import compare as compare_all
 from service.rules.series.blame import setting_changes
 from service.schemas.history import SettingChange, View
-from service.store import cases, hosts, refs
+from service.store import cases, hosts
 from service.store.engine.versioned_cache import VersionedCache
+from service.store.revisions import refs
 from service.store.runs import compared_runs, runs
 from service.store.series import points
 from service.text import commands

@@ -31,7 +31,7 @@ from service.schemas.triage import (
     TriageReceipt,
     TriageRequest,
 )
-from service.store import bisect_results
+from service.store.bisects import bisect_results
 from service.store.events import decisions, events
 from service.store.runs import runs
 from service.store.series import drifts

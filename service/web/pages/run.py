@@ -14,7 +14,7 @@ from service.pipeline import find_measured
 from service.rules.access.scope import Scope
 from service.rules.expected_runs import has_imported
 from service.rules.series.run_level import RunLevel, run_level
-from service.store import refs
+from service.store.revisions import refs
 from service.store.runs import runs
 from service.store.runs.runs import RunFilter
 from service.store.series import series

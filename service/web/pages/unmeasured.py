@@ -14,7 +14,7 @@ from service.pipeline import find_measured
 from service.pipeline.find_measured import UnmeasuredCommit
 from service.pipeline.name_commit import name_commit
 from service.store.jobs import Requester
-from service.store.refs import NamedCommit
+from service.store.revisions.refs import NamedCommit
 from service.store.runs.compared_runs import Side
 from service.web import job_orders
 from service.web.access.author import author

@@ -1,5 +1,6 @@
-"""The clients of applications that show pages."""
+"""The clients of applications that show pages; `client` sends to an empty database."""
 
-from tests.service.web.page_clients import client, empty, empty_app, extremes, extremes_app, measured_app
+from tests.service.web.page_clients import client as measured
+from tests.service.web.page_clients import empty
 
-__all__ = ["client", "empty", "empty_app", "extremes", "extremes_app", "measured_app"]
+__all__ = ["empty", "measured"]

@@ -12,11 +12,11 @@ from tests.service.web.application import application
 from tests.service.web.text import page, read
 
 
-def test_cases_stand_against_hosts_in_their_configurations(client: FlaskClient) -> None:
-    text = read(client, "/matrix")
+def test_cases_stand_against_hosts_in_their_configurations(measured: FlaskClient) -> None:
+    text = read(measured, "/matrix")
     assert f"Case lab-1 {history.NEW.hash[:8]} MALLOC_CONF=dirty_decay_ms:0 lab-1 {history.OLD.hash[:8]}" in text
     assert "5,240 faults unchanged" in text
-    assert 'href="/series/1"' in page(client, "/matrix")
+    assert 'href="/series/1"' in page(measured, "/matrix")
 
 
 def test_runs_of_proofs_hide_no_level(tmp_path: Path) -> None:
@@ -66,16 +66,16 @@ def test_a_head_says_only_what_differs_between_the_columns_of_its_own_table(tmp_
         assert "odd" not in text
 
 
-def test_another_metric_and_only_one_workload(client: FlaskClient) -> None:
-    assert "Matrix of throughput" in read(client, "/matrix?metric=throughput")
-    assert "operations/s" in read(client, "/matrix?metric=throughput&workload=copy_service")
-    assert "No case has reported minor faults of nothing yet." in read(client, "/matrix?workload=nothing")
-    assert "not supported" in read(client, "/matrix?metric=instructions")
+def test_another_metric_and_only_one_workload(measured: FlaskClient) -> None:
+    assert "Matrix of throughput" in read(measured, "/matrix?metric=throughput")
+    assert "operations/s" in read(measured, "/matrix?metric=throughput&workload=copy_service")
+    assert "No case has reported minor faults of nothing yet." in read(measured, "/matrix?workload=nothing")
+    assert "not supported" in read(measured, "/matrix?metric=instructions")
 
 
-def test_the_formats_hold_the_same(client: FlaskClient, empty: FlaskClient) -> None:
-    assert client.get("/matrix.json").json["rows"][0]["cells"][0]["value"] == 5240
-    assert len(client.get("/matrix.csv").text.splitlines()) == 3
+def test_the_formats_hold_the_same(measured: FlaskClient, empty: FlaskClient) -> None:
+    assert measured.get("/matrix.json").json["rows"][0]["cells"][0]["value"] == 5240
+    assert len(measured.get("/matrix.csv").text.splitlines()) == 3
     assert "says how to begin" in read(empty, "/matrix")
 
 

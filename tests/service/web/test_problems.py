@@ -15,9 +15,9 @@ from runner.contract.report import Case
 from service.app import create_app
 from service.config.settings import Config
 from service.pipeline import judge_series
-from service.store import revisions
 from service.store.engine.database import Database
 from service.store.models import DriftRow, Series
+from service.store.revisions import revisions
 from service.store.series import series
 from service.web import current
 from service.web.api import body

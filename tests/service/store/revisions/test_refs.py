@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from runner.contract import Ref
-from service.store import refs, revisions, shared_rows
+from service.store import shared_rows
 from service.store.engine.database import Database
+from service.store.revisions import refs, revisions
 from tests.service import reports
 
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)

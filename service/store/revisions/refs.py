@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from runner import contract
 from service.rules.series import revision_text
-from service.store import revisions
 from service.store.models import RefRow, Revision, Subject
+from service.store.revisions import revisions
 
 _HASH = re.compile("[0-9a-f]{4,64}")
 _MAX_COMMITS = 5

@@ -1,0 +1,1 @@
+"""Bisects: what a search reads, and what the searches for drifts have found."""
