@@ -66,8 +66,8 @@ _MAX_CHARTS = 3
         "--measure-all",
         is_flag=True,
         help="Build and measure every revision. Default: build none that changes only files which the last build did "
-        "not read, reuse the counts if a program reads the same files with the same content as in the last measured "
-        "revision, and measure one in twenty of those to check the host.",
+        "not read, reuse the counts of a measured revision whose program is answered the same, and measure one in "
+        "twenty of those to check the host.",
     ),
     result_options,
 )
