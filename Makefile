@@ -26,6 +26,17 @@ run: system .venv/.run node_modules/.installed ## Measure the demo history and s
 test: system-tests lint node_modules/.installed .venv-hosts/.installed ## Check everything: style, types, imports, tests
 	@$(PYTHON) -m pytest --numprocesses 3 --dist loadfile
 
+# The tests of these folders decide, parse and write: none starts a service, a browser or a build.
+QUICK = tests/setup tests/docs $(addprefix tests/service/,rules config text lab nightly/rules releases) \
+	$(addprefix tests/runner/,adoption ci contract dependencies doctor environment gate_files host importing nightly perf \
+	process_state profile schemas system workload)
+
+.PHONY: quick
+quick: .venv/.dev ## Check style and types, and run the tests that start no service, browser or build: two minutes
+	@$(MAKE) --no-print-directory lint & checks=$$!; \
+	$(PYTHON) -m pytest --quiet --numprocesses 2 --dist loadfile $(wildcard $(QUICK)); tests=$$?; \
+	wait $$checks && exit $$tests
+
 .PHONY: test-workflows
 test-workflows: system-tests .venv/.dev .venv/.actionlint ## Lint the workflows and run them with act
 	@$(PYTHON) -m pytest -m "workflows or not workflows" tests/workflows

@@ -246,7 +246,7 @@ def test_a_check_finds_that_a_build_depends_on_more_than_was_seen(
     monkeypatch.setattr(build_ahead, "is_checked", lambda made: made == commits[2])
     # The watch sees each question. What is asked of another process, which answers from the same files, it does not.
     recipe = workload("head -c $(stat -c %s README) /dev/zero >program")
-    monkeypatch.setattr(Inputs, "depend_on", lambda *_: False)
+    monkeypatch.setattr(Inputs, "may_depend_on", lambda *_: False)
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     with BuildAhead(builder, repository, recipe, commits, 1, build_all=False) as builds:
         sizes = [(builds.build(made)[0] / "program").stat().st_size for made in commits]

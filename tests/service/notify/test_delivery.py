@@ -132,7 +132,7 @@ def by_webhook(receiver: Receiver, **told: Any) -> NotificationSettings:
     )
 
 
-def go(database: Database, settings: NotificationSettings, later: timedelta = timedelta(0)) -> delivery.Outcome:
+def go(database: Database, settings: NotificationSettings, later: timedelta = timedelta(0)) -> delivery.RoundResult:
     return delivery.run_round(database, settings, {}, datetime.now(UTC) + later)
 
 
