@@ -105,6 +105,10 @@ class Room(Struct, frozen=True):
         return cls(state.f_bfree * state.f_frsize, state.f_ffree, state.f_files > 0, _read_available_memory())
 
 
+SHORTAGES = ("left too", "made more than")
+"""How the clauses of :func:`shortage` begin."""
+
+
 def shortage(before: Room, now: Room) -> str:
     """Return what the host lacks now that it had before, as the second half of a sentence."""
     if now.bytes < min(MIN_FREE_BYTES, before.bytes // 2):

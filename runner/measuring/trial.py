@@ -33,6 +33,7 @@ from runner.environment.program_files import read_build_settings, read_run_setti
 from runner.environment.secrets import hide_secrets
 from runner.errors import FaultwatchError
 from runner.execution.ceilings import memory_ceiling, objection_to_processes
+from runner.execution.disk_guard import SHORTAGES
 from runner.execution.execute import TOO_LONG
 from runner.execution.launch import resolve
 from runner.execution.sandbox import Sandbox
@@ -48,7 +49,7 @@ from runner.measuring.spoiled_session import require_unchanged
 from runner.measuring.watched_execution import objection_to
 from runner.perf.faults_by_file import FaultsByFile, FaultsByFileRecorder
 from runner.perf.recording import Recording
-from runner.perf.session import ExecutionFailure, count_together
+from runner.perf.session import MEMORY_LIMIT, ExecutionFailure, count_together
 from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
@@ -268,7 +269,8 @@ class Trial:
     def _execute_followed(self) -> tuple[FaultsByFile | None, Asked]:
         """Execute the case once, and return its faults and what it asked.
 
-        A program that fails while it is followed, as one does that traces itself, is executed again without.
+        A program that fails while it is followed, as one does that traces itself, is executed again without. One that
+        was stopped is not: it would be stopped again, or fail over what it left.
         """
         unknown = self._bench.known_files.unfollowed
         if why := unknown.get(self.subject.case.name):
@@ -277,7 +279,7 @@ class Trial:
             with QuestionWatch(launched=True, counted=True) as watch:
                 return self._execute_watched(watch), watch.asked()
         except ExecutionFailure as failure:
-            if TOO_LONG in failure.message:
+            if any(stopped in failure.message for stopped in (TOO_LONG, MEMORY_LIMIT, *SHORTAGES)):
                 raise
             faults = self._execute_watched(None)
             unknown[self.subject.case.name] = f"it fails while it is followed: {failure.message}"

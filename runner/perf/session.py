@@ -34,6 +34,9 @@ from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.memory_stat import faults_of, memory_readings
 from runner.process_state.process_state import ProcessState
 
+MEMORY_LIMIT = "(memory limit"
+"""How the message of a program goes on that the memory limit ended."""
+
 
 class ExecutionFailure(Exception):
     """The program failed: it crashed, hung, ended with an error, or does not exist. Or it cannot be counted.
@@ -195,7 +198,7 @@ def _raise_on_failure(command: Sequence[str], problem: str, finished: Finished, 
     if not problem and group.killed():
         problem = "lost a process by SIGKILL, because memory ran out, and succeeded all the same"
     if problem:
-        limited = f" (memory limit {group.show()} bytes)" if "SIGKILL" in problem and group.show() != "none" else ""
+        limited = f" {MEMORY_LIMIT} {group.show()} bytes)" if "SIGKILL" in problem and group.show() != "none" else ""
         message = f"`{shlex.join(command)}` {problem}{limited}"
         raise ExecutionFailure(message, _log(finished.output, finished.error), temporary=is_temporary(finished))
 

@@ -8,7 +8,7 @@ FAST = True
 
 
 def _tree(arena: Arena, listing: str) -> str:
-    made = ["git", "-C", str(arena.subject), "mktree"]
+    made = ["git", "-C", str(arena.subject), "-c", "safe.directory=*", "mktree"]
     return subprocess.run(made, input=listing, capture_output=True, text=True, check=True).stdout.strip()
 
 

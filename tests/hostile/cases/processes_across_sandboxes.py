@@ -34,4 +34,5 @@ def prepare(arena: Arena) -> None:
 def held(arena: Arena, outcome: Outcome) -> None:
     counts = [int(file.read_text() or 0) for file in arena.home.glob("builds/*/*/tree/forked-*")]
     assert len(counts) > 60, outcome.said
-    assert 0 < sum(counts) <= 1024
+    executions = len(counts) // 64  # once followed, and once more without being followed, as it fails
+    assert 0 < sum(counts) <= 1024 * executions, f"{len(counts)} programs forked {sum(counts)} times"
