@@ -15,6 +15,7 @@ def test_a_reader_of_xml_markdown_or_sarif_obeys_nothing(text: str) -> None:
     assert not re.search(r"@\w|\]\(|<\w|[\u202a-\u202e\u2066-\u2069]", line)
 
 
-@given(st.from_regex(r"\A[A-Za-z0-9 ,.=/+%→–:\[\]_-]*\Z"))
+# A CI command begins with two colons.
+@given(st.from_regex(r"\A[A-Za-z0-9 ,.=/+%→–:\[\]_-]*\Z").filter(lambda text: "::" not in text))
 def test_ordinary_text_stays(text: str) -> None:
     assert make_visible(text) == " ".join(text.split())
