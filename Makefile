@@ -12,7 +12,7 @@ PYTHON = .venv/bin/python
 PIP = $(PYTHON) -m pip --disable-pip-version-check --no-input --quiet
 UV = uv
 LOCK = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	--no-header --quiet
+	--no-header --no-annotate --quiet
 
 .PHONY: help
 help: ## List the targets
