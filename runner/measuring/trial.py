@@ -33,8 +33,6 @@ from runner.environment.program_files import read_build_settings, read_run_setti
 from runner.environment.secrets import hide_secrets
 from runner.errors import FaultwatchError
 from runner.execution.ceilings import memory_ceiling, objection_to_processes
-from runner.execution.disk_guard import SHORTAGES
-from runner.execution.execute import TOO_LONG
 from runner.execution.launch import resolve
 from runner.execution.sandbox import Sandbox
 from runner.host.trust import HostTrust
@@ -49,7 +47,7 @@ from runner.measuring.spoiled_session import require_unchanged
 from runner.measuring.watched_execution import objection_to
 from runner.perf.faults_by_file import FaultsByFile, FaultsByFileRecorder
 from runner.perf.recording import Recording
-from runner.perf.session import MEMORY_LIMIT, ExecutionFailure, count_together
+from runner.perf.session import ExecutionFailure, count_together
 from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
@@ -279,7 +277,7 @@ class Trial:
             with QuestionWatch(launched=True, counted=True) as watch:
                 return self._execute_watched(watch), watch.asked()
         except ExecutionFailure as failure:
-            if any(stopped in failure.message for stopped in (TOO_LONG, MEMORY_LIMIT, *SHORTAGES)):
+            if failure.was_stopped:
                 raise
             faults = self._execute_watched(None)
             unknown[self.subject.case.name] = f"it fails while it is followed: {failure.message}"
@@ -334,7 +332,8 @@ class Trial:
         except ExecutionFailure as failure:
             if not spent or failure.stage is not Stage.RUN:
                 raise
-            raise ExecutionFailure(f"{failure.message}: {spent}", failure.log) from None
+            message = f"{failure.message}: {spent}"
+            raise ExecutionFailure(message, failure.log, was_stopped=failure.was_stopped) from None
         each = [sample_of(execution, self.workload, self._tree) for execution in burst.executions]
         return combine_processes(each, burst.group)
 

@@ -19,7 +19,8 @@ from msgspec.structs import replace
 
 from runner.contract.report import Reading, Sample, Stage
 from runner.errors import FaultwatchError
-from runner.execution.execute import Finished, Program, execute_together
+from runner.execution.disk_guard import SHORTAGES
+from runner.execution.execute import TOO_LONG, Finished, Program, execute_together
 from runner.execution.execution_log import log_command
 from runner.execution.launch import Start, resolve
 from runner.execution.sandbox import MAX_PROCESSES, Sandbox
@@ -34,9 +35,6 @@ from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.memory_stat import faults_of, memory_readings
 from runner.process_state.process_state import ProcessState
 
-MEMORY_LIMIT = "(memory limit"
-"""How the message of a program goes on that the memory limit ended."""
-
 
 class ExecutionFailure(Exception):
     """The program failed: it crashed, hung, ended with an error, or does not exist. Or it cannot be counted.
@@ -45,14 +43,25 @@ class ExecutionFailure(Exception):
     ----------
     temporary
         The state of this host is the reason, so another attempt can succeed.
+    was_stopped
+        A limit ended the program: of time, of memory, or of what it may take of the disk.
     """
 
-    def __init__(self, message: str, log: str = "", stage: Stage = Stage.RUN, *, temporary: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        log: str = "",
+        stage: Stage = Stage.RUN,
+        *,
+        temporary: bool = False,
+        was_stopped: bool = False,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.log = log
         self.stage = stage
         self.temporary = temporary
+        self.was_stopped = was_stopped
 
 
 class Execution(Struct, frozen=True):
@@ -198,9 +207,11 @@ def _raise_on_failure(command: Sequence[str], problem: str, finished: Finished, 
     if not problem and group.killed():
         problem = "lost a process by SIGKILL, because memory ran out, and succeeded all the same"
     if problem:
-        limited = f" {MEMORY_LIMIT} {group.show()} bytes)" if "SIGKILL" in problem and group.show() != "none" else ""
+        limited = f" (memory limit {group.show()} bytes)" if "SIGKILL" in problem and group.show() != "none" else ""
         message = f"`{shlex.join(command)}` {problem}{limited}"
-        raise ExecutionFailure(message, _log(finished.output, finished.error), temporary=is_temporary(finished))
+        was_stopped = bool(limited) or any(stop in problem for stop in (TOO_LONG, *SHORTAGES))
+        log = _log(finished.output, finished.error)
+        raise ExecutionFailure(message, log, temporary=is_temporary(finished), was_stopped=was_stopped)
 
 
 def _preload_problem(error: str) -> str:
