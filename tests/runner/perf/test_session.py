@@ -1,6 +1,7 @@
 """Real programs under real perf stat."""
 
 import errno
+import gc
 import os
 import resource
 import subprocess
@@ -182,6 +183,7 @@ def test_more_processes_than_there_are_descriptors_for_are_refused_with_what_to_
         count_together(["true"], directory=programs, state=state, timeout=20, processes=processes)
 
     run_together(1)  # what is made once needs descriptors too
+    gc.collect()  # what earlier tests left to the collector would be closed meanwhile
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     for room in range(41, 56, 2):  # it runs out at another step each time
         before = {int(file.name) for file in Path("/proc/self/fd").iterdir()}
@@ -193,7 +195,7 @@ def test_more_processes_than_there_are_descriptors_for_are_refused_with_what_to_
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         after = {int(file.name) for file in Path("/proc/self/fd").iterdir()}
-        assert after == before or _PYTHON_LEAKS, "none of them stays open"
+        assert after <= before or _PYTHON_LEAKS, "none of them stays open"
 
 
 def test_a_control_group_for_which_there_is_no_descriptor_is_no_fault_of_the_group(
