@@ -40,10 +40,12 @@ Counts = Mapping[tuple[str, str], int]
 
 @dataclass(frozen=True)
 class Version:
-    """A version of Faultwatch, in its own folder. Its commands are spelt as the old version knows them."""
+    """A version of Faultwatch, in its own folder."""
 
     name: str
     folder: Path
+    has_positions: bool = True
+    """Whether its commands take workload and range as their first words."""
 
     def run(self, *words: str) -> tuple[float, str]:
         """Run a command with an empty home; return the seconds that it took, and what it printed."""
@@ -63,10 +65,15 @@ class Version:
         print(f"  {self.name}: faultwatch {words[0]}: {seconds:.0f} s", flush=True)
         return seconds, done.stdout + done.stderr
 
+    def spell_target(self, repository: Path, workload: Path, span: str) -> tuple[str, ...]:
+        """Return the arguments that name a range of a repository, as this version knows them."""
+        if self.has_positions:
+            return str(workload), span, "--repo", str(repository)
+        return "--repo", str(repository), "--workload", str(workload), "--range", span
+
     def history(self, repository: Path, workload: Path, span: str, *options: str) -> tuple[float, Counts, int]:
         """Return the seconds of a history, its counts by commit and case, and how many of them were reused."""
-        words = ("history", str(workload), span, "--repo", str(repository), *options)
-        seconds, output = self.run(*words)
+        seconds, output = self.run("history", *self.spell_target(repository, workload, span), *options)
         counts: dict[tuple[str, str], int] = {}
         for commit, case, count in _RUN.findall(output):
             # A rerun, which ends a doubt, is printed in another form or after the first count.
@@ -118,10 +125,11 @@ class Bench:
     def bisect(self, misses: list[str]) -> dict[str, object]:
         """Compare a search for one commit."""
         good, bad, planted, number = plant_file(self.repository, self.bisected)
-        words = ("bisect", str(self.workload), f"{good}..{bad}", "--repo", str(self.repository))
         options = ("--least", str(LEAST), "--json")
-        before, _ = self.old.run(*words, *options)
-        after, output = self.new.run(*words, *options)
+        target = self.repository, self.workload, f"{good}..{bad}"
+        words = [word for word in self.old.spell_target(*target) if word != "--range"]  # it takes the range by position
+        before, _ = self.old.run("bisect", *words, *options)
+        after, output = self.new.run("bisect", *self.new.spell_target(*target), *options)
         result, _ = json.JSONDecoder().raw_decode(output[output.index("{\n") :])
         found = [culprit["commit"] for culprit in result["answer"]["culprits"]]
         if found != [planted]:
@@ -164,7 +172,7 @@ def main(arguments: Sequence[str]) -> None:
         old = clone(ROOT, folder / "old", OLD)
         repository = clone(chosen.repository, folder / "project")
         bench = Bench(
-            Version(OLD[:7], old),
+            Version(OLD[:7], old, has_positions=False),
             Version("now", ROOT),
             repository,
             chosen.workload.resolve(),
