@@ -15,7 +15,7 @@ from service.jobs import extension as jobs
 from service.page_blueprints import register_pages
 from service.pipeline import detect_drifts
 from service.store.engine.database import Database
-from service.store.engine.upgrade import upgrade
+from service.store.engine.upgrade import upgrade_database
 from service.version import VERSION
 from service.web import admission, compression, current, feeds, metrics, row_ids, settings_changes, webhooks
 from service.web.access import body_limits, guard, sign_in
@@ -43,8 +43,8 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     """
     config = config or read_config()
     database = Database(config.database_url)
-    upgrade(database, accepts_newer=accepts_newer)
-    detect_drifts.refresh(database)  # judge what a stopped service left unjudged
+    upgrade_database(database, accepts_newer=accepts_newer)
+    detect_drifts.judge_changed_series(database)  # judge what a stopped service left unjudged
 
     app = APIFlask(
         "service",
@@ -60,7 +60,7 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     )
     app.json = JsonProvider(app)
     compression.register(app)
-    current.use(app, database, config)
+    current.register(app, database, config)
     row_ids.register(app)
     body_limits.register(app)
     admission.register(app)
@@ -70,7 +70,7 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     register_pages(app)
     app.register_blueprint(webhooks.bp)
     forges.register(app, database, config, jobs.register(app, database, config))
-    actions_sign_in.trust(app, config.jobs)
+    actions_sign_in.register_trusted_jobs(app, config.jobs)
     app.register_blueprint(feeds.bp)
     app.register_blueprint(metrics.bp)
     app.register_blueprint(sign_in.bp)

@@ -11,7 +11,7 @@ import click
 _QUIET = "faultwatch.quiet"
 
 
-def _be_quiet(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+def _set_quiet(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     context.meta[_QUIET] = wanted
 
 
@@ -19,7 +19,7 @@ quiet_option = click.Option(
     ["--quiet", "-q"],
     is_flag=True,
     expose_value=False,
-    callback=_be_quiet,
+    callback=_set_quiet,
     help="No progress on standard error; errors are shown.",
 )
 """An option of every command."""
@@ -35,7 +35,7 @@ def add_quiet_option(command: click.Command) -> None:
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Callable[[int, int], None]]:
+def show_progress(title: str) -> Iterator[Callable[[int, int], None]]:
     """Show a bar; yields a function that takes how many steps are done, and of how many."""
     hidden = not sys.stderr.isatty() or click.get_current_context().meta.get(_QUIET, False)
     with click.progressbar(length=1, label=title, file=sys.stderr, hidden=hidden) as bar:

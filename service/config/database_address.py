@@ -7,7 +7,7 @@ from sqlalchemy import URL, make_url
 _HIDDEN = "***"
 
 
-def parse(address: str) -> URL:
+def parse_address(address: str) -> URL:
     """Return an address as SQLAlchemy has it.
 
     Raises
@@ -23,17 +23,17 @@ def parse(address: str) -> URL:
         # `postgresql://one:5432,other:5432/name`: SQLAlchemy takes everything after the first colon for a port.
         if "," not in address:
             raise
-        return _names_several_servers(address)
+        return _add_several_servers(address)
 
 
 def hide_password(address: str) -> str:
     """Return an address to be shown, with ``***`` in place of what is secret."""
-    url = parse(address)
+    url = parse_address(address)
     query = {name: _HIDDEN if "pass" in name.lower() else value for name, value in url.query.items()}
     return url.set(query=query).render_as_string(hide_password=True)
 
 
-def _names_several_servers(address: str) -> URL:
+def _add_several_servers(address: str) -> URL:
     """Let PostgreSQL's library read an address. SQLAlchemy has several servers in the query."""
     from psycopg import Error  # noqa: PLC0415 - most services have SQLite
     from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415

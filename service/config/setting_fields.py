@@ -57,7 +57,7 @@ class SecretFile:
         """
         if file is None and self.is_optional:
             return None
-        secret = _read(file, variable)
+        secret = _read_file(file, variable)
         if self.is_token and not (secret and secret.isascii() and secret.isprintable()):
             raise ServiceError("This file has no token", variable, "Write it there, on one line.")
         if len(secret.encode()) < self.min_length:
@@ -66,7 +66,7 @@ class SecretFile:
         return secret
 
 
-def _read(file: Path | None, variable: str) -> str:
+def _read_file(file: Path | None, variable: str) -> str:
     reason = "it is not set"
     if file is not None:
         try:
@@ -81,7 +81,7 @@ def _split_words(text: object) -> object:
     return tuple(text.replace(",", " ").split()) if isinstance(text, str) else text
 
 
-def _yes_or_no(text: object) -> object:
+def _parse_yes_or_no(text: object) -> object:
     if isinstance(text, str):
         if text not in {"yes", "no"}:
             raise ValueError("write yes or no")
@@ -89,18 +89,18 @@ def _yes_or_no(text: object) -> object:
     return text
 
 
-def _seconds(text: object) -> object:
+def _parse_seconds(text: object) -> object:
     return timedelta(seconds=int(text)) if isinstance(text, str) else text
 
 
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_words)]
 """Separated by commas or spaces."""
-YesOrNo = Annotated[bool, BeforeValidator(_yes_or_no)]
-Seconds = Annotated[timedelta, BeforeValidator(_seconds)]
+YesOrNo = Annotated[bool, BeforeValidator(_parse_yes_or_no)]
+Seconds = Annotated[timedelta, BeforeValidator(_parse_seconds)]
 """A whole number of seconds."""
 
 
-def setting(
+def declare_setting(
     variable: str,
     title: str,
     default: Any = ...,
@@ -214,7 +214,7 @@ class Settings(BaseSettings):
             raise ServiceError(
                 "A setting is not valid", f"{name}={environment.get(name, '')}", f"Set it to {valid}, or unset it."
             ) from None
-        return cls(**values | dict(cls._secrets(environment)), **others)
+        return cls(**values | dict(cls._read_secrets(environment)), **others)
 
     @classmethod
     def fields(cls) -> Iterator[tuple[str, FieldInfo]]:
@@ -225,7 +225,7 @@ class Settings(BaseSettings):
     def variables(cls) -> Iterator[Variable]:
         """Return what the fields say about their variables."""
         for _, field in cls.fields():
-            extra = _extra(field)
+            extra = _get_extra(field)
             yield Variable(
                 str(field.validation_alias),
                 field.title or "",
@@ -235,9 +235,9 @@ class Settings(BaseSettings):
             )
 
     @classmethod
-    def _secrets(cls, environment: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
+    def _read_secrets(cls, environment: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
         for _, field in cls.fields():
-            file, variable = secret_file(field), str(field.validation_alias)
+            file, variable = find_secret_file(field), str(field.validation_alias)
             if file is not None:
                 path = environment.get(variable)
                 yield variable, file.read(Path(path) if path else None, variable)
@@ -245,10 +245,10 @@ class Settings(BaseSettings):
     def format_value(self, name: str) -> str:
         """Return what is shown of a field, which is never a secret."""
         field, value = type(self).model_fields[name], getattr(self, name)
-        extra = _extra(field)
+        extra = _get_extra(field)
         if extra["shown"] is not None:
             return str(extra["shown"](self))
-        if secret_file(field) is not None:
+        if find_secret_file(field) is not None:
             return SECRET
         return _format_text(value) or str(extra["unset"])
 
@@ -258,7 +258,7 @@ class Settings(BaseSettings):
         return bool(getattr(self, name) == default)
 
 
-def secret_file(field: FieldInfo) -> SecretFile | None:
+def find_secret_file(field: FieldInfo) -> SecretFile | None:
     """Return what marks a field whose variable names a file; None for another field."""
     return next((mark for mark in field.metadata if isinstance(mark, SecretFile)), None)
 
@@ -273,7 +273,7 @@ class _Environment(EnvSettingsSource):
         self.env_vars = {name: environment[name] for name in names if environment.get(name)}
 
     def prepare_field_value(self, field_name: str, field: FieldInfo, value: Any, value_is_complex: bool) -> Any:
-        if secret_file(field) is not None:
+        if find_secret_file(field) is not None:
             return ""
         return super().prepare_field_value(field_name, field, value, value_is_complex)
 
@@ -289,6 +289,6 @@ def _format_text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _extra(field: FieldInfo) -> dict[str, Any]:
+def _get_extra(field: FieldInfo) -> dict[str, Any]:
     assert isinstance(field.json_schema_extra, dict)
     return field.json_schema_extra

@@ -120,7 +120,7 @@ Deciders = Mapping[str, Callable[[Payload], Iterator[WebhookAction]]]
 """What decides for each event of a forge, by the event's name there."""
 
 
-def decide(deciders: Deciders, event: str, payload: Payload) -> tuple[WebhookAction, ...]:
+def decide_actions(deciders: Deciders, event: str, payload: Payload) -> tuple[WebhookAction, ...]:
     """Return the actions for a webhook; none where the event is irrelevant or a field is missing or wrong."""
     decider = deciders.get(event)
     try:

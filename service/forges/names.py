@@ -9,12 +9,12 @@ from __future__ import annotations
 from runner.contract.gate import ForgeKind
 
 
-def qualified(forge: ForgeKind, name: str) -> str:
+def qualify_name(forge: ForgeKind, name: str) -> str:
     """Return a name with its forge."""
     return name if forge is ForgeKind.GITHUB else f"{forge}:{name}"
 
 
-def split(name: str) -> tuple[ForgeKind, str]:
+def split_name(name: str) -> tuple[ForgeKind, str]:
     """Return the forge, and the name there.
 
     Raises

@@ -20,10 +20,10 @@ from service.forges.actions import (
     Deciders,
     RepositoryAction,
     WebhookAction,
-    decide,
+    decide_actions,
 )
 from service.forges.forge import Delivery, Handlers, Header, Publication, Refusal
-from service.forges.names import qualified, split
+from service.forges.names import qualify_name, split_name
 from service.forges.notes import Note, Status
 
 _GONE = frozenset({404, 410})
@@ -96,7 +96,7 @@ class NoteForge(ABC):
 
     def actions(self, event: str, payload: Mapping[str, Any]) -> tuple[WebhookAction, ...]:
         """Return the actions for a webhook."""
-        return decide(self.events, event, payload)
+        return decide_actions(self.events, event, payload)
 
     def refusal(self, error: Exception) -> Refusal | None:
         """Return why a call failed."""
@@ -108,33 +108,33 @@ class NoteForge(ABC):
         note_id = publication.comment_id
         if self.client.head(pull) == head:
             note_id = self._publish_note(pull, publication)
-        self._set_status(pull.repository, head, notes.status_of(publication))
+        self._set_status(pull.repository, head, notes.build_status(publication))
         return note_id
 
     def do(self, action: RepositoryAction, handlers: Handlers) -> None:
         """Answer the commands of a note, or take an acceptance, of somebody who may push."""
         if not isinstance(action, CommandComment | AcceptHead):
             return
-        pull = PullRequest(split(action.repository)[1], action.number)
+        pull = PullRequest(split_name(action.repository)[1], action.number)
         if not self.client.may_write(pull.repository, action.author):
             return
         if isinstance(action, AcceptHead):  # the note about the gate says who accepted it
             handlers.accept(action.head, LABEL_REASON)
             return
-        marker = notes.reply_marker(action.comment_id)
+        marker = notes.build_reply_marker(action.comment_id)
         if notes.find_posted(self.client.notes(pull), marker, self.client.user_id) is None:
-            reply = notes.reply(action.commands, self.client.head(pull), handlers)
+            reply = notes.run_and_reply(action.commands, self.client.head(pull), handlers)
             self.client.create_note(pull, notes.break_quick_actions(f"{reply}\n\n{marker}"))
 
     def _publish_note(self, pull: PullRequest, publication: Publication) -> int:
-        name = qualified(self.kind, pull.repository)
-        body = notes.body_of(publication, name, self.max_note_bytes)
-        posted = self._find_posted(pull, publication.comment_id, comment_text.marker(name, pull.number))
+        name = qualify_name(self.kind, pull.repository)
+        body = notes.build_body(publication, name, self.max_note_bytes)
+        posted = self._find_posted(pull, publication.comment_id, comment_text.build_marker(name, pull.number))
         if posted is not None and posted.body != body:
             try:
                 self.client.update_note(pull, posted.id, body)
             except Exception as error:
-                if not self._is_gone(error):
+                if not self._is_deleted(error):
                     raise
                 posted = None  # deleted between the two calls
         return posted.id if posted is not None else self.client.create_note(pull, body)
@@ -145,7 +145,7 @@ class NoteForge(ABC):
             try:
                 return self.client.note(pull, note_id)
             except Exception as error:
-                if not self._is_gone(error):
+                if not self._is_deleted(error):
                     raise
         return notes.find_posted(self.client.notes(pull), marker, self.client.user_id)
 
@@ -155,9 +155,9 @@ class NoteForge(ABC):
             if self.client.newest_status(repository, head) != (status.passed, status.description):
                 self.client.create_status(repository, head, status)
         except Exception as error:
-            if not self._is_gone(error):  # a commit that a force-push removed can have no status any more
+            if not self._is_deleted(error):  # a commit that a force-push removed can have no status any more
                 raise
 
-    def _is_gone(self, error: Exception) -> bool:
+    def _is_deleted(self, error: Exception) -> bool:
         refusal = self.client.refusal(error)
         return refusal is not None and refusal.status in _GONE

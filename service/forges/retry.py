@@ -64,7 +64,7 @@ def decide_retry(status: int | None, headers: Mapping[str, str], message: str, a
         The time.
     """
     wait = min(_MAX_WAIT, _FIRST_WAIT * 2 ** min(attempts - 1, 20))
-    if status == 429 or (status == 403 and _rate_limited(headers, message)):
+    if status == 429 or (status == 403 and _is_rate_limited(headers, message)):
         return Retry(
             now + max(_read_requested_wait(headers, now) or _RATE_LIMIT_WAIT, timedelta(seconds=1)), pause_all=True
         )
@@ -74,7 +74,7 @@ def decide_retry(status: int | None, headers: Mapping[str, str], message: str, a
     return Retry(now + max(wait, requested or wait))
 
 
-def _rate_limited(headers: Mapping[str, str], message: str) -> bool:
+def _is_rate_limited(headers: Mapping[str, str], message: str) -> bool:
     spent = headers.get("x-ratelimit-remaining") == "0"
     return spent or "retry-after" in headers or "rate limit" in message.lower()
 

@@ -56,7 +56,7 @@ class LabAddress:
         address = cls(**own)
         name = arguments.get("name", "").strip()
         values = arguments.get("values", "").strip()
-        return address.adding(setting_names.canonical_name(name), _values(name, values)) if name else address
+        return address.adding(setting_names.find_canonical_name(name), _parse_values(name, values)) if name else address
 
     def adding(self, name: str, values: Iterable[str]) -> LabAddress:
         """Return the address with more values of a setting, which becomes one of the rows or of the columns."""
@@ -71,7 +71,7 @@ class LabAddress:
         entries = [
             entry
             for entry in self.set.split(SEPARATOR)
-            if entry and setting_names.canonical_name(entry.partition("=")[0].strip()) != name
+            if entry and setting_names.find_canonical_name(entry.partition("=")[0].strip()) != name
         ]
         rows, columns = (" ".join(one for one in text.split() if one != name) for text in (self.rows, self.columns))
         return replace(self, set=SEPARATOR.join(entries), rows=rows, columns=columns)
@@ -97,12 +97,12 @@ class LabAddress:
             name, equals, text = entry.strip().partition("=")
             if not equals or not name:
                 raise LabProblem("set", f"{entry!r} does not have the form NAME=VALUE.")
-            name = setting_names.canonical_name(name)
+            name = setting_names.find_canonical_name(name)
             try:
                 value = setting_names.read_value(name, text)
             except ValueError as error:
-                raise LabProblem("set", f"{setting_names.title(name)}: {error}.") from None
-            if objection := setting_names.objection(name, value):
+                raise LabProblem("set", f"{setting_names.format_title(name)}: {error}.") from None
+            if objection := setting_names.explain_objection(name, value):
                 raise LabProblem("set", f"{objection[:1].upper()}{objection[1:]}.")
             values.setdefault(name, []).append(value)
         return values
@@ -118,18 +118,18 @@ class LabAddress:
         if self.pairs and not (self.pairs.isdecimal() and 2 <= int(self.pairs) <= _MAX_PAIRS):
             raise LabProblem("pairs", f"The number of pairs has to be from 2 to {_MAX_PAIRS}.")
         rows, columns = (
-            [setting_names.canonical_name(name) for name in text.split()] for text in (self.rows, self.columns)
+            [setting_names.find_canonical_name(name) for name in text.split()] for text in (self.rows, self.columns)
         )
         return LabQuery(rows, columns, self.added(), self.environment, int(self.pairs) if self.pairs else None)
 
 
-def _values(name: str, text: str) -> list[str]:
+def _parse_values(name: str, text: str) -> list[str]:
     """Return the values that a person wrote into one box; only values of variables can contain commas and spaces."""
-    listed = setting_names.canonical_name(name) in setting_names.LISTED
+    listed = setting_names.find_canonical_name(name) in setting_names.LISTED
     return [value.strip() for value in re.split(r"[|,\s]+" if listed else r"\|", text) if value.strip()] or [""]
 
 
-def read(session: Session, address: LabAddress) -> SettingsLab | None:
+def read_lab_at(session: Session, address: LabAddress) -> SettingsLab | None:
     """Return the lab at an address; None where nothing was measured yet.
 
     Raises
@@ -142,6 +142,6 @@ def read(session: Session, address: LabAddress) -> SettingsLab | None:
     if target is None:
         return None
     try:
-        return read_lab.read(session, target, query)
+        return read_lab.read_lab(session, target, query)
     except ValueError as error:
         raise LabProblem("rows", f"{error}.") from None

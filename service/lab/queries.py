@@ -70,40 +70,40 @@ def find_newest_target(
     return None if row is None else LabTarget(*row)
 
 
-def list_of_commit(session: Session, target: LabTarget) -> list[LabRun]:
+def list_runs_of_commit(session: Session, target: LabTarget) -> list[LabRun]:
     """Return the runs of all cases of the workload at the commit, by its present definition, the newest first."""
     return _read_runs(session, target, Revision.commit == target.commit, Case.definition == target.definition)
 
 
-def find_of_case(session: Session, target: LabTarget) -> list[LabRun]:
+def find_run_of_case(session: Session, target: LabTarget) -> list[LabRun]:
     """Return the newest run of the case that a history has, at whatever commit; none where there is none."""
     return _read_runs(session, target, Case.key == target.case_key, Run.quarantine.is_(None), most=1)
 
 
-def commit_of(session: Session, run: LabRun) -> str:
+def find_commit(session: Session, run: LabRun) -> str:
     """Return the commit of a run."""
     return session.scalars(
         select(Revision.commit).join(Run, Run.revision_id == Revision.id).where(Run.number == run.number)
     ).one()
 
 
-def reports(session: Session, numbers: Collection[int], metrics: Sequence[str]) -> dict[int, LabReport]:
+def read_reports(session: Session, numbers: Collection[int], metrics: Sequence[str]) -> dict[int, LabReport]:
     """Return some metrics of some runs, by the number of the run."""
     lab_reports: dict[int, LabReport] = {}
-    for chunk in bulk.chunks(list(numbers), _REPORTS_PER_QUERY):
+    for chunk in bulk.split_into_chunks(list(numbers), _REPORTS_PER_QUERY):
         query = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(chunk))
         for number, document in session.execute(query):
             # Read as it is: models of thousands of readings would take longer than all the rest of the page.
-            lab_reports[number] = _lean(json.loads(zlib.decompress(document)), metrics)
+            lab_reports[number] = _reduce_report(json.loads(zlib.decompress(document)), metrics)
     return lab_reports
 
 
-def orders(session: Session, target: LabTarget) -> list[tuple[RemedyQuestion, JobView]]:
+def list_orders(session: Session, target: LabTarget) -> list[tuple[RemedyQuestion, JobView]]:
     """Return the jobs about the case at the commit with other settings, the newest first."""
     rows = session.scalars(
         select(Job).where(Job.subject == target.subject, Job.kind == "remedy").order_by(Job.id.desc()).limit(_MAX_JOBS)
     )
-    views = (jobs.view(row) for row in rows if row.question.get("revision") == target.commit)
+    views = (jobs.build_view(row) for row in rows if row.question.get("revision") == target.commit)
     return [
         (view.question, view)
         for view in views
@@ -128,7 +128,7 @@ def _read_runs(session: Session, target: LabTarget, *conditions: object, most: i
         .order_by(Run.started_at.desc(), Run.number.desc())
         .limit(most)
     ).all()
-    known = _settings(session, {row.environment_id for row in rows})
+    known = _read_settings(session, {row.environment_id for row in rows})
     return [
         LabRun(
             number=row.number,
@@ -149,12 +149,12 @@ def _read_runs(session: Session, target: LabTarget, *conditions: object, most: i
     ]
 
 
-def _settings(session: Session, ids: Iterable[int]) -> dict[int, dict[str, str]]:
+def _read_settings(session: Session, ids: Iterable[int]) -> dict[int, dict[str, str]]:
     rows = session.execute(select(Environment.id, Environment.settings).where(Environment.id.in_(list(ids))))
     return {identity: settings for identity, settings in rows}  # noqa: C416 - the rows are no pairs to mypy
 
 
-def _lean(document: Mapping[str, object], metrics: Sequence[str]) -> LabReport:
+def _reduce_report(document: Mapping[str, object], metrics: Sequence[str]) -> LabReport:
     samples: list[Mapping[str, Mapping[str, Mapping[str, object]]]] = document.get("samples") or []  # type: ignore[assignment]
     readings: dict[str, Readings] = {}
     for name in metrics:

@@ -24,15 +24,15 @@ from service.nightly.rules.matrix import (
     SeenCase,
     UnmeasuredRun,
 )
-from service.rules.column_words import ColumnWords, column_words
+from service.rules.column_words import ColumnWords, label_columns
 from service.store import cases, environments
 from service.store.series import drifts
-from service.web.current import database
-from service.web.pages.error_pages import page_blueprint
+from service.web.current import get_database
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
-from service.web.rendering.metric_order import rank
+from service.web.rendering.metric_order import rank_metric
 
-bp = page_blueprint("matrix")
+bp = make_page_blueprint("matrix")
 
 _EFFICIENCY = "scaling-efficiency"
 _MAX_ROWS = 100
@@ -62,15 +62,15 @@ class MatrixQuery:
 def show() -> Page:
     """Show the grid of one metric."""
     query = MatrixQuery.from_query()
-    with database().reading() as session:
-        nightly_run = _night(session)
+    with get_database().reading() as session:
+        nightly_run = _find_nightly_run(session)
         missed = [] if nightly_run is None else missed_in(nightly_run)
-        seen = _list_seen(session, query)
+        seen = _list_seen_cases(session, query)
         cases_ = matrix.list_cases(chain(*seen))
         current = [case for case in cases_ if not case.superseded or "earlier" in request.args]
         shown = current if "all" in request.args else current[:_MAX_ROWS]
-        grid = _grid(session, query, seen, shown, nightly_run)
-        workloads = cases.workloads(session)
+        grid = _build_shown_grid(session, query, seen, shown, nightly_run)
+        workloads = cases.list_workloads(session)
         settings = environments.find_settings(
             session, [held for column in grid.columns for held in column.environments]
         )
@@ -84,45 +84,49 @@ def show() -> Page:
             "n_earlier": sum(case.superseded for case in cases_),
             "parts": parts,
             "metric": metric(query.metric),
-            "metrics": sorted({*list_shown_metrics(MetricView.MATRIX), query.metric}, key=rank),
+            "metrics": sorted({*list_shown_metrics(MetricView.MATRIX), query.metric}, key=rank_metric),
             "subject": query.subject,
             "workload": query.workload,
             "workloads": workloads,
             "one_commit": query.one_commit,
             "unequal": any(cell.other_commit for cell in cells),
-            "labels": [_labels(part, settings) for part in parts],
-            "shade": _shade,
+            "labels": [_label_columns(part, settings) for part in parts],
+            "shade": _choose_shade,
             "nightly_run": nightly_run,
             "missed": missed,
             "efficient": any(cell.efficiency is not None for cell in cells),
             "unmeasured": sum(bool(cell.why) and cell.is_run for cell in cells),
         },
         document=lambda: _build_document(query, nightly_run),
-        table=lambda: _table(_build_whole_grid(query, nightly_run), metric(query.metric).unit),
+        table=lambda: _build_table(_build_whole_grid(query, nightly_run), metric(query.metric).unit),
     )
 
 
-def _list_seen(session: Session, query: MatrixQuery) -> Seen:
+def _list_seen_cases(session: Session, query: MatrixQuery) -> Seen:
     """Return the cases that can have a row, by what they are known from."""
     measured = recent_points.list_seen_cases(session, query.metric, query.subject, query.workload)
-    failed = [run for run in recent_points.failures(session) if query.subject in {"", run.subject}]
+    failed = [run for run in recent_points.list_failures(session) if query.subject in {"", run.subject}]
     if query.workload:
         known = {case.case_key for case in measured}
         failed = [run for run in failed if run.case_key in known]
     return measured, failed
 
 
-def _grid(
+def _build_shown_grid(
     session: Session, query: MatrixQuery, seen: Seen, shown: Sequence[GridCase], nightly_run: NightlyDigest | None
 ) -> NightlyGrid:
     """Return the rows of some cases. Only what these need is read: there can be thousands of others."""
     names = {(case.subject, case.case) for case in shown}
     measured, failed = seen
-    points = recent_points.points(session, (case for case in measured if (case.subject, case.case) in names))
+    points = recent_points.list_recent_points(
+        session, (case for case in measured if (case.subject, case.case) in names)
+    )
     scaling: list[RecentPoint] = []
     if query.metric != _EFFICIENCY:
         scaled = recent_points.list_seen_cases(session, _EFFICIENCY, query.subject, query.workload)
-        scaling = recent_points.points(session, (case for case in scaled if (case.subject, case.case) in names))
+        scaling = recent_points.list_recent_points(
+            session, (case for case in scaled if (case.subject, case.case) in names)
+        )
     failures = [run for run in failed if (run.subject, run.case) in names]
     settings = environments.find_settings(
         session, {point.environment for point in points} | {run.environment for run in failures}
@@ -132,18 +136,18 @@ def _grid(
         failures,
         scaling,
         None if nightly_run is None else _find_last_nightly_run(nightly_run),
-        flagged=drifts.begun_levels(session, _oldest(points)),
+        flagged=drifts.list_level_starts(session, _find_oldest_positions(points)),
         one_commit=query.one_commit,
-        machines={environment: matrix.settings_of_machine(held) for environment, held in settings.items()},
+        machines={environment: matrix.select_machine_settings(held) for environment, held in settings.items()},
     )
     keys = {(case.subject, case.case_key) for case in shown}
     return replace(grid, rows=tuple(row for row in grid.rows if (row.subject, row.case_key) in keys))
 
 
 def _build_whole_grid(query: MatrixQuery, nightly_run: NightlyDigest | None) -> NightlyGrid:
-    with database().reading() as session:
-        seen = _list_seen(session, query)
-        return _grid(session, query, seen, matrix.list_cases(chain(*seen)), nightly_run)
+    with get_database().reading() as session:
+        seen = _list_seen_cases(session, query)
+        return _build_shown_grid(session, query, seen, matrix.list_cases(chain(*seen)), nightly_run)
 
 
 def _build_document(query: MatrixQuery, nightly_run: NightlyDigest | None) -> dict[str, object]:
@@ -151,11 +155,11 @@ def _build_document(query: MatrixQuery, nightly_run: NightlyDigest | None) -> di
     return {"nightly_run": nightly_run, "columns": grid.columns, "rows": grid.rows}
 
 
-def _night(session: Session) -> NightlyDigest | None:
+def _find_nightly_run(session: Session) -> NightlyDigest | None:
     """Return the requested nightly run, or the last one."""
     requested = request.args.get("nightly_run", "").strip()
     name = requested or nightly_runs.find_newest(session)
-    nightly_run = None if name is None else nightly_runs.find(session, name)
+    nightly_run = None if name is None else nightly_runs.find_nightly_run(session, name)
     if requested and nightly_run is None:
         abort(404, "There is no nightly run of this name.")
     return nightly_run
@@ -167,7 +171,7 @@ def _find_last_nightly_run(nightly_run: NightlyDigest) -> LastNightlyRun:
     return LastNightlyRun(nightly_run.started_at, hosts, missed)
 
 
-def _oldest(points: Iterable[RecentPoint]) -> dict[int, int]:
+def _find_oldest_positions(points: Iterable[RecentPoint]) -> dict[int, int]:
     """Return the position of the oldest recent point of each series."""
     oldest: dict[int, int] = {}
     for point in points:
@@ -175,7 +179,7 @@ def _oldest(points: Iterable[RecentPoint]) -> dict[int, int]:
     return oldest
 
 
-def _labels(part: NightlyGrid, settings: dict[str, dict[str, str]]) -> list[ColumnWords]:
+def _label_columns(part: NightlyGrid, settings: dict[str, dict[str, str]]) -> list[ColumnWords]:
     """Return for each column of a table how it differs from the other columns of its host there."""
     labels: list[ColumnWords] = []
     for _, of_host in groupby(part.columns, key=lambda column: column.host):
@@ -183,7 +187,7 @@ def _labels(part: NightlyGrid, settings: dict[str, dict[str, str]]) -> list[Colu
         # What differs within a column tells its cases apart, not the columns.
         within = {name for held in columns for name in set(chain(*held)) if _differs(name, held)}
         own = ({name: value for name, value in held[0].items() if name not in within} for held in columns)
-        labels += column_words(list(own))
+        labels += label_columns(list(own))
     return labels
 
 
@@ -191,7 +195,7 @@ def _differs(name: str, environments_of_column: Sequence[dict[str, str]]) -> boo
     return len({held.get(name) for held in environments_of_column}) > 1
 
 
-def _shade(cell: GridCell) -> int:
+def _choose_shade(cell: GridCell) -> int:
     """Return the depth of a cell's colour: one step for each power of ten of percent; none for what is noise."""
     if not cell.change or not cell.flagged:
         return 0
@@ -200,7 +204,7 @@ def _shade(cell: GridCell) -> int:
     return max(1, min(_SHADES, 2 + int(log10(max(abs(cell.percent), 0.01)) + 0.5)))
 
 
-def _table(grid: NightlyGrid, unit: str) -> Table:
+def _build_table(grid: NightlyGrid, unit: str) -> Table:
     columns = ("subject", "case", "host", "environment", f"level ({unit})", "before", "since", "change", "percent")
     return Table(
         (*columns, "flagged", "provisional", "revision", "efficiency", "why", "missed"),

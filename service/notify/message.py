@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from service.schemas.history import Cause, Certainty, Direction
 from service.schemas.triage import BisectPolicy, EventSummary, NextStep, State
-from service.text.candidates import provisionally
+from service.text.candidates import prefix_provisional
 
 MAX_EVENTS = 25
 """Most events that a message lists; it counts the others."""
@@ -51,7 +51,7 @@ class Message:
     links: frozenset[str] = frozenset()
 
 
-def write(
+def write_message(
     key: str, events: Sequence[EventSummary], base: str, steps: Mapping[str, NextStep] = MappingProxyType({})
 ) -> Message:
     """Return the message about some events.
@@ -63,9 +63,11 @@ def write(
     steps
         The bisect that an event needs, by the event's id.
     """
-    links = frozenset((link(base), *(link(base, event) for event in events)))
+    links = frozenset((build_link(base), *(build_link(base, event) for event in events)))
     if len(events) == 1:
-        return Message(key, subject(events[0]), (*_lines(events[0], base, steps), "", link(base)), links)
+        return Message(
+            key, describe_subject(events[0]), (*_describe_event(events[0], base, steps), "", build_link(base)), links
+        )
     withdrawn = sum(event.state is State.WITHDRAWN for event in events)
     worse = sum(event.direction is Direction.REGRESSION and event.state is not State.WITHDRAWN for event in events)
     head = f"[faultwatch] {len(events)} events: {worse} worse, {len(events) - worse - withdrawn} better"
@@ -73,20 +75,22 @@ def write(
         head += f", {withdrawn} withdrawn"
     above = [event for event in events if not event.below_floor] or list(events)
     shown = above[:MAX_EVENTS]
-    lines = [line for event in shown for line in (subject(event), *_lines(event, base, steps)[1:], "")]
+    lines = [
+        line for event in shown for line in (describe_subject(event), *_describe_event(event, base, steps)[1:], "")
+    ]
     if len(above) > len(shown):
         lines += [f"… and {len(above) - len(shown)} more.", ""]
     if len(events) > len(above):
         lines += [f"{len(events) - len(above)} more below the floor: runs of the same bytes can differ by as much.", ""]
-    return Message(key, head, (*lines, link(base)), links)
+    return Message(key, head, (*lines, build_link(base)), links)
 
 
-def subject(event: EventSummary) -> str:
+def describe_subject(event: EventSummary) -> str:
     """Return what happened in one line."""
     return f"[{make_plain(event.subject, 60)}] {_PREFIXES.get(event.state, '')}{make_plain(event.full_headline)}"
 
 
-def link(base: str, event: EventSummary | None = None) -> str:
+def build_link(base: str, event: EventSummary | None = None) -> str:
     """Return the address of an event, or of the service."""
     root = base.rstrip("/")
     return f"{root}/" if event is None else f"{root}/events/{event.id}"
@@ -106,11 +110,11 @@ def escape_for_slack(message: Message) -> dict[str, str]:
     return {"text": text}
 
 
-def cause(event: EventSummary) -> str:
+def describe_cause(event: EventSummary) -> str:
     """Return what caused an event. A commit and its author are named only if it surely is the cause, or proven."""
     if event.cause is not Cause.COMMIT:
         words = _CAUSES[event.cause]
-        return provisionally(words) if event.certainty is Certainty.PROVISIONAL else words
+        return prefix_provisional(words) if event.certainty is Certainty.PROVISIONAL else words
     if len(event.culprits) == 1:
         culprit = event.culprits[0]
         named = f"commit {culprit.commit[:12]} “{make_plain(culprit.title)}” by {make_plain(culprit.author, 80)}"
@@ -121,17 +125,17 @@ def cause(event: EventSummary) -> str:
     return f"{named}, proven by bisect {event.bisect}" if event.culprits else named
 
 
-def _lines(event: EventSummary, base: str, steps: Mapping[str, NextStep]) -> tuple[str, ...]:
+def _describe_event(event: EventSummary, base: str, steps: Mapping[str, NextStep]) -> tuple[str, ...]:
     decision = event.last_decision
     reason = decision.reason if event.state is State.WITHDRAWN and decision is not None else ""
     return (
         make_plain(event.headline),
         *([f"Withdrawn: {make_plain(reason, 500)}"] if reason else []),
         *([f"Price: {make_plain(event.price)}"] if event.price else []),
-        f"Cause: {cause(event)}",
+        f"Cause: {describe_cause(event)}",
         f"Where: {event.n_series} series of {make_plain(event.subject, 60)}",
         *(_offer_bisect(steps[event.id]) if event.id in steps else ()),
-        link(base, event),
+        build_link(base, event),
     )
 
 

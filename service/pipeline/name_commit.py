@@ -15,7 +15,9 @@ HOW = (
 
 def name_commit(session: Session, text: str, subject: str | None = None) -> tuple[NamedCommit | None, str]:
     """Return the only commit that a text names; or None, and why in sentences that say what to write instead."""
-    commits = list({(entry.subject, entry.commit): entry for entry in refs.find(session, text, subject)}.values())
+    commits = list(
+        {(entry.subject, entry.commit): entry for entry in refs.find_commits(session, text, subject)}.values()
+    )
     if len(commits) == 1:
         return commits[0], ""
     of_subject = f" of {subject}" if subject else ""
@@ -29,5 +31,5 @@ def name_commit(session: Session, text: str, subject: str | None = None) -> tupl
 
 
 def _find_newest(session: Session, subject: str | None) -> str:
-    known = revisions.list_newest(session, subject, 1) if subject else []
+    known = revisions.list_newest_commits(session, subject, 1) if subject else []
     return f" The newest that the service knows is {known[0].commit[:10]}." if known else ""

@@ -12,14 +12,14 @@ from service.store.events import event_drifts
 from service.store.models import CrossMeasurementRow, Environment, Revision
 
 
-def order(session: Session, subject_id: int, drifts: Iterable[str]) -> None:
+def order_cross_measurements(session: Session, subject_id: int, drifts: Iterable[str]) -> None:
     """Order a cross-measurement, once, for each of these drifts at which commit and configuration changed together."""
-    for drift in event_drifts.drifts(session, sorted(drifts), Cause.BOTH):
+    for drift in event_drifts.read_drifts(session, sorted(drifts), Cause.BOTH):
         if drift.previous_revision != drift.revision and drift.environment_before != drift.environment_after:
-            _order(session, subject_id, drift)
+            _store_order(session, subject_id, drift)
 
 
-def _order(session: Session, subject_id: int, drift: Drift) -> None:
+def _store_order(session: Session, subject_id: int, drift: Drift) -> None:
     def revision(commit: str) -> int:
         return session.scalars(
             select(Revision.id).where(Revision.subject_id == subject_id, Revision.commit == commit)

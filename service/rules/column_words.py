@@ -37,16 +37,16 @@ class ColumnWords:
     all: tuple[str, ...] = ()
 
 
-def column_words(columns: Sequence[Mapping[str, str]]) -> list[ColumnWords]:
+def label_columns(columns: Sequence[Mapping[str, str]]) -> list[ColumnWords]:
     """Return for each of some environments, given by their settings, how it differs from the others."""
     names = {name for settings in columns for name in settings}
-    values = {name: [settings.get(name) for settings in columns] for name in sorted(names, key=_rank)}
+    values = {name: [settings.get(name) for settings in columns] for name in sorted(names, key=_rank_setting)}
     differ = {name: texts for name, texts in values.items() if len(set(texts)) > 1}
     words = {name: _describe_values(name, texts) for name, texts in differ.items()}
-    return [_column([said[place] for said in words.values()], tuple(differ)) for place in range(len(columns))]
+    return [_build_label([said[place] for said in words.values()], tuple(differ)) for place in range(len(columns))]
 
 
-def _column(said: Sequence[str], names: tuple[str, ...]) -> ColumnWords:
+def _build_label(said: Sequence[str], names: tuple[str, ...]) -> ColumnWords:
     distinct = list(dict.fromkeys(said))
     more = len(distinct) - MAX_NAMED
     # Instead of "1 more", which takes as much room, the last one is said.
@@ -54,7 +54,7 @@ def _column(said: Sequence[str], names: tuple[str, ...]) -> ColumnWords:
     return ColumnWords(", ".join(shown), names)
 
 
-def _rank(name: str) -> tuple[int, str]:
+def _rank_setting(name: str) -> tuple[int, str]:
     kind = name.partition(".")[0]
     return (_KINDS.index(kind) if kind in _KINDS else _KINDS.index("kernel")), name
 
@@ -63,47 +63,47 @@ def _describe_values(name: str, values: Sequence[str | None]) -> list[str]:
     """Return the words for each value of one setting, of which at least two differ."""
     kind, _, rest = name.partition(".")
     if kind == "variable":
-        return [f"no {rest}" if value is None else f"{rest}={_cut(value)}" for value in values]
+        return [f"no {rest}" if value is None else f"{rest}={_shorten_path(value)}" for value in values]
     if kind in {"tool", "program", "compiler", "library"}:
         own = rest or kind
-        return [f"no {own}" if text is None else f"{own} {text}" for text in _versions(values)]
+        return [f"no {own}" if text is None else f"{own} {text}" for text in _list_short_versions(values)]
     own = rest if kind in {"parameter", "build"} else name
-    return [f"{own} not set" if value is None else f"{own} {_cut(value)}" for value in values]
+    return [f"{own} not set" if value is None else f"{own} {_shorten_path(value)}" for value in values]
 
 
-def _versions(values: Sequence[str | None]) -> list[str | None]:
+def _list_short_versions(values: Sequence[str | None]) -> list[str | None]:
     """Return the shortest texts that tell some files, or some versions of a program, apart."""
-    for short in (_version, _digits, _day, _moment, _place):
+    for short in (_read_version, _read_digits, _read_day, _read_time, _read_folder):
         texts = [None if value is None else short(value) for value in values]
         if "" not in texts and len(set(texts)) == len(set(values)):
             return texts
-    return [None if value is None else _cut(value) for value in values]
+    return [None if value is None else _shorten_path(value) for value in values]
 
 
-def _version(value: str) -> str:
+def _read_version(value: str) -> str:
     numbers = _VERSION.findall(value)
     return str(numbers[-1]) if numbers and not _FILE.fullmatch(value) and not _LIBRARY.fullmatch(value) else ""
 
 
-def _digits(value: str) -> str:
+def _read_digits(value: str) -> str:
     match = _LIBRARY.fullmatch(value)
     return match["digits"][:8] if match else ""
 
 
-def _day(value: str) -> str:
+def _read_day(value: str) -> str:
     match = _FILE.fullmatch(value)
     return f"of {match['day']}" if match else ""
 
 
-def _moment(value: str) -> str:
+def _read_time(value: str) -> str:
     match = _FILE.fullmatch(value)
     return f"of {match['day']} {match['time'][:5]}" if match else ""
 
 
-def _place(value: str) -> str:
+def _read_folder(value: str) -> str:
     match = _FILE.fullmatch(value)
-    return f"at {_cut(match['place'])}" if match else ""
+    return f"at {_shorten_path(match['place'])}" if match else ""
 
 
-def _cut(value: str) -> str:
+def _shorten_path(value: str) -> str:
     return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…"

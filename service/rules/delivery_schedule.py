@@ -24,7 +24,7 @@ def may_send(channel: ChannelSettings, now: datetime, last_digest: datetime | No
         return False
     if channel.digest is None:
         return True
-    return last_digest is None or last_digest < digest_due(channel, now)
+    return last_digest is None or last_digest < find_digest_due(channel, now)
 
 
 def is_quiet(quiet: Quiet, local: datetime) -> bool:
@@ -35,7 +35,7 @@ def is_quiet(quiet: Quiet, local: datetime) -> bool:
     return moment >= quiet.start or moment < quiet.end
 
 
-def digest_due(channel: ChannelSettings, now: datetime) -> datetime:
+def find_digest_due(channel: ChannelSettings, now: datetime) -> datetime:
     """Return the latest time at or before now at which a digest was due."""
     assert channel.digest is not None
     zone = ZoneInfo(channel.zone)
@@ -49,6 +49,6 @@ def digest_due(channel: ChannelSettings, now: datetime) -> datetime:
     return due.astimezone(UTC)
 
 
-def wait_after(attempts: int) -> timedelta:
+def choose_wait(attempts: int) -> timedelta:
     """Return how long to wait after a number of failed attempts: twice as long each time, up to a limit."""
     return min(LONGEST_WAIT, FIRST_WAIT * (1 << min(attempts - 1, 20)))

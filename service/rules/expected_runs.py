@@ -44,7 +44,7 @@ class CaseOnHost:
         return not self.imported and self.last_seen is not None and self.last_seen >= now - LONGEST_SILENCE
 
 
-def end_of_doubt(case: CaseOnHost, now: datetime) -> str:
+def describe_end_of_doubt(case: CaseOnHost, now: datetime) -> str:
     """Return what ends the doubt about a drift that is not confirmed, or why nothing does."""
     if case.imported:
         return "These results were imported: only an import of later ones can confirm it."

@@ -86,18 +86,18 @@ def make_plan(
     revisions = sorted(dict.fromkeys(request.revisions), key=lambda revision: positions[revision])
     planned: list[tuple[int, int, PlannedRun]] = []
     stored_runs = 0
-    for index, case in _distinct(request.cases):
+    for index, case in _remove_repeated_cases(request.cases):
         runs = [run for run in stored.get(index, ()) if not (request.measure_all and run.reused)]
-        here = settled(runs, request.environment.hash, again=request.again)
+        here = list_settled_revisions(runs, request.environment.hash, again=request.again)
         missing = [revision for revision in revisions if revision not in here]
         stored_runs += len(revisions) - len(missing)
         ordered = [(revision, Reason.MISSING) for revision in missing]
-        anchor = _anchor(missing[0], runs, here, request.environment.hash, positions) if missing else None
+        anchor = _choose_anchor(missing[0], runs, here, request.environment.hash, positions) if missing else None
         if anchor is not None:
             ordered.append((anchor, Reason.ANCHOR))
         order = orders.get(index, _NONE)
-        ordered += _cross_measured(order, runs, here, ordered, positions)
-        ordered += _rerun(order, runs, request.environment.hash, missing, positions)
+        ordered += _choose_cross_measured(order, runs, here, ordered, positions)
+        ordered += _choose_rerun(order, runs, request.environment.hash, missing, positions)
         planned += [
             (positions[revision], index, PlannedRun(revision=revision, case=case, reason=reason))
             for revision, reason in ordered
@@ -107,7 +107,7 @@ def make_plan(
     return Plan(runs=ordered_runs, stored=stored_runs, note=_describe_plan(ordered_runs))
 
 
-def settled(runs: Iterable[StoredRun], environment: str, *, again: bool = False) -> set[str]:
+def list_settled_revisions(runs: Iterable[StoredRun], environment: str, *, again: bool = False) -> set[str]:
     """Return the revisions that need no other run in an environment: measured, or failed for good.
 
     Parameters
@@ -124,13 +124,13 @@ def settled(runs: Iterable[StoredRun], environment: str, *, again: bool = False)
     return done | given_up | {run.revision for run in here if not run.temporary}
 
 
-def _distinct(cases: Iterable[Case]) -> list[tuple[int, Case]]:
+def _remove_repeated_cases(cases: Iterable[Case]) -> list[tuple[int, Case]]:
     """Leave out repeated cases. A case is compared as text, since its parameters are a dict and not hashable."""
     first = {case.model_dump_json(): (index, case) for index, case in reversed(list(enumerate(cases)))}
     return sorted(first.values(), key=lambda entry: entry[0])
 
 
-def _anchor(
+def _choose_anchor(
     first_missing: str, runs: Iterable[StoredRun], here: set[str], environment: str, positions: Mapping[str, int]
 ) -> str | None:
     """Return the anchor: the revision that links the missing ones to another environment; None if none is needed.
@@ -158,7 +158,7 @@ def _anchor(
 _Ordered = Sequence[tuple[str, Reason]]
 
 
-def _cross_measured(
+def _choose_cross_measured(
     order: Orders, runs: Iterable[StoredRun], here: set[str], ordered: _Ordered, positions: Mapping[str, int]
 ) -> _Ordered:
     """Return the revisions to measure for a cross-measurement, without those that failed in this environment.
@@ -175,7 +175,7 @@ def _cross_measured(
     return [(revision, Reason.CROSS_MEASUREMENT) for revision in sorted(revisions)]
 
 
-def _rerun(
+def _choose_rerun(
     order: Orders,
     runs: Iterable[StoredRun],
     environment: str,
@@ -224,7 +224,7 @@ class DriftEnd:
     shorter: str | None = None
 
 
-def series_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:
+def find_series_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:
     """Return the newest drift of each series in each environment, if it is in doubt: more runs can end that doubt.
 
     More runs of the newest revision say nothing about a drift after which the level has changed again.

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from runner.contract import Kind, Outcome, Stage, Status
 from runner.contract.base import Parameter
 from runner.contract.budget import Budget
-from service.text.candidates import name_candidates, provisionally
+from service.text.candidates import name_candidates, prefix_provisional
 
 _NAMED_SETTINGS = 2
 """Settings that a headline names; more are counted."""
@@ -62,7 +62,9 @@ class Certainty(StrEnum):
     """The change is a fact, and no commit caused it."""
 
 
-def certainty(cause: Cause, n_candidates: int, *, sure: bool, all_known: bool, proven: bool = False) -> Certainty:
+def decide_certainty(
+    cause: Cause, n_candidates: int, *, sure: bool, all_known: bool, proven: bool = False
+) -> Certainty:
     """Return how sure a change and its cause are.
 
     Parameters
@@ -312,13 +314,15 @@ class Drift(View):
         if not isinstance(values, dict):
             return values
         candidates = values.get("candidates", ())
-        how = certainty(
+        how = decide_certainty(
             Cause(values["cause"]),
             len(candidates),
-            sure=not _get(values["evidence"], "wants_rerun"),
+            sure=not _get_value(values["evidence"], "wants_rerun"),
             all_known=values.get("candidates_known", True),
         )
-        named = {name: _get(candidates[0], name) if how is Certainty.SINGLE else "" for name in ("title", "author")}
+        named = {
+            name: _get_value(candidates[0], name) if how is Certainty.SINGLE else "" for name in ("title", "author")
+        }
         return {**values, **named, "certainty": how}
 
     @property
@@ -356,10 +360,10 @@ class Drift(View):
             Cause.BOTH: f"{self.blamed}, or {names}{more}",
             Cause.UNKNOWN: f"{'n' if provisional else 'N'}othing recorded changed",
         }[self.cause]
-        return provisionally(words) if provisional else words
+        return prefix_provisional(words) if provisional else words
 
 
-def _get(value: Any, name: str) -> Any:
+def _get_value(value: Any, name: str) -> Any:
     """Return an attribute of a model or an entry of its document."""
     return value[name] if isinstance(value, dict) else getattr(value, name)
 

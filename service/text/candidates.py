@@ -31,7 +31,7 @@ def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = Tru
     if not confirmed:
         single = len(commits) == 1 and all_known
         named = name_candidates(commits, title, all_known=all_known)
-        return provisionally(f"the only candidate is {named}" if single else named)
+        return prefix_provisional(f"the only candidate is {named}" if single else named)
     if not commits:
         return title
     first, last = commits[0][:SHORT_HASH_DIGITS], commits[-1][:SHORT_HASH_DIGITS]
@@ -40,7 +40,7 @@ def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = Tru
     return (title or last) if len(commits) == 1 else f"one of {len(commits)} commits, {first}…{last}"
 
 
-def provisionally(text: str) -> str:
+def prefix_provisional(text: str) -> str:
     """Return what is said of a cause with its certainty in front: further runs have to confirm the change."""
     return text if not text or text.startswith(PROVISIONAL) else PROVISIONAL + text
 

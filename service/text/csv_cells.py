@@ -8,7 +8,7 @@ from typing import Any
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def safe_cells(values: Iterable[Any]) -> list[Any]:
+def escape_cells(values: Iterable[Any]) -> list[Any]:
     """Return cells with an apostrophe before each text that a spreadsheet would take for a formula. Numbers stay."""
     return [f"'{value}" if isinstance(value, str) and _is_formula(value) else value for value in values]
 

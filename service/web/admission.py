@@ -54,7 +54,7 @@ class Admission:
         """
         with self._lock:
             if self._under_way >= self._most:
-                raise _refusal("Many reports arrive at this moment.")
+                raise _make_refusal("Many reports arrive at this moment.")
             self._under_way += 1
         try:
             yield
@@ -74,7 +74,7 @@ class Admission:
         with self._lock:
             for name in names:
                 if self._of_subject[name] >= self._most_of_subject:
-                    raise _refusal(f"Many reports of {name} arrive at this moment.")
+                    raise _make_refusal(f"Many reports of {name} arrive at this moment.")
             self._of_subject.update(names)
         try:
             yield
@@ -91,18 +91,18 @@ def register(app: Flask) -> None:
     app.extensions[_KEY] = Admission()
 
 
-def admitted(view: View) -> View:
+def admit_requests(view: View) -> View:
     """Admit requests to a view that stores runs, before their body is read."""
 
     @wraps(view)
     def admitting(*args: Any, **kwargs: Any) -> Any:
-        with admission().request():
+        with find_admission().request():
             return view(*args, **kwargs)
 
     return cast(View, admitting)
 
 
-def admission() -> Admission:
+def find_admission() -> Admission:
     """Return the admission of the application that serves this request."""
     return cast(Admission, current_app.extensions[_KEY])
 
@@ -112,7 +112,7 @@ def count_refused() -> int:
     return int(_refused.value)
 
 
-def _refusal(why: str) -> ProblemError:
+def _make_refusal(why: str) -> ProblemError:
     _refused.value += 1
     headers = {"Retry-After": str(RETRY_SECONDS)}
     return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"{why} Send it again in a moment.", headers=headers)

@@ -45,13 +45,13 @@ def register(app: Flask) -> None:
         if response.cache_control.no_store:
             return response
         if request.endpoint in _FILES and response.is_streamed and response.status_code == HTTPStatus.OK:
-            _read(response)
+            _read_file(response)
         return compress.after_request(response)
 
     app.after_request(compressed)
 
 
-def _read(response: Response) -> None:
+def _read_file(response: Response) -> None:
     """Read a file that would be streamed: a stream that a conditional request makes needless would stay open."""
     file = response.response
     response.direct_passthrough = False

@@ -70,7 +70,7 @@ class Served:
     def show_all(self, pages: Sequence[str] = PAGES) -> None:
         """Judge what arrived, and read every page that lists it."""
         with self.app.app_context():
-            detect_drifts.refresh(current.database())
+            detect_drifts.judge_changed_series(current.get_database())
         for page in pages:
             self.show(page)
 
@@ -80,16 +80,16 @@ def serve(folder: Path, **changes: Any) -> Served:
     folder.mkdir()
     config = Config(home=folder, database_url=f"sqlite:///{folder / 'faultwatch.db'}", access=Access.TOKENS)
     app = create_app(config.replaced(**changes))
-    with app.app_context(), current.database().writing() as session:
+    with app.app_context(), current.get_database().writing() as session:
         now = datetime.now(UTC)
-        texts = [tokens.issue(session, scope.value, [scope], 1, now).text for scope in (Scope.REPORT, Scope.READ)]
+        texts = [tokens.issue_token(session, scope.value, [scope], 1, now).text for scope in (Scope.REPORT, Scope.READ)]
     return Served(app, *texts)
 
 
 def close(served: Served) -> None:
     """Release the database."""
     with served.app.app_context():
-        current.database().close()
+        current.get_database().close()
 
 
 @contextmanager

@@ -71,4 +71,4 @@ def test_requests_are_answered_while_the_machine_of_the_database_is_gone(
         ip("-netns", space, "link", "set", "theirs", "up")
         assert api.send(reports.report(2, 100, 100)) == [201]
         with app.app_context():
-            current.database().close()
+            current.get_database().close()

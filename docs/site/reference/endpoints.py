@@ -26,7 +26,7 @@ def application() -> APIFlask:
     with tempfile.TemporaryDirectory(prefix="faultwatch-docs-") as home:
         app = create_app(Config(home=Path(home), database_url=f"sqlite:///{home}/faultwatch.db"))
         with app.app_context():
-            current.database().close()
+            current.get_database().close()
     return app
 
 

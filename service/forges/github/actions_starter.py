@@ -11,8 +11,8 @@ from github.Repository import Repository
 
 from runner.contract.job import BisectQuestion, Job, JobOrder
 from service.forges import job_reply
-from service.forges.github.client import Client, Failure, refusal
-from service.forges.github.workflows import dispatch
+from service.forges.github.client import Client, Failure, find_refusal
+from service.forges.github.workflows import dispatch_workflow
 from service.forges.retry import schedule_retry
 from service.jobs.scheduler import RemoteCallFailed
 
@@ -59,9 +59,9 @@ class ActionsStarter:
         }
 
         def start_workflow(repository: Repository) -> str:
-            return dispatch(repository, f"{_WORKFLOWS.get(question.kind, question.kind)}.yml", inputs)
+            return dispatch_workflow(repository, f"{_WORKFLOWS.get(question.kind, question.kind)}.yml", inputs)
 
-        problem = self._call(job, job.attempts, start_workflow)
+        problem = self._call_github(job, job.attempts, start_workflow)
         if problem:
             raise RemoteCallFailed(problem, None)
         return ""
@@ -77,14 +77,14 @@ class ActionsStarter:
                 marker in (comment.body or "") and comment.user.type == "Bot" for comment in pull.get_issue_comments()
             )
             if not posted:
-                pull.create_issue_comment(f"{job_reply.reply(job, self.address)}\n\n{marker}")
+                pull.create_issue_comment(f"{job_reply.render_reply(job, self.address)}\n\n{marker}")
             return ""
 
-        self._call(job, attempts, reply)
+        self._call_github(job, attempts, reply)
 
-    def _call(self, job: Job, attempts: int, call: Callable[[Repository], str]) -> str:
+    def _call_github(self, job: Job, attempts: int, call: Callable[[Repository], str]) -> str:
         try:
             return self.client.with_repository(job.github or job.thread.partition("#")[0], call)
         except Failure as error:
-            retry, message = schedule_retry(refusal(error), error, attempts, datetime.now(UTC))
+            retry, message = schedule_retry(find_refusal(error), error, attempts, datetime.now(UTC))
             raise RemoteCallFailed(message[:_MAX_ERROR_CHARACTERS], retry.at) from None

@@ -55,7 +55,7 @@ class GithubForge:
 
     def actions(self, event: str, payload: Mapping[str, Any]) -> tuple[WebhookAction, ...]:
         """Return the actions for a webhook."""
-        return webhook_actions.actions_for(event, payload)
+        return webhook_actions.list_actions(event, payload)
 
     def do(self, action: RepositoryAction, handlers: Handlers) -> None:
         """Run the commands of a comment, accept a head by label, or start a workflow, for somebody who may write."""
@@ -77,4 +77,4 @@ class GithubForge:
 
     def refusal(self, error: Exception) -> Refusal | None:
         """Return why a call failed."""
-        return client.refusal(error)
+        return client.find_refusal(error)

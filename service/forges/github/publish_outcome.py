@@ -36,7 +36,7 @@ def publish(repository: Repository, publication: Publication, app_id: int) -> in
 
 
 def _publish_comment(pull: PullRequest, publication: Publication, app_id: int) -> int | None:
-    marker = comment_text.marker(publication.repository, publication.number)
+    marker = comment_text.build_marker(publication.repository, publication.number)
     links = replace(publication.links, bisect=publication.offers_bisect and (pull.commits or 0) > 1)
     body = comment_text.build_comment(publication.outcome, links, marker)
     posted = _post_comment(pull, publication, marker, app_id)
@@ -74,7 +74,7 @@ def _is_by_app(posted: IssueComment, app_id: int) -> bool:
 
 def _publish_check_run(repository: Repository, publication: Publication) -> None:
     """Create the check run, or complete it where an earlier attempt was interrupted."""
-    check = check_run_text.render(publication.outcome, publication.links)
+    check = check_run_text.render_check_run(publication.outcome, publication.links)
     batches = check.batches()
     try:
         run = _post_check_run(repository, publication) if publication.attempted else None
@@ -84,13 +84,13 @@ def _publish_check_run(repository: Repository, publication: Publication) -> None
                 publication.outcome.head,
                 details_url=publication.links.compare or publication.links.log or NotSet,
                 external_id=publication.key,
-                output=_output(check, batches[0]),
+                output=_build_output(check, batches[0]),
                 status="completed" if len(batches) == 1 else "in_progress",
                 conclusion=check.conclusion if len(batches) == 1 else NotSet,
             )
         sent = max(1, -(-(run.output.annotations_count or 0) // check_run_text.ANNOTATIONS_PER_REQUEST))
         for batch in batches[sent:]:
-            run.edit(output=_output(check, batch))
+            run.edit(output=_build_output(check, batch))
         if run.status != "completed":
             run.edit(status="completed", conclusion=check.conclusion)
     except GithubException as error:
@@ -104,5 +104,5 @@ def _post_check_run(repository: Repository, publication: Publication) -> CheckRu
     return next((run for run in runs if run.external_id == publication.key), None)
 
 
-def _output(check: check_run_text.Check, batch: tuple[dict[str, Any], ...]) -> dict[str, Any]:
+def _build_output(check: check_run_text.Check, batch: tuple[dict[str, Any], ...]) -> dict[str, Any]:
     return {"title": check.title, "summary": check.summary, "annotations": list(batch)}

@@ -63,7 +63,7 @@ class Client:
 
     def head(self, pull: PullRequest) -> str:
         """Return the commit that is to be merged."""
-        return str(self._project(pull.repository).mergerequests.get(pull.number).sha)
+        return str(self._get_project(pull.repository).mergerequests.get(pull.number).sha)
 
     def notes(self, pull: PullRequest) -> Iterator[Note]:
         """Return the notes that users wrote, the oldest first."""
@@ -86,7 +86,7 @@ class Client:
 
     def newest_status(self, repository: str, commit: str) -> tuple[bool, str] | None:
         """Return whether the newest status of the service passed, and its description; None if it has set none."""
-        statuses = self._statuses(repository, commit)
+        statuses = self._get_statuses(repository, commit)
         newest = next(iter(statuses.list(iterator=True, name=CONTEXT, order_by="id", sort="desc")), None)
         return (_STATES[newest.status], newest.description) if newest and newest.status in _STATES else None
 
@@ -96,7 +96,7 @@ class Client:
         content |= {"description": status.description}
         content |= {"target_url": status.address} if status.address else {}
         try:
-            self._statuses(repository, commit).create(content)
+            self._get_statuses(repository, commit).create(content)
         except GitlabError as error:
             if "cannot transition" not in str(error.error_message).lower():
                 raise
@@ -105,7 +105,7 @@ class Client:
         """Return whether a user may push to branches."""
         for found in self._api.users.list(username=user, iterator=True):
             try:
-                member = self._project(repository).members_all.get(found.id)
+                member = self._get_project(repository).members_all.get(found.id)
                 return int(member.access_level) >= _DEVELOPER_ACCESS_LEVEL
             except GitlabError as error:
                 if error.response_code != 404:
@@ -118,11 +118,11 @@ class Client:
             return Refusal(error.response_code, str(error.error_message or error), dict(self._session.last_headers))
         return Refusal(None, str(error)) if isinstance(error, requests.RequestException) else None
 
-    def _project(self, name: str) -> Project:
+    def _get_project(self, name: str) -> Project:
         return self._api.projects.get(name, lazy=True)
 
     def _fetch_notes(self, pull: PullRequest) -> ProjectMergeRequestNoteManager:
-        return self._project(pull.repository).mergerequests.get(pull.number, lazy=True).notes
+        return self._get_project(pull.repository).mergerequests.get(pull.number, lazy=True).notes
 
-    def _statuses(self, repository: str, commit: str) -> ProjectCommitStatusManager:
-        return self._project(repository).commits.get(commit, lazy=True).statuses
+    def _get_statuses(self, repository: str, commit: str) -> ProjectCommitStatusManager:
+        return self._get_project(repository).commits.get(commit, lazy=True).statuses

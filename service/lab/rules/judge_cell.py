@@ -42,7 +42,7 @@ class Readings:
         return [value for value in self.values if value is not None]
 
 
-def judge(
+def judge_metric(
     name: str, default: Readings | None, cell: Readings, *, interleaved: bool, cells: int = 1, comparable: str = ""
 ) -> LabMetric:
     """Return a metric of a cell and how it compares with the default.
@@ -73,10 +73,14 @@ def judge(
     if comparable:
         return verdict.model_copy(update={"sentence": comparable})
     error = FALSE_ALARM_PROBABILITY / (cells * len(METRICS))
-    return _interleaved(verdict, default, cell, error) if interleaved else _apart(verdict, default, cell)
+    return (
+        _judge_interleaved(verdict, default, cell, error)
+        if interleaved
+        else _judge_separate_sessions(verdict, default, cell)
+    )
 
 
-def _interleaved(found: LabMetric, default: Readings, cell: Readings, error: float) -> LabMetric:
+def _judge_interleaved(found: LabMetric, default: Readings, cell: Readings, error: float) -> LabMetric:
     both = zip(default.values, cell.values, strict=False)
     pairs = [(left, right) for left, right in both if left is not None and right is not None]
     if not pairs:
@@ -86,7 +90,7 @@ def _interleaved(found: LabMetric, default: Readings, cell: Readings, error: flo
     certainty = LabCertainty.EXACT if exact else LabCertainty.INTERVAL
     effect = Effect.SAME if decision.verdict is Verdict.SAME else Effect.OPEN
     if decision.verdict is Verdict.CHANGED and decision.times is None:
-        effect = _effect(found.metric, decision.direction)
+        effect = _decide_effect(found.metric, decision.direction)
     elif effect is Effect.OPEN and decision.interval is None:
         certainty = LabCertainty.OPEN
     bounds = None if exact or decision.interval is None else _convert_to_default(decision.interval)
@@ -94,7 +98,7 @@ def _interleaved(found: LabMetric, default: Readings, cell: Readings, error: flo
     return found.model_copy(update=update)
 
 
-def _apart(found: LabMetric, default: Readings, cell: Readings) -> LabMetric:
+def _judge_separate_sessions(found: LabMetric, default: Readings, cell: Readings) -> LabMetric:
     entry, change = metric(found.metric), found.change or 0
     if not (entry.exact and default.counted and cell.counted):
         sentence = "Measured in another session than the default: only an interleaved measurement compares it."
@@ -107,7 +111,7 @@ def _apart(found: LabMetric, default: Readings, cell: Readings) -> LabMetric:
             f"Measured in another session than the default, where a count can differ by {floor.MAX_FLOOR_FAULTS}."
         )
         return found.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
-    effect = _effect(found.metric, change) if change else Effect.SAME
+    effect = _decide_effect(found.metric, change) if change else Effect.SAME
     sentence = "Each side repeats its count, in its own session."
     return found.model_copy(update={"certainty": LabCertainty.EXACT, "effect": effect, "sentence": sentence})
 
@@ -120,5 +124,5 @@ def _convert_to_default(interval: tuple[float, float]) -> tuple[float, float] | 
     return low, high
 
 
-def _effect(name: str, change: Number) -> Effect:
+def _decide_effect(name: str, change: Number) -> Effect:
     return Effect.BETTER if (change > 0) == (metric(name).better == "higher") else Effect.WORSE

@@ -111,7 +111,7 @@ class SettingsGrid:
         return [cell for row in self.cells for cell in row]
 
 
-def default_run(runs: Iterable[LabRun], case_key: str, environment: str = "") -> LabRun | None:
+def choose_default_run(runs: Iterable[LabRun], case_key: str, environment: str = "") -> LabRun | None:
     """Return the run whose settings are the default: of those that a history has, one with the fewest variables set.
 
     Its host may have changed since: then the newest run with the same settings of its own shows how the host is now.
@@ -126,8 +126,8 @@ def default_run(runs: Iterable[LabRun], case_key: str, environment: str = "") ->
     chosen = [run for run in ordinary if run.environment == environment]
     if not ordinary or chosen:
         return next(iter(chosen), None)
-    own = _per_run(min(ordinary, key=lambda run: sum(name.startswith(VARIABLE) for name in run.settings)))
-    return next(run for run in of_case if _per_run(run) == own)
+    own = _select_per_run(min(ordinary, key=lambda run: sum(name.startswith(VARIABLE) for name in run.settings)))
+    return next(run for run in of_case if _select_per_run(run) == own)
 
 
 def find_settings(
@@ -143,7 +143,7 @@ def find_settings(
             if run.settings.get(name) != default.get(name):
                 seen.setdefault(name, {})[run.settings.get(name)] = None
     parameters = [name for name in seen if name.startswith(PARAMETER)]
-    follows = {name: _follow(runs, name, seen, added) for name in parameters}
+    follows = {name: _list_dependent_settings(runs, name, seen, added) for name in parameters}
     implied = {name for sets in follows.values() for name in sets}
     if PRELOAD in seen or ALLOCATOR in implied:
         implied.add(ALLOCATOR)
@@ -153,7 +153,7 @@ def find_settings(
         if name in added or name not in implied
     ]
     place = {name: number for number, name in enumerate(added)}
-    return sorted(settings, key=lambda one: (place.get(one.name, len(place)), _rank(one), one.name))
+    return sorted(settings, key=lambda one: (place.get(one.name, len(place)), _rank_setting(one), one.name))
 
 
 def choose_axes(
@@ -192,7 +192,7 @@ def build_grid(
             "settings"
         )
     names = [one.name for one in axes]
-    allowed = _followers(runs, [name for name in names if name.startswith(PARAMETER)])
+    allowed = _find_dependent_settings(runs, [name for name in names if name.startswith(PARAMETER)])
     members = _Members()
     for run in runs:
         members.add(run, default, names, allowed)
@@ -200,7 +200,7 @@ def build_grid(
     beside = _group_by_session(members.alike[home])
     cells = tuple(
         tuple(
-            _cell(dict(zip(names, (*row, *column), strict=True)), (*row, *column) == home, members, beside)
+            _build_cell(dict(zip(names, (*row, *column), strict=True)), (*row, *column) == home, members, beside)
             for column in column_values
         )
         for row in row_values
@@ -247,7 +247,9 @@ class _Members:
             self.alike[point].append(run)
 
 
-def _cell(values: Mapping[str, Value], default: bool, members: _Members, beside: Mapping[UUID, LabRun]) -> GridCell:
+def _build_cell(
+    values: Mapping[str, Value], default: bool, members: _Members, beside: Mapping[UUID, LabRun]
+) -> GridCell:
     point = tuple(values.values())
     runs = sorted(members.alike.get(point, ()), key=lambda run: run.started_at, reverse=True)
     measured = [run for run in runs if run.measured]
@@ -272,11 +274,11 @@ def _group_by_session(runs: Iterable[LabRun]) -> dict[UUID, LabRun]:
     return {run.session: run for run in runs if run.session is not None and run.measured}
 
 
-def _per_run(run: LabRun) -> dict[str, str]:
+def _select_per_run(run: LabRun) -> dict[str, str]:
     return {name: value for name, value in run.settings.items() if is_per_run(name)}
 
 
-def _followers(runs: Iterable[LabRun], parameters: Sequence[str]) -> dict[tuple[_Point, str], set[Value]]:
+def _find_dependent_settings(runs: Iterable[LabRun], parameters: Sequence[str]) -> dict[tuple[_Point, str], set[Value]]:
     """Return the values that settings of a run have at each point of some parameters, in runs of a history."""
     ordinary = [run for run in runs if not run.aside]
     names = {name for run in ordinary for name in run.settings if is_per_run(name)}
@@ -288,7 +290,9 @@ def _followers(runs: Iterable[LabRun], parameters: Sequence[str]) -> dict[tuple[
     return values
 
 
-def _follow(runs: Sequence[LabRun], parameter: str, names: Iterable[str], added: Collection[str]) -> tuple[str, ...]:
+def _list_dependent_settings(
+    runs: Sequence[LabRun], parameter: str, names: Iterable[str], added: Collection[str]
+) -> tuple[str, ...]:
     """Return which settings have one value for each value of a parameter, and not one for all."""
     ordinary = [run for run in runs if not run.aside]
     pairs = []
@@ -304,16 +308,16 @@ def _follow(runs: Sequence[LabRun], parameter: str, names: Iterable[str], added:
 
 
 def _sort_values(values: Iterable[Value], default: Value) -> tuple[Value, ...]:
-    return (default, *sorted({value for value in values if value != default}, key=_natural))
+    return (default, *sorted({value for value in values if value != default}, key=_rank_value))
 
 
-def _natural(value: Value) -> tuple[int, float, str]:
+def _rank_value(value: Value) -> tuple[int, float, str]:
     if value is None:
         return 0, 0, ""
     return (1, int(value), "") if value.isdecimal() else (2, 0, value)
 
 
-def _rank(setting: Setting) -> int:
+def _rank_setting(setting: Setting) -> int:
     """Return the order of settings: those that a job can set first, those that change the work last but the host's."""
     if not setting.per_run:
         return 3

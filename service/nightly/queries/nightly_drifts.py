@@ -27,14 +27,14 @@ def mark_measured(session: Session, nightly_run: NightlyRun, cells: Iterable[Nig
         "last_nightly_at": nightly_run.started_at,
     }
     for cell in cells:
-        for chunk in _keys(cell):
+        for chunk in _list_case_keys(cell):
             series = select(Series.id).where(*_filter_by_cell(cell, chunk)).scalar_subquery()
             later = or_(Series.last_nightly_at.is_(None), Series.last_nightly_at < nightly_run.started_at)
             noted = update(Series).where(Series.id.in_(series), later).values(turn)
             session.execute(noted.execution_options(synchronize_session=False))
 
 
-def list_new(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyCell]) -> list[str]:
+def list_unreported_drifts(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyCell]) -> list[str]:
     """Return the drifts that are new to a nightly run: no nightly run has told of them, and none is below the floor.
 
     Only the last nightly run that has measured a series tells what is new in it: which drifts begin at its revision,
@@ -53,13 +53,13 @@ def list_new(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyC
             Series.last_nightly_at == nightly_run.started_at,
             DriftRow.position <= newest,
             Event.below_floor.is_(False),
-            ~_has_kin(_KIN.reported_in.is_not(None)),
+            ~_match_any_detection(_KIN.reported_in.is_not(None)),
             or_(
                 DriftRow.position == newest,
-                ~_has_kin(_KIN.found_at < Series.first_nightly_at),
+                ~_match_any_detection(_KIN.found_at < Series.first_nightly_at),
             ),
         )
-        for chunk in _keys(cell):
+        for chunk in _list_case_keys(cell):
             rows = session.scalars(
                 select(DriftRow.id)
                 .join(Series, DriftRow.series_id == Series.id)
@@ -73,13 +73,13 @@ def list_new(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyC
 
 def mark_reported(session: Session, nightly_run: str, drift_ids: Iterable[str]) -> None:
     """Have a nightly run tell of some drifts. Those that another nightly run tells of by now stay with that one."""
-    for chunk in bulk.chunks(drift_ids, _KEYS_PER_QUERY):
+    for chunk in bulk.split_into_chunks(drift_ids, _KEYS_PER_QUERY):
         unreported = EventDriftRow.drift_id.in_(chunk), EventDriftRow.reported_in.is_(None)
         told = update(EventDriftRow).where(*unreported).values(reported_in=nightly_run)
         session.execute(told.execution_options(synchronize_session=False))
 
 
-def list_of_nightly_run(session: Session, nightly_run: NightlyRun) -> list[NightlyDrift]:
+def list_reported_drifts(session: Session, nightly_run: NightlyRun) -> list[NightlyDrift]:
     """Return the drifts that a nightly run has told of, as they are known now.
 
     One that was a fact and does not stand any more says why; one that was provisional and is gone is left out.
@@ -89,7 +89,7 @@ def list_of_nightly_run(session: Session, nightly_run: NightlyRun) -> list[Night
         .join(Series, EventDriftRow.series_id == Series.id)
         .join(Series.host)
         .join(Series.case)
-        .join(_KIN, and_(_is_kin(), _KIN.found), isouter=True)
+        .join(_KIN, and_(_match_detections(), _KIN.found), isouter=True)
         .join(DriftRow, DriftRow.id == _KIN.drift_id, isouter=True)
         .where(EventDriftRow.reported_in == nightly_run.name)
         .order_by(EventDriftRow.drift_id, DriftRow.id)
@@ -103,10 +103,10 @@ def list_of_nightly_run(session: Session, nightly_run: NightlyRun) -> list[Night
     return list(drifts.values())
 
 
-def _keys(cell: NightlyCell) -> Iterable[list[str]]:
+def _list_case_keys(cell: NightlyCell) -> Iterable[list[str]]:
     """Return the keys of the cases of a cell, in parts; none where it has not measured any."""
     measured = cell.cases if cell.carried_out and cell.subject and cell.revision else ()
-    return bulk.chunks((shared_rows.case_key(case) for case in measured), _KEYS_PER_QUERY)
+    return bulk.split_into_chunks((shared_rows.make_case_key(case) for case in measured), _KEYS_PER_QUERY)
 
 
 def _filter_by_cell(cell: NightlyCell, keys: Iterable[str]) -> tuple[ColumnElement[bool], ...]:
@@ -118,7 +118,7 @@ def _filter_by_cell(cell: NightlyCell, keys: Iterable[str]) -> tuple[ColumnEleme
     )
 
 
-def _is_kin() -> ColumnElement[bool]:
+def _match_detections() -> ColumnElement[bool]:
     return and_(
         _KIN.event_id == EventDriftRow.event_id,
         _KIN.series_id == EventDriftRow.series_id,
@@ -126,9 +126,9 @@ def _is_kin() -> ColumnElement[bool]:
     )
 
 
-def _has_kin(condition: ColumnElement[bool]) -> ColumnElement[bool]:
+def _match_any_detection(condition: ColumnElement[bool]) -> ColumnElement[bool]:
     """Return whether a condition holds for any detection of a drift, the present one included."""
-    return exists().where(_is_kin(), condition)
+    return exists().where(_match_detections(), condition)
 
 
 def _describe_present(document: Mapping[str, Any]) -> NightlyDrift:

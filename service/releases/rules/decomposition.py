@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from service.releases.schemas import ReleaseChange, ReleasePart
 from service.rules.relative_change import percent_change
-from service.schemas.history import Cause, Certainty, Drift, Number, certainty
-from service.text.candidates import provisionally
+from service.schemas.history import Cause, Certainty, Drift, Number, decide_certainty
+from service.text.candidates import prefix_provisional
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def is_between(drift: Drift, between: Collection[str], base: str) -> bool:
     return drift.revision in between or (drift.cause is not Cause.COMMIT and drift.revision == base)
 
 
-def decompose(
+def decompose_change(
     first: Drift, levels: tuple[Number, Number], drifts: Sequence[tuple[Drift, EventOfDrift | None]]
 ) -> ReleaseChange:
     """Return the net change of one series with its parts, those of commits before those of the configuration.
@@ -51,7 +51,7 @@ def decompose(
     drifts
         The drifts of the series between them, in the order of the history.
     """
-    parts = [_part(drift, event) for drift, event in drifts]
+    parts = [_build_part(drift, event) for drift, event in drifts]
     net = levels[1] - levels[0]
     return ReleaseChange(
         series_id=first.series_id,
@@ -69,9 +69,9 @@ def decompose(
     )
 
 
-def _part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
+def _build_part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
     proven = event is not None and bool(event.culprits)
-    how = certainty(
+    how = decide_certainty(
         drift.cause,
         len(drift.candidates),
         sure=not drift.evidence.wants_rerun,
@@ -85,7 +85,7 @@ def _part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
         name, commits = drift.blamed, [candidate.commit for candidate in drift.candidates] if named else []
     else:
         names = ", ".join(setting.name for setting in drift.settings) or "cause unknown"
-        name, commits = provisionally(names) if how is Certainty.PROVISIONAL else names, []
+        name, commits = prefix_provisional(names) if how is Certainty.PROVISIONAL else names, []
     return ReleasePart(
         drift_id=drift.id,
         event_id=event.id if event else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from runner.contract import metric
 from service.releases.schemas import ReleaseChange, ReleasePart, Releases
 from service.schemas.history import Certainty
-from service.text.markdown import code, make_plain
+from service.text.markdown import format_code, make_plain
 from service.text.numbers import difference, number, percent
 
 _MAX_LISTED = 100
@@ -17,12 +17,12 @@ _CERTAIN = {
 }
 
 
-def markdown(found: Releases) -> str:
+def write_markdown(found: Releases) -> str:
     """Return a table with a row for each changed series, the largest change first, at most a hundred."""
     head = f"### {make_plain(found.subject)}: {make_plain(found.base.name)} to {make_plain(found.head.name)}"
     if not found.changes:
         return f"{head}\n\nNo judged series changed ({found.unchanged:,} compared).\n"
-    rows = [_row(change) for change in found.changes[:_MAX_LISTED]]
+    rows = [_write_row(change) for change in found.changes[:_MAX_LISTED]]
     more = len(found.changes) - len(rows)
     lines = [
         head,
@@ -36,25 +36,25 @@ def markdown(found: Releases) -> str:
     return "\n".join([*lines, *(["", f"{more:,} more."] if more else [])]) + "\n"
 
 
-def _row(change: ReleaseChange) -> str:
+def _write_row(change: ReleaseChange) -> str:
     relative = f" ({percent(change.percent)})" if change.percent is not None else ""
     cells = (
-        f"{code(change.case)} {make_plain(metric(change.metric).title)} on {code(change.host)}",
+        f"{format_code(change.case)} {make_plain(metric(change.metric).title)} on {format_code(change.host)}",
         number(change.before),
         number(change.after),
         f"{difference(change.change, change.unit)}{relative}",
-        _parts(change.commits, change.unit),
-        _parts(change.configuration, change.unit),
+        _write_parts(change.commits, change.unit),
+        _write_parts(change.configuration, change.unit),
     )
     return f"| {' | '.join(cells)} |"
 
 
-def _parts(parts: list[ReleasePart], unit: str) -> str:
-    return "<br>".join(_part(part, unit) for part in parts) or "–"
+def _write_parts(parts: list[ReleasePart], unit: str) -> str:
+    return "<br>".join(_write_part(part, unit) for part in parts) or "–"
 
 
-def _part(part: ReleasePart, unit: str) -> str:
+def _write_part(part: ReleasePart, unit: str) -> str:
     commit = f"{part.commits[0][:12]} " if len(part.commits) == 1 else ""
     # A provisional name says so itself.
     certain = f", {_CERTAIN[part.certainty]}" if part.certainty is not Certainty.PROVISIONAL else ""
-    return f"{difference(part.change, unit)}: {commit}{code(part.name)}{certain}"
+    return f"{difference(part.change, unit)}: {commit}{format_code(part.name)}{certain}"

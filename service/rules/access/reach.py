@@ -34,7 +34,7 @@ class Reach:
 
     def includes(self, repository: str) -> bool:
         """Whether it may publish about a repository: a token with any limit names those about which it may."""
-        return self == EVERYWHERE or (self.repositories is not None and matches(repository, self.repositories))
+        return self == EVERYWHERE or (self.repositories is not None and matches_any(repository, self.repositories))
 
     def objection(self, scopes: Iterable[Scope]) -> str:
         """Return in one line why no token with these scopes may have these limits; empty where one may."""
@@ -58,14 +58,14 @@ EVERYWHERE = Reach()
 """No limits: tokens that were made before there were any, admins, and every caller of an open service."""
 
 
-def matches(name: str, patterns: Patterns | None) -> bool:
+def matches_any(name: str, patterns: Patterns | None) -> bool:
     """Whether a name fits one of the patterns. Upper and lower case are the same, as for GitHub."""
     return patterns is None or any(
         re.fullmatch("[^/]*".join(map(re.escape, pattern.lower().split("*"))), name.lower()) for pattern in patterns
     )
 
 
-def reach_of_job(repository: str, assignments: Iterable[tuple[str, str]], hosts: Patterns | None) -> Reach:
+def find_reach_of_job(repository: str, assignments: Iterable[tuple[str, str]], hosts: Patterns | None) -> Reach:
     """Return the reach of a job of a repository.
 
     The subject of the repository's own name is its own, unless the settings assign that to another repository.
@@ -76,12 +76,12 @@ def reach_of_job(repository: str, assignments: Iterable[tuple[str, str]], hosts:
         Repositories, with patterns of subjects.
     """
     own, assignments = repository.partition("/")[2], tuple(assignments)
-    elsewhere = any(matches(own, (pattern,)) for name, pattern in assignments if name != repository)
+    elsewhere = any(matches_any(own, (pattern,)) for name, pattern in assignments if name != repository)
     assigned = tuple(pattern for name, pattern in assignments if name == repository)
     return Reach(hosts=hosts, subjects=assigned if elsewhere else (own, *assigned))
 
 
-def may_take(repository: str, subject: str, assigned: Patterns | None) -> bool:
+def may_own_subject(repository: str, subject: str, assigned: Patterns | None) -> bool:
     """Whether a subject without an owner may become a repository's when its job reports about it.
 
     Parameters
@@ -90,4 +90,4 @@ def may_take(repository: str, subject: str, assigned: Patterns | None) -> bool:
         The subjects of the repository; None for the subject of its own name.
     """
     own = repository.partition("/")[2]
-    return matches(subject, (own,) if assigned is None else assigned)
+    return matches_any(subject, (own,) if assigned is None else assigned)

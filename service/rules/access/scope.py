@@ -100,10 +100,10 @@ _ANONYMOUS = frozenset(
     }
 )
 """What a service with a public dashboard shows to everybody: results. A view that is listed here passes what it shows
-through :func:`service.web.access.public_view.published`."""
+through :func:`service.web.access.public_view.redact_for_caller`."""
 
 
-def anonymous_may(endpoint: str | None, method: str) -> bool:
+def may_read_anonymously(endpoint: str | None, method: str) -> bool:
     """Return whether a service with a public dashboard answers a request without a token."""
     return endpoint in _ANONYMOUS and method in _READING
 

@@ -14,7 +14,7 @@ MAX_FAILURES = 100
 """Failed sign-ins of all addresses within the window; after them wrong credentials are not even counted."""
 
 
-def seconds_to_wait(failures: Sequence[datetime], most: int, now: datetime) -> int:
+def count_seconds_to_wait(failures: Sequence[datetime], most: int, now: datetime) -> int:
     """Return in how many seconds another attempt is allowed; 0 where it is now.
 
     Parameters

@@ -39,7 +39,7 @@ class PresentedToken:
         return hmac.compare_digest(self.digest, digest)
 
 
-def proves(presented: PresentedToken | None, digest: str | None) -> bool:
+def is_proven(presented: PresentedToken | None, digest: str | None) -> bool:
     """Return whether a presented token proves a stored digest, in the same time whether there is either of them."""
     shown = presented or PresentedToken("", "")
     return shown.proves(digest or _NOBODYS) and presented is not None and digest is not None

@@ -121,7 +121,7 @@ class Belief:
         return int(np.argmax(chance * np.log1p(varied / around)))
 
 
-def believe(
+def compute_belief(
     effect: Bools,
     data: Data,
     prior_none: float,

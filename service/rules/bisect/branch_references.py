@@ -55,7 +55,7 @@ class BranchReferences:
         self._measured = {
             base: [commit for commit in group if commit in measured] for base, group in self._groups.items()
         }
-        self._forks = {base: self._fork(base) for base in self._groups}
+        self._forks = {base: self._find_fork(base) for base in self._groups}
 
     def find_reference(self, commit: str) -> str | None:
         """Return the commit with which a suspect is compared, whether it is measured or not; None if there is none."""
@@ -96,7 +96,7 @@ class BranchReferences:
         best = max(covers, key=lambda commit: (covers[commit], -self._graph.place[commit]), default=None)
         return best if best is not None and covers[best] else None
 
-    def _fork(self, base: int) -> str | None:
+    def _find_fork(self, base: int) -> str | None:
         """Return a commit that contains exactly these commits, but for innocent ones; None if the range has none.
 
         The good end serves as well where it is known how much each of these commits moved.

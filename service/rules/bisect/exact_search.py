@@ -36,7 +36,7 @@ MAX_SUSPECTS_OF_ALL_LINES = 8192
 """Suspects of a gap, above which only commits between its two ends on one line are considered for measuring."""
 
 
-def search(question: Question, observations: Iterable[Observation], slots: int = 1) -> Answer:
+def search_exact(question: Question, observations: Iterable[Observation], slots: int = 1) -> Answer:
     """Return what to measure next, or the culprits.
 
     Parameters
@@ -46,7 +46,7 @@ def search(question: Question, observations: Iterable[Observation], slots: int =
     slots
         How many commits to name: so many are built side by side.
     """
-    values, failed = _levels(observations)
+    values, failed = _read_levels(observations)
     refused = refuse_unfit_ends(question, failed)
     if refused is not None:
         return refused
@@ -66,11 +66,11 @@ def search(question: Question, observations: Iterable[Observation], slots: int =
         if state.explain(question.good, question.bad):
             return Found(culprits=tuple(_sort_by_position(state.culprits.values(), graph)))
         if len(state.gaps) + len(state.culprits) > MAX_PLACES:
-            return Refused(sentence=_no_steps_sentence(question, inside))
+            return Refused(sentence=_describe_too_many_steps(question, inside))
     commits = list(dict.fromkeys(state.required))[:slots]
     # Required commits come first; commits inside the gaps are only guesses that keep the builds busy.
     # Until both ends are measured, their gap contains everything that was measured meanwhile.
-    commits += _inside(state.gaps, slots - len(commits), {*commits, *inside})
+    commits += _choose_inside_gaps(state.gaps, slots - len(commits), {*commits, *inside})
     left = len(set(state.required)) + sum(gap.looks(slots) for gap in state.gaps)
     return Measure(commits=tuple(commits), left=left)
 
@@ -89,7 +89,7 @@ def refuse_unfit_ends(question: Question, failed: Collection[str]) -> Refused | 
     return None
 
 
-def _no_steps_sentence(question: Question, values: Mapping[str, Number]) -> str:
+def _describe_too_many_steps(question: Question, values: Mapping[str, Number]) -> str:
     low, high = min(values.values()), max(values.values())
     return (
         f"Not proven: the metric moves at more than {MAX_PLACES} places of the range: {len(values)} commits measured "
@@ -98,7 +98,7 @@ def _no_steps_sentence(question: Question, values: Mapping[str, Number]) -> str:
     )
 
 
-def _levels(observations: Iterable[Observation]) -> tuple[dict[str, Number], set[str]]:
+def _read_levels(observations: Iterable[Observation]) -> tuple[dict[str, Number], set[str]]:
     alone: dict[str, list[Number]] = {}
     interleaved: dict[str, list[Number]] = {}
     failed: set[str] = set()
@@ -142,7 +142,7 @@ class _Gap:
         return [self.suspects[place] for place in chosen]
 
 
-def _inside(gaps: Iterable[_Gap], slots: int, taken: Collection[str]) -> list[str]:
+def _choose_inside_gaps(gaps: Iterable[_Gap], slots: int, taken: Collection[str]) -> list[str]:
     """Distribute the slots among the gaps: each goes to the gap whose parts would be largest without it."""
     gaps = list(gaps)
     rooms = [sum(commit not in taken for commit in gap.tests) for gap in gaps]
@@ -185,7 +185,7 @@ class _ExactSearch:
         """
         if (old, new) not in self._explained:
             suspects = self._list_between(old, new)
-            middle = self._middle(old, new, suspects)
+            middle = self._find_middle(old, new, suspects)
             if middle is None:
                 complete = self._explain_undivided(old, new, suspects)
             else:
@@ -200,7 +200,7 @@ class _ExactSearch:
     def open_first_gap(self, old: str, new: str) -> None:
         """Open the gap between two commits that are not measured yet."""
         suspects = self._list_between(old, new)
-        self._open_gap(suspects, self._tests_on_line(old, new, suspects))
+        self._open_gap(suspects, self._count_tests_on_line(old, new, suspects))
 
     def _list_between(self, old: str, new: str) -> int:
         return self.graph.ancestry(new) & ~self.graph.ancestry(old)
@@ -210,12 +210,12 @@ class _ExactSearch:
 
     def _get_known_level(self, commit: str) -> Number:
         """Return the level with which a gap was opened: culprits that are found within it may put it in doubt again."""
-        level = self._level(commit)
+        level = self._find_level(commit)
         if level is not None:
             self._taken[commit] = level
         return self._taken[commit]
 
-    def _level(self, commit: str) -> Number | None:
+    def _find_level(self, commit: str) -> Number | None:
         """Return the level of a commit: as measured, or that of two measured commits around it that agree.
 
         Two that agree around a culprit say nothing: another commit between them undoes it.
@@ -236,7 +236,7 @@ class _ExactSearch:
         older = [name for name in self.values if graph.ancestry(commit) >> graph.place[name] & 1]
         return max(older, key=lambda name: (graph.ancestry(name).bit_count(), graph.place[name]))
 
-    def _middle(self, old: str, new: str, suspects: int) -> str | None:
+    def _find_middle(self, old: str, new: str, suspects: int) -> str | None:
         """Return a measured commit that divides a gap: at the level of one end, as near to the other as possible."""
         graph, start = self.graph, 1 << self.graph.place[old]
         inner = [
@@ -258,7 +258,9 @@ class _ExactSearch:
 
     def _explain_undivided(self, old: str, new: str, suspects: int) -> bool:
         """Explain a gap within which no commit that descends from ``old`` is measured."""
-        if suspects.bit_count() > MAX_SUSPECTS_OF_ALL_LINES and (tests := self._tests_on_line(old, new, suspects)):
+        if suspects.bit_count() > MAX_SUSPECTS_OF_ALL_LINES and (
+            tests := self._count_tests_on_line(old, new, suspects)
+        ):
             return self._open_gap(suspects, tests)
         innocent = self._innocent
         references = BranchReferences(
@@ -273,18 +275,18 @@ class _ExactSearch:
         left = suspects & ~cleared
         innocent = self._innocent
         if not innocent >> self.graph.place[new] & 1:  # Otherwise changes cancel each other somewhere.
-            left &= ~innocent | self._failed_ones
-        if tests := self._tests(new, left, references):
+            left &= ~innocent | self._failed_commits
+        if tests := self._count_tests(new, left, references):
             return self._open_gap(left, tests)
         opening = references.choose_best_opening(
-            left, lambda commit: commit not in self.failed and self._level(commit) is None
+            left, lambda commit: commit not in self.failed and self._find_level(commit) is None
         )
-        required = [opening] if opening is not None else self._unmeasured_parents(old, new, suspects, references)
+        required = [opening] if opening is not None else self._list_unmeasured_parents(old, new, suspects, references)
         if required:
             self.required += required
             return False
         brought = self._sum_effects(suspects)
-        unclear = brought != 0 or (left.bit_count() == 1 and self._takes_a_branch(new, suspects))
+        unclear = brought != 0 or (left.bit_count() == 1 and self._has_level_of_branch(new, suspects))
         alike = suspects if unclear else left
         if failed := self._list_failed_before(new):  # No parent vouches for what only agreeing levels cleared.
             alike |= suspects & ~cleared | failed
@@ -302,7 +304,7 @@ class _ExactSearch:
         )
         return True
 
-    def _takes_a_branch(self, new: str, suspects: int) -> bool:
+    def _has_level_of_branch(self, new: str, suspects: int) -> bool:
         """Return whether a merge has the level of a merged branch.
 
         Then it changed nothing itself, and two commits cancel each other in the branch, but not in the line.
@@ -323,7 +325,7 @@ class _ExactSearch:
         return failed
 
     @cached_property
-    def _failed_ones(self) -> int:
+    def _failed_commits(self) -> int:
         return sum(1 << self.graph.place[commit] for commit in self.failed if commit in self.graph.place)
 
     @property
@@ -366,7 +368,7 @@ class _ExactSearch:
     def _in_agreement(self) -> int:
         return reduce(or_, (between for _, between in self._agreements), 0)
 
-    def _unmeasured_parents(self, old: str, new: str, suspects: int, references: BranchReferences) -> list[str]:
+    def _list_unmeasured_parents(self, old: str, new: str, suspects: int, references: BranchReferences) -> list[str]:
         """Return what is to be measured before a culprit is named: its parents, and where merged branches started."""
         place = self.graph.place
         parents = [parent for parent in self.graph.parents[new] if parent in place]
@@ -384,7 +386,7 @@ class _ExactSearch:
         complete, searched = True, 0
         for commit in self.graph.members(suspects):
             reference = references.find_reference(commit) if commit in self.values and commit != new else None
-            if reference is None or self._level(reference) is None:
+            if reference is None or self._find_level(reference) is None:
                 continue
             level = self._get_known_level(reference)
             part = self._list_between(reference, commit)
@@ -399,19 +401,19 @@ class _ExactSearch:
             culprit.own_change for name, culprit in self.culprits.items() if commits >> self.graph.place[name] & 1
         )
 
-    def _tests(self, new: str, left: int, references: BranchReferences) -> dict[str, int]:
+    def _count_tests(self, new: str, left: int, references: BranchReferences) -> dict[str, int]:
         tests: dict[str, int] = {}
         known: dict[str, bool] = {}
         for commit in self.graph.members(left):
             reference = references.find_reference(commit)
             if commit != new and commit not in self.failed and reference is not None:
                 if reference not in known:
-                    known[reference] = self._level(reference) is not None
+                    known[reference] = self._find_level(reference) is not None
                 if known[reference]:
                     tests[commit] = (self._list_between(reference, commit) & left).bit_count()
         return tests
 
-    def _tests_on_line(self, old: str, new: str, suspects: int) -> dict[str, int]:
+    def _count_tests_on_line(self, old: str, new: str, suspects: int) -> dict[str, int]:
         """Return the tests of the commits on one line between two commits, which are cheap to count."""
         graph, line = self.graph, self.graph.line_between(old, new) or ()
         tests: dict[str, int] = {}

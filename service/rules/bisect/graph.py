@@ -83,7 +83,7 @@ class Graph:
     def ancestry(self, commit: str) -> int:
         """Return what a commit contains: itself, its ancestors, and the parents outside of the range."""
         if commit not in self._ancestry:
-            self._ancestry[commit] = self._walk(commit)
+            self._ancestry[commit] = self._collect_ancestors(commit)
         return self._ancestry[commit]
 
     def members(self, commits: int) -> Iterator[str]:
@@ -106,7 +106,7 @@ class Graph:
             by_commit[name] = self.older if name == self.good else contained
         return by_commit
 
-    def _walk(self, commit: str) -> int:
+    def _collect_ancestors(self, commit: str) -> int:
         if commit in self._outside:
             return self._outside[commit]
         ancestors, seen, waiting = 0, {commit}, [commit]

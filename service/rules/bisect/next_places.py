@@ -40,17 +40,17 @@ def choose_places(
     succeeds with a probability of d ∕ (d + 1). The entropy is flat around the middle, so stepping aside costs little.
     (Git steps aside at random: C. Couder, "Fighting regressions with git bisect", 2009.)
     """
-    odds = measurable_chances(len(shares), failed)
+    odds = estimate_measurable_chances(len(shares), failed)
     left = list(allowed)
     chosen: list[int] = []
-    for target in targets([shares[place] for place in taken], min(many, len(left))):
-        best = max(left, key=lambda place: (_gain(shares[place], target) * odds[place], -place))
+    for target in choose_target_shares([shares[place] for place in taken], min(many, len(left))):
+        best = max(left, key=lambda place: (_compute_entropy(shares[place], target) * odds[place], -place))
         left.remove(best)
         chosen.append(best)
     return sorted(chosen)
 
 
-def targets(taken: Iterable[float], many: int) -> list[float]:
+def choose_target_shares(taken: Iterable[float], many: int) -> list[float]:
     """Return the shares of the suspicion at which further measurements divide it best, in order.
 
     Without any that are taken, they divide it into ``many`` + 1 equal parts. Otherwise each goes to the part that would
@@ -69,7 +69,7 @@ def targets(taken: Iterable[float], many: int) -> list[float]:
     ]
 
 
-def measurable_chances(many: int, failed: Collection[int]) -> npt.NDArray[np.float64]:
+def estimate_measurable_chances(many: int, failed: Collection[int]) -> npt.NDArray[np.float64]:
     """Return the probability of each place to be measurable, given the failed ones; see :func:`choose_places`."""
     odds = np.ones(many)
     here = np.arange(many)
@@ -82,7 +82,7 @@ def measurable_chances(many: int, failed: Collection[int]) -> npt.NDArray[np.flo
     return odds
 
 
-def _gain(share: float, target: float) -> float:
+def _compute_entropy(share: float, target: float) -> float:
     """Return the entropy in bits, which is highest where the share equals the target."""
     side = share / target / 2 if share < target else (1 - share) / (1 - target) / 2
     return 0.0 if side <= 0 else -side * log2(side) - (1 - side) * log2(1 - side)

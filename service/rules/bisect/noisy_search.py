@@ -21,10 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from runner.contract.level import Number, median
-from service.rules.bisect.belief import Belief, Bools, Data, Floats, believe
+from service.rules.bisect.belief import Belief, Bools, Data, Floats, compute_belief
 from service.rules.bisect.exact_search import refuse_unfit_ends
 from service.rules.bisect.graph import Graph
-from service.rules.bisect.next_places import measurable_chances
+from service.rules.bisect.next_places import estimate_measurable_chances
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question
 from service.rules.bisect.variation import describe_variation
 from service.text.numbers import number
@@ -121,7 +121,9 @@ class _Measurements:
     def believe(self, culprits: Sequence[int], waves: int = 0) -> Belief:
         """Return the belief about one more culprit besides those already found."""
         prior = NO_FURTHER_STEP_PRIOR if culprits else NO_STEP_PRIOR
-        return believe(self.effect, self.data, prior, groups=self.groups(culprits), cleared=self.cleared, waves=waves)
+        return compute_belief(
+            self.effect, self.data, prior, groups=self.groups(culprits), cleared=self.cleared, waves=waves
+        )
 
     def believe_drift(self, culprits: Sequence[int]) -> tuple[Belief, Floats, int]:
         """Return the belief that describes the measurements best, what all together believe, and the number of waves.
@@ -146,7 +148,7 @@ class _Measurements:
             sizes.append(abs(float(self.believe(others, waves).step[culprit])))
         groups = self.groups(culprits)
         known = {*self.cleared, *culprits, *self._untestable(groups)}
-        return believe(self.effect, self.data, 0.5, groups=groups, cleared=known, waves=waves, size=min(sizes))
+        return compute_belief(self.effect, self.data, 0.5, groups=groups, cleared=known, waves=waves, size=min(sizes))
 
     def _untestable(self, groups: npt.NDArray[np.intp]) -> list[int]:
         """Return the explanations that no run can decide about: no group has a test on both sides of them."""
@@ -167,8 +169,8 @@ class _Measurements:
         return np.array([first.setdefault(column.tobytes(), place) for place, column in enumerate(columns)])
 
 
-def search(question: Question, observations: Iterable[Observation]) -> Answer:
-    """Return what to run next, or the culprits; see :func:`service.rules.bisect.exact_search.search`."""
+def search_noisy(question: Question, observations: Iterable[Observation]) -> Answer:
+    """Return what to run next, or the culprits; see :func:`service.rules.bisect.exact_search.search_exact`."""
     observations = list(observations)
     measurements = _Measurements.from_observations(question, observations)
     refused = refuse_unfit_ends(question, {measurements.names[test] for test in measurements.failed})
@@ -181,22 +183,22 @@ def search(question: Question, observations: Iterable[Observation]) -> Answer:
         return Measure(commits=(measurements.names[missing[0]],), left=left)
 
     alike = measurements.alike()
-    culprits, belief = _settle(measurements, alike, question.confidence)
+    culprits, belief = _find_certain_culprits(measurements, alike, question.confidence)
     many = len(measurements.data.values)
     if belief is None or (culprits and many >= MAX_RUNS):
-        return Found(culprits=tuple(_culprit(measurements, alike, place, culprits) for place in sorted(culprits)))
+        return Found(culprits=tuple(_build_culprit(measurements, alike, place, culprits) for place in sorted(culprits)))
     why = _explain_endless(question, measurements, belief) if not culprits else ""
     if why:
         return describe_variation(question, observations, why)
     if not culprits and belief.none > MAX_NO_STEP_PROBABILITY:
         end = min((good, bad), key=lambda end: measurements.data.n[end])
         return Measure(commits=(measurements.names[end],), left=_estimate_remaining_runs(belief, measurements) + 2)
-    chances = measurable_chances(len(measurements.names), measurements.failed)
+    chances = estimate_measurable_chances(len(measurements.names), measurements.failed)
     chosen = belief.choose(measurements.effect, chances)
     return Measure(commits=(measurements.names[chosen],), left=_estimate_remaining_runs(belief, measurements))
 
 
-def _settle(
+def _find_certain_culprits(
     measurements: _Measurements, alike: npt.NDArray[np.intp], confidence: float
 ) -> tuple[list[int], Belief | None]:
     """Return the certain culprits, and the belief about the uncertain one; None if there is no further culprit."""
@@ -225,7 +227,7 @@ def _explain_endless(question: Question, measurements: _Measurements, belief: Be
     steady = measurements.believe([])
     patience = question.patience * (1 if steady.none > MAX_NO_STEP_PROBABILITY else DRIFT_RUNS_FACTOR)
     if belief.none > MAX_NO_STEP_PROBABILITY and min(measurements.data.n[good], measurements.data.n[bad]) >= patience:
-        return _doubt(question, measurements, good, bad, belief.none)
+        return _describe_doubt(question, measurements, good, bad, belief.none)
     if many < MAX_RUNS:
         return ""
     likely = int(belief.each.argmax())
@@ -257,25 +259,27 @@ def _estimate_remaining_runs(belief: Belief, measurements: _Measurements) -> int
     return max(1, ceil(bits / min(1.0, max(0.01, gap**2 / variance / 8 / log(2)))))
 
 
-def _culprit(measurements: _Measurements, alike: npt.NDArray[np.intp], place: int, culprits: Sequence[int]) -> Culprit:
+def _build_culprit(
+    measurements: _Measurements, alike: npt.NDArray[np.intp], place: int, culprits: Sequence[int]
+) -> Culprit:
     together = np.flatnonzero(alike == alike[place])
     candidates = [measurements.names[explanation + 1] for explanation in together]
     tests = [int(explanation) + 1 for explanation in together if int(explanation) + 1 not in measurements.failed]
     commit = tests[-1] if tests else int(together[-1]) + 1
-    parent = _parent(measurements, commit, set(candidates))
+    parent = _find_parent(measurements, commit, set(candidates))
     sides = measurements.effect[:, list(culprits)]
     belief = measurements.believe([culprit for culprit in culprits if culprit != place])
     return Culprit(
         commit=measurements.names[commit],
         parent=measurements.names[parent],
-        before=_level(measurements, sides, parent),
-        after=_level(measurements, sides, commit),
+        before=_estimate_level(measurements, sides, parent),
+        after=_estimate_level(measurements, sides, commit),
         candidates=tuple(candidates),
         probability=min(1.0, float(belief.each[together].sum())),
     )
 
 
-def _parent(measurements: _Measurements, commit: int, candidates: Collection[str]) -> int:
+def _find_parent(measurements: _Measurements, commit: int, candidates: Collection[str]) -> int:
     """Return the nearest measurable commit before the candidates; ``good`` where there is none."""
     graph = measurements.graph
     name = graph.names[commit]
@@ -284,7 +288,7 @@ def _parent(measurements: _Measurements, commit: int, candidates: Collection[str
     return graph.place.get(name, 0)
 
 
-def _level(measurements: _Measurements, sides: Bools, test: int) -> Number:
+def _estimate_level(measurements: _Measurements, sides: Bools, test: int) -> Number:
     """Return the level of all tests that lie on the same side of every culprit as one test."""
     same = (sides == sides[test]).all(axis=1)
     values = [
@@ -294,7 +298,7 @@ def _level(measurements: _Measurements, sides: Bools, test: int) -> Number:
     return 0 if level is None else level
 
 
-def _doubt(question: Question, measurements: _Measurements, good: int, bad: int, none: float) -> str:
+def _describe_doubt(question: Question, measurements: _Measurements, good: int, bad: int, none: float) -> str:
     ends = [measurements.values[measurements.names[end]] for end in (good, bad)]
     means = [fmean(values) for values in ends]
     levels = " and ".join(

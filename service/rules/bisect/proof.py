@@ -22,7 +22,7 @@ MAX_PROOFS_WITHOUT_RESULT = 3
 """The number of proofs without a result after which a metric is considered not to repeat although it should."""
 
 
-def judge(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofState, str]:
+def judge_proof(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofState, str]:
     """Return what a comparison of the culprit (head) with its parent (base) proves, and the reason."""
     verdict = next((verdict for verdict in comparison.metrics if verdict.metric == name), None)
     if verdict is None:
@@ -30,23 +30,25 @@ def judge(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofSta
     if verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.change is None or verdict.wants_other_build:
         return ProofState.OPEN, verdict.sentence
     own_change = verdict.change - culprit.brought
-    if _differs(verdict, culprit) and own_change and (own_change > 0) == (culprit.own_change > 0):
+    if _is_difference(verdict, culprit) and own_change and (own_change > 0) == (culprit.own_change > 0):
         return ProofState.STANDS, verdict.sentence
-    result = "the change has the opposite sign" if _differs(verdict, culprit) and own_change else "there is no change"
+    result = (
+        "the change has the opposite sign" if _is_difference(verdict, culprit) and own_change else "there is no change"
+    )
     unit = metric(name).unit
     before, after = quantity(culprit.before, unit, culprit.after), quantity(culprit.after, unit, culprit.before)
     sentence = f"The search measured {before} before and {after} after, but interleaved {result}."
     return ProofState.FAILS, f"{sentence} {verdict.sentence}"
 
 
-def is_of_builds(name: str, comparison: Comparison) -> bool:
+def is_explained_by_builds(name: str, comparison: Comparison) -> bool:
     """Return whether a metric differs only as further builds of the same commits do, here or in another place."""
     return any(
         verdict.metric == name and verdict.although in {"other builds", "place"} for verdict in comparison.metrics
     )
 
 
-def with_levels(culprit: Culprit, name: str, comparison: Comparison) -> Culprit:
+def add_levels(culprit: Culprit, name: str, comparison: Comparison) -> Culprit:
     """Return a proven culprit with the levels of its proof, which its proof's runs show."""
     sides = next(((verdict.base, verdict.head) for verdict in comparison.metrics if verdict.metric == name), None)
     if sides is None or culprit.proof is None or culprit.proof.state is not ProofState.STANDS:
@@ -58,7 +60,7 @@ def with_levels(culprit: Culprit, name: str, comparison: Comparison) -> Culprit:
     return shown if (shown.own_change > 0) == (culprit.own_change > 0) else culprit
 
 
-def _differs(verdict: MetricVerdict, culprit: Culprit) -> bool:
+def _is_difference(verdict: MetricVerdict, culprit: Culprit) -> bool:
     # A merge can undo what its branches brought: then equal counts on both sides are a change of its own.
     return verdict.verdict is Verdict.CHANGED or culprit.brought != 0
 
@@ -79,7 +81,7 @@ def find_interleaved_runs(
     return (parents[both[-1]], commits[both[-1]]) if both else None
 
 
-def precision(culprit: Culprit, *, exact: bool) -> float | None:
+def choose_precision(culprit: Culprit, *, exact: bool) -> float | None:
     """Return the smallest change, in percent, that a comparison of a culprit with its parent has to detect.
 
     A step counts as changed from half of the precision on: so a step as large as the search measured is detected, and
@@ -102,8 +104,8 @@ def choose_next_proof(question: Question, answer: Answer, observations: Sequence
     """
     if not isinstance(answer, Found):
         return answer
-    gone = _count_doubted(question, observations) if question.exact else 0
-    given_up = give_up(question, answer.culprits, gone, observations)
+    gone = _count_unconfirmed_pairs(question, observations) if question.exact else 0
+    given_up = explain_giving_up(question, answer.culprits, gone, observations)
     if given_up is not None:
         return given_up
     unproven = [culprit for culprit in answer.culprits if find_interleaved_runs(culprit, observations) is None]
@@ -119,13 +121,13 @@ def choose_next_proof(question: Question, answer: Answer, observations: Sequence
     return Prove(
         parent=first.parent,
         commit=first.commit,
-        precision=precision(first, exact=question.exact),
+        precision=choose_precision(first, exact=question.exact),
         left=len(unproven),
         culprits=answer.culprits,
     )
 
 
-def give_up(
+def explain_giving_up(
     question: Question, culprits: Iterable[Culprit], gone: int, observations: Sequence[Observation]
 ) -> Answer | None:
     """Return the end of a search of which too many proofs show nothing; None where it goes on.
@@ -157,7 +159,7 @@ def _explain_unproven(tried: Sequence[Culprit]) -> str:
     return why.rstrip(".")
 
 
-def _count_doubted(question: Question, observations: Iterable[Observation]) -> int:
+def _count_unconfirmed_pairs(question: Question, observations: Iterable[Observation]) -> int:
     """Count the pairs that differed in single runs, but not when they were measured interleaved."""
     alone: dict[str, set[float]] = {}
     sessions: dict[UUID, dict[str, float]] = {}

@@ -17,7 +17,7 @@ def find_changed_settings(search: SettingSearchRequest, environment: Environment
     if (case.workload, case.definition) != (search.case.workload, search.case.definition):
         return None
     searched = {setting.name: setting for setting in search.settings}
-    before, actual = _all_settings(search.environment, search.case), _all_settings(environment, case)
+    before, actual = _list_all_settings(search.environment, search.case), _list_all_settings(environment, case)
     changed = set()
     for name in before.keys() | actual.keys():
         value = actual.get(name)
@@ -31,7 +31,7 @@ def find_changed_settings(search: SettingSearchRequest, environment: Environment
     return frozenset(changed)
 
 
-def _all_settings(environment: Environment, case: Case) -> dict[str, str]:
+def _list_all_settings(environment: Environment, case: Case) -> dict[str, str]:
     return environment.settings | {
         f"{PARAMETER}{name}": parameter_text(value) for name, value in case.parameters.items()
     }

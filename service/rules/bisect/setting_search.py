@@ -28,7 +28,7 @@ from pydantic import Field
 from runner.contract.base import Strict
 from runner.contract.level import Number, median
 from runner.contract.setting_search import FoundSettings, MeasureSettings, SettingAnswer
-from service.rules.bisect.belief import Bools, Data, believe
+from service.rules.bisect.belief import Bools, Data, compute_belief
 from service.rules.bisect.question import Refused
 from service.text.numbers import number, quantity
 
@@ -66,13 +66,13 @@ class SettingQuestion(Strict):
     unit: str = ""
 
 
-def search(question: SettingQuestion, observations: Iterable[Mixture]) -> SettingAnswer:
+def search_settings(question: SettingQuestion, observations: Iterable[Mixture]) -> SettingAnswer:
     """Return the mixture to measure next, or the settings that carry the difference."""
     mixtures = list(observations)
     return _search_exact(question, mixtures) if question.exact else _search_noisy(question, mixtures)
 
 
-def _measure(question: SettingQuestion, changed: frozenset[str]) -> MeasureSettings:
+def _build_measure_step(question: SettingQuestion, changed: frozenset[str]) -> MeasureSettings:
     return MeasureSettings(changed=tuple(setting for setting in question.settings if setting in changed))
 
 
@@ -122,10 +122,10 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             value = level(changed)
             return None if value is None else abs(value - after) <= question.least / 2
 
-        culprits = _minimal_in_some_order(question.settings, carries)
+        culprits = _find_minimal_in_some_order(question.settings, carries)
         without = {setting: level(culprits - {setting}) for setting in culprits}
     except _NotMeasuredError as missing:
-        return _measure(question, missing.changed)
+        return _build_measure_step(question, missing.changed)
     except _UnmeasurableError as error:
         names = ", ".join(error.settings)
         return Refused(
@@ -143,8 +143,8 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
 _Carries = Callable[[frozenset[str]], bool | None]
 
 
-def _minimal_in_some_order(settings: Sequence[str], carries: _Carries) -> frozenset[str]:
-    """Return :func:`_minimal` for the first order of the settings whose mixtures can all be measured."""
+def _find_minimal_in_some_order(settings: Sequence[str], carries: _Carries) -> frozenset[str]:
+    """Return :func:`_find_minimal` for the first order of the settings whose mixtures can all be measured."""
     orders = [list(settings), list(reversed(settings))]
     random = np.random.default_rng(0)
     orders += [
@@ -153,14 +153,14 @@ def _minimal_in_some_order(settings: Sequence[str], carries: _Carries) -> frozen
     first: _UnmeasurableError | None = None
     for order in orders:
         try:
-            return _minimal(order, carries)
+            return _find_minimal(order, carries)
         except _UnmeasurableError as error:
             first = first or error
     assert first is not None
     raise first
 
 
-def _minimal(settings: Sequence[str], carries: _Carries) -> frozenset[str]:
+def _find_minimal(settings: Sequence[str], carries: _Carries) -> frozenset[str]:
     """Return a set that carries the difference and in which each setting is necessary.
 
     A setting is in it only if a mixture without it was measured that does not carry the difference, and one with it
@@ -176,14 +176,14 @@ def _minimal(settings: Sequence[str], carries: _Carries) -> frozenset[str]:
         needed: frozenset[str] = frozenset()
         rest: Sequence[str] = candidates
         while rest and not (needed and carries(needed)):
-            needed, rest = _add_necessary(needed, rest, carries)
+            needed, rest = _find_next_necessary(needed, rest, carries)
         idle = next((setting for setting in candidates if setting in needed and carries(needed - {setting})), None)
         if idle is None:
             return needed
         candidates = [setting for setting in candidates if setting in needed and setting != idle]
 
 
-def _add_necessary(
+def _find_next_necessary(
     needed: frozenset[str], rest: Sequence[str], carries: _Carries
 ) -> tuple[frozenset[str], Sequence[str]]:
     """Return the necessary settings with one more of the rest, and the rest before it."""
@@ -205,7 +205,7 @@ def _add_necessary(
 
 
 def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:
-    explanations, tests, effect = _table(question.settings)
+    explanations, tests, effect = _build_design(question.settings)
     place = {test: number for number, test in enumerate(tests)}
     known = [mixture for mixture in mixtures if mixture.changed in place]
     measured = [(place[mixture.changed], float(mixture.value)) for mixture in known if mixture.value is not None]
@@ -217,8 +217,8 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         return Refused(sentence=f"The environment {lacking} could not be measured.")
     few = next((end for end in (before, after) if data.n[end] < MIN_RUNS_PER_END), None)
     if few is not None:
-        return _measure(question, tests[few])
-    belief = believe(effect, data, NO_STEP_PRIOR)
+        return _build_measure_step(question, tests[few])
+    belief = compute_belief(effect, data, NO_STEP_PRIOR)
     best = int(belief.each.argmax())
     if float(belief.each[best]) >= question.confidence:
         side = effect[:, best]
@@ -236,10 +236,10 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             f"It is not certain that the environments differ after {question.patience} runs of each: "
             f"there is no difference with a probability of {number(belief.none)}."
         )
-        return _measure(question, tests[end]) if data.n[end] < question.patience else Refused(sentence=doubt)
+        return _build_measure_step(question, tests[end]) if data.n[end] < question.patience else Refused(sentence=doubt)
     chance = np.array([0.0 if number in failed else 1.0 for number in range(len(tests))])
     if len(measured) < MAX_RUNS:
-        return _measure(question, tests[belief.choose(effect, chance)])
+        return _build_measure_step(question, tests[belief.choose(effect, chance)])
     return Refused(
         sentence=f"Cannot tell: {len(measured)} runs fit no set of up to {MAX_NECESSARY_TOGETHER} settings well: "
         f"{', '.join(sorted(explanations[best]))} with a probability of {number(float(belief.each[best]))}."
@@ -247,16 +247,16 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
 
 
 @lru_cache(maxsize=4)
-def _table(settings: tuple[str, ...]) -> tuple[list[frozenset[str]], list[frozenset[str]], Bools]:
+def _build_design(settings: tuple[str, ...]) -> tuple[list[frozenset[str]], list[frozenset[str]], Bools]:
     """Return the explanations, the mixtures to choose from, and which mixture contains which explanation."""
     explanations = [
         frozenset(chosen) for size in range(1, MAX_NECESSARY_TOGETHER + 1) for chosen in combinations(settings, size)
     ]
-    tests = _tests(settings, explanations)
+    tests = _list_mixtures(settings, explanations)
     return explanations, tests, np.array([[needed <= test for needed in explanations] for test in tests])
 
 
-def _tests(settings: tuple[str, ...], explanations: Sequence[frozenset[str]]) -> list[frozenset[str]]:
+def _list_mixtures(settings: tuple[str, ...], explanations: Sequence[frozenset[str]]) -> list[frozenset[str]]:
     """Return the mixtures to choose from: all if they are few, else the explanations' complements and a spread."""
     if 2 ** len(settings) <= 2 * MAX_MIXTURES:
         return [frozenset(chosen) for size in range(len(settings) + 1) for chosen in combinations(settings, size)]

@@ -44,23 +44,23 @@ def _describe_gained(facts: Facts) -> bool:
     )
 
 
-def _slower(facts: Facts) -> float | None:
+def _share_of_slower_faults(facts: Facts) -> float | None:
     """Return the share of the time by which faults take longer than before."""
-    return None if facts.before is None else _grown(facts.before, facts)
+    return None if facts.before is None else _compute_growth(facts.before, facts)
 
 
-def _faster(facts: Facts) -> float | None:
+def _share_of_faster_faults(facts: Facts) -> float | None:
     """Return the share of the time before by which faults take less now."""
-    return None if facts.before is None else _grown(facts, facts.before)
+    return None if facts.before is None else _compute_growth(facts, facts.before)
 
 
-def _grown(shorter: Facts, longer: Facts) -> float | None:
+def _compute_growth(shorter: Facts, longer: Facts) -> float | None:
     if not shorter.timed or not longer.timed or not longer.cpu_seconds:
         return None
     return longer.fault_cost - shorter.fault_cost * shorter.cpu_seconds / longer.cpu_seconds
 
 
-def _evidence_of_huge_pages(facts: Facts) -> tuple[str, ...]:
+def _describe_huge_pages(facts: Facts) -> tuple[str, ...]:
     assert facts.before is not None
     sides = (facts.before, facts)
     counts = [side.profile.value(_HUGE) for side in sides]
@@ -82,8 +82,8 @@ HUGE_PAGES_LOST = Rule(
     name="huge-pages",
     title="Huge pages were lost",
     condition=_describe_lost,
-    price=_slower,
-    evidence=_evidence_of_huge_pages,
+    price=_share_of_slower_faults,
+    evidence=_describe_huge_pages,
     remedies=lambda _: (
         Remedy(
             text="advise huge pages for the large regions (madvise MADV_HUGEPAGE), or set the policy of the host",
@@ -98,14 +98,14 @@ HUGE_PAGES_GAINED = Rule(
     name="huge-pages",
     title="Huge pages were gained",
     condition=_describe_gained,
-    price=_faster,
-    evidence=_evidence_of_huge_pages,
+    price=_share_of_faster_faults,
+    evidence=_describe_huge_pages,
     remedies=lambda _: (Remedy(text="nothing to fix; for counts that repeat, set huge_pages in the workload file"),),
     report=_REPORT,
 )
 
 
-def _starts_differently(facts: Facts) -> bool:
+def _has_different_start(facts: Facts) -> bool:
     """Return whether the region has the same count as before, and the whole process another."""
     if facts.before is None:
         return False
@@ -115,7 +115,7 @@ def _starts_differently(facts: Facts) -> bool:
     return None not in {*region, *whole} and region[0] == region[1] and whole[0] != whole[1]
 
 
-def _price_of_start(facts: Facts) -> float | None:
+def _estimate_price_of_start(facts: Facts) -> float | None:
     """Return what the additional faults cost, at the cost of a fault in the region; None if it was not measured."""
     assert facts.before is not None
     seconds, cpu = facts.seconds_per_fault, facts.profile.value("task-clock")
@@ -125,7 +125,7 @@ def _price_of_start(facts: Facts) -> float | None:
     return abs(whole[1] - whole[0]) * seconds / cpu
 
 
-def _evidence_of_start(facts: Facts) -> tuple[str, ...]:
+def _describe_start(facts: Facts) -> tuple[str, ...]:
     assert facts.before is not None
     whole = [side.profile.value("page-faults") or 0 for side in (facts.before, facts)]
     return (
@@ -137,9 +137,9 @@ def _evidence_of_start(facts: Facts) -> tuple[str, ...]:
 LOADER = Rule(
     name="loader",
     title="The program's start-up changed, not its work",
-    condition=_starts_differently,
-    price=_price_of_start,
-    evidence=_evidence_of_start,
+    condition=_has_different_start,
+    price=_estimate_price_of_start,
+    evidence=_describe_start,
     remedies=lambda _: (
         Remedy(text="check what is linked: libraries, relocations (prelink, -z now), the size of static data"),
         Remedy(text="judge this workload by its region, if start-up does not matter"),

@@ -73,18 +73,20 @@ class Facts:
         """Extract the facts of a profile, and of the one before it if there is one."""
         anatomy = profile.anatomy or Anatomy(counted=0, recorded=0, pages=0, by_memory={}, by_touch={}, by_access={})
         timed = profile.on_cpu is not None and profile.on_cpu.samples >= _MIN_STACKS and profile.on_cpu.total > 0
-        fault_cost, call_costs = _costs(profile, profile.on_cpu) if timed and profile.on_cpu else (0.0, {})
-        locking, calling = _frames_of(profile, _LOCKING), _frames_of(profile, _MEMORY_CALLS)
-        storage, faulting = _frames_of(profile, _STORAGE), _frames_of(profile, _FAULTING)
+        fault_cost, call_costs = (
+            _compute_cost_shares(profile, profile.on_cpu) if timed and profile.on_cpu else (0.0, {})
+        )
+        locking, calling = _find_frames(profile, _LOCKING), _find_frames(profile, _MEMORY_CALLS)
+        storage, faulting = _find_frames(profile, _STORAGE), _find_frames(profile, _FAULTING)
         return cls(
             profile=profile,
             anatomy=anatomy,
             faults=anatomy.counted,
             timed=timed,
             fault_cost=fault_cost,
-            lock_wait=_waited(profile.off_cpu, locking, calling),
-            storage_wait=_waited(profile.off_cpu, storage),
-            fault_storage_wait=_waited(profile.off_cpu, storage, faulting),
+            lock_wait=_sum_waits(profile.off_cpu, locking, calling),
+            storage_wait=_sum_waits(profile.off_cpu, storage),
+            fault_storage_wait=_sum_waits(profile.off_cpu, storage, faulting),
             cpu_seconds=_find_first(profile, "region:task-clock", "task-clock") / profile.processes,
             operations=profile.operations / profile.processes if profile.operations else None,
             call_costs=call_costs,
@@ -164,14 +166,15 @@ class Facts:
         if not sums:
             return ()
         ((function, faults),) = sums.most_common(1)
-        return (f"{faults:,} of the faults are in {shorten_name(function)}{self._call_path(function)}",)
+        return (f"{faults:,} of the faults are in {shorten_name(function)}{self._describe_call_path(function)}",)
 
     def lines(self) -> tuple[str, ...]:
         """Return the facts as lines of text."""
-        return tuple(self._lines())
+        return tuple(self._list_lines())
 
-    def _lines(self) -> Iterator[str]:
-        yield f"{self.faults:,} faults on {self.anatomy.pages:,} pages{self._ratio()}, {self.anatomy.major:,} major"
+    def _list_lines(self) -> Iterator[str]:
+        pages = f"{self.anatomy.pages:,} pages{self._format_refault_ratio()}"
+        yield f"{self.faults:,} faults on {pages}, {self.anatomy.major:,} major"
         for title, table in (("by memory", self.anatomy.by_memory), ("by touch", self.anatomy.by_touch)):
             if table:
                 yield f"{title}: " + ", ".join(f"{kind.value} {number:,}" for kind, number in table.items())
@@ -191,11 +194,11 @@ class Facts:
             yield "system calls: " + (", ".join(counts) or "none that take memory or give it back")
         yield from self.where
 
-    def _ratio(self) -> str:
+    def _format_refault_ratio(self) -> str:
         ratio = self.anatomy.refault_ratio
         return f" ({number(ratio)} each)" if ratio else ""
 
-    def _call_path(self, function: str) -> str:
+    def _describe_call_path(self, function: str) -> str:
         """Describe the heaviest stack of a function: the program's own innermost line, and the innermost functions."""
         stacks = self.profile.faults.stacks if self.profile.faults else ()
         through = ([self.profile.frames[place] for place in stack.frames] for stack in stacks)
@@ -211,9 +214,9 @@ class Facts:
         return f"{line} ({' ← '.join(shorten_name(frame.function) for frame in reversed(frames[-4:]))})"
 
 
-def _costs(profile: Profile, on_cpu: StackProfile) -> tuple[float, dict[str, float]]:
+def _compute_cost_shares(profile: Profile, on_cpu: StackProfile) -> tuple[float, dict[str, float]]:
     """Return the shares of the recorded CPU time in faults, and in each system call that maps or unmaps."""
-    faults = _frames_of(profile, _FAULTING)
+    faults = _find_frames(profile, _FAULTING)
     calls = {
         place: match[1]
         for place, frame in enumerate(profile.frames)
@@ -228,13 +231,13 @@ def _costs(profile: Profile, on_cpu: StackProfile) -> tuple[float, dict[str, flo
     return faulting / on_cpu.total, {call: weight / on_cpu.total for call, weight in mapping.items()}
 
 
-def _waited(off_cpu: StackProfile | None, *within: frozenset[int]) -> float:
+def _sum_waits(off_cpu: StackProfile | None, *within: frozenset[int]) -> float:
     """Return the seconds for which threads waited in stacks that hold a frame of each of some sets."""
     stacks = off_cpu.stacks if off_cpu else ()
     return sum(stack.weight for stack in stacks if not any(frames.isdisjoint(stack.frames) for frames in within)) / 1e9
 
 
-def _frames_of(profile: Profile, functions: re.Pattern[str]) -> frozenset[int]:
+def _find_frames(profile: Profile, functions: re.Pattern[str]) -> frozenset[int]:
     """Return the indices of the frames of some functions: far fewer frames than stacks have to be matched."""
     return frozenset(place for place, frame in enumerate(profile.frames) if functions.fullmatch(frame.function))
 

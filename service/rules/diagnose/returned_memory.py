@@ -15,29 +15,30 @@ MIN_COSTLY_SHARE = 0.5
 _TAKEN = ("mmap", "munmap", "brk", "mremap")
 
 
-def _touched_again(facts: Facts) -> float:
+def _compute_refault_share(facts: Facts) -> float:
     return facts.share(OWN, Touch.AFTER_MADVISE)
 
 
-def _returned(facts: Facts) -> bool:
-    return facts.calls("madvise") > 0 and _touched_again(facts) > 0
+def _is_memory_returned(facts: Facts) -> bool:
+    return facts.calls("madvise") > 0 and _compute_refault_share(facts) > 0
 
 
-def _price_of_returned(facts: Facts) -> float:
+def _estimate_price_of_returned(facts: Facts) -> float:
     """Return what keeping the pages wins: the faults of the pages that came back, and the calls that gave them away."""
-    return _touched_again(facts) * facts.fault_cost + facts.cost_of("madvise")
+    return _compute_refault_share(facts) * facts.fault_cost + facts.cost_of("madvise")
 
 
-def _evidence_of_returned(facts: Facts) -> tuple[str, ...]:
+def _describe_returned(facts: Facts) -> tuple[str, ...]:
     return (
-        f"{_touched_again(facts):.0%} of the faults are on pages that madvise had given back: {_ratio(facts)}",
+        f"{_compute_refault_share(facts):.0%} of the faults are on pages that madvise had given back: "
+        f"{_describe_refaults(facts)}",
         f"{facts.calls('madvise'):,} calls of madvise; they and these faults take "
-        f"{_price_of_returned(facts):.0%} of the CPU time",
+        f"{_estimate_price_of_returned(facts):.0%} of the CPU time",
         *facts.where,
     )
 
 
-def _keep_pages(_: Facts) -> tuple[Remedy, ...]:
+def _suggest_keeping_pages(_: Facts) -> tuple[Remedy, ...]:
     return (
         Remedy(text="try an allocator that keeps its pages", settings={"allocator": "tcmalloc"}),
         Remedy(
@@ -51,56 +52,57 @@ def _keep_pages(_: Facts) -> tuple[Remedy, ...]:
 RETURNED_MEMORY = Rule(
     name="returned-memory",
     title="Returned memory is touched again",
-    condition=_returned,
-    price=_price_of_returned,
-    evidence=_evidence_of_returned,
-    remedies=_keep_pages,
+    condition=_is_memory_returned,
+    price=_estimate_price_of_returned,
+    evidence=_describe_returned,
+    remedies=_suggest_keeping_pages,
     report="a TensorFlow service: 10 % of all CPU time in faults under memcpy, 3 % with another allocator",
 )
 
 
-def _is_mapped_again(facts: Facts) -> float:
+def _compute_remapped_share(facts: Facts) -> float:
     return facts.share(OWN, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
 
 
-def _cost_of_buffers(facts: Facts) -> float:
-    return _is_mapped_again(facts) * facts.fault_cost + facts.cost_of(*_TAKEN)
+def _compute_cost_of_buffers(facts: Facts) -> float:
+    return _compute_remapped_share(facts) * facts.fault_cost + facts.cost_of(*_TAKEN)
 
 
-def _is_temporary(facts: Facts) -> bool:
+def _has_temporary_buffers(facts: Facts) -> bool:
     """Return whether memory comes and goes that cannot be the result of an operation alone.
 
     An operation that takes memory once may take it for its result, which its caller needs: that is no temporary buffer,
     unless providing the memory costs more than all that is done with it.
     """
-    if not _is_mapped_again(facts) or not facts.calls("munmap", "brk", "mremap"):
+    if not _compute_remapped_share(facts) or not facts.calls("munmap", "brk", "mremap"):
         return False
     takes = facts.takes_per_operation
-    return (takes is not None and takes >= MAX_CALLS_FOR_RESULT) or _cost_of_buffers(facts) > MIN_COSTLY_SHARE
+    return (takes is not None and takes >= MAX_CALLS_FOR_RESULT) or _compute_cost_of_buffers(facts) > MIN_COSTLY_SHARE
 
 
-def _price_of_buffers(facts: Facts) -> float:
+def _estimate_price_of_buffers(facts: Facts) -> float:
     """Return what keeping the buffers wins: all but the one that can be the result, where there are several."""
     takes = facts.takes_per_operation
     kept = 1 - 1 / takes if takes is not None and takes >= MAX_CALLS_FOR_RESULT else 1.0
-    return kept * _cost_of_buffers(facts)
+    return kept * _compute_cost_of_buffers(facts)
 
 
-def _evidence_of_buffers(facts: Facts) -> tuple[str, ...]:
+def _describe_buffers(facts: Facts) -> tuple[str, ...]:
     each = facts.faults / facts.operations if facts.operations else None
     size = (
         f"{each:,.0f} faults per operation: {amount(each * facts.page_size)} are taken and given back" if each else ""
     )
     return (
-        f"{_is_mapped_again(facts):.0%} of the faults are on pages that had been unmapped: {_ratio(facts)}",
+        f"{_compute_remapped_share(facts):.0%} of the faults are on pages that had been unmapped: "
+        f"{_describe_refaults(facts)}",
         *([size] if size else []),
         f"{facts.calls('mmap'):,} mmap, {facts.calls('munmap'):,} munmap, {facts.calls('brk'):,} brk; "
-        f"they and these faults take {_cost_of_buffers(facts):.0%} of the CPU time",
+        f"they and these faults take {_compute_cost_of_buffers(facts):.0%} of the CPU time",
         *facts.where,
     )
 
 
-def _keep_buffers(facts: Facts) -> tuple[Remedy, ...]:
+def _suggest_keeping_buffers(facts: Facts) -> tuple[Remedy, ...]:
     of_heap = Remedy(
         text="let the C library keep large blocks",
         settings={"env.MALLOC_MMAP_THRESHOLD_": "4294967296", "env.MALLOC_TRIM_THRESHOLD_": "4294967296"},
@@ -116,15 +118,15 @@ def _keep_buffers(facts: Facts) -> tuple[Remedy, ...]:
 TEMPORARY_BUFFERS = Rule(
     name="temporary-buffers",
     title="Temporary buffers are mapped again for each operation",
-    condition=_is_temporary,
-    price=_price_of_buffers,
-    evidence=_evidence_of_buffers,
-    remedies=_keep_buffers,
+    condition=_has_temporary_buffers,
+    price=_estimate_price_of_buffers,
+    evidence=_describe_buffers,
+    remedies=_suggest_keeping_buffers,
     report="an image filter: 486,270 faults from temporary images, 97,460 with rows or MAP_POPULATE",
 )
 
 
-def _ratio(facts: Facts) -> str:
+def _describe_refaults(facts: Facts) -> str:
     ratio = facts.anatomy.refault_ratio
     times = f"{number(ratio)} times each" if ratio else "each several times"
     return f"{facts.anatomy.pages:,} pages faulted {times}"

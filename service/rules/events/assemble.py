@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from runner.contract.report import hash_of
-from service.rules.events.carry_over import KnownEvent, carry_over
+from service.rules.events.carry_over import KnownEvent, assign_stored_events
 from service.rules.events.grouping import DriftGroup, LocatedDrift, group_drifts
-from service.rules.events.resolution import Resolutions, Transition, returns, transitions
+from service.rules.events.resolution import Resolutions, Transition, does_return, list_transitions
 from service.schemas.triage import State
 
 _SETTLED = frozenset({State.EXPECTED, State.FALSE_ALARM})
@@ -47,7 +47,7 @@ class AssembledEvents:
     seen_in: dict[int | str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
 
 
-def assemble(drifts: Collection[LocatedDrift], known: Mapping[str, KnownEvent]) -> AssembledEvents:
+def assemble_events(drifts: Collection[LocatedDrift], known: Mapping[str, KnownEvent]) -> AssembledEvents:
     """Assemble events from drifts.
 
     Parameters
@@ -67,34 +67,34 @@ def assemble(drifts: Collection[LocatedDrift], known: Mapping[str, KnownEvent]) 
         next((came_back[drift.drift_id] for drift in group if drift.drift_id in came_back), None) for group in groups
     ]
     first = [group for group, event in zip(groups, returned_to, strict=True) if event is None]
-    carried = carry_over(first, known)
+    carried = assign_stored_events(first, known)
     assembled = AssembledEvents(merged=carried.merged)
 
     for group, event in zip(groups, returned_to, strict=True):
         if event is not None:
-            _add(assembled, event, group, returned=True)
+            _add_event(assembled, event, group, returned=True)
     for group, event in zip(first, carried.events, strict=True):
         if event is not None:
-            _add(assembled, event, group)
+            _add_event(assembled, event, group)
     for index, group in enumerate(first):
         if carried.events[index] is not None:
             continue
-        event = _returning_event(group, assembled, resolutions, known)
+        event = _find_returning_event(group, assembled, resolutions, known)
         if event is not None:
-            _add(assembled, event, group, returned=True)
+            _add_event(assembled, event, group, returned=True)
             continue
         event = _make_name(group, {*known, *assembled.new})
         assembled.new.append(event)
         assembled.origins[event] = carried.origins.get(index, [])
-        _add(assembled, event, group)
+        _add_event(assembled, event, group)
 
     for event, members in assembled.members.items():
         members.sort(key=lambda drift: drift.order)
-        assembled.transitions[event] = transitions(members, resolutions)
+        assembled.transitions[event] = list_transitions(members, resolutions)
     return assembled
 
 
-def _add(assembled: AssembledEvents, event: str, group: DriftGroup, *, returned: bool = False) -> None:
+def _add_event(assembled: AssembledEvents, event: str, group: DriftGroup, *, returned: bool = False) -> None:
     assembled.members[event] += group
     for drift in group:
         assembled.seen_in[drift.series][event] = None
@@ -102,7 +102,7 @@ def _add(assembled: AssembledEvents, event: str, group: DriftGroup, *, returned:
         assembled.returned |= {drift.drift_id for drift in group}
 
 
-def _returning_event(
+def _find_returning_event(
     group: DriftGroup,
     assembled: AssembledEvents,
     resolutions: Resolutions,
@@ -111,7 +111,7 @@ def _returning_event(
     """Return the event that comes back with a group of drifts; None where none does."""
     for event in assembled.seen_in[group[0].series]:
         is_settled = event in known and known[event].state in _SETTLED
-        if not is_settled and returns(group, assembled.members[event], resolutions):
+        if not is_settled and does_return(group, assembled.members[event], resolutions):
             return event
     return None
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from service.rules.detect.level_change import format_change
-from service.rules.events.lifecycle import get_next_state, state_after
+from service.rules.events.lifecycle import find_state_after, get_next_state
 from service.rules.events.resolution import Transition
 from service.schemas.history import Cause
 from service.schemas.triage import Action, State
@@ -42,27 +42,27 @@ def decide_automatically(
     added: list[LogEntry] = []
 
     def state() -> State:
-        return state_after(entry.action for entry in (*log, *added))
+        return find_state_after(entry.action for entry in (*log, *added))
 
     logged = {(entry.action, entry.commit) for entry in log if entry.by_service}
-    ends_of_logged = [end for end, change in enumerate(transitions, start=1) if _key(change) in logged]
+    ends_of_logged = [end for end, change in enumerate(transitions, start=1) if _get_key(change) in logged]
     for change in transitions[max(ends_of_logged, default=0) :]:
         fits = state() is State.FIXED if change.action is Action.REOPEN else get_next_state(state(), change.action)
         if fits:
-            added.append(_entry(change, units))
+            added.append(_build_entry(change, units))
     last = _find_last_fix(log)
     if not added and last is not None and state() is State.FIXED:
         if transitions and transitions[-1].action is Action.FIX:
-            if _key(transitions[-1]) not in logged:
-                added.append(_entry(transitions[-1], units))
-        elif (Action.FIX, last.commit) not in {_key(change) for change in transitions}:
+            if _get_key(transitions[-1]) not in logged:
+                added.append(_build_entry(transitions[-1], units))
+        elif (Action.FIX, last.commit) not in {_get_key(change) for change in transitions}:
             added.append(
                 LogEntry(Action.REOPEN, by_service=True, reason="The change that fixed it is no longer found.")
             )
     return added
 
 
-def sureness_entry(state: State, *, was_sure: bool, is_sure: bool, reasons: Sequence[str]) -> LogEntry | None:
+def build_sureness_entry(state: State, *, was_sure: bool, is_sure: bool, reasons: Sequence[str]) -> LogEntry | None:
     """Return the entry for an event that is no longer sure, or that is sure again; None where neither happened.
 
     The entry is logged in every state, but leads to another one only where the event is open: the decisions of people
@@ -92,11 +92,11 @@ def _find_last_fix(log: Sequence[LogEntry]) -> LogEntry | None:
     return closing[-1] if closing and closing[-1].by_service and closing[-1].action is Action.FIX else None
 
 
-def _key(change: Transition) -> tuple[Action, str]:
+def _get_key(change: Transition) -> tuple[Action, str]:
     return change.action, change.by.revision
 
 
-def _entry(change: Transition, units: Mapping[int | str, str]) -> LogEntry:
+def _build_entry(change: Transition, units: Mapping[int | str, str]) -> LogEntry:
     drift = change.by
     levels = f"{format_change(drift.before, drift.after)} {units[drift.series]}"
     what = "Undone" if change.action is Action.FIX else "It came back"

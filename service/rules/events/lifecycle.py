@@ -29,13 +29,13 @@ def get_next_state(state: State, action: Action) -> State | None:
     return after if state in states else None
 
 
-def allowed_actions(state: State, direction: Direction = Direction.REGRESSION) -> list[Action]:
+def list_allowed_actions(state: State, direction: Direction = Direction.REGRESSION) -> list[Action]:
     """Return the decisions that a person can make about an event in a state. An improvement is nothing to fix."""
     never = {Action.WITHDRAW} if direction is Direction.REGRESSION else {Action.WITHDRAW, Action.FIX}
     return [action for action, (states, _) in _LEADS_TO.items() if state in states and action not in never]
 
 
-def state_after(actions: Iterable[Action]) -> State:
+def find_state_after(actions: Iterable[Action]) -> State:
     """Return the state that a sequence of decisions leads to.
 
     When two events are merged, so are their decisions. The latest one that changes the state counts: a decision that

@@ -36,7 +36,7 @@ def parse_since(text: str, now: datetime) -> datetime:
         raise ValueError(f"{text!r} is no date: write 2026-11-20, friday, 7d or all") from None
 
 
-def phrase(text: str) -> str:
+def describe_since(text: str) -> str:
     """Return how a sentence says since when: ``in the last 7 days``, ``since Friday``, ``since your last visit``.
 
     Parameters

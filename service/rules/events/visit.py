@@ -31,7 +31,7 @@ class Visit:
     seen_at: datetime
 
 
-def visit_at(stored: Visit | None, now: datetime) -> Visit:
+def find_visit_at(stored: Visit | None, now: datetime) -> Visit:
     """Return the visit to which a request belongs; the stored one where nothing is to be written."""
     if stored is None:
         return Visit(None, now)

@@ -20,29 +20,29 @@ def needs_acceptance(change: JudgeChange) -> bool:
     if change.key in _ADDING:
         return not set(change.before) <= set(change.after) if change.key != "matrix" else bool(change.before)
     if change.key.startswith(_BUDGET):
-        return not _is_stricter(_one(change.before, "0"), _one(change.after, "0"))
-    return not (change.key in _COUNTS and _is_more(_one(change.before, ""), _one(change.after, "")))
+        return not _is_stricter(_get_first(change.before, "0"), _get_first(change.after, "0"))
+    return not (change.key in _COUNTS and _adds_only(_get_first(change.before, ""), _get_first(change.after, "")))
 
 
 def _is_stricter(before: str, after: str) -> bool:
     """Return whether a budget allows less than another one, as far as both can be compared."""
-    if before == NONE or _number(after) == 0:
+    if before == NONE or _parse_number(after) == 0:
         return True
     if before.endswith("%") != after.endswith("%"):
         return False
-    return (old := _number(before)) is not None and (new := _number(after)) is not None and new <= old
+    return (old := _parse_number(before)) is not None and (new := _parse_number(after)) is not None and new <= old
 
 
-def _is_more(before: str, after: str) -> bool:
+def _adds_only(before: str, after: str) -> bool:
     return before.isdecimal() and after.isdecimal() and int(after) >= int(before)
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     try:
         return float(text.removesuffix("%"))
     except ValueError:
         return None
 
 
-def _one(items: tuple[str, ...], absent: str) -> str:
+def _get_first(items: tuple[str, ...], absent: str) -> str:
     return items[0] if items else absent

@@ -42,7 +42,7 @@ class AutomaticAct:
     why: str
 
 
-def automatic_act(job: JobSnapshot, now: datetime) -> AutomaticAct | None:
+def find_due_act(job: JobSnapshot, now: datetime) -> AutomaticAct | None:
     """Return the act that is due on a job now; what follows from it is due at the next call."""
     return next(_list_due_acts(job, now), None) if job.state.open else None
 
@@ -68,12 +68,12 @@ def _list_due_acts(job: JobSnapshot, now: datetime) -> Iterator[AutomaticAct]:
         yield AutomaticAct(Act.DISPATCH, "")
 
 
-def job_words(kind: str, case: str, asked_by: str) -> str:
+def describe_job(kind: str, case: str, asked_by: str) -> str:
     """Return what a job is and who ordered it: ``a profile of copy[mib=8], which the service ordered by itself``."""
     by = "the service ordered by itself" if asked_by == SERVICE else f"{asked_by} ordered" if asked_by else ""
     return f"{_KINDS.get(kind, 'a job')} of {case}{f', which {by}' if by else ''}"
 
 
-def how_to_go_first(job_id: int) -> str:
+def suggest_command_to_go_first(job_id: int) -> str:
     """Return the command by which somebody who waits for a job goes first."""
     return f"`faultwatch job pause {job_id}` lets others go first"

@@ -105,7 +105,9 @@ def may_be_bisected(bisects: Sequence[OrderedBisect], now: datetime) -> bool:
     return all(bisect.ended_at is not None and bisect.ended_at <= now - DAY for bisect in failed)
 
 
-def drift_to_order(events: Iterable[OpenEvent], is_measurable: Callable[[Drift], bool], now: datetime) -> Drift | None:
+def choose_drift_to_order(
+    events: Iterable[OpenEvent], is_measurable: Callable[[Drift], bool], now: datetime
+) -> Drift | None:
     """Return the drift for which the service orders the next bisect; None if there is none.
 
     Parameters
@@ -117,33 +119,34 @@ def drift_to_order(events: Iterable[OpenEvent], is_measurable: Callable[[Drift],
     """
     waiting = (event for event in events if not event.silenced and may_be_bisected(event.bisects, now))
     chosen = (
-        drift_to_bisect(event.drifts, is_measurable) or drift_to_prove(event.drifts, is_measurable) for event in waiting
+        choose_drift_to_bisect(event.drifts, is_measurable) or choose_drift_to_prove(event.drifts, is_measurable)
+        for event in waiting
     )
     return next((drift for drift in chosen if drift is not None), None)
 
 
-def drift_to_bisect(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
+def choose_drift_to_bisect(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
     """Return the drift of an event whose bisect tells its commit with the fewest runs; None where no bisect helps.
 
     A single candidate needs no bisect; neither a commit nor a bisect explains a change of the configuration; and a
     suspicion may end by itself.
     """
     unclear = [drift for drift in drifts if len(drift.candidates) > 1 or not drift.candidates_known]
-    return _cheapest(unclear, is_measurable)
+    return _choose_cheapest(unclear, is_measurable)
 
 
-def drift_to_prove(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
+def choose_drift_to_prove(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
     """Return the drift of an event whose only candidate takes the fewest runs to prove; None if there is none.
 
     The only candidate of a range is not yet a fact: what else changed on the host between both runs may have moved the
     level. It is one after both commits were measured interleaved.
     """
-    return _cheapest(
+    return _choose_cheapest(
         (drift for drift in drifts if len(drift.candidates) == 1 and drift.candidates_known), is_measurable
     )
 
 
-def _cheapest(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
+def _choose_cheapest(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
     in_order = sorted(
         (
             drift

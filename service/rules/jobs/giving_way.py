@@ -47,7 +47,7 @@ class OpenJob:
     settled: str = ""
 
 
-def acts(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: datetime) -> dict[int, AutomaticAct]:
+def decide_acts(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: datetime) -> dict[int, AutomaticAct]:
     """Return what to do with the bisects that the service ordered by itself, by the number of the job.
 
     Parameters
@@ -72,10 +72,10 @@ def acts(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: datetime)
 def _explain_pause(job: OpenJob, jobs: Iterable[OpenJob], now: datetime) -> str:
     if job.in_doubt:
         return "Its drift is in doubt again."
-    return "It gives way to a job that somebody ordered for its host." if _is_wanted(job.host, jobs, now) else ""
+    return "It gives way to a job that somebody ordered for its host." if _is_host_wanted(job.host, jobs, now) else ""
 
 
-def _is_wanted(host: str | None, jobs: Iterable[OpenJob], now: datetime) -> bool:
+def _is_host_wanted(host: str | None, jobs: Iterable[OpenJob], now: datetime) -> bool:
     return any(
         not job.by_service
         and job.state is not State.PAUSED

@@ -33,14 +33,14 @@ def may_be_set(name: str, value: str) -> bool:
     return bool(_TUNING.fullmatch(name) and _PLAIN.fullmatch(value))
 
 
-def settable(variables: Mapping[str, str]) -> dict[str, str]:
+def select_settable(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that a job may set."""
     return {name: value for name, value in variables.items() if may_be_set(name, value)}
 
 
-def variables_of(settings: Mapping[str, str]) -> dict[str, str]:
+def read_variables(settings: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of a stored environment that a job may set. The values of secrets are not stored."""
-    return settable(
+    return select_settable(
         {
             name.removeprefix(_VARIABLE): value
             for name, value in settings.items()

@@ -9,7 +9,7 @@ from service.rules.series.tracks import PathPoint
 from service.schemas.history import Cause, SettingChange
 
 
-def blame(before: PathPoint, after: PathPoint) -> Cause:
+def blame_change(before: PathPoint, after: PathPoint) -> Cause:
     """Blame what differs between the two points around a change of level.
 
     Between two revisions whose programs were answered the same, no commit is a suspect. If system files differ, such as
@@ -27,7 +27,7 @@ def blame(before: PathPoint, after: PathPoint) -> Cause:
     return Cause.COMMIT if other_revision else Cause.UNKNOWN
 
 
-def setting_changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[SettingChange]:
+def list_setting_changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[SettingChange]:
     """Return the settings that differ between two environments, in order of name."""
     return [
         SettingChange(name=name, before=before.get(name), after=after.get(name))

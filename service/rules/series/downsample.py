@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from service.schemas.history import ConfigChange, Drift, Number, SeriesDetail
 
 
-def extremes(columns: int, *measures: Sequence[Number]) -> list[int]:
+def find_extremes(columns: int, *measures: Sequence[Number]) -> list[int]:
     """Return the indices of the lowest and the highest value of each measure in each column, in order.
 
     All indices are returned where there are no more than two for each column.
@@ -52,5 +52,5 @@ def thin_series(series: SeriesDetail, most: int) -> SeriesDetail:
     for group in groups.values():
         columns = max(1, most * len(group) // (2 * len(series.points)))
         values = [series.points[index].value or 0 for index in group]
-        selected |= {group[0], group[-1], *(group[place] for place in extremes(columns, values))}
+        selected |= {group[0], group[-1], *(group[place] for place in find_extremes(columns, values))}
     return series.model_copy(update={"points": [series.points[index] for index in sorted(selected)]})

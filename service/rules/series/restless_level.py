@@ -25,7 +25,7 @@ def describe_restless_level(values: Sequence[Number]) -> str:
     values
         The counts of the newest level's runs, in the order of their commits.
     """
-    if not _returns(values):
+    if not _does_return(values):
         return ""
     times = Counter(values)
     low, high = min(values), max(values)
@@ -47,7 +47,7 @@ def describe_restless_level(values: Sequence[Number]) -> str:
     return sentence
 
 
-def _returns(values: Sequence[Number]) -> bool:
+def _does_return(values: Sequence[Number]) -> bool:
     """Return whether a value comes back after another one."""
     changed = [after for before, after in pairwise(values) if before != after]
     visited = [*values[:1], *changed]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from service.rules.series.downsample import extremes
+from service.rules.series.downsample import find_extremes
 from service.schemas.history import Number, View
 
 WIDTH, HEIGHT = 160, 36
@@ -51,8 +51,8 @@ def draw_sparkline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]]
     def place(index: int) -> tuple[float, float]:
         return round(left + index * step, 1), round(bottom - (values[index] - low) * rise, 1)
 
-    drawn = sorted({*extremes(COLUMNS, values), len(values) - 1})
-    marks = [(*place(index), worse) for index, worse in _apart(flagged, len(values))]
+    drawn = sorted({*find_extremes(COLUMNS, values), len(values) - 1})
+    marks = [(*place(index), worse) for index, worse in _select_distinguishable(flagged, len(values))]
     return Sparkline(
         line="M" + " ".join(f"{x:g},{y:g}" for x, y in map(place, drawn)),
         last=place(len(values) - 1),
@@ -62,7 +62,7 @@ def draw_sparkline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]]
     )
 
 
-def _apart(flagged: Sequence[tuple[int, bool]], count: int) -> list[tuple[int, bool]]:
+def _select_distinguishable(flagged: Sequence[tuple[int, bool]], count: int) -> list[tuple[int, bool]]:
     """Return the flags that can be told apart: of those of one direction that cover each other, the newest."""
     slots = {(index * MAX_MARKS // count, worse): index for index, worse in flagged if 0 <= index < count}
     return sorted((index, worse) for (_, worse), index in slots.items())

@@ -17,7 +17,7 @@ _MAX_SIZE_DIFFERENCE = 0.5
 """By how much two changes may differ, as a share of the former one, and still be the same change at another commit."""
 
 
-def withdrawals(
+def explain_withdrawals(
     former: Sequence[Drift], current: Sequence[Drift], points: Iterable[PathPoint], *, judged: bool = True
 ) -> dict[str, str]:
     """Return why each sure drift no longer stands, in one sentence, by the drift's id.
@@ -64,10 +64,10 @@ def _is_same(drift: Drift, other: Drift) -> bool:
         ends = (drift.environment_before, drift.environment_after)
         if ends == (other.environment_before, other.environment_after):
             return True
-    return bool(_commits(drift) & _commits(other))
+    return bool(_list_commits(drift) & _list_commits(other))
 
 
-def _commits(drift: Drift) -> set[str]:
+def _list_commits(drift: Drift) -> set[str]:
     return {candidate.commit for candidate in drift.candidates}
 
 
@@ -87,17 +87,18 @@ def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[Pat
     if drift.kind is Kind.COUNT and _is_explained(drift, old, new_level):
         return "Faults in unprepared files, which the bytes of the program do not determine, can explain the change."
     later = after[first_new + drift.evidence.n_after :][:_RUNS_PER_SIDE]
-    if later and _is_back(drift, later):
+    if later and _is_level_back(drift, later):
         return (
-            f"Contradicted by {_list_runs(later)} after it, at {_level(later)}: the level before it was "
+            f"Contradicted by {_list_runs(later)} after it, at {_format_level(later)}: the level before it was "
             f"{format_level(drift.before)}."
         )
     between = after[last_old + 1 : first_new] if drift.environment_before == drift.environment_after else []
     if between:
-        return f"Contradicted by {_list_runs(between)} measured since then between its two sides, at {_range(between)}."
+        levels = _format_range(between)
+        return f"Contradicted by {_list_runs(between)} measured since then between its two sides, at {levels}."
     return (
-        f"Judged again with {len(points):,} runs, the series varies too much for it: {_range(old)} before it, "
-        f"{_range(new_level)} after it."
+        f"Judged again with {len(points):,} runs, the series varies too much for it: {_format_range(old)} before it, "
+        f"{_format_range(new_level)} after it."
     )
 
 
@@ -118,26 +119,26 @@ def _find_moved(drift: Drift, new: Iterable[Drift]) -> Drift | None:
 def _is_explained(drift: Drift, old: Sequence[PathPoint], new: Sequence[PathPoint]) -> bool:
     """Return whether faults in unprepared files explain the change now, and did not when it was detected."""
     ends = old[-1].program_bytes, new[0].program_bytes
-    change = _median(new) - _median(old)
+    change = _compute_median(new) - _compute_median(old)
     return is_uncertain(change, *ends) and not is_uncertain(drift.change, *ends)
 
 
-def _is_back(drift: Drift, later: Sequence[PathPoint]) -> bool:
-    level = _median(later)
+def _is_level_back(drift: Drift, later: Sequence[PathPoint]) -> bool:
+    level = _compute_median(later)
     return abs(level - drift.before) < abs(level - drift.after)
 
 
-def _median(points: Sequence[PathPoint]) -> Number:
+def _compute_median(points: Sequence[PathPoint]) -> Number:
     level = median([point.value for point in points])
     assert level is not None
     return level
 
 
-def _level(points: Sequence[PathPoint]) -> str:
-    return format_level(_median(points))
+def _format_level(points: Sequence[PathPoint]) -> str:
+    return format_level(_compute_median(points))
 
 
-def _range(points: Sequence[PathPoint]) -> str:
+def _format_range(points: Sequence[PathPoint]) -> str:
     low, high = min(point.value for point in points), max(point.value for point in points)
     return format_level(low) if low == high else f"{format_level(low)} … {format_level(high)}"
 

@@ -20,13 +20,13 @@ from service.rules.run_plan import MAX_ATTEMPTS
 from service.store import shared_rows
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.runs.runs import select_joined
-from service.store.runs.stored_reports import unpack
+from service.store.runs.stored_reports import unpack_report
 from service.store.series.points import decode_samples
 
 _NO_POINT: tuple[Number | None, int, str | None] = (None, 0, None)
 
 
-def question(session: Session, request: SearchRequest) -> Question | None:
+def read_question(session: Session, request: SearchRequest) -> Question | None:
     """Return the question of a bisect; None where the subject does not have one of the ends."""
     rows = session.execute(
         select(Revision.commit, Revision.parents)
@@ -37,7 +37,7 @@ def question(session: Session, request: SearchRequest) -> Question | None:
     parents = {commit: tuple(parents) for commit, parents in rows}
     if request.good not in parents or request.bad not in parents:
         return None
-    inside = _ancestors(request.bad, parents) - _ancestors(request.good, parents)
+    inside = _collect_ancestors(request.bad, parents) - _collect_ancestors(request.good, parents)
     return Question(
         good=request.good,
         bad=request.bad,
@@ -50,7 +50,7 @@ def question(session: Session, request: SearchRequest) -> Question | None:
     )
 
 
-def observations(session: Session, request: SearchRequest) -> list[Observation]:
+def read_observations(session: Session, request: SearchRequest) -> list[Observation]:
     """Return the level of each run of the case in the request's environment on some hosts, in the order of arrival.
 
     A run without the metric has no level, like a failed one. Runs in quarantine are left out, to be measured again, and
@@ -63,7 +63,7 @@ def observations(session: Session, request: SearchRequest) -> list[Observation]:
         .where(
             Subject.name == request.subject,
             Host.name == request.host.name,
-            Case.key == shared_rows.case_key(request.case),
+            Case.key == shared_rows.make_case_key(request.case),
             Environment.hash == request.environment.hash,
             or_(Run.quarantine.is_(None), Run.quarantine.in_(SEARCHED.values())),
         )
@@ -78,7 +78,7 @@ def observations(session: Session, request: SearchRequest) -> list[Observation]:
         .where(
             Subject.name == request.subject,
             Host.name == request.host.name,
-            Case.key == shared_rows.case_key(request.case),
+            Case.key == shared_rows.make_case_key(request.case),
             Series.metric == request.metric,
         )
     )
@@ -101,7 +101,7 @@ def observations(session: Session, request: SearchRequest) -> list[Observation]:
     return seen
 
 
-def mixtures(session: Session, request: SettingSearchRequest) -> list[Mixture]:
+def read_mixtures(session: Session, request: SettingSearchRequest) -> list[Mixture]:
     """Return the levels of the revision's runs that differ from the request's environments only in its settings."""
     documents = session.execute(
         select(StoredReport.document)
@@ -122,14 +122,14 @@ def mixtures(session: Session, request: SettingSearchRequest) -> list[Mixture]:
     )
     mixtures = []
     for (document,) in documents:
-        report = unpack(document)
+        report = unpack_report(document)
         changed = setting_mixture.find_changed_settings(request, report.environment, report.case)
         if changed is not None and report.session is None:
             mixtures.append(Mixture(changed=changed, value=median(report.values(request.metric))))
     return mixtures
 
 
-def _ancestors(commit: str, parents: Mapping[str, Iterable[str]]) -> set[str]:
+def _collect_ancestors(commit: str, parents: Mapping[str, Iterable[str]]) -> set[str]:
     ancestors: set[str] = set()
     pending = [commit]
     while pending:

@@ -61,7 +61,7 @@ def is_due(known: Statistics) -> bool:
     return known.has_new and (known.analysed_at is None or known.now - known.analysed_at >= MAX_AGE)
 
 
-def refresh(database: Database) -> list[str]:
+def analyse_due_tables(database: Database) -> list[str]:
     """Analyse the divided tables of which that is due; return their names. One process at a time does it.
 
     Nobody waits for it, but who makes a part: that lasts until the sample of the whole table is drawn. It reads a

@@ -33,7 +33,7 @@ class WriteLock:
         except OSError:
             descriptor = -1  # the folder is read-only: SQLite reports that better
         try:
-            while descriptor >= 0 and not _locked(descriptor) and time.monotonic() < deadline:
+            while descriptor >= 0 and not _try_lock(descriptor) and time.monotonic() < deadline:
                 time.sleep(_PAUSE_SECONDS)
             yield
         finally:
@@ -43,7 +43,7 @@ class WriteLock:
                 self._threads.release()
 
 
-def _locked(descriptor: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -16,7 +16,7 @@ from service.rules.expected_runs import has_imported
 from service.schemas.history import Number
 from service.store.models import Case, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.runs.runs import select_joined
-from service.store.runs.stored_reports import unpack
+from service.store.runs.stored_reports import unpack_report
 
 _MAX_RUNS = 5
 """Runs whose durations stand for the next ones."""
@@ -38,7 +38,7 @@ class Durations:
     measure: float | None
 
 
-def levels(session: Session, of: CaseOnHost, metric: str, commits: Collection[str]) -> dict[str, Number]:
+def read_levels(session: Session, of: CaseOnHost, metric: str, commits: Collection[str]) -> dict[str, Number]:
     """Return the newest level of a metric at some commits, of those that were measured; runs of searches count too."""
     rows = session.execute(
         _select_measured(session, of, metric, Revision.commit, Point.value)
@@ -77,7 +77,7 @@ def find_newest_report(session: Session, of: CaseOnHost) -> Report | None:
     return next(iter(list_newest_reports(session, of)), None)
 
 
-def durations(reports: Collection[Report]) -> Durations:
+def read_durations(reports: Collection[Report]) -> Durations:
     """Return how long a build and a measurement of a case took in its newest runs."""
     builds = [report.build.seconds for report in reports if report.build and report.build.seconds]
     measured = [(report.finished_at - report.started_at).total_seconds() for report in reports]
@@ -93,5 +93,5 @@ def list_newest_reports(session: Session, of: CaseOnHost) -> list[Report]:
     numbers = session.scalars(select_joined(Run.number).where(*conditions).order_by(*newest).limit(_MAX_RUNS)).all()
     stored = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(numbers))
     documents = dict(session.execute(stored).all())
-    reports = (unpack(documents[number]) for number in numbers)
+    reports = (unpack_report(documents[number]) for number in numbers)
     return [report for report in reports if not has_imported(report)]

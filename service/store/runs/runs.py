@@ -21,7 +21,7 @@ from service.schemas.history import FailureSummary, RunPage, RunSummary
 from service.store import shared_rows
 from service.store.engine import bulk
 from service.store.models import UNMEASURED, Case, Environment, Host, Revision, Run, RunCount, StoredReport, Subject
-from service.store.runs.stored_reports import unpack
+from service.store.runs.stored_reports import unpack_report
 
 Condition = ColumnElement[bool] | TextClause
 
@@ -94,11 +94,11 @@ _JOINED = select_joined(Run).options(*map(contains_eager, _PARTS))
 _NEWEST_FIRST = (Run.started_at.desc(), Run.number.desc())
 
 
-def report(session: Session, run_id: UUID) -> contract.Report | None:
+def find_report(session: Session, run_id: UUID) -> contract.Report | None:
     """Return the report of a run, if there is one with this id."""
     stored = select(StoredReport.document).join(Run, StoredReport.run_number == Run.number)
     document = session.scalar(stored.where(Run.id == run_id))
-    return None if document is None else unpack(document)
+    return None if document is None else unpack_report(document)
 
 
 def find_newest_report(session: Session, query: BaseQuery) -> contract.Report | None:
@@ -108,7 +108,7 @@ def find_newest_report(session: Session, query: BaseQuery) -> contract.Report | 
         .where(
             Subject.name == query.subject,
             Revision.commit == query.revision,
-            Case.key == shared_rows.case_key(query.case),
+            Case.key == shared_rows.make_case_key(query.case),
             Host.name == query.host,
             Environment.hash == query.environment,
             Run.outcome == Outcome.MEASURED,
@@ -118,31 +118,31 @@ def find_newest_report(session: Session, query: BaseQuery) -> contract.Report | 
         .limit(1)
     )
     document = session.scalar(select(StoredReport.document).where(StoredReport.run_number == number))
-    return None if document is None else unpack(document)
+    return None if document is None else unpack_report(document)
 
 
-def page(session: Session, run_filter: RunFilter, limit: int, offset: int) -> RunPage:
+def list_page(session: Session, run_filter: RunFilter, limit: int, offset: int) -> RunPage:
     """Return a page of runs, the newest first."""
     ids = run_filter.ids(session)
     rows = _list_newest(session, run_filter.conditions(ids), limit, offset)
     total = run_filter.count(session, ids)
-    return RunPage(items=[_summary(run) for run in rows], total=total, limit=limit, offset=offset)
+    return RunPage(items=[_build_summary(run) for run in rows], total=total, limit=limit, offset=offset)
 
 
-def list_some(session: Session, run_ids: Sequence[UUID]) -> list[RunSummary]:
+def list_runs_by_id(session: Session, run_ids: Sequence[UUID]) -> list[RunSummary]:
     """Return some runs in short, the newest first; what is not stored is left out."""
-    return [_summary(run) for run in _list_newest(session, [Run.id.in_(run_ids)], len(run_ids))]
+    return [_build_summary(run) for run in _list_newest(session, [Run.id.in_(run_ids)], len(run_ids))]
 
 
-def quarantined_hosts(session: Session) -> list[RunSummary]:
+def list_quarantined_hosts(session: Session) -> list[RunSummary]:
     """Return the newest measured run of each host where that one is in quarantine."""
     judged = func.coalesce(Run.quarantine, "").not_in(NO_FAULT_OF_HOST)
-    newest = map_newest_of_hosts(session, true(), Run.outcome == Outcome.MEASURED, judged)
-    in_quarantine = bulk.among(session, Run.number, newest), Run.quarantine.is_not(None)
-    return [_summary(run) for run in session.scalars(_JOINED.where(*in_quarantine).order_by(Host.name))]
+    newest = map_newest_runs_of_hosts(session, true(), Run.outcome == Outcome.MEASURED, judged)
+    in_quarantine = bulk.is_among(session, Run.number, newest), Run.quarantine.is_not(None)
+    return [_build_summary(run) for run in session.scalars(_JOINED.where(*in_quarantine).order_by(Host.name))]
 
 
-def map_newest_of_hosts(session: Session, hosts: Condition, *conditions: Condition) -> list[int]:
+def map_newest_runs_of_hosts(session: Session, hosts: Condition, *conditions: Condition) -> list[int]:
     """Return the number of the newest run of each host that satisfies some conditions; none for one without."""
     newest = select(Run.number).where(Run.host_id == Host.id, *conditions).order_by(*_NEWEST_FIRST).limit(1)
     numbers = session.scalars(select(newest.correlate(Host).scalar_subquery()).select_from(Host).where(hosts))
@@ -156,7 +156,7 @@ def _list_newest(session: Session, conditions: Sequence[Condition], limit: int, 
     return session.scalars(_JOINED.where(Run.number.in_(numbers)).order_by(*_NEWEST_FIRST)).all()
 
 
-def map_stored_for(
+def map_planned_runs(
     session: Session, subject: str, host: str, cases: Sequence[contract.Case]
 ) -> dict[int, list[StoredRun]]:
     """Return the runs of each case on a host that a plan depends on, by the case's index.
@@ -173,10 +173,10 @@ def map_stored_for(
     for key, commit, environment, outcome, temporary, quarantine in rows:
         run = StoredRun(commit, environment, outcome, bool(temporary), reused=quarantine is not None)
         by_key.setdefault(key, []).append(run)
-    return {index: by_key.get(shared_rows.case_key(case), []) for index, case in enumerate(cases)}
+    return {index: by_key.get(shared_rows.make_case_key(case), []) for index, case in enumerate(cases)}
 
 
-def _summary(run: Run) -> RunSummary:
+def _build_summary(run: Run) -> RunSummary:
     failure = None
     if run.failure_stage is not None:
         failure = FailureSummary(stage=run.failure_stage, message=run.failure_message or "")

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session, contains_eager
 
 from runner.contract import Outcome, metric
-from service.rules.series.blame import setting_changes
+from service.rules.series.blame import list_setting_changes
 from service.rules.series.tracks import Points
 from service.schemas import history
 from service.store.models import Case, DriftRow, Host, Revision, Run, Series, Subject
@@ -72,7 +72,7 @@ def mark_stale(session: Session, series_filter: SeriesFilter, metrics: Collectio
     return ids
 
 
-def page(
+def list_page(
     session: Session, series_filter: SeriesFilter, limit: int | None = None, offset: int = 0
 ) -> history.SeriesPage:
     """Return a page of series by subject, host, case and metric; all of them without a limit."""
@@ -81,16 +81,18 @@ def page(
     total = session.scalar(select(func.count()).select_from(counted)) or 0
     order = (Subject.name, Host.name, Case.name, Case.definition, Series.metric, Series.id)
     rows = session.scalars(query.order_by(*order).limit(limit).offset(offset)).all()
-    items = [history.SeriesSummary(**head(row).model_dump(), n_points=row.n_points, latest=row.latest) for row in rows]
+    items = [
+        history.SeriesSummary(**read_head(row).model_dump(), n_points=row.n_points, latest=row.latest) for row in rows
+    ]
     return history.SeriesPage(items=items, total=total, limit=total if limit is None else limit, offset=offset)
 
 
-def find(session: Session, series_id: int) -> Series | None:
+def find_series(session: Session, series_id: int) -> Series | None:
     """Return the series with this id, with its subject, case and host."""
     return session.scalar(_JOINED.where(Series.id == series_id))
 
 
-def list_stale(session: Session, wanted: Collection[SeriesFilter] = (SeriesFilter(),)) -> dict[int, StaleSeries]:
+def list_stale_series(session: Session, wanted: Collection[SeriesFilter] = (SeriesFilter(),)) -> dict[int, StaleSeries]:
     """Return the series that some filter selects and that have changed since they were judged, by their ids."""
     stale: dict[int, StaleSeries] = {}
     for one in wanted:
@@ -101,12 +103,12 @@ def list_stale(session: Session, wanted: Collection[SeriesFilter] = (SeriesFilte
     return stale
 
 
-def find_stale(session: Session, series_ids: Collection[int]) -> list[Series]:
+def find_stale_series(session: Session, series_ids: Collection[int]) -> list[Series]:
     """Return those of some series that have changed since they were judged, with their subjects, cases and hosts."""
     return list(session.scalars(_JOINED.where(Series.id.in_(series_ids), Series.version != Series.judged_version)))
 
 
-def head(row: Series) -> history.SeriesHead:
+def read_head(row: Series) -> history.SeriesHead:
     """Return the subject, host, case and metric of a series."""
     entry = metric(row.metric)
     return history.SeriesHead(
@@ -127,24 +129,24 @@ def head(row: Series) -> history.SeriesHead:
     )
 
 
-def detail(session: Session, series_id: int) -> history.SeriesDetail | None:
+def read_series(session: Session, series_id: int) -> history.SeriesDetail | None:
     """Return one series with its points, configuration changes, drifts and failures."""
-    row = find(session, series_id)
+    row = find_series(session, series_id)
     if row is None:
         return None
-    layout = series_layout.find(session, row)
+    layout = series_layout.find_layout(session, row)
     path = layout.path
     return history.SeriesDetail.model_construct(
-        **dict(head(row)),
+        **dict(read_head(row)),
         n_points=len(layout.points),
         points=layout.points,
-        changes=_changes(session, path),
-        drifts=drifts.list_of_series(session, series_id),
-        failures=_failures(session, row),
+        changes=_list_changes(session, path),
+        drifts=drifts.list_drifts_of_series(session, series_id),
+        failures=_list_failures(session, row),
     )
 
 
-def _changes(session: Session, path: Points) -> list[history.ConfigChange]:
+def _list_changes(session: Session, path: Points) -> list[history.ConfigChange]:
     return [
         history.ConfigChange(
             revision=after.revision,
@@ -152,7 +154,7 @@ def _changes(session: Session, path: Points) -> list[history.ConfigChange]:
             run_after=after.run_id,
             environment_before=before.environment,
             environment_after=after.environment,
-            settings=setting_changes(
+            settings=list_setting_changes(
                 points.find_settings(session, before.environment),
                 points.find_settings(session, after.environment),
             ),
@@ -162,7 +164,7 @@ def _changes(session: Session, path: Points) -> list[history.ConfigChange]:
     ]
 
 
-def _failures(session: Session, row: Series) -> list[history.SeriesFailure]:
+def _list_failures(session: Session, row: Series) -> list[history.SeriesFailure]:
     """Return the newest failure of each revision that this case was never measured at."""
     of_series = (Run.subject_id == row.subject_id, Run.host_id == row.host_id, Run.case_id == row.case_id)
     measured = select(Run.revision_id).where(*of_series, Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None))

@@ -15,10 +15,10 @@ _WEBHOOK_BYTES = {forge.webhook: forge.max_webhook_bytes for forge in FORGES.val
 
 def register(app: Flask) -> None:
     """Bound the bodies of all requests of an application, before the guard or a view reads one."""
-    app.before_request(_bound)
+    app.before_request(_bound_body)
 
 
-def body_limit(path: str, *, is_known: bool, most: int) -> int:
+def choose_body_limit(path: str, *, is_known: bool, most: int) -> int:
     """Return how many bytes the body of a request may have.
 
     Parameters
@@ -33,7 +33,9 @@ def body_limit(path: str, *, is_known: bool, most: int) -> int:
     return most if is_known else min(ANONYMOUS_BYTES, most)
 
 
-def _bound() -> None:
+def _bound_body() -> None:
     most = request.max_content_length
     if most is not None and request.method not in {"GET", "HEAD", "OPTIONS"}:
-        request.max_content_length = body_limit(request.path, is_known=bool(guard.caller().scopes), most=most)
+        request.max_content_length = choose_body_limit(
+            request.path, is_known=bool(guard.find_caller().scopes), most=most
+        )

@@ -20,7 +20,7 @@ HIDDEN = "(hidden)"
 T = TypeVar("T")
 
 
-def published(view: T) -> T:
+def redact_for_caller(view: T) -> T:
     """Return a view, or a list of views, as the caller of this request may see it."""
     return redact(view) if guard.is_anonymous() else view
 
@@ -42,19 +42,19 @@ def redact(view: T) -> T:
     return result  # type: ignore[no-any-return]
 
 
-def _quarantine(view: SeriesPoint | RunSummary) -> Mapping[str, Any]:
+def _hide_quarantine(view: SeriesPoint | RunSummary) -> Mapping[str, Any]:
     return {"quarantine": HIDDEN} if view.quarantine else {}
 
 
-def _setting(change: SettingChange) -> Mapping[str, Any]:
+def _hide_setting(change: SettingChange) -> Mapping[str, Any]:
     return {name: None if getattr(change, name) is None else HIDDEN for name in ("before", "after")}
 
 
 _UNDECIDED = {"last_decision": None, "assignee": "", "snoozed_until": None, "snoozed_to_next_run": False}
 _HIDDEN: Mapping[type[BaseModel], Callable[[Any], Mapping[str, Any]]] = {
-    SettingChange: _setting,
-    SeriesPoint: _quarantine,
-    RunSummary: _quarantine,
+    SettingChange: _hide_setting,
+    SeriesPoint: _hide_quarantine,
+    RunSummary: _hide_quarantine,
     FailureSummary: lambda _: {"message": HIDDEN},
     SeriesFailure: lambda _: {"message": HIDDEN},
     EventDetail: lambda _: {**_UNDECIDED, "allowed": [], "next_step": None},

@@ -26,7 +26,7 @@ class _Sessions(SecureCookieSessionInterface):
 
 def keep_sessions(app: Flask, config: Config) -> None:
     """Let an application sign its cookies, with a key that all its processes share."""
-    app.secret_key = config.session_key or _key(config.home / SESSION_KEY)
+    app.secret_key = config.session_key or _read_or_make_key(config.home / SESSION_KEY)
     app.session_interface = _Sessions()
     app.config.update(
         SESSION_COOKIE_NAME="faultwatch",
@@ -35,7 +35,7 @@ def keep_sessions(app: Flask, config: Config) -> None:
     )
 
 
-def _key(file: Path) -> bytes:
+def _read_or_make_key(file: Path) -> bytes:
     """Read the key, or make one; the first process to make one wins."""
     with suppress(FileNotFoundError):
         return file.read_bytes()

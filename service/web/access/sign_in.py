@@ -10,9 +10,9 @@ from flask.typing import ResponseReturnValue
 
 from service.schemas.audit import AuditAction
 from service.web.access import audit_log
-from service.web.access.credentials import verify
-from service.web.access.guard import asks_for_tokens
-from service.web.current import database
+from service.web.access.credentials import verify_token
+from service.web.access.guard import requires_tokens
+from service.web.current import get_database
 from service.web.problems import ProblemError
 
 bp = Blueprint("access", __name__)
@@ -23,7 +23,7 @@ _REFUSED = "This token is not valid. It may be mistyped, expired or revoked."
 @bp.get("/sign-in")
 def form() -> ResponseReturnValue:
     """Show the form that asks for a token."""
-    if not asks_for_tokens():
+    if not requires_tokens():
         return redirect("/")
     return render_template("sign_in.html", to=_keep_inside(request.args.get("to", "/")), refused="")
 
@@ -33,14 +33,14 @@ def sign_in() -> ResponseReturnValue:
     """Check a token and remember its id. The secret stays out of the cookie."""
     to = _keep_inside(request.form.get("to", "/"))
     try:
-        stored = verify(request.form.get("token", "").strip(), "sign-in page")
+        stored = verify_token(request.form.get("token", "").strip(), "sign-in page")
     except ProblemError as error:
         return render_template("sign_in.html", to=to, refused=str(error)), error.status, error.headers
     if stored is None:
         return render_template("sign_in.html", to=to, refused=_REFUSED), HTTPStatus.FORBIDDEN
     session.clear()
     session["token"] = stored.id
-    with database().writing() as store:
+    with get_database().writing() as store:
         audit_log.record(store, AuditAction.SIGNED_IN, f"token {stored.id}", author=stored.name)
     return redirect(to)
 
@@ -49,7 +49,7 @@ def sign_in() -> ResponseReturnValue:
 def sign_out() -> ResponseReturnValue:
     """Forget the token."""
     if "token" in session:
-        with database().writing() as store:
+        with get_database().writing() as store:
             audit_log.record(store, AuditAction.SIGNED_OUT, f"token {session['token']}")
     session.clear()
     return redirect(url_for("access.form"))

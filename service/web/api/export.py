@@ -10,7 +10,7 @@ from flask import Response, stream_with_context
 from pydantic import BaseModel, ConfigDict
 
 from service.store.maintenance import export
-from service.web.current import database
+from service.web.current import get_database
 
 bp = APIBlueprint("export", __name__)
 
@@ -42,15 +42,15 @@ def get(query_data: ExportQuery) -> Response:
     kind = query_data.format
     name = f"faultwatch.{'csv' if kind == 'csv' else 'jsonl'}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    pieces = stream_with_context(_pieces(kind, query_data.subject))
+    pieces = stream_with_context(_read_pieces(kind, query_data.subject))
     return Response(pieces, headers=headers, mimetype=_TYPES[kind])
 
 
-def _pieces(kind: str, subject: str | None) -> Iterator[str]:
-    with database().reading() as session:
+def _read_pieces(kind: str, subject: str | None) -> Iterator[str]:
+    with get_database().reading() as session:
         held: list[str] = []
         size = 0
-        for line in export.lines(session, kind, subject):
+        for line in export.list_lines(session, kind, subject):
             held.append(line)
             size += len(line)
             if size >= _PIECE_BYTES:

@@ -9,11 +9,11 @@ from apiflask import APIBlueprint
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from runner.contract.gate import ForgeKind
-from service.forges.extension import worker
+from service.forges.extension import find_worker
 from service.schemas.audit import AuditAction
 from service.web.access import audit_log
-from service.web.access.ownership import hold_repository
-from service.web.current import database
+from service.web.access.ownership import require_reach_of_repository
+from service.web.current import get_database
 from service.web.problems import ProblemError, make_not_found
 
 bp = APIBlueprint("runner_tokens", __name__)
@@ -43,8 +43,8 @@ def post(json_data: RunnerTokenRequest) -> RunnerToken:
 
     The caller's token names the repositories for which it may.
     """
-    hold_repository(json_data.repository)
-    kept = worker()
+    require_reach_of_repository(json_data.repository)
+    kept = find_worker()
     github = kept.forges.get(ForgeKind.GITHUB) if kept else None
     if github is None:
         raise make_not_found("GitHub App that this service is")
@@ -59,6 +59,6 @@ def post(json_data: RunnerTokenRequest) -> RunnerToken:
         said = getattr(error, "message", "") or type(error).__name__
         detail = f"GitHub gave no token: {said}. The App needs administration: write for {json_data.repository}."
         raise ProblemError(HTTPStatus.BAD_GATEWAY, detail) from None
-    with database().writing() as session:
+    with get_database().writing() as session:
         audit_log.record(session, AuditAction.RUNNER_TOKEN, json_data.repository, {"purpose": json_data.purpose})
     return RunnerToken(token=answer["token"], expires_at=answer["expires_at"])

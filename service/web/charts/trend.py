@@ -17,7 +17,7 @@ from uuid import UUID
 
 from service.schemas.history import Drift, SeriesDetail, SeriesFailure, SeriesPoint
 from service.text.numbers import Number, Scale, difference, percent, quantity, scale_of
-from service.web.charts.plot import MAX_COLUMNS, Plot, Stretch, Window, milliseconds, plot
+from service.web.charts.plot import MAX_COLUMNS, Plot, Stretch, Window, build_plot, convert_to_milliseconds
 from service.web.charts.slots import Slots
 
 Links = Callable[[UUID], str]
@@ -113,7 +113,7 @@ def build_chart(
     run_url: Links,
     window: Window | None = None,
     beside: Iterable[SeriesDetail] = (),
-    plotted: Callable[[SeriesDetail], Plot] = plot,
+    plotted: Callable[[SeriesDetail], Plot] = build_plot,
 ) -> Chart:
     """Lay a series out.
 
@@ -130,7 +130,7 @@ def build_chart(
     """
     laid = plotted(series)
     path, aside, slots = laid.path, laid.aside, laid.slots
-    scale = _scale([path, aside], series.unit)
+    scale = _choose_scale([path, aside], series.unit)
     dot = _DotMaker(series.unit, scale, slots, run_url)
     thinned = path.thinned(window)
     lowest = min((stretch.lowest for stretch in (path, aside) if stretch.lowest is not None), default=0)
@@ -143,7 +143,7 @@ def build_chart(
         )
     ]
     gaps = [
-        *_failures(series.failures, laid, run_url),
+        *_list_failures(series.failures, laid, run_url),
         *_describe_gap(laid.valueless, slots, run_url),
     ]
     return {
@@ -159,16 +159,16 @@ def build_chart(
         "thinned": window is not None or len(thinned) < len(path.points),
         "path": [dot(point) for point in thinned],
         "beside": [dot(point) for point in aside.thinned(window)],
-        "flags": [_flag(drift, dot(point)) for drift, point in flagged],
+        "flags": [_flag_drift(drift, dot(point)) for drift, point in flagged],
         "gaps": _thin_gaps(gaps, slots.count),
         # A series that is not judged has no levels: a median of all points would claim one.
-        "levels": _levels(path, series.drifts, scale) if series.judged else [],
-        "lines": _lines(series, path),
+        "levels": _list_levels(path, series.drifts, scale) if series.judged else [],
+        "lines": _list_lines(series, path),
         "others": [_describe_other(other, slots, run_url, window, {series.unit: scale}) for other in beside],
     }
 
 
-def _scale(stretches: Iterable[Stretch], unit: str) -> Scale:
+def _choose_scale(stretches: Iterable[Stretch], unit: str) -> Scale:
     """Return the unit in which the values of a chart are short: MiB instead of bytes, ms instead of seconds."""
     largest = max((abs(value) for stretch in stretches for value in stretch.values), default=0)
     return scale_of(largest, unit) or Scale(1, unit)
@@ -183,7 +183,7 @@ def _describe_other(
     series: SeriesDetail, slots: Slots, run_url: Links, window: Window | None, scales: Mapping[str, Scale]
 ) -> OverlaidSeries:
     stretch = Stretch([point for point in series.points if point.on_path and point.value is not None], slots)
-    scale = scales.get(series.unit) or _scale([stretch], series.unit)
+    scale = scales.get(series.unit) or _choose_scale([stretch], series.unit)
     dot = _DotMaker(series.unit, scale, slots, run_url)
     return {
         "id": series.id,
@@ -201,12 +201,12 @@ def _thin_gaps(gaps: list[Gap], slots: int) -> list[Gap]:
     return list({int(gap["x"] / width): gap for gap in gaps}.values())
 
 
-def _low(point: SeriesPoint) -> Number:
+def _get_low(point: SeriesPoint) -> Number:
     assert point.value is not None
     return point.value if point.low is None else point.low
 
 
-def _high(point: SeriesPoint) -> Number:
+def _get_high(point: SeriesPoint) -> Number:
     assert point.value is not None
     return point.value if point.high is None else point.high
 
@@ -219,10 +219,10 @@ class _DotMaker:
         assert point.value is not None
         return {
             "x": self._slots.find_slot(point),
-            "t": milliseconds(point.committed_at),
+            "t": convert_to_milliseconds(point.committed_at),
             "y": scale_value(point.value, self._scale),
-            "low": scale_value(_low(point), self._scale),
-            "high": scale_value(_high(point), self._scale),
+            "low": scale_value(_get_low(point), self._scale),
+            "high": scale_value(_get_high(point), self._scale),
             "n": point.n,
             "commit": point.revision[:10],
             "title": point.title,
@@ -238,13 +238,13 @@ def _describe_remark(point: SeriesPoint) -> str:
     return ", in quarantine" if point.quarantine else ""
 
 
-def _flag(drift: Drift, dot: Dot) -> FlaggedDot:
+def _flag_drift(drift: Drift, dot: Dot) -> FlaggedDot:
     size = difference(drift.change, drift.unit)
     share = f" ({percent(drift.percent)})" if drift.percent is not None else ""
     return {**dot, "direction": drift.direction.value, "label": size, "why": f"{drift.direction}: {size}{share}"}
 
 
-def _failures(failures: Iterable[SeriesFailure], laid: Plot, run_url: Links) -> list[Gap]:
+def _list_failures(failures: Iterable[SeriesFailure], laid: Plot, run_url: Links) -> list[Gap]:
     return [
         {
             "x": laid.slots.find_slot(failure),
@@ -262,7 +262,7 @@ def _describe_gap(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) -
     return [
         {
             "x": slots.find_slot(point),
-            "t": milliseconds(point.committed_at),
+            "t": convert_to_milliseconds(point.committed_at),
             "commit": point.revision[:10],
             "title": point.title,
             "text": point.status.value.replace("_", " "),
@@ -272,7 +272,7 @@ def _describe_gap(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) -
     ]
 
 
-def _levels(path: Stretch, drifts: Sequence[Drift], scale: Scale) -> list[LevelLine]:
+def _list_levels(path: Stretch, drifts: Sequence[Drift], scale: Scale) -> list[LevelLine]:
     """Return one level for each section between two drifts."""
     if not path.points:
         return []
@@ -297,7 +297,7 @@ def _levels(path: Stretch, drifts: Sequence[Drift], scale: Scale) -> list[LevelL
     ]
 
 
-def _lines(series: SeriesDetail, path: Stretch) -> list[ConfigLine]:
+def _list_lines(series: SeriesDetail, path: Stretch) -> list[ConfigLine]:
     lines: list[ConfigLine] = []
     for change in series.changes:
         before, after = path.index.get(change.run_before), path.index.get(change.run_after)
@@ -307,7 +307,7 @@ def _lines(series: SeriesDetail, path: Stretch) -> list[ConfigLine]:
             {
                 "x": path.places[after] - 0.5,
                 "t": (path.times[before] + path.times[after]) / 2,
-                "label": _few([setting.name for setting in change.settings]),
+                "label": _name_changed_settings([setting.name for setting in change.settings]),
                 "settings": [
                     f"{setting.name}: {_show_value(setting.before)} → {_show_value(setting.after)}"
                     for setting in change.settings
@@ -317,7 +317,7 @@ def _lines(series: SeriesDetail, path: Stretch) -> list[ConfigLine]:
     return lines
 
 
-def _few(names: Sequence[str]) -> str:
+def _name_changed_settings(names: Sequence[str]) -> str:
     if not names:
         return "environment"
     return names[0] if len(names) == 1 else f"{names[0]} +{len(names) - 1}"

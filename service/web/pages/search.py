@@ -6,11 +6,11 @@ from flask import request, url_for
 
 from service.schemas.directory import Hit
 from service.store import text_search
-from service.web.current import database
-from service.web.pages.error_pages import page_blueprint
+from service.web.current import get_database
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
 
-bp = page_blueprint("search")
+bp = make_page_blueprint("search")
 
 _MAX_QUERY_CHARACTERS = 200
 _ADDRESSES = {
@@ -26,10 +26,10 @@ _ADDRESSES = {
 def show() -> Page:
     """Show what is found."""
     text = request.args.get("q", "").strip()[:_MAX_QUERY_CHARACTERS]
-    with database().reading() as session:
+    with get_database().reading() as session:
         results = [
             Hit(kind=kind, title=title, detail=detail, url=_ADDRESSES[kind](key))
-            for kind, key, title, detail in text_search.find(session, text)
+            for kind, key, title, detail in text_search.search_text(session, text)
         ]
     return Page(
         "search.html",

@@ -15,14 +15,14 @@ from service.schemas.history import SeriesDetail
 from service.store.series import sibling_series
 from service.store.series.sibling_series import Sibling
 from service.web import vendor
-from service.web.current import database
-from service.web.pages.drawn_series import PLOTS, draw, find_series, list_overlaid, read_window
-from service.web.pages.error_pages import page_blueprint
+from service.web.current import get_database
+from service.web.pages.drawn_series import PLOTS, draw_chart, find_series, list_overlaid, read_window
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, page
-from service.web.rendering.metric_order import rank
-from service.web.rendering.tables import point_table
+from service.web.rendering.metric_order import rank_metric
+from service.web.rendering.tables import build_point_table
 
-bp = page_blueprint("series")
+bp = make_page_blueprint("series")
 
 _FIRST_ROWS = 100
 _REGION = "region:"
@@ -35,9 +35,9 @@ def show(series_id: int) -> Page:
     series = find_series(series_id)
     rows = len(series.points) if "all" in request.args else _FIRST_ROWS
     points = PLOTS.get_plot(series).newest_first[:rows]
-    siblings = sorted(_siblings(series), key=lambda sibling: _distance(series, sibling))
+    siblings = sorted(_list_siblings(series), key=lambda sibling: _rank_sibling(series, sibling))
     others = list_overlaid(series)
-    drawing = draw(series, others)
+    drawing = draw_chart(series, others)
     missing = vendor.describe_missing()
     can_draw = not missing and (drawing["path"] or drawing["beside"])
     return Page(
@@ -49,15 +49,15 @@ def show(series_id: int) -> Page:
             "whole_or_region": _find_whole_and_region(series, siblings),
             "siblings": siblings,
             "points": points,
-            "doubts": _doubts(series),
+            "doubts": _map_doubts(series),
             "restless": _explain_restless(series),
             "flagged": {drift.run_after: drift for drift in series.drifts},
             "total": len(series.points),
-            "scripts": [vendor.address(package) for package in vendor.CHART_SCRIPTS] if can_draw else [],
+            "scripts": [vendor.find_address(package) for package in vendor.CHART_SCRIPTS] if can_draw else [],
             "missing": missing,
         },
         document=lambda: series,
-        table=lambda: point_table(series),
+        table=lambda: build_point_table(series),
     )
 
 
@@ -65,12 +65,12 @@ def show(series_id: int) -> Page:
 def drawing(series_id: int) -> ResponseReturnValue:
     """Return what the chart of a series draws, of all of it or of the part that is zoomed to."""
     series = find_series(series_id)
-    return jsonify(draw(series, list_overlaid(series), read_window()))
+    return jsonify(draw_chart(series, list_overlaid(series), read_window()))
 
 
-def _doubts(series: SeriesDetail) -> dict[str, str]:
+def _map_doubts(series: SeriesDetail) -> dict[str, str]:
     """Return what ends the doubt about each drift that is not confirmed, by the drift's id."""
-    with database().reading() as session:
+    with get_database().reading() as session:
         further = FurtherRuns(session, datetime.now(UTC))
         return {drift.id: further.end_of_doubt(drift) for drift in series.drifts if drift.evidence.wants_rerun}
 
@@ -85,15 +85,15 @@ def _explain_restless(series: SeriesDetail) -> str:
     return describe_restless_level([point.value for point in path[start:] if point.value is not None])
 
 
-def _siblings(series: SeriesDetail) -> list[Sibling]:
-    with database().reading() as session:
+def _list_siblings(series: SeriesDetail) -> list[Sibling]:
+    with get_database().reading() as session:
         return sibling_series.list_siblings(session, series, _MAX_SIBLINGS)
 
 
-def _distance(series: SeriesDetail, sibling: Sibling) -> tuple[bool, str, str, tuple[int, str]]:
+def _rank_sibling(series: SeriesDetail, sibling: Sibling) -> tuple[bool, str, str, tuple[int, str]]:
     """Return a sort key that puts the other metrics of the case itself first."""
     elsewhere = (sibling.case, sibling.host) != (series.case, series.host)
-    return elsewhere, sibling.case, sibling.host, rank(sibling.metric)
+    return elsewhere, sibling.case, sibling.host, rank_metric(sibling.metric)
 
 
 def _find_whole_and_region(series: SeriesDetail, siblings: Sequence[Sibling]) -> dict[str, int]:

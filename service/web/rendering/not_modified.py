@@ -10,9 +10,9 @@ import time
 
 from flask import Response, request, session
 
-from service.store.engine.data_version import version
+from service.store.engine.data_version import read_version
 from service.web.access import guard
-from service.web.current import database
+from service.web.current import get_database
 from service.web.rendering import reader_visit
 
 _OF_NO_PAGE = frozenset({reader_visit.SEEN_AT, "_permanent"})
@@ -23,10 +23,10 @@ _MAX_AGE_SECONDS = 30
 
 def find_current_etag() -> str | None:
     """Return the entity tag of the requested page as it is now; None where the database has no data version."""
-    stored = version(database())
+    stored = read_version(get_database())
     if stored is None:
         return None
-    caller = guard.caller()
+    caller = guard.find_caller()
     cookie = sorted((name, value) for name, value in session.items() if name not in _OF_NO_PAGE)
     who = caller.name, sorted(caller.scopes), caller.token_id, cookie
     what = request.full_path, request.headers.get("Accept", ""), stored, who, int(time.time() / _MAX_AGE_SECONDS)
@@ -37,10 +37,10 @@ def answer_unchanged(etag: str | None) -> Response | None:
     """Return 304 for a browser that has the page with this tag; None for all others."""
     if etag is None or not request.if_none_match.contains_weak(etag):
         return None
-    return cacheable(Response(status=304), etag)
+    return make_cacheable(Response(status=304), etag)
 
 
-def cacheable(response: Response, etag: str | None) -> Response:
+def make_cacheable(response: Response, etag: str | None) -> Response:
     """Let the browser store a page, and ask each time whether it is still current."""
     response.headers["Cache-Control"] = "private, no-cache"
     response.vary.update(("Accept", "Cookie"))

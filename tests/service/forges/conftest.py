@@ -17,7 +17,7 @@ from flask.testing import FlaskClient
 from runner.contract.gate import ForgeKind, GateReport
 from service.app import create_app
 from service.config.settings import Config
-from service.forges.extension import worker as worker_of
+from service.forges.extension import find_worker as worker_of
 from service.forges.forgejo.settings import ForgejoSettings
 from service.forges.gitlab.settings import GitlabSettings
 from service.forges.worker import ForgeWorker

@@ -86,23 +86,23 @@ def order(scheduler: JobScheduler) -> int:
 
 def job(scheduler: JobScheduler, job_id: int) -> Job:
     with scheduler.database.reading() as session:
-        row = jobs.find(session, job_id)
+        row = jobs.find_job(session, job_id)
         assert row is not None
-        return jobs.view(row)
+        return jobs.build_view(row)
 
 
 def claim(scheduler: JobScheduler, job_id: int, host: str = "box") -> str:
     with scheduler.database.writing() as session:
-        row = jobs.find(session, job_id)
+        row = jobs.find_job(session, job_id)
         assert row is not None
-        return lease_jobs.claim(session, row, Claim(host=host), scheduler.lease, scheduler.now())
+        return lease_jobs.claim_job(session, row, Claim(host=host), scheduler.lease, scheduler.now())
 
 
 def finish(scheduler: JobScheduler, job_id: int, lease: str) -> None:
     with scheduler.database.writing() as session:
-        row = jobs.find(session, job_id)
+        row = jobs.find_job(session, job_id)
         assert row is not None
-        lease_jobs.finish(
+        lease_jobs.finish_job(
             session, row, Finish(lease=lease, outcome=Outcome.DONE, sentence="It was 00007."), scheduler.now()
         )
 
@@ -196,9 +196,9 @@ def test_who_cannot_start_it_says_why(scheduler: JobScheduler) -> None:
 def test_the_next_job_of_a_subject_runs_where_the_last_one_did(scheduler: JobScheduler) -> None:
     first = order(scheduler)
     with scheduler.database.writing() as session:
-        row = jobs.find(session, first)
+        row = jobs.find_job(session, first)
         assert row is not None
-        jobs.move(row, Act.CANCEL, "mara", "", NOW)
+        jobs.move_to_next_state(row, Act.CANCEL, "mara", "", NOW)
     found, _ = scheduler.order(JobOrder(question=QUESTION), REQUESTER)
     assert (found.github, found.backend) == ("octo-org/demo", Backend.GITHUB)
 

@@ -62,7 +62,7 @@ def test_who_waits_does_not_wait_for_what_others_go_on_sending(
 
     def judge_while_other_hosts_send(*arguments: Any) -> Any:
         answer = judge_series.judge(*arguments)
-        ingest_reports.ingest(database, [reports.report(3, 150, host={"name": f"other-{next(numbers)}"})])
+        ingest_reports.ingest_reports(database, [reports.report(3, 150, host={"name": f"other-{next(numbers)}"})])
         return answer
 
     monkeypatch.setattr(detect_drifts, "judge", judge_while_other_hosts_send)
@@ -82,16 +82,16 @@ def test_series_that_another_process_has_judged_again_meanwhile_are_waited_for(
     api: Api, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     send_unjudged(api, monkeypatch)
-    refresh = update_events.refresh
+    refresh = update_events.update_events
 
     def refresh_after_another_process(*arguments: Any) -> bool:
-        monkeypatch.setattr(update_events, "refresh", refresh)
+        monkeypatch.setattr(update_events, "update_events", refresh)
         refresh(*arguments)
         with database.writing() as session:
             assert series.mark_stale(session, series.SeriesFilter(), ["minor-faults"])
         return refresh(*arguments)
 
-    monkeypatch.setattr(update_events, "refresh", refresh_after_another_process)
+    monkeypatch.setattr(update_events, "update_events", refresh_after_another_process)
     assert settled(api) == {CASE.name}
     with database.reading() as session:
-        assert series.list_stale(session) == {}
+        assert series.list_stale_series(session) == {}

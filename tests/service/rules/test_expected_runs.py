@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from service.rules.expected_runs import LONGEST_SILENCE, CaseOnHost, end_of_doubt
+from service.rules.expected_runs import LONGEST_SILENCE, CaseOnHost, describe_end_of_doubt
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -26,4 +26,4 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 )
 def test_it_promises_no_run_that_cannot_come(case: CaseOnHost, expects: bool, words: str) -> None:
     assert case.expects_runs(NOW) is expects
-    assert words in end_of_doubt(case, NOW)
+    assert words in describe_end_of_doubt(case, NOW)

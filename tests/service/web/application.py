@@ -16,4 +16,4 @@ def application(home: Path) -> Iterator[APIFlask]:
     app = create_app(Config(home=home, database_url=f"sqlite:///{home / 'faultwatch.db'}"))
     yield app
     with app.app_context():
-        current.database().close()
+        current.get_database().close()

@@ -28,7 +28,7 @@ def drift(commits: int = 5, **changes: Any) -> Drift:
 
 
 def chosen(*drifts: Drift, measurable: bool = True) -> Drift | None:
-    return drifts_to_bisect.drift_to_bisect(drifts, lambda _: measurable)
+    return drifts_to_bisect.choose_drift_to_bisect(drifts, lambda _: measurable)
 
 
 def unsure() -> Drift:
@@ -59,7 +59,7 @@ def test_an_only_candidate_is_proven_after_all_ranges() -> None:
     single, several = drift(1, id="a"), drift(3, id="b")
 
     def ordered(*drifts: Drift, measurable: bool = True) -> Drift | None:
-        return drifts_to_bisect.drift_to_order([OpenEvent(drifts, silenced=False)], lambda _: measurable, NOW)
+        return drifts_to_bisect.choose_drift_to_order([OpenEvent(drifts, silenced=False)], lambda _: measurable, NOW)
 
     assert ordered(single) == single
     assert ordered(single, several) == several
@@ -76,7 +76,7 @@ def test_the_most_important_event_that_may_be_bisected_comes_first() -> None:
     first, second = drift(id="a"), drift(id="b", direction=Direction.IMPROVEMENT)
 
     def ordered(*events: OpenEvent) -> Drift | None:
-        return drifts_to_bisect.drift_to_order(events, lambda _: True, NOW)
+        return drifts_to_bisect.choose_drift_to_order(events, lambda _: True, NOW)
 
     assert ordered(OpenEvent([first], silenced=False), OpenEvent([second], silenced=False)) == first
     assert ordered(OpenEvent([first], silenced=True), OpenEvent([second], silenced=False)) == second

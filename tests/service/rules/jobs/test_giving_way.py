@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runner.contract.job import Backend, State
 from service.rules.jobs import states
-from service.rules.jobs.giving_way import OpenJob, acts
+from service.rules.jobs.giving_way import OpenJob, decide_acts
 from service.rules.jobs.states import Act
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -29,7 +29,7 @@ def job(number: int, state: State = State.RUNNING, **changes: object) -> OpenJob
 
 
 def decided(*jobs: OpenJob, idle: bool = True) -> dict[int, Act]:
-    return {number: act.act for number, act in acts(jobs, lambda _: idle, NOW).items()}
+    return {number: act.act for number, act in decide_acts(jobs, lambda _: idle, NOW).items()}
 
 
 @pytest.mark.parametrize("state", [State.QUEUED, State.DISPATCHED, State.RUNNING, State.LOST])

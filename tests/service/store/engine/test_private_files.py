@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from service.jobs.local_starter import LocalStarter
 from service.store.engine.database import Database
-from service.store.engine.upgrade import upgrade
+from service.store.engine.upgrade import upgrade_database
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def modes(folder: Path) -> dict[str, str]:
 
 def used(file: Path) -> Database:
     database = Database(f"sqlite:///{file}")
-    upgrade(database)
+    upgrade_database(database)
     with database.writing() as session:
         session.execute(text("CREATE TABLE IF NOT EXISTS x (y)"))
     return database

@@ -28,7 +28,7 @@ def start(config: Config) -> Iterator[Start]:
     yield make
     for app in apps:
         with app.app_context():
-            current.database().close()
+            current.get_database().close()
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from service.config.settings import Config
 from service.rules.access.token import parse_token
 from service.store.engine.database import Database
 from service.store.models import Token
-from service.store.tokens import mint
+from service.store.tokens import generate_token
 from tests.service import reports
 
 Give = Callable[..., str]
@@ -30,7 +30,7 @@ def closed(config: Config) -> FlaskClient:
 @pytest.fixture
 def give(closed: FlaskClient, database: Database) -> Give:
     def make(*scopes: str, days: int = 1, revoked: bool = False) -> str:
-        shown, now = mint(), datetime.now(UTC)
+        shown, now = generate_token(), datetime.now(UTC)
         with database.writing() as session:
             session.add(
                 Token(

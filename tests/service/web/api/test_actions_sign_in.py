@@ -203,7 +203,7 @@ def test_a_job_tells_of_its_own_subjects_alone(closed: FlaskClient, issuer: Issu
         return [answer.status_code for answer in answers]
 
     with database.writing() as session:
-        shared_rows.subjects(session, ["stored", "copies"])  # nobody's job told of these
+        shared_rows.ensure_subjects(session, ["stored", "copies"])  # nobody's job told of these
     own, other = bearer(), bearer(repository="octo-org/other")
     assert 403 not in sent("copies", own)
     assert sent("copies", other) == [403] * 5

@@ -35,7 +35,7 @@ def test_the_address_of_a_drift_that_later_runs_moved_leads_to_its_event(tmp_pat
         client = app.test_client()
         history.send(client)
         moved = drift_id(client, history.REGRESSION)
-        with app.app_context(), current.database().writing() as session:
+        with app.app_context(), current.get_database().writing() as session:
             session.execute(delete(DriftRow).where(DriftRow.id == moved))
         answer = client.get(f"/drifts/{moved}")
         assert answer.status_code == 302
