@@ -11,8 +11,8 @@ import click
 _QUIET = "faultwatch.quiet"
 
 
-def _set_quiet(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
-    context.meta[_QUIET] = wanted
+def _set_quiet(context: click.Context, _option: click.Parameter, is_quiet: bool) -> None:
+    context.meta[_QUIET] = is_quiet
 
 
 quiet_option = click.Option(
@@ -28,8 +28,8 @@ quiet_option = click.Option(
 def add_quiet_option(command: click.Command) -> None:
     """Add the option to a command, or to the commands of a group."""
     if isinstance(command, click.Group):
-        for one in command.commands.values():
-            add_quiet_option(one)
+        for subcommand in command.commands.values():
+            add_quiet_option(subcommand)
     else:
         command.params.append(quiet_option)
 

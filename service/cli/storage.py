@@ -44,8 +44,8 @@ def backup(file: Path) -> None:
     from service.store.maintenance.backup import backup as run
 
     database = Database(_read_database_address())
-    with show_progress("backing up") as shown:
-        run(database, file, shown)
+    with show_progress("backing up") as report_progress:
+        run(database, file, report_progress)
     click.echo(f"{database.name} was backed up to {file}: {file.stat().st_size:,} bytes")
 
 
@@ -59,8 +59,8 @@ def restore(file: Path, replace: bool) -> None:
     from service.store.maintenance.backup import restore as run
 
     database = Database(_read_database_address())
-    with show_progress("loading") as shown:
-        run(database, file, replace, shown)
+    with show_progress("loading") as report_progress:
+        run(database, file, replace, report_progress)
     upgrade_database(database)
     _record_in_audit_log(database, AuditAction.DATA_RESTORED, file.name, {"replace": replace})
     database.close()
@@ -144,8 +144,8 @@ def retain(
         result = estimate_rule(database, rule)
     else:
         os.nice(_RETENTION_NICENESS)
-        with show_progress("thinning reports") as shown:
-            result = run(database, rule, shown)
+        with show_progress("thinning reports") as report_progress:
+            result = run(database, rule, report_progress)
         ages = {"days": days, "samples_days": samples_days, "profiles_days": profiles_days}
         chosen = {name: age for name, age in ages.items() if age is not None}
         _record_in_audit_log(database, AuditAction.DATA_THINNED, ", ".join(subjects), {**chosen, **asdict(result)})
@@ -184,8 +184,8 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
     counts = {name: count for name, count in deletion.count_stored(database, subject).items() if count}
     click.echo(f"{subject} has {', '.join(f'{count:,} × {name}' for name, count in counts.items()) or 'nothing'}")
     if not dry_run and (yes or click.confirm("Delete all of it?", default=False)):
-        with show_progress("deleting") as shown:
-            deletion.delete_subject(database, subject, shown)
+        with show_progress("deleting") as report_progress:
+            deletion.delete_subject(database, subject, report_progress)
         _record_in_audit_log(database, AuditAction.SUBJECT_FORGOTTEN, subject, counts)
         click.echo(f"{subject} is forgotten")
     database.close()
@@ -202,10 +202,10 @@ def _refuse_unknown_subjects(database: Database, names: Collection[str]) -> None
     from service.store import subjects
 
     with database.reading() as session:
-        known = [entry.name for entry in subjects.list_subjects(session).items]
+        stored_names = [entry.name for entry in subjects.list_subjects(session).items]
     for name in names:
-        if name not in known:
-            raise ServiceError("There is no such subject", name, f"Known: {', '.join(known) or 'none yet'}.")
+        if name not in stored_names:
+            raise ServiceError("There is no such subject", name, f"Known: {', '.join(stored_names) or 'none yet'}.")
 
 
 def _record_in_audit_log(database: Database, action: AuditAction, target: str, detail: Mapping[str, object]) -> None:
@@ -218,19 +218,19 @@ def _record_in_audit_log(database: Database, action: AuditAction, target: str, d
 def _write_lines(database: Database, kind: str, subject: str | None, stream: TextIO) -> None:
     from service.store.maintenance import export as exports
 
-    with database.reading() as session, show_progress("exporting rows") as shown:
+    with database.reading() as session, show_progress("exporting rows") as report_progress:
         total = exports.count_rows(session, kind, subject)
         for number, line in enumerate(exports.list_lines(session, kind, subject)):
             stream.write(line)
             if number % _ROWS_SHOWN == 0:
-                shown(number, total)
+                report_progress(number, total)
 
 
 def _write_columns(database: Database, subject: str | None, folder: Path) -> str:
     from service.store.maintenance import columns
 
-    with show_progress("exporting runs") as shown:
-        added = columns.export_columns(database, folder, subject, shown)
+    with show_progress("exporting runs") as report_progress:
+        added = columns.export_columns(database, folder, subject, report_progress)
     return f"{added.runs:,} runs with {added.rows:,} rows were added to {folder}"
 
 
@@ -239,10 +239,10 @@ def _write_suites(database: Database, subject: str | None, folder: Path) -> str:
 
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
-    with database.reading() as session, show_progress("exporting runs") as shown:
+    with database.reading() as session, show_progress("exporting runs") as report_progress:
         total = exports.count_rows(session, "pyperf", subject)
         for run_id, text in exports.list_suites(session, subject):
             (folder / f"{run_id}.json").write_text(text, encoding="utf-8")
             count += 1
-            shown(count, total)
+            report_progress(count, total)
     return f"{count:,} suite files are in {folder}"

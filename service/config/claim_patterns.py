@@ -24,11 +24,11 @@ def matches_repository(claims: Mapping[str, Any], pattern: str) -> bool:
     A number behind it, as in ``owner/name:123`` or ``owner/*:45``, is GitHub's id of the repository or of the owner: a
     name can be given to another repository after a deletion, an id cannot.
     """
-    wanted, _, number = pattern.partition(":")
-    owner, _, name = wanted.partition("/")
+    name_pattern, _, number = pattern.partition(":")
+    owner, _, name = name_pattern.partition("/")
     repository = str(claims.get("repository", "")).lower()
     if name != "*":
-        return repository == wanted and number in {"", str(claims.get("repository_id", ""))}
+        return repository == name_pattern and number in {"", str(claims.get("repository_id", ""))}
     return repository.startswith(f"{owner}/") and number in {"", str(claims.get("repository_owner_id", ""))}
 
 

@@ -40,8 +40,8 @@ def _add_several_servers(address: str) -> URL:
 
     scheme, _, rest = address.partition("://")
     try:
-        given = {name: str(value) for name, value in conninfo_to_dict(f"{scheme.partition('+')[0]}://{rest}").items()}
+        options = {name: str(value) for name, value in conninfo_to_dict(f"{scheme.partition('+')[0]}://{rest}").items()}
     except Error as error:
         raise ValueError(str(error).strip()) from error
-    user, password, name = (given.pop(key, None) for key in ("user", "password", "dbname"))
-    return URL.create(scheme, user, password, database=name, query=given)
+    user, password, name = (options.pop(key, None) for key in ("user", "password", "dbname"))
+    return URL.create(scheme, user, password, database=name, query=options)

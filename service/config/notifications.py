@@ -230,8 +230,8 @@ class ChatChannel(AddressedChannel):
         parts = _split_address(url)
         scheme, query = parts.scheme.lower(), {name.lower(): value for name, value in parse_qsl(parts.query)}
         if scheme not in CHATS and scheme != "https":
-            known = ", ".join(sorted({chat.name for chat in CHATS.values()}))
-            raise ValueError(f"url is of no supported service ({known})")
+            services = ", ".join(sorted({chat.name for chat in CHATS.values()}))
+            raise ValueError(f"url is of no supported service ({services})")
         if self.insecure or parts.hostname in LOOPBACK:
             return url
         if scheme in CHATS and not CHATS[scheme].encrypted:
@@ -290,7 +290,7 @@ class NotificationFile(Settings):
     """The file with the notification channels."""
 
 
-def load_notification_settings(home: Path, named: Path | None = None) -> NotificationSettings:
+def load_notification_settings(home: Path, file_setting: Path | None = None) -> NotificationSettings:
     """Read the file that is named, else the one in the folder of data; without a file there are no channels.
 
     Raises
@@ -298,11 +298,11 @@ def load_notification_settings(home: Path, named: Path | None = None) -> Notific
     ServiceError
         If the file cannot be read or a setting is invalid.
     """
-    path = named.expanduser() if named else home / FILE
+    path = file_setting.expanduser() if file_setting else home / FILE
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        if named:
+        if file_setting:
             raise ServiceError(
                 "The file does not exist", f"{VARIABLE}={path}", "Create it, or unset the variable."
             ) from None

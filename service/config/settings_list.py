@@ -116,12 +116,12 @@ def _build_notification_group(
 def _list_channels(file: str, environment: Mapping[str, str], settings: NotificationSettings) -> Iterator[Setting]:
     source = file if settings != NotificationSettings() else DEFAULT
 
-    def one(name: str, value: str, source: str, meaning: str) -> Setting:
+    def make_setting(name: str, value: str, source: str, meaning: str) -> Setting:
         return Setting(name=name, variable="", value=value, source=source, meaning=meaning)
 
-    yield one("Address in messages", settings.url, source, "Where their links lead.")
+    yield make_setting("Address in messages", settings.url, source, "Where their links lead.")
     for channel in settings.channel:
-        yield one(channel.name, _describe_address(channel, environment), file, f"A channel: {channel.kind}.")
+        yield make_setting(channel.name, _describe_address(channel, environment), file, f"A channel: {channel.kind}.")
 
 
 def _describe_address(channel: EmailChannel | ChatChannel | WebhookChannel, environment: Mapping[str, str]) -> str:

@@ -109,12 +109,12 @@ class TrustedJobs(Settings):
     def objection(self, claims: Mapping[str, Any]) -> str:
         """Return in one line why a job with a genuine identity may not sign in; empty where it may."""
         repository, owner = str(claims.get("repository", "")).lower(), str(claims.get("repository_owner", "")).lower()
-        if not any(matches_repository(claims, wanted) for wanted in self.repositories):
+        if not any(matches_repository(claims, pattern) for pattern in self.repositories):
             return f"jobs of {repository!r} may not sign in here"
         if owner != repository.partition("/")[0]:
             return f"the owner is {owner!r}"
         workflow = str(claims.get("job_workflow_ref", ""))
-        if self.workflows and not any(matches_workflow(workflow, wanted) for wanted in self.workflows):
+        if self.workflows and not any(matches_workflow(workflow, pattern) for pattern in self.workflows):
             return f"the workflow {workflow!r} may not sign in here"
         runner = claims.get("runner_environment")
         if runner not in self.runners:

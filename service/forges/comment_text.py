@@ -108,22 +108,22 @@ def _build_table(rows: Sequence[MetricOutcome], room: int) -> str:
         return table
     before, after = _FOLD
     before = before.format(f"{len(folded)} more: unchanged, or not judged")
-    rest = _fit_into_limit(folded, room - _count_bytes(table) - _count_bytes(before) - _count_bytes(after))
-    return f"{table}{before}{rest}{after}\n" if rest else table
+    folded_table = _fit_into_limit(folded, room - _count_bytes(table) - _count_bytes(before) - _count_bytes(after))
+    return f"{table}{before}{folded_table}{after}\n" if folded_table else table
 
 
 def _fit_into_limit(lines: Sequence[str], room: int) -> str:
     """Return a table of the rows that fit, and the number of those that do not."""
-    left = room - _count_bytes(_HEAD) - _count_bytes(_describe_left_out(len(lines))) - 2
-    taken = 0
+    remaining = room - _count_bytes(_HEAD) - _count_bytes(_describe_left_out(len(lines))) - 2
+    n_lines = 0
     for line in lines:
-        left -= _count_bytes(line)
-        if left < 0:
+        remaining -= _count_bytes(line)
+        if remaining < 0:
             break
-        taken += 1
-    if not taken:
+        n_lines += 1
+    if not n_lines:
         return _describe_left_out(len(lines)) if _count_bytes(_describe_left_out(len(lines))) <= room else ""
-    return f"{_HEAD}{''.join(lines[:taken])}\n{_describe_left_out(len(lines) - taken)}"
+    return f"{_HEAD}{''.join(lines[:n_lines])}\n{_describe_left_out(len(lines) - n_lines)}"
 
 
 def _describe_left_out(count: int) -> str:
@@ -150,10 +150,10 @@ def _format_level(verdict: MetricVerdict, side: Side) -> str:
 
 def _format_change(verdict: MetricVerdict) -> str:
     """Return the change, and the bounds of what it truly is where a noisy metric is judged."""
-    shown = format_change(verdict)
+    text = format_change(verdict)
     if verdict.bounds is None or not verdict.counts or not any(verdict.bounds):
-        return shown
-    return f"{shown}, between {percent(verdict.bounds[0])} and {percent(verdict.bounds[1])}"
+        return text
+    return f"{text}, between {percent(verdict.bounds[0])} and {percent(verdict.bounds[1])}"
 
 
 def _format_noise(verdict: MetricVerdict) -> str:
@@ -263,10 +263,10 @@ def _suggest_commands(outcome: GateOutcome) -> str:
 
 
 def _build_code_block(title: str, commands: Iterable[str]) -> str:
-    shown = [command for command in commands if len(command) <= _MAX_COMMAND_CHARACTERS and command.isprintable()]
-    if not shown:
+    suitable = [command for command in commands if len(command) <= _MAX_COMMAND_CHARACTERS and command.isprintable()]
+    if not suitable:
         return ""
-    text = format_block(chr(10).join(shown[:_MAX_COMMANDS]), _MAX_COMMANDS * _MAX_COMMAND_CHARACTERS + 2)
+    text = format_block(chr(10).join(suitable[:_MAX_COMMANDS]), _MAX_COMMANDS * _MAX_COMMAND_CHARACTERS + 2)
     return f"{title}:\n\n{text}\n\n"
 
 
@@ -280,8 +280,8 @@ def _offer_bisect(outcome: GateOutcome, links: Links) -> str:
 
 
 def _format_links(outcome: GateOutcome, links: Links) -> str:
-    named = (("Compare", links.compare), ("Log", links.log))
-    parts = [f"[{name}]({address})" for name, address in named if address]
+    addresses = (("Compare", links.compare), ("Log", links.log))
+    parts = [f"[{name}]({address})" for name, address in addresses if address]
     parts.append(f"{outcome.base[:10]} → {outcome.head[:10]}")
     return f"{' · '.join(parts)}\n"
 

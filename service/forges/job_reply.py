@@ -63,9 +63,11 @@ def _describe_culprit(culprit: Culprit, name: str) -> str:
     moved = f"{_format_commit(culprit.commit)} {verb} {format_code(name)} from {before} to {after}."
     if culprit.brought:
         moved += f" The commits that it merges moved it by {difference(culprit.brought, unit)} where they were made."
-    others = len(culprit.candidates) - 1
-    before = "the commit" if others == 1 else f"one of the {others} commits"
-    doubt = f" Or {before} before it, which measurements of the range cannot tell apart from it." if others > 0 else ""
+    n_others = len(culprit.candidates) - 1
+    before = "the commit" if n_others == 1 else f"one of the {n_others} commits"
+    doubt = (
+        f" Or {before} before it, which measurements of the range cannot tell apart from it." if n_others > 0 else ""
+    )
     if culprit.proof is None:
         return f"{moved}{doubt} It is not proven."
     proof = f"{_PROOF[culprit.proof.state]}, measured interleaved with its parent {_format_commit(culprit.parent)}"

@@ -22,5 +22,5 @@ def split_name(name: str) -> tuple[ForgeKind, str]:
     ValueError
         There is no such forge.
     """
-    forge, colon, own = name.partition(":")
-    return (ForgeKind(forge), own) if colon else (ForgeKind.GITHUB, name)
+    forge, colon, name_there = name.partition(":")
+    return (ForgeKind(forge), name_there) if colon else (ForgeKind.GITHUB, name)

@@ -42,19 +42,19 @@ class Status:
     """Where its details are; empty if there are none."""
 
 
-def build_body(publication: Publication, name: str, most: int) -> str:
+def build_body(publication: Publication, name: str, max_bytes: int) -> str:
     """Return the text of the comment, with its marker.
 
     Parameters
     ----------
     name
         The repository, with its forge.
-    most
+    max_bytes
         Most bytes of the text.
     """
     links = replace(publication.links, bisect=False)
     text = comment_text.build_comment(
-        publication.outcome, links, comment_text.build_marker(name, publication.number), most
+        publication.outcome, links, comment_text.build_marker(name, publication.number), max_bytes
     )
     return break_quick_actions(text)
 

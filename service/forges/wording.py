@@ -39,9 +39,9 @@ def describe_judge(outcome: GateOutcome, show: Show) -> str:
     report = outcome.report
     said = []
     if report.changes:
-        named = "; ".join(_judge_change(change, show) for change in report.changes[:_MAX_NAMED_CHANGES])
-        more = _describe_others(len(report.changes) - _MAX_NAMED_CHANGES, "change")
-        said.append(f"This pull request changes how it is judged: {named}{more}.")
+        changes = "; ".join(_judge_change(change, show) for change in report.changes[:_MAX_NAMED_CHANGES])
+        others = _describe_others(len(report.changes) - _MAX_NAMED_CHANGES, "change")
+        said.append(f"This pull request changes how it is judged: {changes}{others}.")
         if outcome.weaker_judge:
             said.append("Somebody has to accept that." if outcome.accepted is None else "That is accepted.")
         if report.judged_by is JudgeSource.TARGET:
@@ -72,12 +72,12 @@ def _judge_change(change: JudgeChange, show: Show) -> str:
         return f"matrix {' and '.join(parts)}"
     group, _, name = key.partition(".")
     if table == "metrics" and name:
-        what = f"{group} of {show(name)}"
+        subject = f"{group} of {show(name)}"
     else:
-        what = show(key if table in {"workload", "metrics"} else f"[{table}] {key}")
+        subject = show(key if table in {"workload", "metrics"} else f"[{table}] {key}")
     absent = "0" if group == "budget" else "none"
     before, after = (" ".join(map(_group_digits, items)) or absent for items in (change.before, change.after))
-    return f"{what} {show(before)} → {show(after)}"
+    return f"{subject} {show(before)} → {show(after)}"
 
 
 def _group_digits(text: str) -> str:
@@ -108,8 +108,8 @@ def _describe_unchanged(outcome: GateOutcome, show: Show) -> str:
     if not count:
         return f"Head adds {_format_count(len(outcome.cases), 'case')}: there is nothing to compare with."
     nothing = f"No change in {_list_names(_list_judged_titles(outcome, show))}"
-    what = "No change: base and head have the same bytes" if outcome.same_bytes else nothing
-    return f"{what}, in {_format_count(count, 'case')}."
+    statement = "No change: base and head have the same bytes" if outcome.same_bytes else nothing
+    return f"{statement}, in {_format_count(count, 'case')}."
 
 
 def _describe_unmeasured(outcome: GateOutcome, show: Show) -> str:
@@ -123,8 +123,8 @@ def _describe_unmeasured(outcome: GateOutcome, show: Show) -> str:
         lead = "Nothing was measured" if nothing else "A case was not measured"
         return f"{lead}: no metric that decides has a value in {where}."
     tail = _NOT_MEASURED[outcome.state]
-    what = describe_failures(worst)
-    sentence = f"{what[:1].upper()}{what[1:]}{tail}: {where}."
+    failures = describe_failures(worst)
+    sentence = f"{failures[:1].upper()}{failures[1:]}{tail}: {where}."
     if outcome.state is GateState.OLD_BASE_FAILED:
         return f"{sentence} Merge the branch that it goes into, or have somebody accept it."
     return sentence
@@ -162,15 +162,15 @@ def _describe_open(rows: Sequence[MetricOutcome], show: Show) -> str:
     """Return what is missing or needs more runs: what is missing first."""
     missing = [row for row in rows if row.metric_verdict.rule == "absent"]
     lacking = [row for row in rows if row.head_lacks]
-    shown = missing or lacking or rows
-    titles, where = describe_rows(shown, show)
+    metrics = missing or lacking or rows
+    titles, where = describe_rows(metrics, show)
     if missing:
         sides = {_describe_lacking_side(row.metric_verdict) for row in missing}
         return f"{sides.pop() if len(sides) == 1 else 'one side lacks'} {titles} in {where}"
     if lacking:
         return f"some executions of head lack {titles} in {where}"
-    if all(row.metric_verdict.may_exceed for row in shown):
-        if len(shown) == 1:
+    if all(row.metric_verdict.may_exceed for row in metrics):
+        if len(metrics) == 1:
             return "whether that exceeds the budget needs more runs"
         return f"whether {titles} {_choose_verb(titles, 'exceeds', 'exceed')} the budget needs more runs in {where}"
     return f"{titles} {_choose_verb(titles, 'needs', 'need')} more runs in {where}"
@@ -183,8 +183,8 @@ def describe_rows(rows: Sequence[MetricOutcome], show: Show) -> tuple[str, str]:
     return titles, f"{show(cases[0])}{_describe_others(len(cases) - 1, 'case')}"
 
 
-def _choose_verb(titles: str, one: str, many: str) -> str:
-    return many if titles.endswith("faults") or " and " in titles else one
+def _choose_verb(titles: str, singular: str, plural: str) -> str:
+    return plural if titles.endswith("faults") or " and " in titles else singular
 
 
 def _describe_lacking_side(verdict: MetricVerdict) -> str:
@@ -254,11 +254,11 @@ def format_change(verdict: MetricVerdict) -> str:
     if not verdict.change:
         return "0"
     unit = metric(verdict.metric).unit
-    shown = difference(verdict.change, "points" if unit == "%" else unit)
-    shown = shown if verdict.percent is None else f"{shown} ({percent(verdict.percent)})"
+    text = difference(verdict.change, "points" if unit == "%" else unit)
+    text = text if verdict.percent is None else f"{text} ({percent(verdict.percent)})"
     if verdict.times is None:
-        return shown
-    return f"{shown} in {verdict.times} of {min(verdict.base.n, verdict.head.n)} executions"
+        return text
+    return f"{text} in {verdict.times} of {min(verdict.base.n, verdict.head.n)} executions"
 
 
 def _describe_others(count: int, noun: str) -> str:

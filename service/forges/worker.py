@@ -89,7 +89,7 @@ class ForgeWorker:
             gate = store.take_gate(session, self.now())
             if gate is None:
                 return False
-            key, wanted, attempts = gate.id, gate.wanted, gate.attempts
+            key, version, attempts = gate.id, gate.wanted, gate.attempts
             kind, publication = split_name(gate.pull.repository)[0], self._build_publication(gate)
         with self.database.reading() as session:
             publication = publication.with_insights(gate_insights.find_insights(session, publication.outcome))
@@ -105,8 +105,8 @@ class ForgeWorker:
             row.pull.comment_id, row.pull.busy_until = comment_id[0], None
             row.error = error
             if retry is None:
-                row.told = wanted
-            if row.wanted == wanted:  # else the gate has changed meanwhile and stays due
+                row.told = version
+            if row.wanted == version:  # else the gate has changed meanwhile and stays due
                 row.due_at = retry.at if retry else None
             self._pause_if_limited(session, kind, retry)
         return True

@@ -55,9 +55,9 @@ class DriftBisector:
         now = self.scheduler.now()
         with self.scheduler.database.reading() as session:
             names = [name for name in subjects.list_to_bisect(session) if self._is_due(name, now)]
-            due = [self._order_bisect(session, name) for name in names]
+            is_due = [self._order_bisect(session, name) for name in names]
         self._looked_at.update(dict.fromkeys(names, now))
-        for order in due:
+        for order in is_due:
             if order is not None and self.scheduler.backend(order) is not Backend.CALLER:
                 self._place_order(order)
 
@@ -69,13 +69,13 @@ class DriftBisector:
                 return
         with self.scheduler.database.writing() as session:
             rows = {row.id: row for row in jobs.list_open_jobs(session)}
-            others = [
+            open_jobs = [
                 _describe_open_job(session, row)
                 for row in rows.values()
                 if row.asked_by != SERVICE or _is_ordered_by_service(row)
             ]
             decided = giving_way.decide_acts(
-                others, lambda host: next_bisect.is_idle(hosts.find_last_seen(session, host), now, self.idle), now
+                open_jobs, lambda host: next_bisect.is_idle(hosts.find_last_seen(session, host), now, self.idle), now
             )
             for job_id, act in decided.items():
                 jobs.move_to_next_state(rows[job_id], act.act, SERVICE, act.why, now)
@@ -112,8 +112,8 @@ def _is_ordered_by_service(row: Job) -> bool:
 
 
 def _describe_open_job(session: Session, row: Job) -> OpenJob:
-    own, drift = _is_ordered_by_service(row), row.question.get("drift")
-    settled, in_doubt = next_bisect.explain_settled(session, drift) if own and drift else ("", False)
+    by_service, drift = _is_ordered_by_service(row), row.question.get("drift")
+    settled, in_doubt = next_bisect.explain_settled(session, drift) if by_service and drift else ("", False)
     last: dict[str, str] = row.course[-1] if row.course else {}
     return OpenJob(
         id=row.id,
@@ -121,8 +121,8 @@ def _describe_open_job(session: Session, row: Job) -> OpenJob:
         backend=row.backend,
         host=row.host or row.question.get("host"),
         created_at=row.created_at,
-        by_service=own,
-        gave_way=own and row.state is State.PAUSED and last.get("by") == SERVICE,
+        by_service=by_service,
+        gave_way=by_service and row.state is State.PAUSED and last.get("by") == SERVICE,
         in_doubt=in_doubt,
         settled=settled,
     )

@@ -49,11 +49,11 @@ class LabAddress:
 
         The form of the page sends ``place.NAME`` for each setting, and ``name`` and ``values`` of one to add.
         """
-        own = {name: arguments.get(name, "").strip() for name in cls.__dataclass_fields__}
+        texts = {name: arguments.get(name, "").strip() for name in cls.__dataclass_fields__}
         placed = {name.removeprefix(_PLACE): place for name, place in arguments.items() if name.startswith(_PLACE)}
         for place in ("rows", "columns") if placed else ():
-            own[place] = " ".join(name for name, chosen in placed.items() if chosen == place)
-        address = cls(**own)
+            texts[place] = " ".join(name for name, chosen in placed.items() if chosen == place)
+        address = cls(**texts)
         name = arguments.get("name", "").strip()
         values = arguments.get("values", "").strip()
         return address.adding(setting_names.find_canonical_name(name), _parse_values(name, values)) if name else address
@@ -73,7 +73,9 @@ class LabAddress:
             for entry in self.set.split(SEPARATOR)
             if entry and setting_names.find_canonical_name(entry.partition("=")[0].strip()) != name
         ]
-        rows, columns = (" ".join(one for one in text.split() if one != name) for text in (self.rows, self.columns))
+        rows, columns = (
+            " ".join(value for value in text.split() if value != name) for text in (self.rows, self.columns)
+        )
         return replace(self, set=SEPARATOR.join(entries), rows=rows, columns=columns)
 
     @property

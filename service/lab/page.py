@@ -104,16 +104,16 @@ def _build_context(address: LabAddress) -> dict[str, Any]:
         except LabProblem as error:
             wrong, problem = error.field, str(error)
         subject = lab.subject if lab else address.subject
-        known = check_bisect.list_known_names(session, subject, _MAX_COMPLETIONS)
-        named = refs.list_refs(session, subject or None, _MAX_COMPLETIONS)
+        completions = check_bisect.list_known_names(session, subject, _MAX_COMPLETIONS)
+        ref_list = refs.list_refs(session, subject or None, _MAX_COMPLETIONS)
         waiting = jobs.list_page(session, JobFilter(open=True), _MAX_JOBS).items if lab else ()
     return {
         "lab": lab,
         "address": address,
         "wrong": wrong,
         "problem": problem,
-        "known": known,
-        "refs": named,
+        "known": completions,
+        "refs": ref_list,
         "hidden": {name: value for name, value in address.arguments.items() if name in {"set", "environment"}},
         "chosen": {name: value for name, value in address.arguments.items() if name in {"rows", "columns"}},
         "offers": _list_offers(address, lab) if lab else [],
@@ -133,12 +133,12 @@ def _has_no_starter(lab: SettingsLab) -> bool:
 
 
 def _list_offers(address: LabAddress, lab: SettingsLab) -> list[Offer]:
-    shown = {(one.name, value) for one in lab.settings for value in one.values}
-    here = _build_address(address, lab)
+    measured = {(setting.name, value) for setting in lab.settings for value in setting.values}
+    full_address = _build_address(address, lab)
     return [
-        Offer(text, url_for("lab.show", **here.adding(name, values).arguments))  # type: ignore[arg-type]
+        Offer(text, url_for("lab.show", **full_address.adding(name, values).arguments))  # type: ignore[arg-type]
         for text, name, values in _OFFERS.values()
-        if not {(name, setting_names.read_value(name, value)) for value in values} <= shown
+        if not {(name, setting_names.read_value(name, value)) for value in values} <= measured
     ]
 
 
@@ -148,14 +148,19 @@ def _list_removals(address: LabAddress, lab: SettingsLab) -> dict[str, str]:
         added = address.added()
     except LabProblem:
         return {}
-    here = _build_address(address, lab)
-    return {name: url_for("lab.show", **here.without(name).arguments) for name in added}  # type: ignore[arg-type]
+    full_address = _build_address(address, lab)
+    return {name: url_for("lab.show", **full_address.without(name).arguments) for name in added}  # type: ignore[arg-type]
 
 
 def _build_address(address: LabAddress, lab: SettingsLab) -> LabAddress:
     """Return the address of what is shown, with everything named that was left out: links do not lead elsewhere."""
-    own = address.arguments | {"subject": lab.subject, "case": lab.case, "host": lab.host, "commit": lab.commit[:12]}
-    return LabAddress.from_query(own | {"rows": " ".join(lab.rows), "columns": " ".join(lab.columns)})
+    arguments = address.arguments | {
+        "subject": lab.subject,
+        "case": lab.case,
+        "host": lab.host,
+        "commit": lab.commit[:12],
+    }
+    return LabAddress.from_query(arguments | {"rows": " ".join(lab.rows), "columns": " ".join(lab.columns)})
 
 
 def _list_cells(lab: SettingsLab | None) -> list[LabCell]:
@@ -170,16 +175,16 @@ def _build_table(lab: SettingsLab | None) -> Table:
     )
     rows: list[tuple[object, ...]] = []
     for cell in _list_cells(lab):
-        own = tuple(cell.values.get(name) for name in names)
+        values = tuple(cell.values.get(name) for name in names)
         place = (cell.state.value, cell.default, cell.run_id, cell.session)
         if not cell.metrics:
-            rows.append((*own, *place, *(None,) * 10, cell.sentence))
+            rows.append((*values, *place, *(None,) * 10, cell.sentence))
         for entry in cell.metrics:
             bounds = entry.bounds or (None, None)
             certainty = entry.certainty.value if entry.certainty else None
             rows.append(
                 (
-                    *(*own, *place, entry.metric, metric(entry.metric).unit, entry.level, entry.n, entry.change),
+                    *(*values, *place, entry.metric, metric(entry.metric).unit, entry.level, entry.n, entry.change),
                     *(entry.percent, certainty, *bounds, entry.effect.value, entry.sentence),
                 )
             )

@@ -77,7 +77,7 @@ def list_runs_of_commit(session: Session, target: LabTarget) -> list[LabRun]:
 
 def find_run_of_case(session: Session, target: LabTarget) -> list[LabRun]:
     """Return the newest run of the case that a history has, at whatever commit; none where there is none."""
-    return _read_runs(session, target, Case.key == target.case_key, Run.quarantine.is_(None), most=1)
+    return _read_runs(session, target, Case.key == target.case_key, Run.quarantine.is_(None), limit=1)
 
 
 def find_commit(session: Session, run: LabRun) -> str:
@@ -112,7 +112,7 @@ def list_orders(session: Session, target: LabTarget) -> list[tuple[RemedyQuestio
     ]
 
 
-def _read_runs(session: Session, target: LabTarget, *conditions: object, most: int = _MAX_RUNS) -> list[LabRun]:
+def _read_runs(session: Session, target: LabTarget, *conditions: object, limit: int = _MAX_RUNS) -> list[LabRun]:
     rows = session.execute(
         select_joined(
             *(Run.number, Run.id, Case.key, Case.parameters, Run.environment_id, Environment.hash, Run.started_at),
@@ -126,15 +126,15 @@ def _read_runs(session: Session, target: LabTarget, *conditions: object, most: i
             *conditions,  # type: ignore[arg-type]
         )
         .order_by(Run.started_at.desc(), Run.number.desc())
-        .limit(most)
+        .limit(limit)
     ).all()
-    known = _read_settings(session, {row.environment_id for row in rows})
+    settings = _read_settings(session, {row.environment_id for row in rows})
     return [
         LabRun(
             number=row.number,
             run_id=row.id,
             case_key=row.key,
-            settings=known[row.environment_id]
+            settings=settings[row.environment_id]
             | {f"{PARAMETER}{name}": parameter_text(value) for name, value in row.parameters.items()},
             environment=row.hash,
             started_at=row.started_at,

@@ -89,17 +89,19 @@ def find_target(session: Session, subject: str, case: str, host: str, commit: st
     if newest is None:
         if queries.find_newest_target(session) is None:
             return None
-        given = (("subject", subject), ("case", case), ("host", host))
-        wrong = next((name for name, text in given if text and not _is_known(session, name, text)), "case")
+        filters = (("subject", subject), ("case", case), ("host", host))
+        wrong = next((name for name, text in filters if text and not _is_known(session, name, text)), "case")
         what = {"subject": subject, "case": case, "host": host}[wrong] or "this combination"
         raise LabProblem(wrong, f"Nothing that a host can measure again is stored of {what}.")
     if not commit:
         return newest
-    named, why = name_commit(session, commit, newest.subject)
-    if named is None:
+    commit_entry, why = name_commit(session, commit, newest.subject)
+    if commit_entry is None:
         raise LabProblem("commit", why)
-    there = queries.find_newest_target(session, newest.subject, case or newest.case, host or newest.host, named.commit)
-    return there or replace(newest, commit=named.commit)
+    target = queries.find_newest_target(
+        session, newest.subject, case or newest.case, host or newest.host, commit_entry.commit
+    )
+    return target or replace(newest, commit=commit_entry.commit)
 
 
 def _is_known(session: Session, name: str, text: str) -> bool:
@@ -123,8 +125,8 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
     settings = find_settings(runs, default.settings, query.added)
     rows, columns = choose_axes(settings, query.rows, query.columns)
     grid = build_grid(runs, default.settings, rows, columns)
-    shown = {run.number: run for cell in grid.all_cells for run in (cell.run, cell.beside) if run is not None}
-    reports = queries.read_reports(session, {default.number, *shown}, METRICS)
+    shown_runs = {run.number: run for cell in grid.all_cells for run in (cell.run, cell.beside) if run is not None}
+    reports = queries.read_reports(session, {default.number, *shown_runs}, METRICS)
     refusal = "These results were imported: no host can measure them." if is_imported(default.settings) else ""
     cells = _Cells(target, default, grid, reports, queries.list_orders(session, target), query.pairs, refusal)
     views = tuple(tuple(cells.view(cell) for cell in row) for row in grid.cells)
@@ -144,9 +146,9 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
         default_run=default.run_id,
         default_commit=queries.find_commit(session, default),
         measured_at=default.started_at,
-        settings=tuple(_build_setting(one) for one in settings),
-        rows=tuple(one.name for one in rows),
-        columns=tuple(one.name for one in columns),
+        settings=tuple(_build_setting(setting) for setting in settings),
+        rows=tuple(setting.name for setting in rows),
+        columns=tuple(setting.name for setting in columns),
         row_texts=tuple(_format_settings(rows, values) for values in grid.row_values),
         column_texts=tuple(_format_settings(columns, values) for values in grid.column_values),
         cells=views,
@@ -175,7 +177,7 @@ class _Cells:
     def view(self, cell: GridCell) -> LabCell:
         """Return a cell with its metrics, its state, and what to order to measure it."""
         question, objection = self._build_question(cell)
-        job = next((job for asked, job in self.orders if question and asked.settings == question.settings), None)
+        job = next((job for order, job in self.orders if question and order.settings == question.settings), None)
         state, sentence, run = self._find_state(cell, question, objection, job)
         running = job if job is not None and (job.state.open or state is CellState.FAILED) else None
         return LabCell(
@@ -264,17 +266,17 @@ class _Cells:
         if cell.run is None or cell.run.number not in self.reports:
             return ()
         other = None if cell.default else cell.beside or self._find_default_run()
-        own = self.reports[cell.run.number].readings
+        readings = self.reports[cell.run.number].readings
         base: Mapping[str, Readings] = self.reports[other.number].readings if other is not None else {}
         comparable = _explain_objection(other, cell.run, cell.values)
         interleaved = cell.beside is not None
         compared = max(1, len(self.grid.all_cells) - 1)
         return tuple(
             judge_metric(
-                name, base.get(name), own[name], interleaved=interleaved, cells=compared, comparable=comparable
+                name, base.get(name), readings[name], interleaved=interleaved, cells=compared, comparable=comparable
             )
             for name in METRICS
-            if name in own
+            if name in readings
         )
 
     def _find_default_run(self) -> LabRun | None:
@@ -314,6 +316,6 @@ def _build_setting(setting: Setting) -> LabSetting:
 
 def _format_settings(settings: Sequence[Setting], values: Sequence[Value]) -> str:
     return ", ".join(
-        f"{setting_names.format_title(one.name)} {setting_names.format_value(one.name, value)}"
-        for one, value in zip(settings, values, strict=True)
+        f"{setting_names.format_title(setting.name)} {setting_names.format_value(setting.name, value)}"
+        for setting, value in zip(settings, values, strict=True)
     )

@@ -54,7 +54,7 @@ class MatrixQuery:
     @classmethod
     def from_query(cls) -> MatrixQuery:
         """Read the query."""
-        subject, workload = (request.args.get(what, "").strip() for what in ("subject", "workload"))
+        subject, workload = (request.args.get(name, "").strip() for name in ("subject", "workload"))
         return cls(request.args.get("metric") or "minor-faults", subject, workload, "one-commit" in request.args)
 
 
@@ -65,21 +65,21 @@ def show() -> Page:
     with get_database().reading() as session:
         nightly_run = _find_nightly_run(session)
         missed = [] if nightly_run is None else missed_in(nightly_run)
-        seen = _list_seen_cases(session, query)
-        cases_ = matrix.list_cases(chain(*seen))
+        seen_cases = _list_seen_cases(session, query)
+        cases_ = matrix.list_cases(chain(*seen_cases))
         current = [case for case in cases_ if not case.superseded or "earlier" in request.args]
-        shown = current if "all" in request.args else current[:_MAX_ROWS]
-        grid = _build_shown_grid(session, query, seen, shown, nightly_run)
+        shown_cases = current if "all" in request.args else current[:_MAX_ROWS]
+        grid = _build_shown_grid(session, query, seen_cases, shown_cases, nightly_run)
         workloads = cases.list_workloads(session)
         settings = environments.find_settings(
-            session, [held for column in grid.columns for held in column.environments]
+            session, [environment for column in grid.columns for environment in column.environments]
         )
     parts = matrix.split_by_subject(grid)
     cells = [cell for row in grid.rows for cell in row.cells]
     return Page(
         "nightly/matrix.html",
         {
-            "n_shown": len(shown),
+            "n_shown": len(shown_cases),
             "n_current": len(current),
             "n_earlier": sum(case.superseded for case in cases_),
             "parts": parts,
@@ -107,17 +107,21 @@ def _list_seen_cases(session: Session, query: MatrixQuery) -> Seen:
     measured = recent_points.list_seen_cases(session, query.metric, query.subject, query.workload)
     failed = [run for run in recent_points.list_failures(session) if query.subject in {"", run.subject}]
     if query.workload:
-        known = {case.case_key for case in measured}
-        failed = [run for run in failed if run.case_key in known]
+        measured_keys = {case.case_key for case in measured}
+        failed = [run for run in failed if run.case_key in measured_keys]
     return measured, failed
 
 
 def _build_shown_grid(
-    session: Session, query: MatrixQuery, seen: Seen, shown: Sequence[GridCase], nightly_run: NightlyDigest | None
+    session: Session,
+    query: MatrixQuery,
+    seen_cases: Seen,
+    shown_cases: Sequence[GridCase],
+    nightly_run: NightlyDigest | None,
 ) -> NightlyGrid:
     """Return the rows of some cases. Only what these need is read: there can be thousands of others."""
-    names = {(case.subject, case.case) for case in shown}
-    measured, failed = seen
+    names = {(case.subject, case.case) for case in shown_cases}
+    measured, failed = seen_cases
     points = recent_points.list_recent_points(
         session, (case for case in measured if (case.subject, case.case) in names)
     )
@@ -138,16 +142,19 @@ def _build_shown_grid(
         None if nightly_run is None else _find_last_nightly_run(nightly_run),
         flagged=drifts.list_level_starts(session, _find_oldest_positions(points)),
         one_commit=query.one_commit,
-        machines={environment: matrix.select_machine_settings(held) for environment, held in settings.items()},
+        machines={
+            environment: matrix.select_machine_settings(settings_of_environment)
+            for environment, settings_of_environment in settings.items()
+        },
     )
-    keys = {(case.subject, case.case_key) for case in shown}
+    keys = {(case.subject, case.case_key) for case in shown_cases}
     return replace(grid, rows=tuple(row for row in grid.rows if (row.subject, row.case_key) in keys))
 
 
 def _build_whole_grid(query: MatrixQuery, nightly_run: NightlyDigest | None) -> NightlyGrid:
     with get_database().reading() as session:
-        seen = _list_seen_cases(session, query)
-        return _build_shown_grid(session, query, seen, matrix.list_cases(chain(*seen)), nightly_run)
+        seen_cases = _list_seen_cases(session, query)
+        return _build_shown_grid(session, query, seen_cases, matrix.list_cases(chain(*seen_cases)), nightly_run)
 
 
 def _build_document(query: MatrixQuery, nightly_run: NightlyDigest | None) -> dict[str, object]:
@@ -185,14 +192,18 @@ def _label_columns(part: NightlyGrid, settings: dict[str, dict[str, str]]) -> li
     for _, of_host in groupby(part.columns, key=lambda column: column.host):
         columns = [[settings.get(environment, {}) for environment in column.environments] for column in of_host]
         # What differs within a column tells its cases apart, not the columns.
-        within = {name for held in columns for name in set(chain(*held)) if _differs(name, held)}
-        own = ({name: value for name, value in held[0].items() if name not in within} for held in columns)
-        labels += label_columns(list(own))
+        within = {
+            name for environments in columns for name in set(chain(*environments)) if _differs(name, environments)
+        }
+        settings_per_column = (
+            {name: value for name, value in environments[0].items() if name not in within} for environments in columns
+        )
+        labels += label_columns(list(settings_per_column))
     return labels
 
 
 def _differs(name: str, environments_of_column: Sequence[dict[str, str]]) -> bool:
-    return len({held.get(name) for held in environments_of_column}) > 1
+    return len({environment.get(name) for environment in environments_of_column}) > 1
 
 
 def _choose_shade(cell: GridCell) -> int:

@@ -98,10 +98,10 @@ def hide_secrets(text: str, url: str) -> str:
     split = urlsplit(url)
     # Some services have a secret in place of the host.
     host = split.hostname or ""
-    kept = {host} if "." in host or host in LOOPBACK else set()
+    visible = {host} if "." in host or host in LOOPBACK else set()
     words = re.split(r"[/?&=@:]", f"{split.netloc}/{split.path}/{split.query}")
     for word in sorted({*words, *map(unquote, words)}, key=len, reverse=True):
-        if len(word) >= _MIN_SECRET_CHARACTERS and word.lower() not in kept:
+        if len(word) >= _MIN_SECRET_CHARACTERS and word.lower() not in visible:
             text = text.replace(word, "***")
     return make_plain(text, _MAX_REASON_CHARACTERS)
 

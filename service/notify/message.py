@@ -74,12 +74,14 @@ def write_message(
     if withdrawn:
         head += f", {withdrawn} withdrawn"
     above = [event for event in events if not event.below_floor] or list(events)
-    shown = above[:MAX_EVENTS]
+    shown_events = above[:MAX_EVENTS]
     lines = [
-        line for event in shown for line in (describe_subject(event), *_describe_event(event, base, steps)[1:], "")
+        line
+        for event in shown_events
+        for line in (describe_subject(event), *_describe_event(event, base, steps)[1:], "")
     ]
-    if len(above) > len(shown):
-        lines += [f"… and {len(above) - len(shown)} more.", ""]
+    if len(above) > len(shown_events):
+        lines += [f"… and {len(above) - len(shown_events)} more.", ""]
     if len(events) > len(above):
         lines += [f"{len(events) - len(above)} more below the floor: runs of the same bytes can differ by as much.", ""]
     return Message(key, head, (*lines, build_link(base)), links)
@@ -117,12 +119,12 @@ def describe_cause(event: EventSummary) -> str:
         return prefix_provisional(words) if event.certainty is Certainty.PROVISIONAL else words
     if len(event.culprits) == 1:
         culprit = event.culprits[0]
-        named = f"commit {culprit.commit[:12]} “{make_plain(culprit.title)}” by {make_plain(culprit.author, 80)}"
+        culprit_text = f"commit {culprit.commit[:12]} “{make_plain(culprit.title)}” by {make_plain(culprit.author, 80)}"
     elif event.certainty is Certainty.SINGLE:
-        named = f"commit {event.revision[:12]} “{make_plain(event.title)}” by {make_plain(event.author, 80)}"
+        culprit_text = f"commit {event.revision[:12]} “{make_plain(event.title)}” by {make_plain(event.author, 80)}"
     else:
-        named = make_plain(event.blamed)
-    return f"{named}, proven by bisect {event.bisect}" if event.culprits else named
+        culprit_text = make_plain(event.blamed)
+    return f"{culprit_text}, proven by bisect {event.bisect}" if event.culprits else culprit_text
 
 
 def _describe_event(event: EventSummary, base: str, steps: Mapping[str, NextStep]) -> tuple[str, ...]:

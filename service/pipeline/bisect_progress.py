@@ -48,20 +48,20 @@ def read_progress(session: Session, job: Job) -> BisectProgress | None:
     if request is None or question is None:
         return None
     inside = set(question.graph.names)
-    seen = [run for run in bisect_inputs.read_observations(session, request) if run.commit in inside]
-    question = choose_rules(question, seen)
+    observations = [run for run in bisect_inputs.read_observations(session, request) if run.commit in inside]
+    question = choose_rules(question, observations)
     search = ended or (bisect_search.search_commits(session, request) if question.exact else None)
     if search is None:
         # Computing the state of a noisy search takes seconds: its runner needs that, readers do not.
-        left = Measure(commits=(), left=job.runs_left or 0)
-        search = Search(commits=len(question.commits), known=len(seen), answer=left)
+        measure = Measure(commits=(), left=job.runs_left or 0)
+        search = Search(commits=len(question.commits), known=len(observations), answer=measure)
     return BisectProgress(
         request=request,
         question=question,
         search=search,
-        observations=seen,
+        observations=observations,
         titles=_read_titles(session, request.subject, question.graph.names),
-        failures=_read_failures(session, [run.run for run in seen if run.value is None and run.run]),
+        failures=_read_failures(session, [run.run for run in observations if run.value is None and run.run]),
     )
 
 
@@ -70,20 +70,20 @@ def _find_request(session: Session, job: Job, ended: Search | None) -> SearchReq
     if not isinstance(job.question, BisectQuestion):
         return None
     question = job.question
-    asked = ended.asked if ended else None
-    if asked is not None:
-        settings = environments.find_settings(session, [asked.environment])
+    request = ended.asked if ended else None
+    if request is not None:
+        settings = environments.find_settings(session, [request.environment])
         if not settings:
             return None
         return SearchRequest(
             subject=question.subject,
-            host=ContractHost(name=asked.host),
-            environment=ContractEnvironment(settings=settings[asked.environment]),
-            case=asked.case,
-            metric=asked.metric,
-            good=asked.good,
-            bad=asked.bad,
-            least=asked.least,
+            host=ContractHost(name=request.host),
+            environment=ContractEnvironment(settings=settings[request.environment]),
+            case=request.case,
+            metric=request.metric,
+            good=request.good,
+            bad=request.bad,
+            least=request.least,
         )
     report = runs.find_report(session, job.runs[0]) if job.runs else None
     ends = [_find_commit(session, question.subject, end) for end in (question.good, question.bad)]

@@ -26,13 +26,13 @@ def search_commits(session: Session, request: SearchRequest) -> Search | None:
     question = bisect_inputs.read_question(session, request)
     if question is None:
         return None
-    seen = bisect_inputs.read_observations(session, request)
+    observations = bisect_inputs.read_observations(session, request)
     inside = {question.good, *(node.commit for node in question.commits)}
-    question = variation.choose_rules(question, seen)
-    answer = _decide_next_step(session, request, question, seen)
+    question = variation.choose_rules(question, observations)
+    answer = _decide_next_step(session, request, question, observations)
     return Search(
         commits=len(question.commits),
-        known=sum(run.commit in inside for run in seen),
+        known=sum(run.commit in inside for run in observations),
         answer=answer,
         asked=Asked(
             good=request.good,
@@ -62,7 +62,7 @@ def _decide_next_step(
     session: Session,
     request: SearchRequest,
     question: Question,
-    seen: Sequence[Observation],
+    observations: Sequence[Observation],
     *,
     gone: frozenset[str] = frozenset(),
 ) -> Answer:
@@ -78,31 +78,33 @@ def _decide_next_step(
             sentence=f"{len(question.commits)} commits are too many for a noisy metric: {MAX_COMMITS} at most."
         )
     if question.exact:
-        answer = exact_search.search_exact(question, seen, choose_commits_at_once(request.pace))
+        answer = exact_search.search_exact(question, observations, choose_commits_at_once(request.pace))
     else:
-        answer = noisy_search.search_noisy(question, seen)
+        answer = noisy_search.search_noisy(question, observations)
     if not isinstance(answer, Found):
         return answer
-    culprits = tuple(_prove_culprit(session, request.metric, question, culprit, seen) for culprit in answer.culprits)
+    culprits = tuple(
+        _prove_culprit(session, request.metric, question, culprit, observations) for culprit in answer.culprits
+    )
     refuted = {
         culprit.commit for culprit in culprits if culprit.proof is not None and culprit.proof.state is ProofState.FAILS
     }
     if refuted and not question.exact:
         # An exact search uses the levels of a failed proof itself; a noisy one needs to know what they refute.
         gone |= refuted
-        others = [culprit for culprit in culprits if culprit.commit not in gone]
+        remaining = [culprit for culprit in culprits if culprit.commit not in gone]
         cleared = question.model_copy(update={"cleared": question.cleared | refuted})
-        given_up = proof.explain_giving_up(question, others, len(gone), seen)
-        return given_up or _decide_next_step(session, request, cleared, seen, gone=gone)
-    found = Found(culprits=culprits)
-    return proof.choose_next_proof(question, found, seen) if request.prove else found
+        given_up = proof.explain_giving_up(question, remaining, len(gone), observations)
+        return given_up or _decide_next_step(session, request, cleared, observations, gone=gone)
+    with_proofs = Found(culprits=culprits)
+    return proof.choose_next_proof(question, with_proofs, observations) if request.prove else with_proofs
 
 
 def _prove_culprit(
-    session: Session, name: str, question: Question, culprit: Culprit, seen: Sequence[Observation]
+    session: Session, name: str, question: Question, culprit: Culprit, observations: Sequence[Observation]
 ) -> Culprit:
     """Return the culprit with its proof, if it was measured interleaved with its parent."""
-    pair = proof.find_interleaved_runs(culprit, seen)
+    pair = proof.find_interleaved_runs(culprit, observations)
     base, head = (
         (runs.find_report(session, side.run) if side.run else None for side in pair or ()) if pair else (None, None)
     )
@@ -111,9 +113,9 @@ def _prove_culprit(
     smallest = proof.choose_precision(culprit, exact=question.exact)
     request = ComparisonRequest(base=base, head=head, precision={name: smallest} if smallest else {})
     comparison = interleaved.decide(request)
-    shown, sentence = proof.judge_proof(culprit, name, comparison)
+    proof_state, sentence = proof.judge_proof(culprit, name, comparison)
     measured = Proof(
-        state=shown,
+        state=proof_state,
         sentence=sentence,
         only_builds=proof.is_explained_by_builds(name, comparison),
         parent_run=base.run_id,

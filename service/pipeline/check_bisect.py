@@ -136,15 +136,15 @@ def _has_only_imported(session: Session, subject: str, case: str, host: str) -> 
         .where(*([Host.name == host] if host else []))
     )
     hashes = list(session.scalars(select(Environment.hash).where(in_environment.exists())))
-    known = environments.find_settings(session, hashes)
-    return bool(hashes) and all(is_imported(known[hash_]) for hash_ in hashes)
+    settings = environments.find_settings(session, hashes)
+    return bool(hashes) and all(is_imported(settings[hash_]) for hash_ in hashes)
 
 
-def _describe_unknown(what: str, text: str, known: Sequence[str]) -> str:
-    if not known:
-        return f"There is no {what} “{text}”: nothing is stored yet."
-    near = get_close_matches(text, known, n=_MAX_LISTED_NAMES, cutoff=0.5)
+def _describe_unknown(kind: str, text: str, names: Sequence[str]) -> str:
+    if not names:
+        return f"There is no {kind} “{text}”: nothing is stored yet."
+    near = get_close_matches(text, names, n=_MAX_LISTED_NAMES, cutoff=0.5)
     if near:
-        return f"There is no {what} “{text}”. Did you mean {' or '.join(near)}?"
-    more = f" and {len(known) - _MAX_LISTED_NAMES:,} more" if len(known) > _MAX_LISTED_NAMES else ""
-    return f"There is no {what} “{text}”. There is {', '.join(known[:_MAX_LISTED_NAMES])}{more}."
+        return f"There is no {kind} “{text}”. Did you mean {' or '.join(near)}?"
+    more = f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES else ""
+    return f"There is no {kind} “{text}”. There is {', '.join(names[:_MAX_LISTED_NAMES])}{more}."

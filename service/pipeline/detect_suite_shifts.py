@@ -139,7 +139,11 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
         trends = points.arrange_trends(session, chunk, since)
         if since is not None:
             start = since.position
-            short = [one for one in chunk if not suite_shift.has_enough_points(trends[one], start, last.get(one, -1))]
+            short = [
+                identity
+                for identity in chunk
+                if not suite_shift.has_enough_points(trends[identity], start, last.get(identity, -1))
+            ]
             trends |= points.arrange_trends(session, short)
         for series_id, trend in trends.items():
             path = trend.path

@@ -75,13 +75,15 @@ class DriftFacts:
     def _read_settings_of_sides(self, drift: SeriesDrift) -> Sequence[Mapping[str, str]]:
         """Return the settings before and after a drift; upgraded files of the host count if only those differ."""
         sides = (drift.before, drift.after)
-        held = [self._settings(point.environment) for point in sides]
+        settings_of_sides = [self._settings(point.environment) for point in sides]
         if drift.cause not in {Cause.CONFIG, Cause.BOTH} or drift.before.environment != drift.after.environment:
-            return held
+            return settings_of_sides
         files = [self._read_system_files(point) for point in sides]
         upgraded = list_upgraded_files(*files)
-        shown = [{name: side[name] for name in upgraded} for side in files] if drift.cause is Cause.BOTH else files
-        return [{**settings, **side} for settings, side in zip(held, shown, strict=True)]
+        file_settings = (
+            [{name: side[name] for name in upgraded} for side in files] if drift.cause is Cause.BOTH else files
+        )
+        return [{**settings, **side} for settings, side in zip(settings_of_sides, file_settings, strict=True)]
 
     def _read_fault_costs(self, row: Series, drift: SeriesDrift) -> FaultCosts:
         """Return what a fault costs on both sides, as far as profiles and the host's canary show it."""

@@ -88,8 +88,8 @@ def find_measured_neighbours(
     older = measured.where(Revision.position < position).order_by(Revision.position.desc()).limit(_MAX_NEAREST_COMMITS)
     newer = measured.where(Revision.position > position).order_by(Revision.position).limit(_MAX_NEAREST_COMMITS)
     parents = revisions.map_parents(session, subject_id)
-    before = _find_nearest(session, older, lambda other: _count_commits_between(parents, other, commit.commit))
-    after = _find_nearest(session, newer, lambda other: _count_commits_between(parents, commit.commit, other))
+    before = _find_nearest(session, older, lambda neighbour: _count_commits_between(parents, neighbour, commit.commit))
+    after = _find_nearest(session, newer, lambda neighbour: _count_commits_between(parents, commit.commit, neighbour))
     nearest = [side.commit for side in (before, after) if side is not None]
     if not nearest:
         return None

@@ -39,7 +39,7 @@ class FurtherRuns:
         sides = {drift.environment_before, drift.environment_after}
         unknown = sides - self._imported.keys()
         if unknown:
-            known = environments.find_settings(self.session, unknown)
-            self._imported |= {hash_: is_imported(known.get(hash_, {})) for hash_ in unknown}
+            settings = environments.find_settings(self.session, unknown)
+            self._imported |= {hash_: is_imported(settings.get(hash_, {})) for hash_ in unknown}
         imported = any(self._imported[hash_] for hash_ in sides)
         return CaseOnHost(drift.host, imported, None if imported else self.last_seen(drift.host))

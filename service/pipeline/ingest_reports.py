@@ -75,13 +75,13 @@ def prepare_reports(reports: Iterable[Report | PlainReport]) -> list[PreparedRep
 
 
 def split_into_parts(
-    prepared: Iterable[PreparedReport], most: int = _POINTS_PER_TRANSACTION
+    prepared: Iterable[PreparedReport], max_points: int = _POINTS_PER_TRANSACTION
 ) -> Iterator[list[PreparedReport]]:
-    """Split a batch into parts of about ``most`` points, case by case: the points of a series lie together on disk."""
+    """Split a batch into parts of about ``max_points`` points, case by case: a series lies together on disk."""
     part: list[PreparedReport] = []
     points = 0
     for report in sorted(prepared, key=attrgetter("case")):
-        if part and points + len(report.points) > most:
+        if part and points + len(report.points) > max_points:
             yield part
             part, points = [], 0
         part.append(report)
@@ -92,23 +92,23 @@ def split_into_parts(
 
 def store_reports(session: Session, prepared: Sequence[PreparedReport]) -> IngestResult:
     """Store the reports that are new, with their points. A report that is already stored stays as it is."""
-    new: dict[UUID, PreparedReport] = {}
+    new_reports: dict[UUID, PreparedReport] = {}
     conflicting: list[UUID] = []
     for report in prepared:
-        first = new.setdefault(report.report.run_id, report)
+        first = new_reports.setdefault(report.report.run_id, report)
         if not is_same_report(report.document, first.document):
             conflicting.append(report.report.run_id)
-    for chunk in bulk.split_into_chunks(list(new), _IDS_PER_QUERY):
+    for chunk in bulk.split_into_chunks(list(new_reports), _IDS_PER_QUERY):
         stored = (
             select(Run.id, StoredReport.document, StoredReport.thinned, StoredReport.reduced)
             .join(StoredReport, StoredReport.run_number == Run.number)
             .where(Run.id.in_(chunk))
         )
         for run_id, document, thinned, reduced in session.execute(stored):
-            if not is_same_report(new.pop(run_id).document, document, thinned=thinned, reduced=reduced):
+            if not is_same_report(new_reports.pop(run_id).document, document, thinned=thinned, reduced=reduced):
                 conflicting.append(run_id)
-    new_runs.insert_reports(session, list(new.values()))
-    return IngestResult(frozenset(new), tuple(conflicting))
+    new_runs.insert_reports(session, list(new_reports.values()))
+    return IngestResult(frozenset(new_reports), tuple(conflicting))
 
 
 def _prepare_points(report: Report | PlainReport) -> Iterator[PreparedPoint]:

@@ -58,15 +58,15 @@ def claim_job(
         raise WrongHostError(f"job {row.id} is for the host {host}, and this is {request.host}")
     if row.leased_until is not None and row.leased_until > now and (row.host, row.leased_by) != (request.host, holder):
         raise BusyError(f"the host {row.host} has job {row.id}", row.leased_until)
-    other = session.scalar(
+    open_job = session.scalar(
         select(Job).where(Job.id != row.id, Job.host == request.host, Job.leased_until > now).limit(1)
     )
-    if other is not None and other.leased_until is not None:
-        what = describe_job(other.question["kind"], other.question["case"], other.asked_by)
+    if open_job is not None and open_job.leased_until is not None:
+        description = describe_job(open_job.question["kind"], open_job.question["case"], open_job.asked_by)
         raise BusyError(
-            f"the host {request.host} measures one thing at a time, now job {other.id}, {what}; "
-            f"{suggest_command_to_go_first(other.id)}",
-            other.leased_until,
+            f"the host {request.host} measures one thing at a time, now job {open_job.id}, {description}; "
+            f"{suggest_command_to_go_first(open_job.id)}",
+            open_job.leased_until,
         )
     if row.state is not State.DISPATCHED:  # else the dispatch has counted the attempt
         row.attempts += 1

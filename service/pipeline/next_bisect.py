@@ -65,13 +65,13 @@ def find_next_steps(
         for event_id in bisect_results.map_bisects_by_event(session, subject)
     }
     steps: dict[str, NextStep] = {}
-    further = FurtherRuns(session, now)
+    further_runs = FurtherRuns(session, now)
     for event in waiting:
         if event.id in bisected:
             continue
         drift = drifts_to_bisect.choose_drift_to_bisect(
             known[event.id] if event.id in known else _list_drifts(session, event.id),
-            lambda drift: _is_measurable(session, drift, further),
+            lambda drift: _is_measurable(session, drift, further_runs),
         )
         if drift is not None:
             steps[event.id] = _build_next_step(session, drift, policies[event.subject])
@@ -92,14 +92,14 @@ def choose_drift_to_order(
     )
     if not allowed:
         return None, 0
-    further = FurtherRuns(session, now)
-    taken = {row.host or row.question.get("host") for row in jobs.list_open_jobs(session)}
+    further_runs = FurtherRuns(session, now)
+    busy_hosts = {row.host or row.question.get("host") for row in jobs.list_open_jobs(session)}
 
     def is_free(drift: Drift) -> bool:
         return (
-            not taken & {None, drift.host}
-            and is_idle(further.last_seen(drift.host), now, idle)
-            and _is_measurable(session, drift, further)
+            not busy_hosts & {None, drift.host}
+            and is_idle(further_runs.last_seen(drift.host), now, idle)
+            and _is_measurable(session, drift, further_runs)
             and not _is_of_pull_request(session, drift)
         )
 
@@ -148,9 +148,9 @@ def _list_drifts(session: Session, event_id: str) -> list[Drift]:
     return event_drifts.read_drifts(session, list(ids))
 
 
-def _is_measurable(session: Session, drift: Drift, further: FurtherRuns) -> bool:
+def _is_measurable(session: Session, drift: Drift, further_runs: FurtherRuns) -> bool:
     """Return whether a host can be expected to measure the commits between both ends of a drift."""
-    return further.expected(drift) and revisions.is_descendant(session, drift.subject, drift.good, drift.bad)
+    return further_runs.expected(drift) and revisions.is_descendant(session, drift.subject, drift.good, drift.bad)
 
 
 def _is_of_pull_request(session: Session, drift: Drift) -> bool:

@@ -40,8 +40,8 @@ def triage_events(session: Session, request: TriageRequest, author: str, now: da
             refused.append(Refusal(event_id=event_id, reason=problem))
         else:
             done.append(event_id)
-    made = _silence_series(session, done, request, author, now) if request.action is TriageAction.SILENCE else []
-    return TriageReceipt(done=done, refused=refused, silences=made)
+    silences = _silence_series(session, done, request, author, now) if request.action is TriageAction.SILENCE else []
+    return TriageReceipt(done=done, refused=refused, silences=silences)
 
 
 def _decide_event(session: Session, event_id: str, request: TriageRequest, author: str, now: datetime) -> str:
@@ -81,14 +81,14 @@ def _silence_series(
     """Silence the series of some events, except those that are silenced for at least as long."""
     assert request.until is not None
     active = [pattern for pattern in silences.list_active_silences(session, now) if pattern.until >= request.until]
-    made = []
+    rows = []
     for series_id in event_drifts.list_series_of_events(session, event_ids):
         row = series.find_series(session, series_id)
         if row is None or any(
             pattern.covers(row.subject.name, row.host.name, row.case.name, row.metric, now) for pattern in active
         ):
             continue
-        asked = SilenceRequest(series_id=series_id, until=request.until, reason=request.reason)
-        if (silence := silences.add_silence(session, asked, author, now)) is not None:
-            made.append(silences.build_view(silence, now))
-    return made
+        silence_request = SilenceRequest(series_id=series_id, until=request.until, reason=request.reason)
+        if (silence := silences.add_silence(session, silence_request, author, now)) is not None:
+            rows.append(silences.build_view(silence, now))
+    return rows

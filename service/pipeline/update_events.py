@@ -109,10 +109,10 @@ def _mark_unchanged(database: Database, subject_id: int, name: str) -> None:
     """
     version = select(Subject.drifts_version).where(Subject.id == subject_id)
     with database.reading() as session:
-        seen, events = session.scalar(version), event_drifts.map_unchanged(session, subject_id)
+        version_before, events = session.scalar(version), event_drifts.map_unchanged(session, subject_id)
     for chunk in bulk.split_into_chunks(events.items(), _DRIFTS_PER_TRANSACTION):
         with database.writing([name]) as session:
-            if session.scalar(version) != seen:
+            if session.scalar(version) != version_before:
                 return
             _write_events(session, dict(chunk))
 
@@ -132,14 +132,14 @@ def _update_subject(session: Session, subject_id: int) -> bool:
 def _rebuild_events(session: Session, subject: Subject, updated: event_drifts.DriftUpdate) -> tuple[bool, set[str]]:
     """Rebuild the events; return whether there are series to judge again, and the drifts with another event."""
     now, subject_id = datetime.now(UTC), subject.id
-    new = {row.drift_id: row for row in updated.new}
+    new_rows = {row.drift_id: row for row in updated.new}
     stored = event_drifts.list_stored(session, subject_id)
     current = [*event_drifts.locate_drift(session, updated.new), *(drift for drift in stored if drift.found)]
     events = {event.id: event for event in session.scalars(select(Event).where(Event.subject_id == subject_id))}
     assembled = assemble_events(current, _read_known_events(stored, events))
     _add_new_events(session, subject_id, assembled, events, now)
     was_sure = {name for name, event in events.items() if event.found and event.confirmed and not event.merged_into}
-    assigned = _assign_drifts(session, assembled, new, stored, events)
+    assigned = _assign_drifts(session, assembled, new_rows, stored, events)
     again = _carry_decisions(session, assembled, events)
     results = bisect_results.map_results_by_event(session, subject.name)
     _summarise_events(session, assembled, events, now, stored=stored, refreshed=updated.refreshed, results=results)
@@ -186,7 +186,7 @@ def _add_new_events(
 def _assign_drifts(
     session: Session,
     assembled: AssembledEvents,
-    new: Mapping[str, EventDriftRow],
+    new_rows: Mapping[str, EventDriftRow],
     stored: Iterable[LocatedDrift],
     events: Mapping[str, Event],
 ) -> set[str]:
@@ -201,11 +201,11 @@ def _assign_drifts(
             event = name, member.drift_id in assembled.returned
             if before.get(member.drift_id) == event:
                 continue
-            row = new.get(member.drift_id) or session.get_one(EventDriftRow, member.drift_id)
+            row = new_rows.get(member.drift_id) or session.get_one(EventDriftRow, member.drift_id)
             row.event_id, row.returned = event
             changed.add(member.drift_id)
     session.flush()
-    event_drifts.insert(session, [row for drift, row in new.items() if drift in changed])
+    event_drifts.insert(session, [row for drift, row in new_rows.items() if drift in changed])
     for name, into in assembled.merged.items():
         events[name].merged_into = into
         for table in (EventDriftRow, DriftRow):

@@ -47,10 +47,10 @@ def choose() -> ResponseReturnValue:
         base, wrong_base = _read_requested_releases(
             session, form["base"], form["subject"] or (head.subject if head else "")
         )
-        known = refs.list_refs_by_subject(session, form["subject"] or None, _MAX_REFS)
+        refs_by_subject = refs.list_refs_by_subject(session, form["subject"] or None, _MAX_REFS)
     if base is None or head is None:
         wrong = {"base": wrong_base, "head": wrong_head}
-        answer = render_template("releases/releases.html", refs=known, form=form, wrong=wrong)
+        answer = render_template("releases/releases.html", refs=refs_by_subject, form=form, wrong=wrong)
         return answer, HTTPStatus.UNPROCESSABLE_ENTITY
     between = "...".join(quote(form[name], safe="/~^") for name in ("base", "head"))
     return redirect(url_for("releases.show", between=between, subject=form["subject"] or None))

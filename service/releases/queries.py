@@ -40,8 +40,8 @@ def compare_releases(session: Session, base: tuple[str, NamedCommit], head: tupl
     for drift in drifts:
         by_series.setdefault(drift.series_id, []).append((drift, events.get(drift.id)))
     changes = [
-        decompose_change(found[0][0], (before[series_id], after[series_id]), found)
-        for series_id, found in by_series.items()
+        decompose_change(drifts_of_series[0][0], (before[series_id], after[series_id]), drifts_of_series)
+        for series_id, drifts_of_series in by_series.items()
         if series_id in before and series_id in after
     ]
     return Releases(

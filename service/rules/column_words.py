@@ -48,10 +48,10 @@ def label_columns(columns: Sequence[Mapping[str, str]]) -> list[ColumnWords]:
 
 def _build_label(said: Sequence[str], names: tuple[str, ...]) -> ColumnWords:
     distinct = list(dict.fromkeys(said))
-    more = len(distinct) - MAX_NAMED
+    n_more = len(distinct) - MAX_NAMED
     # Instead of "1 more", which takes as much room, the last one is said.
-    shown = distinct if more <= 1 else [*distinct[:MAX_NAMED], f"{more} more"]
-    return ColumnWords(", ".join(shown), names)
+    texts = distinct if n_more <= 1 else [*distinct[:MAX_NAMED], f"{n_more} more"]
+    return ColumnWords(", ".join(texts), names)
 
 
 def _rank_setting(name: str) -> tuple[int, str]:
@@ -65,10 +65,10 @@ def _describe_values(name: str, values: Sequence[str | None]) -> list[str]:
     if kind == "variable":
         return [f"no {rest}" if value is None else f"{rest}={_shorten_path(value)}" for value in values]
     if kind in {"tool", "program", "compiler", "library"}:
-        own = rest or kind
-        return [f"no {own}" if text is None else f"{own} {text}" for text in _list_short_versions(values)]
-    own = rest if kind in {"parameter", "build"} else name
-    return [f"{own} not set" if value is None else f"{own} {_shorten_path(value)}" for value in values]
+        short_name = rest or kind
+        return [f"no {short_name}" if text is None else f"{short_name} {text}" for text in _list_short_versions(values)]
+    short_name = rest if kind in {"parameter", "build"} else name
+    return [f"{short_name} not set" if value is None else f"{short_name} {_shorten_path(value)}" for value in values]
 
 
 def _list_short_versions(values: Sequence[str | None]) -> list[str | None]:

@@ -43,10 +43,10 @@ def find_digest_due(channel: ChannelSettings, now: datetime) -> datetime:
     passed, between = 0, 1
     if channel.digest_day is not None:
         passed, between = (local.weekday() - DAYS.index(channel.digest_day)) % len(DAYS), len(DAYS)
-    due = datetime.combine(local.date() - timedelta(days=passed), channel.digest, zone)
-    if due.astimezone(UTC) > now:
-        due = datetime.combine(due.date() - timedelta(days=between), channel.digest, zone)
-    return due.astimezone(UTC)
+    due_at = datetime.combine(local.date() - timedelta(days=passed), channel.digest, zone)
+    if due_at.astimezone(UTC) > now:
+        due_at = datetime.combine(due_at.date() - timedelta(days=between), channel.digest, zone)
+    return due_at.astimezone(UTC)
 
 
 def choose_wait(attempts: int) -> timedelta:

@@ -72,10 +72,10 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
         else:
             uncertainty = _COST_UNCERTAINTY * hypot(after.faults * costs.after, before.faults * costs.before)
     else:
-        one = costs.after or costs.before or costs.host
-        if not one or _may_differ_in_huge_pages(before, after):
+        cost = costs.after or costs.before or costs.host
+        if not cost or _may_differ_in_huge_pages(before, after):
             return None
-        each, source = (one, one), "a profile of the case" if costs.after or costs.before else "the host's canary"
+        each, source = (cost, cost), "a profile of the case" if costs.after or costs.before else "the host's canary"
     # With one cost the difference of the counts is exact, however large they are.
     seconds = float(
         (after.faults - before.faults) * each[0]

@@ -34,14 +34,14 @@ def reduce_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]
     the level. Metrics whose every sample decides drifts keep all of them, and so do those whose samples are all equal.
     The points that are made of it have the same levels, and the same drifts are detected in them.
     """
-    thinned, left = thin_report(report), dict(_list_remaining(report))
+    thinned, remaining = thin_report(report), dict(_list_remaining(report))
     samples = []
     for place, sample in enumerate(thinned.samples):
-        own = {name: reading for name, reading in sample.readings.items() if name not in left}
-        own |= {name: readings[place] for name, readings in left.items() if place < len(readings)}
-        if own:
-            samples.append(sample.model_copy(update={"readings": own}))
-    values = {name: [reading.value or 0 for reading in readings] for name, readings in left.items()}
+        readings_ = {name: reading for name, reading in sample.readings.items() if name not in remaining}
+        readings_ |= {name: readings[place] for name, readings in remaining.items() if place < len(readings)}
+        if readings_:
+            samples.append(sample.model_copy(update={"readings": readings_}))
+    values = {name: [reading.value or 0 for reading in readings] for name, readings in remaining.items()}
     return thinned.model_copy(update={"samples": tuple(samples)}), values
 
 
@@ -50,10 +50,10 @@ def _list_remaining(report: Report) -> Iterator[tuple[str, list[Reading]]]:
     for name in dict.fromkeys(name for sample in report.samples for name in sample.readings):
         readings = [sample.readings[name] for sample in report.samples if name in sample.readings]
         status, level, samples = compute_run_level(readings)
-        kept = _select_samples(samples, level, _find_use(name, report.judging))
-        if len(kept) < len(samples) and len(set(samples)) > 1:
+        remaining = _select_samples(samples, level, _find_use(name, report.judging))
+        if len(remaining) < len(samples) and len(set(samples)) > 1:
             like = next(reading for reading in readings if reading.status is status)
-            yield name, [like.model_copy(update={"value": value, "outlier": False}) for value in kept]
+            yield name, [like.model_copy(update={"value": value, "outlier": False}) for value in remaining]
 
 
 class _Use(Enum):
@@ -90,11 +90,11 @@ def thin_profile(profile: Profile) -> Profile:
     return profile.model_copy(update={**renumbered, "frames": tuple(frames[index] for index in used)})
 
 
-def _keep_heaviest_stacks(profile: StackProfile, rest: int) -> StackProfile:
+def _keep_heaviest_stacks(profile: StackProfile, rest_frame: int) -> StackProfile:
     by_weight = sorted(profile.stacks, key=lambda stack: -stack.weight)
     heavy, light = by_weight[:_STACKS], by_weight[_STACKS:]
     if light:
-        heavy.append(Stack(frames=(rest,), weight=sum(stack.weight for stack in light)))
+        heavy.append(Stack(frames=(rest_frame,), weight=sum(stack.weight for stack in light)))
     return profile.model_copy(update={"stacks": tuple(heavy)})
 
 

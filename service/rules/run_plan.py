@@ -88,15 +88,15 @@ def make_plan(
     stored_runs = 0
     for index, case in _remove_repeated_cases(request.cases):
         runs = [run for run in stored.get(index, ()) if not (request.measure_all and run.reused)]
-        here = list_settled_revisions(runs, request.environment.hash, again=request.again)
-        missing = [revision for revision in revisions if revision not in here]
+        settled = list_settled_revisions(runs, request.environment.hash, again=request.again)
+        missing = [revision for revision in revisions if revision not in settled]
         stored_runs += len(revisions) - len(missing)
         ordered = [(revision, Reason.MISSING) for revision in missing]
-        anchor = _choose_anchor(missing[0], runs, here, request.environment.hash, positions) if missing else None
+        anchor = _choose_anchor(missing[0], runs, settled, request.environment.hash, positions) if missing else None
         if anchor is not None:
             ordered.append((anchor, Reason.ANCHOR))
         order = orders.get(index, _NONE)
-        ordered += _choose_cross_measured(order, runs, here, ordered, positions)
+        ordered += _choose_cross_measured(order, runs, settled, ordered, positions)
         ordered += _choose_rerun(order, runs, request.environment.hash, missing, positions)
         planned += [
             (positions[revision], index, PlannedRun(revision=revision, case=case, reason=reason))
@@ -115,13 +115,13 @@ def list_settled_revisions(runs: Iterable[StoredRun], environment: str, *, again
     again
         Whether to try every failure again.
     """
-    here = [run for run in runs if run.environment == environment]
-    done = {run.revision for run in here if run.outcome is Outcome.MEASURED}
+    runs_here = [run for run in runs if run.environment == environment]
+    measured = {run.revision for run in runs_here if run.outcome is Outcome.MEASURED}
     if again:
-        return done
-    attempts = Counter(run.revision for run in here if run.temporary)
+        return measured
+    attempts = Counter(run.revision for run in runs_here if run.temporary)
     given_up = {revision for revision, number in attempts.items() if number >= MAX_ATTEMPTS}
-    return done | given_up | {run.revision for run in here if not run.temporary}
+    return measured | given_up | {run.revision for run in runs_here if not run.temporary}
 
 
 def _remove_repeated_cases(cases: Iterable[Case]) -> list[tuple[int, Case]]:
@@ -131,7 +131,7 @@ def _remove_repeated_cases(cases: Iterable[Case]) -> list[tuple[int, Case]]:
 
 
 def _choose_anchor(
-    first_missing: str, runs: Iterable[StoredRun], here: set[str], environment: str, positions: Mapping[str, int]
+    first_missing: str, runs: Iterable[StoredRun], settled: set[str], environment: str, positions: Mapping[str, int]
 ) -> str | None:
     """Return the anchor: the revision that links the missing ones to another environment; None if none is needed.
 
@@ -145,7 +145,7 @@ def _choose_anchor(
             for run in runs
             if run.outcome is Outcome.MEASURED
             and positions[run.revision] <= end
-            and (run.environment == environment or run.revision not in here)
+            and (run.environment == environment or run.revision not in settled)
         ),
         default=None,
     )
@@ -159,7 +159,7 @@ _Ordered = Sequence[tuple[str, Reason]]
 
 
 def _choose_cross_measured(
-    order: Orders, runs: Iterable[StoredRun], here: set[str], ordered: _Ordered, positions: Mapping[str, int]
+    order: Orders, runs: Iterable[StoredRun], settled: set[str], ordered: _Ordered, positions: Mapping[str, int]
 ) -> _Ordered:
     """Return the revisions to measure for a cross-measurement, without those that failed in this environment.
 
@@ -171,7 +171,7 @@ def _choose_cross_measured(
     if missing and not any(True for _ in runs):
         before = [revision for revision in order.elsewhere if positions[revision] < min(missing)]
         revisions |= set(sorted(before, key=lambda revision: positions[revision])[-1:])
-    revisions -= here | {revision for revision, _ in ordered}
+    revisions -= settled | {revision for revision, _ in ordered}
     return [(revision, Reason.CROSS_MEASUREMENT) for revision in sorted(revisions)]
 
 
@@ -188,17 +188,17 @@ def _choose_rerun(
     that one may be an outlier. Attempts that failed count too: otherwise a program that has begun to fail would be run
     again for ever.
     """
-    here = [run for run in runs if run.environment == environment]
-    measured = {run.revision for run in here if run.outcome is Outcome.MEASURED}
+    runs_here = [run for run in runs if run.environment == environment]
+    measured = {run.revision for run in runs_here if run.outcome is Outcome.MEASURED}
     if not order.unsure or not measured:
         return []
     newest = max(measured, key=lambda revision: positions[revision])
     later = any(positions[revision] > positions[newest] for revision in missing)
-    attempts = Counter(run.revision for run in here)
-    wanted = [
+    attempts = Counter(run.revision for run in runs_here)
+    in_doubt = [
         revision for revision in (order.shorter, newest) if revision in measured and attempts[revision] <= MAX_RERUNS
     ]
-    return [] if later else [(revision, Reason.RERUN) for revision in wanted[:1]]
+    return [] if later else [(revision, Reason.RERUN) for revision in in_doubt[:1]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,8 +232,8 @@ def find_series_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:
     last: dict[tuple[int, str], DriftEnd] = {}
     for drift in drifts:
         key = drift.series, drift.environment
-        known = last.get(key)
-        if known is None or (known.position, known.unsure) < (drift.position, drift.unsure):
+        newest = last.get(key)
+        if newest is None or (newest.position, newest.unsure) < (drift.position, drift.unsure):
             last[key] = drift
     return [drift for drift in last.values() if drift.unsure]
 

@@ -320,10 +320,10 @@ class Drift(View):
             sure=not _get_value(values["evidence"], "wants_rerun"),
             all_known=values.get("candidates_known", True),
         )
-        named = {
+        fields = {
             name: _get_value(candidates[0], name) if how is Certainty.SINGLE else "" for name in ("title", "author")
         }
-        return {**values, **named, "certainty": how}
+        return {**values, **fields, "certainty": how}
 
     @property
     def good(self) -> str:
@@ -354,10 +354,10 @@ class Drift(View):
         provisional = self.certainty is Certainty.PROVISIONAL
         settings = sorted((setting.name for setting in self.settings), key=lambda name: name not in _OTHERS_FOLLOW)
         names = ", ".join(settings[:_NAMED_SETTINGS]) or "the environment"
-        more = f" and {len(self.settings) - _NAMED_SETTINGS} more" if len(self.settings) > _NAMED_SETTINGS else ""
+        others = f" and {len(self.settings) - _NAMED_SETTINGS} more" if len(self.settings) > _NAMED_SETTINGS else ""
         words = {
-            Cause.CONFIG: f"{names}{more} changed",
-            Cause.BOTH: f"{self.blamed}, or {names}{more}",
+            Cause.CONFIG: f"{names}{others} changed",
+            Cause.BOTH: f"{self.blamed}, or {names}{others}",
             Cause.UNKNOWN: f"{'n' if provisional else 'N'}othing recorded changed",
         }[self.cause]
         return prefix_provisional(words) if provisional else words

@@ -413,15 +413,19 @@ class EventSummary(View):
         """Name a commit and its author only where one is the cause."""
         if not isinstance(values, dict):
             return values
-        cause, n, known = Cause(values["cause"]), values.get("n_candidates", 0), values.get("candidates_known", True)
+        cause, n, all_known = (
+            Cause(values["cause"]),
+            values.get("n_candidates", 0),
+            values.get("candidates_known", True),
+        )
         culprits = [Candidate.model_validate(entry) for entry in values.get("culprits", ())]
-        how = decide_certainty(cause, n, sure=values["confirmed"], all_known=known, proven=bool(culprits))
-        named: dict[str, str] = {"title": "", "author": ""}
+        how = decide_certainty(cause, n, sure=values["confirmed"], all_known=all_known, proven=bool(culprits))
+        fields: dict[str, str] = {"title": "", "author": ""}
         if len(culprits) == 1:
-            named = {"title": culprits[0].title, "author": culprits[0].author}
+            fields = {"title": culprits[0].title, "author": culprits[0].author}
         elif how is Certainty.SINGLE:
-            named = {}
-        return {**values, **named, "certainty": how}
+            fields = {}
+        return {**values, **fields, "certainty": how}
 
 
 class EventDetail(EventSummary):

@@ -27,10 +27,10 @@ WITH_PULL = joinedload(ForgeGate.pull)
 
 def store_delivery(session: Session, delivery: ForgeDelivery) -> bool:
     """Store a delivery; return False where it, or one with the same payload, was received before."""
-    known = select(ForgeDelivery.id).where(
+    same_delivery = select(ForgeDelivery.id).where(
         or_(ForgeDelivery.id == delivery.id, ForgeDelivery.digest == delivery.digest)
     )
-    if session.scalar(known.limit(1)) is not None:
+    if session.scalar(same_delivery.limit(1)) is not None:
         return False
     session.add(delivery)
     return True
@@ -138,10 +138,10 @@ def accept_head(gate: ForgeGate, author: str, reason: str, now: datetime) -> Non
 def accept_merge_queue_commit(session: Session, gate: ForgeGate) -> None:
     """Accept a commit of a merge queue if the newest head of its pull request is accepted: it has the same change."""
     query = select(ForgeGate).where(ForgeGate.pull_id == gate.pull_id, ForgeGate.id != gate.id)
-    for other in session.scalars(query.order_by(ForgeGate.id.desc())):
-        if other.document is None or not read_report(other).merge_group:
-            if other.accepted_by and not gate.accepted_by:
-                gate.accepted_by, gate.accepted_reason = other.accepted_by, other.accepted_reason
+    for gate_of_pull in session.scalars(query.order_by(ForgeGate.id.desc())):
+        if gate_of_pull.document is None or not read_report(gate_of_pull).merge_group:
+            if gate_of_pull.accepted_by and not gate.accepted_by:
+                gate.accepted_by, gate.accepted_reason = gate_of_pull.accepted_by, gate_of_pull.accepted_reason
             return
 
 

@@ -31,11 +31,11 @@ def list_hosts(session: Session, name: str | None = None) -> list[HostEntry]:
     ).all()
     last_seen, n_runs = _map_last_seen(session, hosts), _count_runs(session, [row[0] for row in rows])
     entries = []
-    for host, named, run, outcome, quarantine, environment, document in rows:
+    for host, name_, run, outcome, quarantine, environment, document in rows:
         report = unpack_report(document)
         entries.append(
             HostEntry(
-                name=named,
+                name=name_,
                 labels=list(report.host.labels),
                 runs=n_runs[host],
                 last_seen=last_seen[host],

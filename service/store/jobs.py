@@ -74,9 +74,9 @@ def store_order(session: Session, job_order: JobOrder, requester: Requester, now
     assert backend is not None
     github = job_order.github.lower() if job_order.github else None
     fingerprint = hash_of([question.model_dump(mode="json"), backend.value, github])
-    same = session.scalar(select(Job).where(Job.fingerprint == fingerprint, Job.state.in_(OPEN)).limit(1))
-    if same is not None:
-        return same, False
+    same_job = session.scalar(select(Job).where(Job.fingerprint == fingerprint, Job.state.in_(OPEN)).limit(1))
+    if same_job is not None:
+        return same_job, False
     row = Job(
         question=build_question_document(question),
         kind=question.kind,

@@ -57,13 +57,13 @@ class ProfileFilter:
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions."""
-        named = (
+        of_names = (
             (StoredProfile.subject_id, select(Subject.id).where(Subject.name == self.subject), self.subject),
             (StoredProfile.case_id, select(Case.id).where(Case.name == self.case), self.case),
             (StoredProfile.revision_id, select(Revision.id).where(Revision.commit == self.revision), self.revision),
             (StoredProfile.host_id, select(Host.id).where(Host.name == self.host), self.host),
         )
-        return [column.in_(ids) for column, ids, value in named if value is not None]
+        return [column.in_(ids) for column, ids, value in of_names if value is not None]
 
 
 _NEWEST_FIRST = (StoredProfile.started_at.desc(), StoredProfile.number.desc())
@@ -154,8 +154,8 @@ def find_newest(session: Session, profile_filter: ProfileFilter, environment: st
     """Return the id of the newest profile; preferably of the given environment."""
     chosen = select(StoredProfile.id).where(*profile_filter.conditions()).order_by(*_NEWEST_FIRST).limit(1)
     if environment is not None:
-        same = select(Environment.id).where(Environment.hash == environment)
-        newest_there = session.scalar(chosen.where(StoredProfile.environment_id.in_(same)))
+        same_environment = select(Environment.id).where(Environment.hash == environment)
+        newest_there = session.scalar(chosen.where(StoredProfile.environment_id.in_(same_environment)))
         if newest_there is not None:
             return newest_there
     return session.scalar(chosen)
@@ -197,9 +197,9 @@ def thin_old(database: Database, before: datetime, subjects: Collection[str] = (
 def delete_old(database: Database, before: datetime, subjects: Collection[str] = ()) -> tuple[int, int]:
     """Delete all profiles from before a time, of some subjects or of all; return how many, and the bytes freed."""
     with database.writing() as session:
-        old = _select_older(before, subjects)
-        count, freed = session.execute(_select_sizes(*old)).one()
-        session.execute(delete(StoredProfile).where(*old))
+        is_old = _select_older(before, subjects)
+        count, freed = session.execute(_select_sizes(*is_old)).one()
+        session.execute(delete(StoredProfile).where(*is_old))
     return count, freed
 
 
@@ -225,8 +225,8 @@ def count_old(
 
 
 def _select_older(before: datetime, subjects: Collection[str]) -> tuple[ColumnElement[bool], ...]:
-    named = StoredProfile.subject_id.in_(select(Subject.id).where(Subject.name.in_(subjects)))
-    return (StoredProfile.started_at < before, *([named] if subjects else []))
+    of_subjects = StoredProfile.subject_id.in_(select(Subject.id).where(Subject.name.in_(subjects)))
+    return (StoredProfile.started_at < before, *([of_subjects] if subjects else []))
 
 
 def _select_sizes(*conditions: ColumnElement[bool]) -> Select[Any]:

@@ -79,12 +79,12 @@ def _ensure_ids(
 ) -> dict[str, int]:
     ids = _find_ids(session, key, identity, rows)
     # By key: every writer adds the same rows in the same order.
-    new = [rows[name] for name in sorted(rows) if name not in ids]
-    if not new:
+    missing = [rows[name] for name in sorted(rows) if name not in ids]
+    if not missing:
         return ids
     table = key.class_.__table__
     assert isinstance(table, Table)
-    bulk.insert_missing(session, table, new)
+    bulk.insert_missing(session, table, missing)
     return ids | _find_ids(session, key, identity, (name for name in rows if name not in ids))
 
 

@@ -29,8 +29,8 @@ def search_text(session: Session, text: str) -> Iterator[Result]:
             ("run", side.key, side.title, side.subject or "")
             for side in compared_runs.find_sides(session, f"run:{text}")
         )
-    named = refs.find_commits(session, text.strip())
-    yield from (("revision", entry.commit, entry.title, _find_named(text.strip(), entry)) for entry in named)
+    named_commits = refs.find_commits(session, text.strip())
+    yield from (("revision", entry.commit, entry.title, _find_named(text.strip(), entry)) for entry in named_commits)
     for name in session.scalars(
         select(Host.name).where(*_contains_all(Host.name, words)).order_by(Host.name).limit(MAX_RESULTS)
     ):
@@ -39,8 +39,8 @@ def search_text(session: Session, text: str) -> Iterator[Result]:
     for case in session.scalars(cases):
         yield "case", case.key, case.name, f"definition {case.definition[:8]}"
     yield from _search_environments(session, words)
-    known = {entry.commit for entry in named}
-    yield from (result for result in _search_revisions(session, words) if result[1] not in known)
+    named_hashes = {entry.commit for entry in named_commits}
+    yield from (result for result in _search_revisions(session, words) if result[1] not in named_hashes)
 
 
 def _find_named(text: str, commit: refs.NamedCommit) -> str:

@@ -44,20 +44,20 @@ def issue_token(
         raise WrongTokenError("name", f"take up to {MAX_NAME_CHARACTERS} printable characters")
     if objection := reach.objection(scopes):
         raise WrongTokenError("limits", objection)
-    shown = generate_token()
+    presented = generate_token()
     add_token(
         session,
         Token(
-            id=shown.id,
+            id=presented.id,
             name=name,
-            digest=shown.digest,
+            digest=presented.digest,
             scopes=[scope.value for scope in scopes],
             created_at=now,
             expires_at=now + timedelta(days=days),
             **list_limits(reach),
         ),
     )
-    return shown
+    return presented
 
 
 def list_limits(reach: Reach) -> dict[str, list[str] | None]:

@@ -30,8 +30,8 @@ def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = Tru
     """
     if not confirmed:
         single = len(commits) == 1 and all_known
-        named = name_candidates(commits, title, all_known=all_known)
-        return prefix_provisional(f"the only candidate is {named}" if single else named)
+        names = name_candidates(commits, title, all_known=all_known)
+        return prefix_provisional(f"the only candidate is {names}" if single else names)
     if not commits:
         return title
     first, last = commits[0][:SHORT_HASH_DIGITS], commits[-1][:SHORT_HASH_DIGITS]

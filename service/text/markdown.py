@@ -16,10 +16,10 @@ _FENCE = re.compile(r"`{3,}")
 
 def format_code(text: str, longest: int = _MAX_CHARACTERS) -> str:
     """Return a text on one line, as code in Markdown."""
-    shown = "".join(
+    escaped = "".join(
         char if _PLAIN.match(char) else _escape_character(char) for char in _cut_text(make_visible(text), longest)
     )
-    return f"<code>{shown}</code>" if shown.strip() else "–"
+    return f"<code>{escaped}</code>" if escaped.strip() else "–"
 
 
 def make_plain(text: str, longest: int = _MAX_CHARACTERS) -> str:
@@ -29,8 +29,8 @@ def make_plain(text: str, longest: int = _MAX_CHARACTERS) -> str:
 
 def format_block(text: str, longest: int) -> str:
     """Return the end of a text, ``longest`` bytes at most, as a block of code with its lines."""
-    shown = "\n".join(make_visible(line.expandtabs(4)) for line in text.strip("\n").split("\n")).encode()
-    lines = shown.decode() if len(shown) <= longest else f"…\n{shown[-longest:].decode(errors='ignore')}"
+    visible = "\n".join(make_visible(line.expandtabs(4)) for line in text.strip("\n").split("\n")).encode()
+    lines = visible.decode() if len(visible) <= longest else f"…\n{visible[-longest:].decode(errors='ignore')}"
     fence = "`" * (1 + max((len(run) for run in _FENCE.findall(lines)), default=2))
     return f"{fence}text\n{lines}\n{fence}"
 

@@ -32,8 +32,10 @@ _refused = RawValue("Q")
 class Admission:
     """The requests of a process that store runs."""
 
-    def __init__(self, most: int = MAX_REQUESTS, most_of_subject: int = MAX_REQUESTS_PER_SUBJECT) -> None:
-        self._most, self._most_of_subject = most, most_of_subject
+    def __init__(
+        self, max_requests: int = MAX_REQUESTS, max_requests_per_subject: int = MAX_REQUESTS_PER_SUBJECT
+    ) -> None:
+        self._max_requests, self._max_requests_per_subject = max_requests, max_requests_per_subject
         self._lock = threading.Lock()
         self._under_way = 0
         self._of_subject: Counter[str] = Counter()
@@ -53,7 +55,7 @@ class Admission:
             503, where there are as many as the process takes.
         """
         with self._lock:
-            if self._under_way >= self._most:
+            if self._under_way >= self._max_requests:
                 raise _make_refusal("Many reports arrive at this moment.")
             self._under_way += 1
         try:
@@ -73,7 +75,7 @@ class Admission:
         """
         with self._lock:
             for name in names:
-                if self._of_subject[name] >= self._most_of_subject:
+                if self._of_subject[name] >= self._max_requests_per_subject:
                     raise _make_refusal(f"Many reports of {name} arrive at this moment.")
             self._of_subject.update(names)
         try:

@@ -48,9 +48,9 @@ def receive(name: str) -> ResponseReturnValue:
         due_at=now,
     )
     with get_database().writing() as session:
-        taken = store.store_delivery(session, row)
+        is_new = store.store_delivery(session, row)
     work.wake()
-    return {"taken": taken}, HTTPStatus.ACCEPTED if taken else HTTPStatus.OK
+    return {"taken": is_new}, HTTPStatus.ACCEPTED if is_new else HTTPStatus.OK
 
 
 def _is_document(body: bytes) -> bool:

@@ -47,8 +47,8 @@ def measure_head(repository: Repository, number: int | None, head: str, settings
     settings
         Name the workflow.
     """
-    named = None if number is None else [repository.get_pull(number)]
-    for pull in named or repository.get_commit(head).get_pulls():
+    pulls = None if number is None else [repository.get_pull(number)]
+    for pull in pulls or repository.get_commit(head).get_pulls():
         if pull.state == "open" and pull.head.sha == head:
             dispatch_workflow(repository, settings.workflow, {"base": pull.base.sha, "head": head})
             return

@@ -103,9 +103,9 @@ class Client:
 
     def may_write(self, repository: str, user: str) -> bool:
         """Return whether a user may push to branches."""
-        for found in self._api.users.list(username=user, iterator=True):
+        for account in self._api.users.list(username=user, iterator=True):
             try:
-                member = self._get_project(repository).members_all.get(found.id)
+                member = self._get_project(repository).members_all.get(account.id)
                 return int(member.access_level) >= _DEVELOPER_ACCESS_LEVEL
             except GitlabError as error:
                 if error.response_code != 404:

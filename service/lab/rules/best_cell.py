@@ -39,13 +39,13 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
     others = [cell for cell in cells if not cell.default]
     compared = [cell for cell in others if (entry := _find_faults(cell)) and entry.effect is not Effect.OPEN]
     better = [cell for cell in compared if _get_metric(cell, FAULTS).effect is Effect.BETTER]
-    rest = _describe_undecided(others, compared)
+    undecided = _describe_undecided(others, compared)
     if not others:
         return BestCell(None, "Choose settings to compare with the default.")
     if not compared:
-        return BestCell(None, f"No cell is compared with the default yet.{rest}")
+        return BestCell(None, f"No cell is compared with the default yet.{undecided}")
     if not better:
-        return BestCell(None, f"No cell is better than the default: none has surely fewer page faults.{rest}")
+        return BestCell(None, f"No cell is better than the default: none has surely fewer page faults.{undecided}")
     first = min(better, key=lambda cell: _get_metric(cell, FAULTS).high or 0)
     rivals = [cell for cell in better if cell is not first and not _is_below(first, cell)]
     caveat = f" Mind that {other_work} changes what the program does." if other_work else ""
@@ -53,14 +53,14 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
         names = [cell.text for cell in (first, *rivals)]
         listed = "; ".join(names[:_LISTED]) + (f"; and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
         sentence = f"No single cell is the best: {len(names)} have the fewest page faults, and do not differ: {listed}."
-        return BestCell(None, sentence + caveat + rest)
+        return BestCell(None, sentence + caveat + undecided)
     won = _get_metric(first, FAULTS)
     relative = f" ({percent(won.percent)})" if won.percent is not None else ""
     sentence = (
         f"Best: {first.text}, {quantity(abs(won.change or 0), 'faults')} fewer than the default{relative}. "
         f"{_describe_price(first)}"
     )
-    return BestCell(first.key, sentence + caveat + rest)
+    return BestCell(first.key, sentence + caveat + undecided)
 
 
 def _describe_undecided(others: Sequence[LabCell], compared: Sequence[LabCell]) -> str:

@@ -51,9 +51,9 @@ def format_value(name: str, value: Value) -> str:
 
 def find_canonical_name(text: str) -> str:
     """Return the name of a setting that a person wrote: a variable may be named alone, and so may an allocator."""
-    known = {"allocator": PRELOAD, "thp": HUGE_PAGES, "huge_pages": HUGE_PAGES, "memory_limit": MEMORY_LIMIT}
-    if text in known:
-        return known[text]
+    aliases = {"allocator": PRELOAD, "thp": HUGE_PAGES, "huge_pages": HUGE_PAGES, "memory_limit": MEMORY_LIMIT}
+    if text in aliases:
+        return aliases[text]
     return text if "." in text else f"{VARIABLE}{text}"
 
 

@@ -126,8 +126,8 @@ def choose_default_run(runs: Iterable[LabRun], case_key: str, environment: str =
     chosen = [run for run in ordinary if run.environment == environment]
     if not ordinary or chosen:
         return next(iter(chosen), None)
-    own = _select_per_run(min(ordinary, key=lambda run: sum(name.startswith(VARIABLE) for name in run.settings)))
-    return next(run for run in of_case if _select_per_run(run) == own)
+    per_run = _select_per_run(min(ordinary, key=lambda run: sum(name.startswith(VARIABLE) for name in run.settings)))
+    return next(run for run in of_case if _select_per_run(run) == per_run)
 
 
 def find_settings(
@@ -137,23 +137,25 @@ def find_settings(
 
     What only follows from another setting is left out.
     """
-    seen: dict[str, dict[Value, None]] = {name: dict.fromkeys(values) for name, values in added.items()}
+    values_of: dict[str, dict[Value, None]] = {name: dict.fromkeys(values) for name, values in added.items()}
     for run in runs:
         for name in run.settings.keys() | default.keys():
             if run.settings.get(name) != default.get(name):
-                seen.setdefault(name, {})[run.settings.get(name)] = None
-    parameters = [name for name in seen if name.startswith(PARAMETER)]
-    follows = {name: _list_dependent_settings(runs, name, seen, added) for name in parameters}
+                values_of.setdefault(name, {})[run.settings.get(name)] = None
+    parameters = [name for name in values_of if name.startswith(PARAMETER)]
+    follows = {name: _list_dependent_settings(runs, name, values_of, added) for name in parameters}
     implied = {name for sets in follows.values() for name in sets}
-    if PRELOAD in seen or ALLOCATOR in implied:
+    if PRELOAD in values_of or ALLOCATOR in implied:
         implied.add(ALLOCATOR)
     settings = [
         Setting(name, _sort_values(values, default.get(name)), follows.get(name, ()))
-        for name, values in seen.items()
+        for name, values in values_of.items()
         if name in added or name not in implied
     ]
     place = {name: number for number, name in enumerate(added)}
-    return sorted(settings, key=lambda one: (place.get(one.name, len(place)), _rank_setting(one), one.name))
+    return sorted(
+        settings, key=lambda setting: (place.get(setting.name, len(place)), _rank_setting(setting), setting.name)
+    )
 
 
 def choose_axes(
@@ -163,11 +165,11 @@ def choose_axes(
 
     A parameter that changes the work is an axis only if it is chosen.
     """
-    by_name = {one.name: one for one in settings}
+    by_name = {setting.name: setting for setting in settings}
     chosen = [tuple(by_name[name] for name in dict.fromkeys(names) if name in by_name) for names in (rows, columns)]
     if chosen[0] or chosen[1]:
-        return chosen[0], tuple(one for one in chosen[1] if one not in chosen[0])
-    free = [one for one in settings if one.per_run and not one.changes_the_work]
+        return chosen[0], tuple(setting for setting in chosen[1] if setting not in chosen[0])
+    free = [setting for setting in settings if setting.per_run and not setting.changes_the_work]
     return tuple(free[:1]), tuple(free[1:2])
 
 
@@ -185,13 +187,13 @@ def build_grid(
         The grid would have more than :data:`MOST_CELLS` cells.
     """
     axes = (*rows, *columns)
-    row_values, column_values = (tuple(product(*(one.values for one in side))) for side in (rows, columns))
+    row_values, column_values = (tuple(product(*(setting.values for setting in side))) for side in (rows, columns))
     if len(row_values) * len(column_values) > MOST_CELLS:
         raise ValueError(
             f"{len(row_values)} rows × {len(column_values)} columns are more than {MOST_CELLS} cells: choose fewer "
             "settings"
         )
-    names = [one.name for one in axes]
+    names = [setting.name for setting in axes]
     allowed = _find_dependent_settings(runs, [name for name in names if name.startswith(PARAMETER)])
     members = _Members()
     for run in runs:
@@ -256,7 +258,7 @@ def _build_cell(
     interleaved = None if default else next((run for run in measured if run.session in beside), None)
     counted = next((run for run in measured if not run.reused), next(iter(measured), None))
     run = interleaved or counted
-    failed = next((one for one in runs if not one.measured), None)
+    failed = next((run_ for run_ in runs if not run_.measured), None)
     if failed and run and failed.started_at < run.started_at:
         failed = None
     differs = () if runs else min(members.unlike.get(point, ()), key=len, default=())

@@ -75,8 +75,8 @@ def mark_reported(session: Session, nightly_run: str, drift_ids: Iterable[str]) 
     """Have a nightly run tell of some drifts. Those that another nightly run tells of by now stay with that one."""
     for chunk in bulk.split_into_chunks(drift_ids, _KEYS_PER_QUERY):
         unreported = EventDriftRow.drift_id.in_(chunk), EventDriftRow.reported_in.is_(None)
-        told = update(EventDriftRow).where(*unreported).values(reported_in=nightly_run)
-        session.execute(told.execution_options(synchronize_session=False))
+        statement = update(EventDriftRow).where(*unreported).values(reported_in=nightly_run)
+        session.execute(statement.execution_options(synchronize_session=False))
 
 
 def list_reported_drifts(session: Session, nightly_run: NightlyRun) -> list[NightlyDrift]:
@@ -95,11 +95,11 @@ def list_reported_drifts(session: Session, nightly_run: NightlyRun) -> list[Nigh
         .order_by(EventDriftRow.drift_id, DriftRow.id)
     )
     drifts: dict[str, NightlyDrift] = {}
-    for told, host, case, metric, document in rows:
+    for is_reported, host, case, metric, document in rows:
         if document is not None:
             drifts[document["id"]] = _describe_present(document)
-        elif told.withdrawal is not None:
-            drifts[told.drift_id] = _describe_withdrawn(told, host, case, metric)
+        elif is_reported.withdrawal is not None:
+            drifts[is_reported.drift_id] = _describe_withdrawn(is_reported, host, case, metric)
     return list(drifts.values())
 
 
@@ -136,8 +136,8 @@ def _describe_present(document: Mapping[str, Any]) -> NightlyDrift:
     drift = Drift.model_validate(document)
     only = drift.cause is Cause.COMMIT and drift.candidates_known and len(drift.candidates) == 1
     title = drift.cause_words if only or drift.cause is Cause.CONFIG else ""
-    told = {name: document[name] for name in NightlyDrift.model_fields}
-    return NightlyDrift.model_validate_json(json.dumps(told | {"title": title}))
+    fields = {name: document[name] for name in NightlyDrift.model_fields}
+    return NightlyDrift.model_validate_json(json.dumps(fields | {"title": title}))
 
 
 def _describe_withdrawn(row: EventDriftRow, host: str, case: str, metric: str) -> NightlyDrift:

@@ -43,10 +43,10 @@ def list_seen_cases(session: Session, metric: str, subject: str = "", workload: 
     return [SeenCase._make(row) for row in rows]
 
 
-def list_recent_points(session: Session, seen: Iterable[SeenCase]) -> list[RecentPoint]:
+def list_recent_points(session: Session, cases: Iterable[SeenCase]) -> list[RecentPoint]:
     """Return the newest points of cases."""
     # Names are known, and not read once for each point.
-    names = {case.series_id: (case.subject, case.host, case.case, case.case_key) for case in seen}
+    names = {case.series_id: (case.subject, case.host, case.case, case.case_key) for case in cases}
     return [
         point
         for chunk in bulk.split_into_chunks(names, _SERIES_PER_QUERY)

@@ -225,8 +225,8 @@ def _restrict_column(column: GridColumn, cells: Iterable[GridCell]) -> GridColum
     """Return a column with the environments of some of its cells; all of them where no cell was run."""
     run_in = {cell.environment for cell in cells}
     environments = [environment for environment in column.environments if environment in run_in]
-    newest, *others = environments or column.environments
-    return replace(column, environment=newest, others=tuple(others))
+    newest, *older = environments or column.environments
+    return replace(column, environment=newest, others=tuple(older))
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,17 +363,21 @@ def _merge_columns(
 ) -> list[GridColumn]:
     """Merge columns of one host, the newest first: those of the same machine that have no case in common."""
     merged: list[GridColumn] = []
-    held: list[set[tuple[str, str]]] = []
+    cases_of_merged: list[set[tuple[str, str]]] = []
     for column in columns:
-        machine, own = machines.get(column.environment), cases[column.host, column.environment]
+        machine, cases_of_column = machines.get(column.environment), cases[column.host, column.environment]
         for place, other in enumerate(merged):
-            if machine is not None and machine == machines.get(other.environment) and not held[place] & own:
+            if (
+                machine is not None
+                and machine == machines.get(other.environment)
+                and not cases_of_merged[place] & cases_of_column
+            ):
                 merged[place] = replace(other, others=(*other.others, column.environment))
-                held[place] |= own
+                cases_of_merged[place] |= cases_of_column
                 break
         else:
             merged.append(column)
-            held.append(set(own))
+            cases_of_merged.append(set(cases_of_column))
     return merged
 
 

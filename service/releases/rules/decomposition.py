@@ -78,11 +78,11 @@ def _build_part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
         all_known=drift.candidates_known,
         proven=proven,
     )
-    named = how in {Certainty.SINGLE, Certainty.PROVEN}
+    is_named = how in {Certainty.SINGLE, Certainty.PROVEN}
     if event is not None and proven:
         name, commits = event.blamed, list(event.culprits)
     elif drift.cause in {Cause.COMMIT, Cause.BOTH}:
-        name, commits = drift.blamed, [candidate.commit for candidate in drift.candidates] if named else []
+        name, commits = drift.blamed, [candidate.commit for candidate in drift.candidates] if is_named else []
     else:
         names = ", ".join(setting.name for setting in drift.settings) or "cause unknown"
         name, commits = prefix_provisional(names) if how is Certainty.PROVISIONAL else names, []

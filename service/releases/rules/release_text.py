@@ -17,23 +17,23 @@ _CERTAIN = {
 }
 
 
-def write_markdown(found: Releases) -> str:
+def write_markdown(releases: Releases) -> str:
     """Return a table with a row for each changed series, the largest change first, at most a hundred."""
-    head = f"### {make_plain(found.subject)}: {make_plain(found.base.name)} to {make_plain(found.head.name)}"
-    if not found.changes:
-        return f"{head}\n\nNo judged series changed ({found.unchanged:,} compared).\n"
-    rows = [_write_row(change) for change in found.changes[:_MAX_LISTED]]
-    more = len(found.changes) - len(rows)
+    head = f"### {make_plain(releases.subject)}: {make_plain(releases.base.name)} to {make_plain(releases.head.name)}"
+    if not releases.changes:
+        return f"{head}\n\nNo judged series changed ({releases.unchanged:,} compared).\n"
+    rows = [_write_row(change) for change in releases.changes[:_MAX_LISTED]]
+    n_left_out = len(releases.changes) - len(rows)
     lines = [
         head,
         "",
-        f"{len(found.changes):,} series changed, {found.unchanged:,} did not, over {found.commits:,} commits.",
+        f"{len(releases.changes):,} series changed, {releases.unchanged:,} did not, over {releases.commits:,} commits.",
         "",
         "| case | before | after | change | commits | configuration |",
         "|---|--:|--:|--:|---|---|",
         *rows,
     ]
-    return "\n".join([*lines, *(["", f"{more:,} more."] if more else [])]) + "\n"
+    return "\n".join([*lines, *(["", f"{n_left_out:,} more."] if n_left_out else [])]) + "\n"
 
 
 def _write_row(change: ReleaseChange) -> str:

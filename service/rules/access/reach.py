@@ -43,14 +43,14 @@ class Reach:
             return "a token with the scope admin has no limits"
         if Scope.REGISTER in scopes and not self.repositories:
             return "a token with the scope register names its repositories: owner/name, owner/*, or */* for all"
-        for what, patterns, form in (
+        for title, patterns, form in (
             ("host", self.hosts, _NAME),
             ("subject", self.subjects, _NAME),
             ("repository", self.repositories, _REPOSITORY),
         ):
             wrong = next((pattern for pattern in patterns or () if not form.fullmatch(pattern)), None)
             if wrong is not None:
-                return f"{wrong[:100]!r} is no pattern of a {what}"
+                return f"{wrong[:100]!r} is no pattern of a {title}"
         return ""
 
 
@@ -75,10 +75,10 @@ def find_reach_of_job(repository: str, assignments: Iterable[tuple[str, str]], h
     assignments
         Repositories, with patterns of subjects.
     """
-    own, assignments = repository.partition("/")[2], tuple(assignments)
-    elsewhere = any(matches_any(own, (pattern,)) for name, pattern in assignments if name != repository)
+    short_name, assignments = repository.partition("/")[2], tuple(assignments)
+    elsewhere = any(matches_any(short_name, (pattern,)) for name, pattern in assignments if name != repository)
     assigned = tuple(pattern for name, pattern in assignments if name == repository)
-    return Reach(hosts=hosts, subjects=assigned if elsewhere else (own, *assigned))
+    return Reach(hosts=hosts, subjects=assigned if elsewhere else (short_name, *assigned))
 
 
 def may_own_subject(repository: str, subject: str, assigned: Patterns | None) -> bool:
@@ -89,5 +89,5 @@ def may_own_subject(repository: str, subject: str, assigned: Patterns | None) ->
     assigned
         The subjects of the repository; None for the subject of its own name.
     """
-    own = repository.partition("/")[2]
-    return matches_any(subject, (own,) if assigned is None else assigned)
+    name = repository.partition("/")[2]
+    return matches_any(subject, (name,) if assigned is None else assigned)

@@ -41,8 +41,8 @@ class PresentedToken:
 
 def is_proven(presented: PresentedToken | None, digest: str | None) -> bool:
     """Return whether a presented token proves a stored digest, in the same time whether there is either of them."""
-    shown = presented or PresentedToken("", "")
-    return shown.proves(digest or _NOBODYS) and presented is not None and digest is not None
+    token = presented or PresentedToken("", "")
+    return token.proves(digest or _NOBODYS) and presented is not None and digest is not None
 
 
 def redact_tokens(text: str) -> str:

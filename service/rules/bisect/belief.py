@@ -58,8 +58,8 @@ class Data:
         drift = np.cos(np.outer(time, np.arange(1, waves + 1)))
         member = np.eye(int(groups.max(initial=0)) + 1)[groups[self.test_of]]
         drift -= member @ ((member.T @ drift) / np.maximum(member.sum(axis=0), 1)[:, None])
-        left, sizes, _ = np.linalg.svd(drift, full_matrices=False)
-        return np.asarray(left[:, sizes > 1e-9 * max(1.0, float(sizes.max(initial=0)))])
+        orthonormal, sizes, _ = np.linalg.svd(drift, full_matrices=False)
+        return np.asarray(orthonormal[:, sizes > 1e-9 * max(1.0, float(sizes.max(initial=0)))])
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ class BranchReferences:
         base = self._base_of.get(commit)
         return None if base is None else self._forks[base]
 
-    def choose_best_opening(self, left: int, usable: Callable[[str], bool]) -> str | None:
+    def choose_best_opening(self, suspects: int, usable: Callable[[str], bool]) -> str | None:
         """Return the commit whose level would make the most of the suspects comparable; None if there is none.
 
         A branch that was merged criss-cross many times has many parts that can only be searched one by one: after a few
@@ -85,7 +85,7 @@ class BranchReferences:
         if opened >= max(2, log2(len(self._contained)) / 4):
             return None
         for base, group in self._groups.items():
-            waiting = [commit for commit in group if left >> self._graph.place[commit] & 1 and usable(commit)]
+            waiting = [commit for commit in group if suspects >> self._graph.place[commit] & 1 and usable(commit)]
             fork = self._forks[base]
             if fork is not None and usable(fork):
                 covers[fork] = covers.get(fork, 0) + len(waiting)
@@ -105,6 +105,6 @@ class BranchReferences:
             if not base & ~self._graph.ancestry(commit) & ~self._innocent:
                 return commit
         graph = self._graph
-        others = base & ~graph.older
-        known = not graph.older & ~base and not others & ~self._known
+        unmeasurable = base & ~graph.older
+        known = not graph.older & ~base and not unmeasurable & ~self._known
         return graph.good if known else None

@@ -61,8 +61,8 @@ def search_exact(question: Question, observations: Iterable[Observation], slots:
         good, bad = values[question.good], values[question.bad]
         if not state.differ(good, bad):
             least = f", and differences of less than {number(question.least)} do not matter" if question.least else ""
-            both = f"good {question.quantity(good, bad)}, bad {question.quantity(bad, good)}"
-            return Refused(sentence=f"The ends do not differ: {both}{least}.")
+            levels = f"good {question.quantity(good, bad)}, bad {question.quantity(bad, good)}"
+            return Refused(sentence=f"The ends do not differ: {levels}{least}.")
         if state.explain(question.good, question.bad):
             return Found(culprits=tuple(_sort_by_position(state.culprits.values(), graph)))
         if len(state.gaps) + len(state.culprits) > MAX_PLACES:
@@ -71,8 +71,8 @@ def search_exact(question: Question, observations: Iterable[Observation], slots:
     # Required commits come first; commits inside the gaps are only guesses that keep the builds busy.
     # Until both ends are measured, their gap contains everything that was measured meanwhile.
     commits += _choose_inside_gaps(state.gaps, slots - len(commits), {*commits, *inside})
-    left = len(set(state.required)) + sum(gap.looks(slots) for gap in state.gaps)
-    return Measure(commits=tuple(commits), left=left)
+    n_left = len(set(state.required)) + sum(gap.looks(slots) for gap in state.gaps)
+    return Measure(commits=tuple(commits), left=n_left)
 
 
 def refuse_unfit_ends(question: Question, failed: Collection[str]) -> Refused | None:
@@ -132,13 +132,13 @@ class _Gap:
         """Return the expected number of remaining measurements, if ``many`` commits are measured in one step."""
         return min(len(self.tests), ceil(many * log2(max(2, self.total)) / log2(many + 1)))
 
-    def choose(self, many: int, taken: Collection[str]) -> list[str]:
+    def choose(self, many: int, measured_commits: Collection[str]) -> list[str]:
         """Return up to ``many`` commits to measure beside those that are measured already or will be."""
         shares = [self.tests.get(commit, 0) / self.total for commit in self.suspects]
         tested = [place for place, commit in enumerate(self.suspects) if commit in self.tests]
-        allowed = [place for place in tested if self.suspects[place] not in taken]
-        others = [place for place in tested if self.suspects[place] in taken]
-        chosen = choose_places(shares, self.failed, many, allowed=allowed, taken=others)
+        allowed = [place for place in tested if self.suspects[place] not in measured_commits]
+        taken_places = [place for place in tested if self.suspects[place] in measured_commits]
+        chosen = choose_places(shares, self.failed, many, allowed=allowed, taken=taken_places)
         return [self.suspects[place] for place in chosen]
 
 
@@ -146,14 +146,18 @@ def _choose_inside_gaps(gaps: Iterable[_Gap], slots: int, taken: Collection[str]
     """Distribute the slots among the gaps: each goes to the gap whose parts would be largest without it."""
     gaps = list(gaps)
     rooms = [sum(commit not in taken for commit in gap.tests) for gap in gaps]
-    given = [0] * len(gaps)
+    slots_of_gap = [0] * len(gaps)
     for _ in range(slots):
-        open_gaps = [index for index, room in enumerate(rooms) if given[index] < room]
+        open_gaps = [index for index, room in enumerate(rooms) if slots_of_gap[index] < room]
         if not open_gaps:
             break
         busy = [len(gap.tests) - room for gap, room in zip(gaps, rooms, strict=True)]
-        given[max(open_gaps, key=lambda index: (gaps[index].total / (given[index] + busy[index] + 1), -index))] += 1
-    chosen = [commit for gap, many in zip(gaps, given, strict=True) if many for commit in gap.choose(many, taken)]
+        slots_of_gap[
+            max(open_gaps, key=lambda index: (gaps[index].total / (slots_of_gap[index] + busy[index] + 1), -index))
+        ] += 1
+    chosen = [
+        commit for gap, many in zip(gaps, slots_of_gap, strict=True) if many for commit in gap.choose(many, taken)
+    ]
     return list(dict.fromkeys(chosen))
 
 
@@ -174,9 +178,9 @@ class _ExactSearch:
     _in_explained: int = 0
     """The commits of the gaps that the culprits so far explain."""
 
-    def differ(self, one: Number, other: Number) -> bool:
+    def differ(self, level: Number, other: Number) -> bool:
         """Return whether two levels differ by as much as matters."""
-        return one != other and abs(other - one) >= self.least
+        return level != other and abs(other - level) >= self.least
 
     def explain(self, old: str, new: str) -> bool:
         """Find the culprits between two commits whose levels differ; return whether that needs no measurement.
@@ -272,22 +276,22 @@ class _ExactSearch:
         expected = self._get_known_level(old) + self._sum_effects(suspects)
         if not self.differ(expected, self._get_known_level(new)):
             return True
-        left = suspects & ~cleared
+        remaining = suspects & ~cleared
         innocent = self._innocent
         if not innocent >> self.graph.place[new] & 1:  # Otherwise changes cancel each other somewhere.
-            left &= ~innocent | self._failed_commits
-        if tests := self._count_tests(new, left, references):
-            return self._open_gap(left, tests)
+            remaining &= ~innocent | self._failed_commits
+        if tests := self._count_tests(new, remaining, references):
+            return self._open_gap(remaining, tests)
         opening = references.choose_best_opening(
-            left, lambda commit: commit not in self.failed and self._find_level(commit) is None
+            remaining, lambda commit: commit not in self.failed and self._find_level(commit) is None
         )
         required = [opening] if opening is not None else self._list_unmeasured_parents(old, new, suspects, references)
         if required:
             self.required += required
             return False
         brought = self._sum_effects(suspects)
-        unclear = brought != 0 or (left.bit_count() == 1 and self._has_level_of_branch(new, suspects))
-        alike = suspects if unclear else left
+        unclear = brought != 0 or (remaining.bit_count() == 1 and self._has_level_of_branch(new, suspects))
+        alike = suspects if unclear else remaining
         if failed := self._list_failed_before(new):  # No parent vouches for what only agreeing levels cleared.
             alike |= suspects & ~cleared | failed
         parent = old
@@ -378,8 +382,8 @@ class _ExactSearch:
             if suspects >> place[parent] & 1 and references.find_reference(parent) is not None
         ]
         starts = [start for parent in inside if (start := references.start(parent)) is not None]
-        wanted = dict.fromkeys([*inside, *starts, old])
-        return [name for name in wanted if name not in self.values and name not in self.failed]
+        needed = dict.fromkeys([*inside, *starts, old])
+        return [name for name in needed if name not in self.values and name not in self.failed]
 
     def _explain_branches(self, new: str, suspects: int, references: BranchReferences) -> tuple[bool, int]:
         """Search the measured parts of merged branches; return whether that is complete, and the commits in them."""
@@ -401,16 +405,16 @@ class _ExactSearch:
             culprit.own_change for name, culprit in self.culprits.items() if commits >> self.graph.place[name] & 1
         )
 
-    def _count_tests(self, new: str, left: int, references: BranchReferences) -> dict[str, int]:
+    def _count_tests(self, new: str, suspects: int, references: BranchReferences) -> dict[str, int]:
         tests: dict[str, int] = {}
-        known: dict[str, bool] = {}
-        for commit in self.graph.members(left):
+        has_level: dict[str, bool] = {}
+        for commit in self.graph.members(suspects):
             reference = references.find_reference(commit)
             if commit != new and commit not in self.failed and reference is not None:
-                if reference not in known:
-                    known[reference] = self._find_level(reference) is not None
-                if known[reference]:
-                    tests[commit] = (self._list_between(reference, commit) & left).bit_count()
+                if reference not in has_level:
+                    has_level[reference] = self._find_level(reference) is not None
+                if has_level[reference]:
+                    tests[commit] = (self._list_between(reference, commit) & suspects).bit_count()
         return tests
 
     def _count_tests_on_line(self, old: str, new: str, suspects: int) -> dict[str, int]:
@@ -429,8 +433,8 @@ class _ExactSearch:
                 tests[commit] = len(counted)
         return tests
 
-    def _open_gap(self, left: int, tests: Mapping[str, int]) -> bool:
-        suspects = tuple(self.graph.members(left))
+    def _open_gap(self, remaining: int, tests: Mapping[str, int]) -> bool:
+        suspects = tuple(self.graph.members(remaining))
         failed = frozenset(place for place, commit in enumerate(suspects) if commit in self.failed)
         self.gaps.append(_Gap(suspects, tests, failed))
         return False

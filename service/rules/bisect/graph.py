@@ -109,7 +109,7 @@ class Graph:
     def _collect_ancestors(self, commit: str) -> int:
         if commit in self._outside:
             return self._outside[commit]
-        ancestors, seen, waiting = 0, {commit}, [commit]
+        ancestors, visited, waiting = 0, {commit}, [commit]
         while waiting:
             name = waiting.pop()
             if name == self.good:
@@ -119,7 +119,7 @@ class Graph:
             else:
                 ancestors |= self._ancestry.get(name, 0) or 1 << self.place[name]
                 if name not in self._ancestry:
-                    fresh = [parent for parent in self.parents[name] if parent not in seen]
-                    seen.update(fresh)
+                    fresh = [parent for parent in self.parents[name] if parent not in visited]
+                    visited.update(fresh)
                     waiting += fresh
         return ancestors

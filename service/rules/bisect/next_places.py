@@ -41,30 +41,30 @@ def choose_places(
     (Git steps aside at random: C. Couder, "Fighting regressions with git bisect", 2009.)
     """
     odds = estimate_measurable_chances(len(shares), failed)
-    left = list(allowed)
+    remaining = list(allowed)
     chosen: list[int] = []
-    for target in choose_target_shares([shares[place] for place in taken], min(many, len(left))):
-        best = max(left, key=lambda place: (_compute_entropy(shares[place], target) * odds[place], -place))
-        left.remove(best)
+    for target in choose_target_shares([shares[place] for place in taken], min(many, len(remaining))):
+        best = max(remaining, key=lambda place: (_compute_entropy(shares[place], target) * odds[place], -place))
+        remaining.remove(best)
         chosen.append(best)
     return sorted(chosen)
 
 
-def choose_target_shares(taken: Iterable[float], many: int) -> list[float]:
+def choose_target_shares(shares: Iterable[float], many: int) -> list[float]:
     """Return the shares of the suspicion at which further measurements divide it best, in order.
 
     Without any that are taken, they divide it into ``many`` + 1 equal parts. Otherwise each goes to the part that would
     be largest without it.
     """
-    cuts = sorted({0.0, 1.0, *(share for share in taken if 0 < share < 1)})
+    cuts = sorted({0.0, 1.0, *(share for share in shares if 0 < share < 1)})
     parts = list(pairwise(cuts))
-    given = [0] * len(parts)
+    targets_of_part = [0] * len(parts)
     for _ in range(many):
-        size = [(high - low) / (count + 1) for (low, high), count in zip(parts, given, strict=True)]
-        given[size.index(max(size))] += 1
+        size = [(high - low) / (count + 1) for (low, high), count in zip(parts, targets_of_part, strict=True)]
+        targets_of_part[size.index(max(size))] += 1
     return [
         low + (high - low) * number / (count + 1)
-        for (low, high), count in zip(parts, given, strict=True)
+        for (low, high), count in zip(parts, targets_of_part, strict=True)
         for number in range(1, count + 1)
     ]
 
@@ -72,12 +72,12 @@ def choose_target_shares(taken: Iterable[float], many: int) -> list[float]:
 def estimate_measurable_chances(many: int, failed: Collection[int]) -> npt.NDArray[np.float64]:
     """Return the probability of each place to be measurable, given the failed ones; see :func:`choose_places`."""
     odds = np.ones(many)
-    here = np.arange(many)
+    places = np.arange(many)
     marks = np.array(sorted(failed), dtype=np.intp)
     if len(marks):
-        place = np.searchsorted(marks, here)
+        place = np.searchsorted(marks, places)
         for index, inside in ((place, place < len(marks)), (place - 1, place > 0)):
-            distance = np.abs(here - marks[np.clip(index, 0, len(marks) - 1)])
+            distance = np.abs(places - marks[np.clip(index, 0, len(marks) - 1)])
             odds *= np.where(inside, distance / (distance + 1), 1.0)
     return odds
 

@@ -144,21 +144,23 @@ class _Measurements:
         """Return the belief about one more step that is as large as the smallest of those found."""
         sizes = []
         for culprit in culprits:
-            others = [other for other in culprits if other != culprit]
-            sizes.append(abs(float(self.believe(others, waves).step[culprit])))
+            other_culprits = [other for other in culprits if other != culprit]
+            sizes.append(abs(float(self.believe(other_culprits, waves).step[culprit])))
         groups = self.groups(culprits)
-        known = {*self.cleared, *culprits, *self._untestable(groups)}
-        return compute_belief(self.effect, self.data, 0.5, groups=groups, cleared=known, waves=waves, size=min(sizes))
+        excluded = {*self.cleared, *culprits, *self._untestable(groups)}
+        return compute_belief(
+            self.effect, self.data, 0.5, groups=groups, cleared=excluded, waves=waves, size=min(sizes)
+        )
 
     def _untestable(self, groups: npt.NDArray[np.intp]) -> list[int]:
         """Return the explanations that no run can decide about: no group has a test on both sides of them."""
         tests = self.open_tests
         sides = self.effect[tests]
-        both = np.zeros(sides.shape[1], dtype=bool)
+        has_both_sides = np.zeros(sides.shape[1], dtype=bool)
         for group in np.unique(groups[tests]):
             of_group = sides[groups[tests] == group]
-            both |= of_group.any(axis=0) & ~of_group.all(axis=0)
-        return np.flatnonzero(~both).tolist()
+            has_both_sides |= of_group.any(axis=0) & ~of_group.all(axis=0)
+        return np.flatnonzero(~has_both_sides).tolist()
 
     def alike(self) -> npt.NDArray[np.intp]:
         """Return for each explanation the first one that no measurable test distinguishes from it."""
@@ -179,8 +181,8 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
     good, bad = 0, question.graph.place[question.bad]
     missing = [end for end in (good, bad) for _ in range(MIN_RUNS_PER_END - int(measurements.data.n[end]))]
     if missing:
-        left = ceil(len(missing) + log2(len(measurements.names)) / TYPICAL_BITS_PER_RUN)
-        return Measure(commits=(measurements.names[missing[0]],), left=left)
+        n_left = ceil(len(missing) + log2(len(measurements.names)) / TYPICAL_BITS_PER_RUN)
+        return Measure(commits=(measurements.names[missing[0]],), left=n_left)
 
     alike = measurements.alike()
     culprits, belief = _find_certain_culprits(measurements, alike, question.confidence)
@@ -213,10 +215,10 @@ def _find_certain_culprits(
             return culprits, belief
         culprits.append(best)
         for earlier in culprits[:-1]:
-            others = [culprit for culprit in culprits if culprit != earlier]
-            without, each, _ = measurements.believe_drift(others)
+            other_culprits = [culprit for culprit in culprits if culprit != earlier]
+            without, each, _ = measurements.believe_drift(other_culprits)
             if _is_certain(each, alike, confidence) != earlier:
-                return others, without
+                return other_culprits, without
     return culprits, None
 
 
@@ -290,9 +292,11 @@ def _find_parent(measurements: _Measurements, commit: int, candidates: Collectio
 
 def _estimate_level(measurements: _Measurements, sides: Bools, test: int) -> Number:
     """Return the level of all tests that lie on the same side of every culprit as one test."""
-    same = (sides == sides[test]).all(axis=1)
+    on_same_side = (sides == sides[test]).all(axis=1)
     values = [
-        value for place in np.flatnonzero(same) for value in measurements.values.get(measurements.names[place], [])
+        value
+        for place in np.flatnonzero(on_same_side)
+        for value in measurements.values.get(measurements.names[place], [])
     ]
     level = median(values)
     return 0 if level is None else level

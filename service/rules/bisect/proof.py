@@ -56,8 +56,8 @@ def add_levels(culprit: Culprit, name: str, comparison: Comparison) -> Culprit:
     before, after = (side.level for side in sides)
     if before is None or after is None:
         return culprit
-    shown = culprit.model_copy(update={"before": before, "after": after})
-    return shown if (shown.own_change > 0) == (culprit.own_change > 0) else culprit
+    with_levels = culprit.model_copy(update={"before": before, "after": after})
+    return with_levels if (with_levels.own_change > 0) == (culprit.own_change > 0) else culprit
 
 
 def _is_difference(verdict: MetricVerdict, culprit: Culprit) -> bool:
@@ -77,8 +77,8 @@ def find_interleaved_runs(
                 parents[observation.session] = observation
             elif observation.commit == culprit.commit:
                 commits[observation.session] = observation
-    both = [session for session in commits if session in parents]
-    return (parents[both[-1]], commits[both[-1]]) if both else None
+    sessions = [session for session in commits if session in parents]
+    return (parents[sessions[-1]], commits[sessions[-1]]) if sessions else None
 
 
 def choose_precision(culprit: Culprit, *, exact: bool) -> float | None:
@@ -153,9 +153,9 @@ def explain_giving_up(
 def _explain_unproven(tried: Sequence[Culprit]) -> str:
     """Return what the proofs of suspects showed, of which none stands."""
     commits = ", ".join(culprit.commit[:10] for culprit in tried[:MAX_PROOFS_WITHOUT_RESULT])
-    more = f" and {len(tried) - MAX_PROOFS_WITHOUT_RESULT} more" if len(tried) > MAX_PROOFS_WITHOUT_RESULT else ""
+    others = f" and {len(tried) - MAX_PROOFS_WITHOUT_RESULT} more" if len(tried) > MAX_PROOFS_WITHOUT_RESULT else ""
     sentence = tried[-1].proof.sentence if tried[-1].proof else ""
-    why = f"{commits}{more} may move it, but no proof stands: {sentence}"
+    why = f"{commits}{others} may move it, but no proof stands: {sentence}"
     return why.rstrip(".")
 
 

@@ -106,8 +106,8 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     try:
         before, after = level(frozenset()), level(everything)
         if before is None or after is None:
-            which = "before" if before is None else "after"
-            return Refused(sentence=f"The environment {which} could not be measured.")
+            side = "before" if before is None else "after"
+            return Refused(sentence=f"The environment {side} could not be measured.")
         if before == after or abs(after - before) < question.least:
             both = [
                 quantity(*sides).strip() for sides in ((before, question.unit, after), (after, question.unit, before))
@@ -207,9 +207,9 @@ def _find_next_necessary(
 def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:
     explanations, tests, effect = _build_design(question.settings)
     place = {test: number for number, test in enumerate(tests)}
-    known = [mixture for mixture in mixtures if mixture.changed in place]
-    measured = [(place[mixture.changed], float(mixture.value)) for mixture in known if mixture.value is not None]
-    failed = {place[mixture.changed] for mixture in known if mixture.value is None}
+    usable = [mixture for mixture in mixtures if mixture.changed in place]
+    measured = [(place[mixture.changed], float(mixture.value)) for mixture in usable if mixture.value is not None]
+    failed = {place[mixture.changed] for mixture in usable if mixture.value is None}
     data = Data.from_pairs(len(tests), measured)
     before, after = place[frozenset()], place[frozenset(question.settings)]
     lacking = next((which for which, end in (("before", before), ("after", after)) if end in failed), None)

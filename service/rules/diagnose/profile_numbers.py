@@ -202,15 +202,15 @@ class Facts:
         """Describe the heaviest stack of a function: the program's own innermost line, and the innermost functions."""
         stacks = self.profile.faults.stacks if self.profile.faults else ()
         through = ([self.profile.frames[place] for place in stack.frames] for stack in stacks)
-        known = [frames for frames in through if any(frame.function == function for frame in frames)]
-        if not known:
+        matching = [frames for frames in through if any(frame.function == function for frame in frames)]
+        if not matching:
             return ""
         # An inlined function can be innermost instead.
-        frames = next((frames for frames in known if frames[-1].function == function), known[0])
-        own = find_own_line(frames)
-        line = f", called in {own}" if own else ""
-        if own.startswith(here := f"{shorten_name(function)} at "):
-            line = f", at {own.removeprefix(here)}"
+        frames = next((frames for frames in matching if frames[-1].function == function), matching[0])
+        own_line = find_own_line(frames)
+        line = f", called in {own_line}" if own_line else ""
+        if own_line.startswith(prefix := f"{shorten_name(function)} at "):
+            line = f", at {own_line.removeprefix(prefix)}"
         return f"{line} ({' ← '.join(shorten_name(frame.function) for frame in reversed(frames[-4:]))})"
 
 

@@ -83,8 +83,8 @@ def _has_temporary_buffers(facts: Facts) -> bool:
 def _estimate_price_of_buffers(facts: Facts) -> float:
     """Return what keeping the buffers wins: all but the one that can be the result, where there are several."""
     takes = facts.takes_per_operation
-    kept = 1 - 1 / takes if takes is not None and takes >= MAX_CALLS_FOR_RESULT else 1.0
-    return kept * _compute_cost_of_buffers(facts)
+    kept_share = 1 - 1 / takes if takes is not None and takes >= MAX_CALLS_FOR_RESULT else 1.0
+    return kept_share * _compute_cost_of_buffers(facts)
 
 
 def _describe_buffers(facts: Facts) -> tuple[str, ...]:

@@ -20,8 +20,8 @@ def _read_warm(facts: Facts, name: str) -> float | None:
 
 def _is_start_cold(facts: Facts) -> bool:
     """Return whether most of the major faults are gone when the files are in memory, which was measured."""
-    cold, left = facts.profile.value("major-faults"), _read_warm(facts, "major-faults")
-    return bool(cold) and left is not None and 2 * left <= (cold or 0)
+    cold, warm = facts.profile.value("major-faults"), _read_warm(facts, "major-faults")
+    return bool(cold) and warm is not None and 2 * warm <= (cold or 0)
 
 
 def _estimate_price_of_cold_start(facts: Facts) -> float | None:
@@ -36,10 +36,10 @@ def _estimate_price_of_cold_start(facts: Facts) -> float | None:
 
 
 def _describe_cold_start(facts: Facts) -> tuple[str, ...]:
-    cold, left = facts.profile.value("major-faults") or 0, _read_warm(facts, "major-faults") or 0
+    cold, warm = facts.profile.value("major-faults") or 0, _read_warm(facts, "major-faults") or 0
     before, after = _read_warm(facts, "elapsed") or 0, facts.profile.value("elapsed") or 0
     return (
-        f"{cold:,.0f} major faults when its files are not in memory, {left:,.0f} when they are; "
+        f"{cold:,.0f} major faults when its files are not in memory, {warm:,.0f} when they are; "
         f"{quantity(after, 's')} instead of {quantity(before, 's')}",
         f"threads waited {quantity(facts.storage_wait, 's')} for storage",
         *([f"kinds of memory: {_list_memory_kinds(facts)}"] if facts.anatomy.major_by_memory else []),

@@ -47,27 +47,27 @@ class AssembledEvents:
     seen_in: dict[int | str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
 
 
-def assemble_events(drifts: Collection[LocatedDrift], known: Mapping[str, KnownEvent]) -> AssembledEvents:
+def assemble_events(drifts: Collection[LocatedDrift], stored: Mapping[str, KnownEvent]) -> AssembledEvents:
     """Assemble events from drifts.
 
     Parameters
     ----------
     drifts
         All current drifts of one subject.
-    known
+    stored
         The stored events by their names, which a new event cannot have.
     """
     by_series: dict[int | str, list[LocatedDrift]] = defaultdict(list)
     for drift in drifts:
         by_series[drift.series].append(drift)
     resolutions = Resolutions(by_series)
-    came_back = {drift.drift_id: name for name, event in known.items() for drift in event.drifts if drift.returned}
+    came_back = {drift.drift_id: name for name, event in stored.items() for drift in event.drifts if drift.returned}
     groups = group_drifts(drifts)
     returned_to = [
         next((came_back[drift.drift_id] for drift in group if drift.drift_id in came_back), None) for group in groups
     ]
     first = [group for group, event in zip(groups, returned_to, strict=True) if event is None]
-    carried = assign_stored_events(first, known)
+    carried = assign_stored_events(first, stored)
     assembled = AssembledEvents(merged=carried.merged)
 
     for group, event in zip(groups, returned_to, strict=True):
@@ -79,11 +79,11 @@ def assemble_events(drifts: Collection[LocatedDrift], known: Mapping[str, KnownE
     for index, group in enumerate(first):
         if carried.events[index] is not None:
             continue
-        event = _find_returning_event(group, assembled, resolutions, known)
+        event = _find_returning_event(group, assembled, resolutions, stored)
         if event is not None:
             _add_event(assembled, event, group, returned=True)
             continue
-        event = _make_name(group, {*known, *assembled.new})
+        event = _make_name(group, {*stored, *assembled.new})
         assembled.new.append(event)
         assembled.origins[event] = carried.origins.get(index, [])
         _add_event(assembled, event, group)
@@ -106,17 +106,17 @@ def _find_returning_event(
     group: DriftGroup,
     assembled: AssembledEvents,
     resolutions: Resolutions,
-    known: Mapping[str, KnownEvent],
+    stored: Mapping[str, KnownEvent],
 ) -> str | None:
     """Return the event that comes back with a group of drifts; None where none does."""
     for event in assembled.seen_in[group[0].series]:
-        is_settled = event in known and known[event].state in _SETTLED
+        is_settled = event in stored and stored[event].state in _SETTLED
         if not is_settled and does_return(group, assembled.members[event], resolutions):
             return event
     return None
 
 
-def _make_name(group: DriftGroup, taken: Collection[str]) -> str:
+def _make_name(group: DriftGroup, used_names: Collection[str]) -> str:
     """Return the name of a new event; the same history gives the same names."""
     start = min(drift.drift_id for drift in group)
-    return next(name for n in range(len(taken) + 1) if (name := hash_of(["event", start, n])) not in taken)
+    return next(name for n in range(len(used_names) + 1) if (name := hash_of(["event", start, n])) not in used_names)

@@ -79,8 +79,8 @@ def build_sureness_entry(state: State, *, was_sure: bool, is_sure: bool, reasons
     """
     if was_sure and not is_sure:
         first = reasons[0] if reasons else "Judged again, its drifts belong to other events."
-        more = f" Of {len(reasons):,} drifts, this is the largest." if len(reasons) > 1 else ""
-        return LogEntry(Action.WITHDRAW, by_service=True, reason=first + more)
+        number = f" Of {len(reasons):,} drifts, this is the largest." if len(reasons) > 1 else ""
+        return LogEntry(Action.WITHDRAW, by_service=True, reason=first + number)
     if is_sure and state is State.WITHDRAWN:
         return LogEntry(Action.REOPEN, by_service=True, reason="It is sure again.")
     return None
@@ -99,8 +99,8 @@ def _get_key(change: Transition) -> tuple[Action, str]:
 def _build_entry(change: Transition, units: Mapping[int | str, str]) -> LogEntry:
     drift = change.by
     levels = f"{format_change(drift.before, drift.after)} {units[drift.series]}"
-    what = "Undone" if change.action is Action.FIX else "It came back"
-    reason = f"{what}: {levels}{_BY[drift.cause]}."
+    verb = "Undone" if change.action is Action.FIX else "It came back"
+    reason = f"{verb}: {levels}{_BY[drift.cause]}."
     return LogEntry(change.action, by_service=True, reason=reason, commit=drift.revision)
 
 

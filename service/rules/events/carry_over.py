@@ -59,42 +59,42 @@ _Score = tuple[int, int, int]
 """How many drifts a group and an event share, how many may be the same, and whether their locations overlap."""
 
 
-def assign_stored_events(groups: Sequence[DriftGroup], known: Mapping[str, KnownEvent]) -> CarriedEvents:
+def assign_stored_events(groups: Sequence[DriftGroup], stored: Mapping[str, KnownEvent]) -> CarriedEvents:
     """Assign each group the stored event that it has most in common with.
 
     Equal drifts count most, then drifts of the same series at the same location, then the same location.
     """
-    scores = _score_pairs(groups, known)
+    scores = _score_pairs(groups, stored)
     carried = CarriedEvents([None] * len(groups))
-    taken: dict[str, int] = {}
+    group_of_event: dict[str, int] = {}
 
     def rank(entry: tuple[tuple[int, str], _Score]) -> tuple[object, ...]:
         (index, event), score = entry
-        return not known[event].alive, tuple(-part for part in score), known[event].age, index
+        return not stored[event].alive, tuple(-part for part in score), stored[event].age, index
 
     ranked = sorted(scores.items(), key=rank)
     for (index, event), _ in ranked:
-        if carried.events[index] is None and event not in taken:
+        if carried.events[index] is None and event not in group_of_event:
             carried.events[index] = event
-            taken[event] = index
+            group_of_event[event] = index
     for (index, event), score in ranked:
-        if not any(score[:2]) or not known[event].alive:
+        if not any(score[:2]) or not stored[event].alive:
             continue
         if carried.events[index] is None:
             carried.origins.setdefault(index, []).append(event)
-        elif event not in taken:
+        elif event not in group_of_event:
             into = carried.events[index]
             assert into is not None
             carried.merged.setdefault(event, into)
     return carried
 
 
-def _score_pairs(groups: Sequence[DriftGroup], known: Mapping[str, KnownEvent]) -> dict[tuple[int, str], _Score]:
+def _score_pairs(groups: Sequence[DriftGroup], stored: Mapping[str, KnownEvent]) -> dict[tuple[int, str], _Score]:
     """Return how much each group has in common with each event, for the pairs that share anything."""
     equal: Counter[tuple[int, str]] = Counter()
     similar: Counter[tuple[int, str]] = Counter()
     nearby: Counter[tuple[int, str]] = Counter()
-    by_drift, by_series, by_key = _build_indexes(known)
+    by_drift, by_series, by_key = _build_indexes(stored)
     for index, group in enumerate(groups):
         for drift in group:
             if drift.drift_id in by_drift:
@@ -113,11 +113,11 @@ _Series = dict[int | str, list[tuple[str, LocatedDrift]]]
 _Keys = dict[tuple[str, str], list[tuple[str, tuple[float, float]]]]
 
 
-def _build_indexes(known: Mapping[str, KnownEvent]) -> tuple[dict[str, str], _Series, _Keys]:
+def _build_indexes(stored: Mapping[str, KnownEvent]) -> tuple[dict[str, str], _Series, _Keys]:
     by_drift: dict[str, str] = {}
     by_series: _Series = defaultdict(list)
     by_key: _Keys = defaultdict(list)
-    for event, entry in known.items():
+    for event, entry in stored.items():
         drifts = [drift for drift in entry.drifts if not drift.returned]
         for drift in drifts:
             by_drift[drift.drift_id] = event

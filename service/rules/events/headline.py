@@ -56,21 +56,21 @@ def write_headline(drifts: Sequence[Drift]) -> str:
     if len(alike) > 1:
         largest = _find_largest(alike, first.metric)
         goes_further = largest.metric == first.metric and abs(largest.change) > abs(first.change)
-        further = (
+        largest_elsewhere = (
             f", up to {_describe_change(largest)} in {largest.case}{_mark_provisional(largest, first)}"
             if goes_further
             else ""
         )
-        text += f" and {len(alike) - 1:,} more{further}"
+        text += f" and {len(alike) - 1:,} more{largest_elsewhere}"
     if opposite:
         largest = _find_largest(opposite, first.metric)
         how = "better" if largest.direction is Direction.IMPROVEMENT else "worse"
-        most = (
+        widest = (
             f"{len(opposite):,} {how}, up to {_describe_change(largest)}"
             if len(opposite) > 1
             else f"{how}: {_describe_change(largest)}"
         )
-        text += f"; {most} in {largest.case}{_mark_provisional(largest, first)}"
+        text += f"; {widest} in {largest.case}{_mark_provisional(largest, first)}"
     return with_plain_spaces(text)
 
 

@@ -43,16 +43,16 @@ def narrow_event(document: Mapping[str, Any], result: BisectResult | None) -> di
         As :func:`service.rules.events.headline.summarise` returns it.
     """
     described = dict(document)
-    known = {entry["commit"]: Candidate.model_validate(entry) for entry in document.get("candidates", ())}
+    candidates = {entry["commit"]: Candidate.model_validate(entry) for entry in document.get("candidates", ())}
     described.pop("only_builds", None)
     if result is not None and result.only_builds:
         return described | {"only_builds": result.job}
     if result is None or not result.proven:
         return described
     commits = list(dict.fromkeys(commit for culprit in result.culprits for commit in culprit.candidates))
-    if not set(commits) <= known.keys():
+    if not set(commits) <= candidates.keys():
         return described
-    culprits = [known[commit] for commit in commits]
+    culprits = [candidates[commit] for commit in commits]
     return described | {
         "blamed": _name_culprits(result.culprits, culprits),
         "culprits": [culprit.model_dump(mode="json") for culprit in culprits],

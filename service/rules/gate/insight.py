@@ -44,8 +44,8 @@ def make_insight(case: str, before: Profile | None, after: Profile) -> Insight:
 
 def _format_stack(frames: Sequence[Frame]) -> str:
     names = " › ".join(shorten_name(frame.function, _NAME) for frame in frames[-_FRAMES:])
-    own = find_own_line(frames)
-    return f"{names}, in {own}" if own else names
+    own_line = find_own_line(frames)
+    return f"{names}, in {own_line}" if own_line else names
 
 
 def _describe_price(before: Profile | None, after: Profile) -> str:

@@ -89,8 +89,8 @@ def count_allowed_runs(policy: BisectPolicy, ordered: Iterable[OrderedBisect], n
     too_many = sum(bisect.state.open for bisect in recent) >= MOST_OPEN or len(recent) >= MOST_A_DAY
     if policy is not BisectPolicy.DO or too_many or is_stuck:
         return 0
-    left = runs_a_day - sum(bisect.runs for bisect in recent)
-    return min(left, MOST_RUNS) if left >= min(LEAST_RUNS, runs_a_day) else 0
+    remaining = runs_a_day - sum(bisect.runs for bisect in recent)
+    return min(remaining, MOST_RUNS) if remaining >= min(LEAST_RUNS, runs_a_day) else 0
 
 
 def may_be_bisected(bisects: Sequence[OrderedBisect], now: datetime) -> bool:

@@ -15,10 +15,10 @@ def blame_change(before: PathPoint, after: PathPoint) -> Cause:
     Between two revisions whose programs were answered the same, no commit is a suspect. If system files differ, such as
     an upgraded library, the configuration has changed.
     """
-    same = have_same_own_bytes(before.program_bytes, after.program_bytes)
-    other_revision = before.revision != after.revision and not same
+    has_same_bytes = have_same_own_bytes(before.program_bytes, after.program_bytes)
+    other_revision = before.revision != after.revision and not has_same_bytes
     systems = {before.program_bytes.system, after.program_bytes.system}
-    upgraded = same and "" not in systems and len(systems) > 1
+    upgraded = has_same_bytes and "" not in systems and len(systems) > 1
     other_environment = before.environment != after.environment or upgraded
     if other_revision and other_environment:
         return Cause.BOTH

@@ -22,13 +22,13 @@ def is_ancestor(parents: Mapping[str, Iterable[str]], newer: str, older: str) ->
     return older != newer and older in _collect_contained(parents, [newer], frozenset())
 
 
-def are_connected(parents: Mapping[str, Iterable[str]], one: str, other: str) -> bool:
+def are_connected(parents: Mapping[str, Iterable[str]], first: str, second: str) -> bool:
     """Return whether two commits have a known ancestor in common, which may be one of them.
 
     Commits that were imported without their repository have no known parents: nothing connects them.
     """
-    return not _collect_contained(parents, [one], frozenset()).isdisjoint(
-        _collect_contained(parents, [other], frozenset())
+    return not _collect_contained(parents, [first], frozenset()).isdisjoint(
+        _collect_contained(parents, [second], frozenset())
     )
 
 
@@ -45,11 +45,11 @@ def are_all_known(parents: Mapping[str, Collection[str]], before: str, after: st
 def _collect_contained(
     parents: Mapping[str, Iterable[str]], commits: Iterable[str], without: frozenset[str]
 ) -> frozenset[str]:
-    found: set[str] = set()
+    contained: set[str] = set()
     waiting = list(commits)
     while waiting:
         commit = waiting.pop()
-        if commit in parents and commit not in found and commit not in without:
-            found.add(commit)
+        if commit in parents and commit not in contained and commit not in without:
+            contained.add(commit)
             waiting += parents[commit]
-    return frozenset(found)
+    return frozenset(contained)

@@ -60,12 +60,12 @@ _REPEATING = frozenset({"exact", "repeat"})
 
 def make_drift_ids(series_id: int, drifts: Sequence[SeriesDrift]) -> list[str]:
     """Return an id for each drift, made from where it lies, so that it stays the same as the series grows."""
-    seen: Counter[tuple[object, ...]] = Counter()
+    n_of_key: Counter[tuple[object, ...]] = Counter()
     ids = []
     for drift in drifts:
         location = (series_id, drift.after.revision, drift.before.environment, drift.after.environment)
-        ids.append(hash_of([*location, seen[location]]))
-        seen[location] += 1
+        ids.append(hash_of([*location, n_of_key[location]]))
+        n_of_key[location] += 1
     return ids
 
 
@@ -151,11 +151,11 @@ def list_companions(judged: str, before: Levels, after: Levels) -> list[Companio
     """Return the other metrics of the case with their levels on both sides, in the order of the catalogue."""
     order = {name: position for position, name in enumerate(CATALOGUE)}
     names = sorted((before.keys() & after.keys()) - {judged}, key=lambda name: (order.get(name, len(order)), name))
-    others = []
+    companions = []
     for name in names:
         old, new = median(before[name]), median(after[name])
         assert old is not None
         assert new is not None
         entry = metric(name)
-        others.append(Companion(metric=name, title=entry.title, unit=entry.unit, before=old, after=new))
-    return others
+        companions.append(Companion(metric=name, title=entry.title, unit=entry.unit, before=old, after=new))
+    return companions

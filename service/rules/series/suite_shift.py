@@ -30,8 +30,8 @@ class SuiteKey:
 def select_common_environments(paths: Sequence[tuple[Points, int]]) -> list[tuple[Points, int]]:
     """Return the series whose two newest points are in the same environments as those of most series."""
     pairs = Counter((path[-2].environment, path[-1].environment) for path, _ in paths)
-    most = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
-    return [entry for entry in paths if (entry[0][-2].environment, entry[0][-1].environment) == most]
+    commonest = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
+    return [entry for entry in paths if (entry[0][-2].environment, entry[0][-1].environment) == commonest]
 
 
 def select_points_before(path: Points, last_change: int) -> Points:

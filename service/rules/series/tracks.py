@@ -94,8 +94,8 @@ def _join_at_anchor(path: Points, track: Points) -> tuple[Points, Points]:
     if path[-1].position <= last:
         return bridged, ()
     if _has_returned(path, track) and first < anchor:
-        there = tuple(point for point in track if first <= point.position <= anchor)
-        return _cut_up_to(path, first) + there + _cut_from(path, anchor), ()
+        up_to_anchor = tuple(point for point in track if first <= point.position <= anchor)
+        return _cut_up_to(path, first) + up_to_anchor + _cut_from(path, anchor), ()
     return path, bridged
 
 
@@ -109,8 +109,8 @@ def _join_without_anchor(path: Points, track: Points) -> tuple[Points, Points]:
 
 def _has_returned(path: Points, track: Points) -> bool:
     """Return whether later commits were measured in the older environment after the newer one was seen."""
-    seen = min(point.measured_at for point in track)
-    return any(point.measured_at > seen for point in path if point.position > track[-1].position)
+    first_seen_at = min(point.measured_at for point in track)
+    return any(point.measured_at > first_seen_at for point in path if point.position > track[-1].position)
 
 
 def _cut_up_to(points: Sequence[PathPoint], position: int) -> Points:

@@ -37,19 +37,19 @@ def explain_withdrawals(
         Whether the workload still has the series judged.
     """
     ordered = sorted(points, key=lambda point: (point.position, point.measured_at, point.run_id))
-    known = {drift.id for drift in former if not drift.evidence.wants_rerun}
+    sure_ids = {drift.id for drift in former if not drift.evidence.wants_rerun}
     reasons: dict[str, str] = {}
     for drift in former:
-        same = [other for other in current if _is_same(drift, other)]
-        if drift.evidence.wants_rerun or any(not other.evidence.wants_rerun for other in same):
+        same_drifts = [other for other in current if _is_same(drift, other)]
+        if drift.evidence.wants_rerun or any(not other.evidence.wants_rerun for other in same_drifts):
             continue
         if not judged:
             reasons[drift.id] = "The workload no longer has this metric judged."
-        elif same:
-            reasons[drift.id] = f"It is in doubt again: {same[0].evidence.sentence.rstrip('.')}."
+        elif same_drifts:
+            reasons[drift.id] = f"It is in doubt again: {same_drifts[0].evidence.sentence.rstrip('.')}."
         else:
             reasons[drift.id] = _explain_withdrawal(
-                drift, [other for other in current if other.id not in known], ordered
+                drift, [other for other in current if other.id not in sure_ids], ordered
             )
     return reasons
 

@@ -84,12 +84,12 @@ def read_observations(session: Session, request: SearchRequest) -> list[Observat
     )
     values = {number: (value, n, samples) for number, value, n, samples in session.execute(points)}
     attempts = Counter(commit for _, _, _, commit, _, temporary in runs if temporary)
-    seen = []
+    result = []
     for number, run_id, turns, commit, outcome, temporary in runs:
         if temporary and attempts[commit] < MAX_ATTEMPTS:
             continue
         value, n, samples = values.get(number, _NO_POINT) if outcome is Outcome.MEASURED else _NO_POINT
-        seen.append(
+        result.append(
             Observation(
                 commit=commit,
                 value=value,
@@ -98,7 +98,7 @@ def read_observations(session: Session, request: SearchRequest) -> list[Observat
                 samples=decode_samples(value, n, samples) if samples else (),
             )
         )
-    return seen
+    return result
 
 
 def read_mixtures(session: Session, request: SettingSearchRequest) -> list[Mixture]:

@@ -39,7 +39,7 @@ def find_explained_drift(session: Session, job: Job) -> str | None:
     search = read_result(job) if job.kind == _KIND else None
     if search is None or search.asked is None:
         return None
-    asked = search.asked
+    request = search.asked
     documents = session.scalars(
         select(DriftRow.document)
         .join(Series, DriftRow.series_id == Series.id)
@@ -48,13 +48,13 @@ def find_explained_drift(session: Session, job: Job) -> str | None:
         .join(Series.host)
         .where(
             Subject.name == job.subject,
-            Case.key == shared_rows.make_case_key(asked.case),
-            Host.name == asked.host,
-            Series.metric == asked.metric,
+            Case.key == shared_rows.make_case_key(request.case),
+            Host.name == request.host,
+            Series.metric == request.metric,
         )
     )
     drifts = map(Drift.model_validate, documents)
-    return next((drift.id for drift in drifts if (drift.good, drift.bad) == (asked.good, asked.bad)), None)
+    return next((drift.id for drift in drifts if (drift.good, drift.bad) == (request.good, request.bad)), None)
 
 
 def map_bisects_by_event(session: Session, subject: str) -> dict[str, list[OrderedBisect]]:
@@ -104,6 +104,6 @@ def map_results_by_event(session: Session, subject: str) -> Mapping[str, BisectR
         elif isinstance(search.answer, NothingToFind) and search.answer.only_builds:
             results[job.question["drift"]] = BisectResult(job.id, (), only_builds=True)
     of_subject = select(Event.id).join(Subject, Event.subject_id == Subject.id).where(Subject.name == subject)
-    own = set(session.scalars(of_subject)) if results else set()
+    drift_ids = set(session.scalars(of_subject)) if results else set()
     events = event_drifts.map_events_by_drift(session, sorted(results))
-    return {events[drift]: result for drift, result in results.items() if events.get(drift) in own}
+    return {events[drift]: result for drift, result in results.items() if events.get(drift) in drift_ids}

@@ -106,16 +106,18 @@ def insert_or_add(
 def insert_or_replace(session: Session, table: Table, rows: Sequence[dict[str, Any]], key: Sequence[str]) -> None:
     """Insert rows; where a row with this key exists, replace its other columns."""
     if rows:
-        new = _build_insert(session)(table)
-        others = {name: new.excluded[name] for name in rows[0] if name not in key}
-        session.connection().execute(new.on_conflict_do_update(index_elements=list(key), set_=others), list(rows))
+        statement = _build_insert(session)(table)
+        replaced = {name: statement.excluded[name] for name in rows[0] if name not in key}
+        session.connection().execute(
+            statement.on_conflict_do_update(index_elements=list(key), set_=replaced), list(rows)
+        )
 
 
 @lru_cache(maxsize=16)
 def _build_adding_insert(build_insert: Callable[[Table], Any], table: Table, column: str, key: tuple[str, ...]) -> Any:
-    new = build_insert(table)
-    total = {column: table.c[column] + new.excluded[column]}
-    return new.on_conflict_do_update(index_elements=list(key), set_=total)
+    statement = build_insert(table)
+    total = {column: table.c[column] + statement.excluded[column]}
+    return statement.on_conflict_do_update(index_elements=list(key), set_=total)
 
 
 def _build_insert(session: Session) -> Any:
@@ -140,8 +142,8 @@ def reserve_series_ids(session: Session, count: int) -> list[int] | None:
 def _allocate_numbers(session: Session, column: InstrumentedAttribute[int], count: int) -> list[int]:
     """Return numbers above all that were ever given. SQLite has one writer: this session."""
     kind = column.class_.__tablename__
-    given = session.scalar(select(LastNumber.number).where(LastNumber.kind == kind)) or 0
-    last = max(given, session.scalar(select(func.max(column))) or 0)
+    last_number = session.scalar(select(LastNumber.number).where(LastNumber.kind == kind)) or 0
+    last = max(last_number, session.scalar(select(func.max(column))) or 0)
     return list(range(last + 1, last + 1 + count))
 
 

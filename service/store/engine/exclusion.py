@@ -50,11 +50,11 @@ def hold_advisory_lock(engine: Engine, name: str) -> Iterator[bool]:
     numbers = (_TASKS, zlib.crc32(name.encode()) - 2**31)  # the second one fits into 32 bits with a sign
     # No transaction: one that is open as long as the task runs would keep the server from cleaning up dead rows.
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        taken = bool(connection.exec_driver_sql("SELECT pg_try_advisory_lock(%s, %s)", numbers).scalar_one())
+        is_locked = bool(connection.exec_driver_sql("SELECT pg_try_advisory_lock(%s, %s)", numbers).scalar_one())
         try:
-            yield taken
+            yield is_locked
         finally:
-            if taken:
+            if is_locked:
                 try:
                     connection.exec_driver_sql("SELECT pg_advisory_unlock(%s, %s)", numbers)
                 except SQLAlchemyError:

@@ -110,11 +110,11 @@ def filter_parts_of_runs(session: Session, numbers: Sequence[int]) -> list[Colum
     return [Point.run_number.between(min(numbers), max(numbers))]
 
 
-def group_neighbours(numbers: Iterable[int], most: int) -> Iterator[list[int]]:
+def group_neighbours(numbers: Iterable[int], max_distance: int) -> Iterator[list[int]]:
     """Split numbers of runs into lists of at most so many that were stored one soon after the other."""
     group: list[int] = []
     for number in sorted(numbers):
-        if group and (len(group) == most or number - group[0] > _MAX_NEIGHBOURS_PER_RUN * most):
+        if group and (len(group) == max_distance or number - group[0] > _MAX_NEIGHBOURS_PER_RUN * max_distance):
             yield group
             group = []
         group.append(number)
@@ -155,9 +155,9 @@ def reclaim_space(database: Database) -> int:
         freed = sum(loose.pop(first) for first in within)
         if end + RUNS_PER_PART > newest or freed < _MIN_FREE_SHARE * sum(sizes[part.name] for part in pair):
             continue
-        done = [_rewrite_part(database, table, part) for table, part in zip(parts, pair, strict=True)]
-        returned += sum(size or 0 for size in done)
-        if None not in done:
+        results = [_rewrite_part(database, table, part) for table, part in zip(parts, pair, strict=True)]
+        returned += sum(size or 0 for size in results)
+        if None not in results:
             with database.writing() as session:
                 session.execute(delete(LoosePart).where(LoosePart.first_run.in_(within)))
     return returned

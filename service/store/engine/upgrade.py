@@ -141,7 +141,7 @@ def _make_folder(database: Database) -> None:
 
 def _explain_failure(error: DBAPIError, database: Database) -> ServiceError:
     reason = str(error.orig)
-    for symptom, (what, remedy) in _REMEDIES.items():
+    for symptom, (problem, remedy) in _REMEDIES.items():
         if symptom in reason:
-            return ServiceError(what, database.name, remedy)
+            return ServiceError(problem, database.name, remedy)
     return ServiceError("The database cannot be used", f"{database.name} ({reason})", "Check DATABASE_URL.")

@@ -54,7 +54,10 @@ def list_ordered_runs(session: Session, subject: str, host: str, environment: st
         .join(new, CrossMeasurementRow.environment_after_id == new.id)
         .where(Subject.name == subject, Host.name == host, (old.hash == environment) | (new.hash == environment))
     )
-    return {CrossMeasuredRun(key, before if held == environment else after) for key, before, after, held in rows}
+    return {
+        CrossMeasuredRun(key, before if measured_in == environment else after)
+        for key, before, after, measured_in in rows
+    }
 
 
 def list_cross_measurements(session: Session, event_id: str) -> list[triage.CrossMeasurement]:

@@ -52,7 +52,7 @@ def list_unsent_events(session: Session, name: str, since: datetime) -> list[Occ
     rows = session.execute(select(DeliveryRow.event_id, DeliveryRow.occasion).where(DeliveryRow.channel == name))
     logged = {Occasion(*row) for row in rows}
     sendable = (Event.found, Event.confirmed, Event.merged_into.is_(None))
-    new = session.scalars(
+    unsent = session.scalars(
         select(Event.id)
         .where(*sendable, Event.state == State.NEW, Event.first_seen_at >= since)
         .order_by(Event.committed_at, Event.number)
@@ -77,7 +77,7 @@ def list_unsent_events(session: Session, name: str, since: datetime) -> list[Occ
         .group_by(Event.id)
         .order_by(withdrawing)
     )
-    occasions = [Occasion(event, "new") for event in new]
+    occasions = [Occasion(event, "new") for event in unsent]
     occasions += [Occasion(event, f"withdrawn {decision}") for event, decision in withdrawn]
     occasions += [Occasion(event, f"reopened {decision}") for event, decision in reopened]
     return [occasion for occasion in occasions if occasion not in logged]
@@ -105,8 +105,8 @@ def claim_message(session: Session, name: str, occasions: Sequence[Occasion], no
 
 def claim_due_messages(session: Session, name: str, now: datetime) -> list[str]:
     """Claim the unsent messages that are due for another attempt; return their keys."""
-    due = (DeliveryRow.channel == name, DeliveryRow.sent_at.is_(None), DeliveryRow.next_at <= now)
-    rows = session.scalars(select(DeliveryRow).where(*due).order_by(DeliveryRow.id).with_for_update()).all()
+    is_due = (DeliveryRow.channel == name, DeliveryRow.sent_at.is_(None), DeliveryRow.next_at <= now)
+    rows = session.scalars(select(DeliveryRow).where(*is_due).order_by(DeliveryRow.id).with_for_update()).all()
     for row in rows:
         row.attempts += 1
         row.next_at = now + LEASE

@@ -72,16 +72,16 @@ def restore(
     target = _find_sqlite_file(database)
     with _write_completely(target) as part:
         shutil.copyfile(file, part)
-        with _lock_unused(target) as here:
-            if here > in_backup and not replace:
-                raise _make_newer_error(str(target), f"{here:,} runs, the backup {in_backup:,}")
+        with _lock_unused(target) as n_runs:
+            if n_runs > in_backup and not replace:
+                raise _make_newer_error(str(target), f"{n_runs:,} runs, the backup {in_backup:,}")
         for suffix in ("-wal", "-shm"):  # of the replaced database: SQLite would apply them to the new one
             target.with_name(target.name + suffix).unlink(missing_ok=True)
 
 
-def _make_newer_error(where: str, more: str) -> ServiceError:
+def _make_newer_error(where: str, extra: str) -> ServiceError:
     return ServiceError(
-        "The database has runs that the backup lacks", f"{where} has {more}", "Repeat it with --replace to lose them."
+        "The database has runs that the backup lacks", f"{where} has {extra}", "Repeat it with --replace to lose them."
     )
 
 

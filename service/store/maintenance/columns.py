@@ -61,22 +61,22 @@ def export_columns(
     duckdb = _import_duckdb()
     folder.mkdir(parents=True, exist_ok=True)
     state = folder / _STATE
-    done: dict[str, Any] = {"runs": 0, "subject": subject}
+    state_of_export: dict[str, Any] = {"runs": 0, "subject": subject}
     if state.exists():
-        done = json.loads(state.read_text(encoding="utf-8"))
+        state_of_export = json.loads(state.read_text(encoding="utf-8"))
     newest = _find_newest(database)
-    if done["subject"] != subject or done["runs"] > newest:
+    if state_of_export["subject"] != subject or state_of_export["runs"] > newest:
         raise ServiceError("The folder has another export", str(folder), "Name an empty one with --output.")
-    first, runs, rows = done["runs"], 0, 0
+    first, runs, rows = state_of_export["runs"], 0, 0
     for start in range(first, newest, RUNS_AT_ONCE):
         end = min(start + RUNS_AT_ONCE, newest)
         with database.reading() as session:
-            held = list(list_samples(session, subject, (start, end)))
-        if held:
+            sample_rows = list(list_samples(session, subject, (start, end)))
+        if sample_rows:
             with duckdb.connect() as connection:
                 connection.execute("SET threads = 1")  # The service has the others.
-                _write_files(connection, held, folder, f"runs-{start + 1:010}-{{i}}")
-        runs, rows = runs + len({row.run_id for row in held}), rows + len(held)
+                _write_files(connection, sample_rows, folder, f"runs-{start + 1:010}-{{i}}")
+        runs, rows = runs + len({row.run_id for row in sample_rows}), rows + len(sample_rows)
         part = state.with_suffix(".part")
         part.write_text(json.dumps({"runs": end, "subject": subject}), encoding="utf-8")
         part.replace(state)
@@ -118,7 +118,7 @@ def _build_arrays(rows: Sequence[SampleRow]) -> dict[str, Any]:
     columns: dict[str, Sequence[Any]] = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
     for name in _TIMES:
         columns[name] = [moment.astimezone(UTC).replace(tzinfo=None) for moment in columns[name]]
-    columns["whole"] = [one if type(one) is int and 0 <= one < _MAX_WHOLE else None for one in columns["value"]]
+    columns["whole"] = [value if type(value) is int and 0 <= value < _MAX_WHOLE else None for value in columns["value"]]
     return {name: _build_array(values, _TYPES.get(name, object)) for name, values in columns.items()}
 
 

@@ -140,11 +140,11 @@ def _report_progress(rows: Iterator[bulk.Values], done: int, total: int, progres
 
 def _set_sequences(connection: Connection) -> None:
     """Let new rows have numbers that no row has had."""
-    given = dict(connection.execute(select(LastNumber.kind, LastNumber.number)).all())
+    last_numbers = dict(connection.execute(select(LastNumber.kind, LastNumber.number)).all())
     for table in Base.metadata.sorted_tables:
         for column in table.primary_key:
             owner = {"table": f'"{table.name}"', "column": column.name}
             name = connection.execute(text("SELECT pg_get_serial_sequence(:table, :column)"), owner).scalar()
             if name is not None:
-                last = max(connection.execute(select(func.max(column))).scalar() or 0, given.get(table.name, 0))
+                last = max(connection.execute(select(func.max(column))).scalar() or 0, last_numbers.get(table.name, 0))
                 connection.execute(text("SELECT setval(:name, :next, false)"), {"name": name, "next": last + 1})

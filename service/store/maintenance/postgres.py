@@ -42,11 +42,11 @@ def restore_dump(database: Database, file: Path, replace: bool) -> None:
 def refuse_to_lose(database: Database, replace: bool) -> None:
     """Raise where somebody else uses the database, or where it has runs that nobody wants to replace."""
     with database.engine.connect() as connection:
-        others = text(
+        other_sessions = text(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
         deadline = time.monotonic() + _DISCONNECT_SECONDS
-        while connection.execute(others).scalar():
+        while connection.execute(other_sessions).scalar():
             if time.monotonic() > deadline:
                 remedy = "Stop the service and everything else that uses the database, then try again."
                 raise ServiceError("The database is in use", database.name, remedy)
@@ -99,11 +99,11 @@ def _replace_content(url: URL, file: Path) -> None:
 
 def _run_tool(url: URL, program: str, *arguments: str, connect: bool = True) -> None:
     environment = _build_environment(url) if connect else dict(os.environ)
-    done = subprocess.run(
+    process = subprocess.run(
         [_find_tool(program), *arguments], env=environment, capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        raise _make_failure(program, done.stderr)
+    if process.returncode:
+        raise _make_failure(program, process.stderr)
 
 
 def _build_environment(url: URL) -> dict[str, str]:
@@ -111,10 +111,10 @@ def _build_environment(url: URL) -> dict[str, str]:
 
     Not on the command line, where every user of this host could read the password.
     """
-    _, given = create_engine(url).dialect.create_connect_args(url)
+    _, parameters = create_engine(url).dialect.create_connect_args(url)
     options = Conninfo.get_defaults()
     variables = {option.keyword.decode(): option.envvar.decode() for option in options if option.envvar}
-    return os.environ | {variables[name]: str(value) for name, value in given.items() if name in variables}
+    return os.environ | {variables[name]: str(value) for name, value in parameters.items() if name in variables}
 
 
 def _make_failure(program: str, said: str) -> ServiceError:

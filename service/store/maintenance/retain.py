@@ -110,9 +110,9 @@ class _Step:
 
     def kept(self, number: int, document: bytes) -> _Kept:
         """Return what remains of a report."""
-        report, left = self.smaller(unpack_report(document))
+        report, remaining = self.smaller(unpack_report(document))
         packed = zlib.compress(report.model_dump_json(exclude_defaults=True).encode(), _COMPRESSION_LEVEL)
-        return _Kept(number, packed, left, len(document) - len(packed))
+        return _Kept(number, packed, remaining, len(document) - len(packed))
 
     @property
     def conditions(self) -> tuple[ColumnElement[bool], ...]:
@@ -176,7 +176,7 @@ def estimate_rule(database: Database, rule: RetentionRule) -> RetentionResult:
         with database.reading() as session:
             rows = session.execute(_select_stored(step, numbers, one_in=max(1, count // _SAMPLED_REPORTS))).all()
             examples = [step.kept(number, document) for _, number, document in rows]
-            each = sum(one.freed for one in examples) + sum(
+            each = sum(example.freed for example in examples) + sum(
                 point.freed for point in _list_smaller_points(session, examples)
             )
         result = _add_to_result(result, step, count, each * count // len(examples) if examples else 0)
@@ -234,17 +234,17 @@ def _shrink_reports(database: Database, step: _Step, name: str, subject_id: int)
     query, last = _select_stored(step, [subject_id]).limit(_REPORTS_PER_TRANSACTION), None
     while True:
         # The place of the last one is where to go on: those before it need not be passed again.
-        further = query if last is None else query.where(tuple_(Run.started_at, Run.number) > tuple_(*last))
+        next_rows = query if last is None else query.where(tuple_(Run.started_at, Run.number) > tuple_(*last))
         with database.reading() as session:
-            rows = session.execute(further).all()
+            rows = session.execute(next_rows).all()
         if not rows:
             return
         # Computed outside of the write lock: a report never changes, so nothing read here can be outdated.
-        kept = [step.kept(number, document) for _, number, document in rows]
+        smaller = [step.kept(number, document) for _, number, document in rows]
         last = rows[-1].started_at, rows[-1].number
         with database.writing([name]) as session:
-            freed = _write_reports(session, step, kept)
-        yield len(kept), freed + sum(one.freed for one in kept)
+            freed = _write_reports(session, step, smaller)
+        yield len(smaller), freed + sum(report.freed for report in smaller)
 
 
 class _SmallerPoint(NamedTuple):
@@ -257,32 +257,32 @@ class _SmallerPoint(NamedTuple):
     freed: int
 
 
-def _list_smaller_points(session: Session, kept: Collection[_Kept]) -> list[_SmallerPoint]:
+def _list_smaller_points(session: Session, reports: Collection[_Kept]) -> list[_SmallerPoint]:
     """Return the points of which not all samples remain."""
-    left = {one.number: one.left for one in kept if one.left}
-    if not left:
+    remaining = {report.number: report.left for report in reports if report.left}
+    if not remaining:
         return []
     query = select_by_run(Series.id, Run.number, Series.metric, func.length(Point.samples))
     smaller = []
-    for chunk in parts.group_neighbours(left, _RUNS_PER_QUERY):
+    for chunk in parts.group_neighbours(remaining, _RUNS_PER_QUERY):
         conditions = Run.number.in_(chunk), Point.samples.is_not(None), *parts.filter_parts_of_runs(session, chunk)
         for series_id, number, name, size in session.execute(query.where(*conditions)):
-            if name in left[number]:
-                _, n, samples = encode_samples(left[number][name])
+            if name in remaining[number]:
+                _, n, samples = encode_samples(remaining[number][name])
                 smaller.append(_SmallerPoint(series_id, number, n, samples, size - len(samples or "")))
     return smaller
 
 
-def _write_reports(session: Session, step: _Step, kept: Collection[_Kept]) -> int:
+def _write_reports(session: Session, step: _Step, reports: Collection[_Kept]) -> int:
     """Replace reports by what remains of them, and the samples of their points; return the bytes that those freed."""
     marks = ["document", "thinned", *(["reduced"] if step.done is StoredReport.reduced else [])]
-    documents = [(one.number, one.document, *[True] * (len(marks) - 1)) for one in kept]
+    documents = [(report.number, report.document, *[True] * (len(marks) - 1)) for report in reports]
     bulk.update(session, bulk.get_table(StoredReport), marks, documents, key=["run_number"])
-    points = _list_smaller_points(session, kept)
+    points = _list_smaller_points(session, reports)
     changed, key = [point[:4] for point in points], ["series_id", "run_number"]
     bulk.update(session, bulk.get_table(Point), ["n", "samples"], changed, key=key)
     _invalidate_caches(session, {point.series_id for point in points})
-    freed = {one.number: one.freed for one in kept}
+    freed = {report.number: report.freed for report in reports}
     for point in points:
         freed[point.run_number] += point.freed
     parts.note_freed_space(session, freed)

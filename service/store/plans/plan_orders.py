@@ -77,19 +77,21 @@ def _find_revision_to_rerun(document: Mapping[str, Any], environment: str) -> st
 def _map_revisions_measured_elsewhere(session: Session, subject: str, host: str, keys: set[str]) -> dict[str, set[str]]:
     """Return the revisions at which other hosts measured cases that this host never did, by the case's key."""
     by_case: dict[str, set[str]] = defaultdict(set)
-    here = select(Run.case_id).join(Run.subject).join(Run.host).where(Subject.name == subject, Host.name == host)
-    others = (
+    cases_of_host = (
+        select(Run.case_id).join(Run.subject).join(Run.host).where(Subject.name == subject, Host.name == host)
+    )
+    of_other_hosts = (
         select(Case.key, Revision.commit)
         .select_from(Run)
         .join(Run.subject)
         .join(Run.case)
         .join(Run.host)
         .join(Run.revision)
-        .where(Subject.name == subject, Host.name != host, Run.case_id.not_in(here))
+        .where(Subject.name == subject, Host.name != host, Run.case_id.not_in(cases_of_host))
         .where(Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None))
         .distinct()
     )
-    for key, commit in session.execute(others):
+    for key, commit in session.execute(of_other_hosts):
         if key in keys:
             by_case[key].add(commit)
     return by_case

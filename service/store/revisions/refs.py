@@ -29,20 +29,20 @@ class NamedCommit(NamedTuple):
 
 def store_refs(session: Session, subject_id: int, refs: Iterable[contract.Ref]) -> None:
     """Store tags and branches: new ones, and those that point to another commit now. The others stay."""
-    known = {
+    stored = {
         (row.kind, row.name): row for row in session.scalars(select(RefRow).where(RefRow.subject_id == subject_id))
     }
     sent = {(ref.kind, ref.name): ref.commit for ref in refs}
-    new = [
+    changed = [
         {"subject_id": subject_id, "kind": kind, "name": name, "commit": commit}
         for (kind, name), commit in sent.items()
-        if (kind, name) not in known
+        if (kind, name) not in stored
     ]
-    if new:
-        session.execute(insert(RefRow), new)
+    if changed:
+        session.execute(insert(RefRow), changed)
     for key, commit in sent.items():
-        if key in known and known[key].commit != commit:
-            session.execute(update(RefRow).where(RefRow.id == known[key].id).values(commit=commit))
+        if key in stored and stored[key].commit != commit:
+            session.execute(update(RefRow).where(RefRow.id == stored[key].id).values(commit=commit))
 
 
 def list_refs(session: Session, subject: str | None = None, limit: int = 500) -> list[RefRow]:
@@ -81,13 +81,13 @@ def find_commits(session: Session, text: str, subject: str | None = None) -> lis
     Each may be followed by ``~20`` or ``^2``, as in git. A tag or a branch comes before a hash that begins like it; a
     date names the newest commit of that day or before.
     """
-    asked = revision_text.parse_revision(text)
-    starts = _find_by_ref(session, asked.name, subject) or _find_by_hash(session, asked.name, subject)
-    if not starts and not asked.steps:
-        starts = _find_by_date(session, asked.name, subject)
-    if not asked.steps:
+    revision = revision_text.parse_revision(text)
+    starts = _find_by_ref(session, revision.name, subject) or _find_by_hash(session, revision.name, subject)
+    if not starts and not revision.steps:
+        starts = _find_by_date(session, revision.name, subject)
+    if not revision.steps:
         return starts
-    return [commit for start in starts if (commit := _follow_steps(session, start, asked.steps)) is not None]
+    return [commit for start in starts if (commit := _follow_steps(session, start, revision.steps)) is not None]
 
 
 def _find_by_ref(session: Session, name: str, subject: str | None) -> list[NamedCommit]:
@@ -95,9 +95,9 @@ def _find_by_ref(session: Session, name: str, subject: str | None) -> list[Named
         RefRow, (RefRow.subject_id == Revision.subject_id) & (RefRow.commit == Revision.commit)
     )
     is_remote = RefRow.name == f"origin/{name}"
-    named = or_(RefRow.name == name, is_remote & (RefRow.kind == "branch"))
+    has_name = or_(RefRow.name == name, is_remote & (RefRow.kind == "branch"))
     # Tags first, then branches of this name, then those of the remote.
-    query = query.add_columns(RefRow.kind, RefRow.name).where(named).order_by(RefRow.kind.desc(), is_remote)
+    query = query.add_columns(RefRow.kind, RefRow.name).where(has_name).order_by(RefRow.kind.desc(), is_remote)
     rows = session.connection().execute(query.limit(_MAX_COMMITS)).all()
     return [NamedCommit(*row[:3]) for row in rows if row[3:] == rows[0][3:]]
 

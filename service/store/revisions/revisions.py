@@ -50,25 +50,25 @@ def _store_missing(
     session: Session, subject_id: int, sent: dict[str, contract.Revision], stored: Mapping[str, _Stored]
 ) -> bool:
     """Store those commits that are not stored, and their parents; return whether anything had to change."""
-    new = [_build_row(subject_id, sent[commit]) for commit in reversed(sent) if commit not in stored]
+    rows = [_build_row(subject_id, sent[commit]) for commit in reversed(sent) if commit not in stored]
     with_parents = [
         {"row": stored[commit].id, "sent": list(revision.parents)}
         for commit, revision in sent.items()
         if commit in stored and revision.parents and not stored[commit].parents
     ]
-    if new and not with_parents and (continuation := _order_continuation(session, subject_id, new)) is not None:
+    if rows and not with_parents and (continuation := _order_continuation(session, subject_id, rows)) is not None:
         first, order = continuation
         positions = {commit: first + number for number, commit in enumerate(order)}
-        session.execute(insert(Revision), [row | {"position": positions[row["commit"]]} for row in new])
+        session.execute(insert(Revision), [row | {"position": positions[row["commit"]]} for row in rows])
         return True
-    if new:
-        session.execute(insert(Revision), new)
+    if rows:
+        session.execute(insert(Revision), rows)
     if with_parents:  # they were stored from a shallow clone that lacked their parents
         set_parents = update(Revision).where(Revision.id == bindparam("row")).values(parents=bindparam("sent"))
         session.connection().execute(set_parents, with_parents)
-    if new or with_parents:
+    if rows or with_parents:
         _update_positions(session, subject_id)
-    return bool(new or with_parents)
+    return bool(rows or with_parents)
 
 
 def list_commits(session: Session, subject: Subject) -> Sequence[Revision]:
@@ -175,7 +175,7 @@ def _map_stored(session: Session, subject_id: int, commits: Iterable[str] | None
 
 
 def _order_continuation(
-    session: Session, subject_id: int, new: Sequence[dict[str, Any]]
+    session: Session, subject_id: int, rows: Sequence[dict[str, Any]]
 ) -> tuple[int, list[str]] | None:
     """Return new commits in their order, and the position of the first; None if that depends on the whole history.
 
@@ -187,7 +187,7 @@ def _order_continuation(
     tip = session.execute(last).first()
     if tip is None:
         return None
-    entries = [Commit(row["commit"], tuple(row["parents"]), row["committed_at"]) for row in new]
+    entries = [Commit(row["commit"], tuple(row["parents"]), row["committed_at"]) for row in rows]
     order = order_continuation(tip.commit, entries)
     if order is None:
         return None

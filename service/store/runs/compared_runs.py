@@ -44,15 +44,16 @@ class Side:
 def find_sides(session: Session, text: str, subject: str | None = None) -> list[Side]:
     """Return the sides that a text can mean: a commit, a run's id, an environment's hash or a host's name.
 
-    A commit is named by a tag, a branch, a date or a part of its hash: see :func:`service.store.revisions.refs.find_commits`.
+    A commit is named by a tag, a branch, a date or a part of its hash: see
+    :func:`service.store.revisions.refs.find_commits`.
 
     The text may begin with the kind: ``host:lab-1``.
     """
     kind, colon, name = text.strip().partition(":")
-    named = colon and kind in {"revision", "run", "environment", "host"}
-    key = name if named else text.strip()
+    has_kind = colon and kind in {"revision", "run", "environment", "host"}
+    key = name if has_kind else text.strip()
     finders = {"run": _find_run, "host": _find_host, "environment": _find_environments, "revision": _find_revisions}
-    tried = [finders[kind]] if named else list(finders.values())
+    tried = [finders[kind]] if has_kind else list(finders.values())
     return [side for finder in tried for side in finder(session, key, subject)]
 
 
@@ -120,15 +121,17 @@ def _select_points(session: Session, runs: Sequence[int]) -> Select[Any]:
         return points.select_by_run(Run.number, Series.id, Series.metric, *columns).where(among)
     # Point by point by the primary key: else PostgreSQL takes the few runs for so many that it reads all that were
     # stored in the meantime. It leaves a subquery with an offset as it is.
-    one = (
+    first_point = (
         select(*(column.label(f"column_{number}") for number, column in enumerate(columns)))
         .where(Point.series_id == Series.id, Point.run_number == Run.number, *parts.filter_parts_of_runs(session, runs))
         .correlate(Series, Run)
         .offset(0)
         .lateral()
     )
-    of_run = select(Run.number, Series.id, Series.metric, *one.c).select_from(Run).join(Series, points.SERIES_OF_RUN)
-    return of_run.join(one, true()).where(among)
+    of_run = (
+        select(Run.number, Series.id, Series.metric, *first_point.c).select_from(Run).join(Series, points.SERIES_OF_RUN)
+    )
+    return of_run.join(first_point, true()).where(among)
 
 
 def list_drifts_between(session: Session, pairs: Sequence[Pair], by_run: ByRun) -> dict[int, list[DriftSummary]]:
@@ -161,8 +164,8 @@ def _select_runs_of_side(session: Session, side: Side) -> ColumnElement[bool]:
         return Run.id == UUID(side.key)
     if side.kind == "revision":
         revision = select(Revision.id).join(Subject, Revision.subject_id == Subject.id)
-        named = revision.where(Revision.commit == side.key, Subject.name == side.subject)
-        return Run.revision_id == session.scalar(named)
+        of_commit = revision.where(Revision.commit == side.key, Subject.name == side.subject)
+        return Run.revision_id == session.scalar(of_commit)
     if side.kind == "environment":
         return Run.environment_id == session.scalar(select(Environment.id).where(Environment.hash == side.key))
     return Run.host_id == session.scalar(select(Host.id).where(Host.name == side.key))

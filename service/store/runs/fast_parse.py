@@ -109,9 +109,9 @@ def _parse_plain_report(report: Raw, parts: _Parts) -> PlainReport | None:
     ):
         return None
     checked: dict[str, Any] = {name: parts(name, fields[name]) for name in _SHARED}
-    own = {name: value for name, value in fields.items() if name not in checked}
-    own["samples"] = _NO_SAMPLES
-    checked |= zip(own, from_json(b"[%s]" % b",".join(map(bytes, own.values()))), strict=True)
+    other_fields = {name: value for name, value in fields.items() if name not in checked}
+    other_fields["samples"] = _NO_SAMPLES
+    checked |= zip(other_fields, from_json(b"[%s]" % b",".join(map(bytes, other_fields.values()))), strict=True)
     checked["samples"] = list(map(_skip_readings, samples))
     head = Report.model_validate(checked)
     # Put together from what was read, and not as it was sent: of a field that is there twice, the first was not read.

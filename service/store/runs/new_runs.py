@@ -110,11 +110,11 @@ class _SeriesUpdate:
         return (self.id, self.version + 1, n_points, *latest, self.judged, self.budget)
 
 
-def insert_reports(session: Session, new: Sequence[PreparedReport]) -> None:
+def insert_reports(session: Session, prepared: Sequence[PreparedReport]) -> None:
     """Insert reports, none of which is stored yet."""
-    if not new:
+    if not prepared:
         return
-    runs = _number_runs(session, new)
+    runs = _number_runs(session, prepared)
     bulk.insert(session, bulk.get_table(Run), _RUN_COLUMNS, [_build_run_row(run) for run in runs])
     documents = [(run.number, run.prepared.document, False) for run in runs]
     bulk.insert(session, bulk.get_table(StoredReport), ("run_number", "document", "thinned"), documents)
@@ -143,15 +143,15 @@ def insert_reports(session: Session, new: Sequence[PreparedReport]) -> None:
     )
 
 
-def _number_runs(session: Session, new: Sequence[PreparedReport]) -> list[_NewRun]:
+def _number_runs(session: Session, batch: Sequence[PreparedReport]) -> list[_NewRun]:
     """Number the runs and return the ids of the rows that they refer to, inserting those that are missing."""
-    reports = [prepared.report for prepared in new]
+    reports = [prepared.report for prepared in batch]
     subjects = shared_rows.ensure_subjects(session, dict.fromkeys(report.subject for report in reports))
     shared = shared_rows.ensure_shared_rows(
         session,
         dict.fromkeys(report.host.name for report in reports),
-        {prepared.case: prepared.report.case for prepared in new},
-        {prepared.environment: prepared.report.environment for prepared in new},
+        {prepared.case: prepared.report.case for prepared in batch},
+        {prepared.environment: prepared.report.environment for prepared in batch},
     )
     commits = {
         name: revisions.ensure_commits(
@@ -167,7 +167,7 @@ def _number_runs(session: Session, new: Sequence[PreparedReport]) -> list[_NewRu
             shared.environments[prepared.environment],
             prepared,
         )
-        for number, prepared, report in zip(bulk.reserve_run_numbers(session, len(new)), new, reports, strict=True)
+        for number, prepared, report in zip(bulk.reserve_run_numbers(session, len(batch)), batch, reports, strict=True)
     ]
 
 
@@ -202,18 +202,18 @@ def _get_or_create_series(session: Session, runs: Iterable[_NewRun]) -> dict[_Se
     for run in runs:
         metrics_of.setdefault(run.group, {}).update(dict.fromkeys(point.metric for point in run.prepared.points))
     series = _find_series(session, metrics_of)
-    new = [
+    rows_to_insert = [
         {**group._asdict(), "metric": metric, "version": 0, "judged_version": 0, "n_points": 0, "judged": False}
         for group, metrics in metrics_of.items()
         for metric in metrics
         if metric not in series[group]
     ]
-    if not new:
+    if not rows_to_insert:
         return series
-    ids = bulk.reserve_series_ids(session, len(new))
+    ids = bulk.reserve_series_ids(session, len(rows_to_insert))
     if ids is not None:
-        new = [{"id": number, **row} for number, row in zip(ids, new, strict=True)]
-    bulk.insert_missing(session, bulk.get_table(Series), new)
+        rows_to_insert = [{"id": number, **row} for number, row in zip(ids, rows_to_insert, strict=True)]
+    bulk.insert_missing(session, bulk.get_table(Series), rows_to_insert)
     return _find_series(session, metrics_of)
 
 

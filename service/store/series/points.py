@@ -77,9 +77,9 @@ class PointRow(NamedTuple):
         del fields["packed"]
         samples = None if self.packed is None else self.samples
         low, high = (self.value, self.value) if not samples else (min(samples), max(samples))
-        more = {"low": low, "high": high, "on_path": on_path, "reused": self.quarantine == REUSED}
+        added = {"low": low, "high": high, "on_path": on_path, "reused": self.quarantine == REUSED}
         point = history.SeriesPoint.__new__(history.SeriesPoint)
-        object.__setattr__(point, "__dict__", fields | more)
+        object.__setattr__(point, "__dict__", fields | added)
         object.__setattr__(point, "__pydantic_fields_set__", _VIEW_FIELDS)
         object.__setattr__(point, "__pydantic_extra__", None)
         object.__setattr__(point, "__pydantic_private__", None)
@@ -96,9 +96,11 @@ BYTES_COLUMNS = (Run.own_bytes, Run.system_bytes, Run.doubt_least, Run.doubt_mos
 """The bytes of a run's program."""
 
 
-def build_program_bytes(own: str | None, system: str | None, least: int | None, most: int | None) -> ProgramBytes:
+def build_program_bytes(
+    own_bytes: str | None, system_bytes: str | None, least_uncertain: int | None, most_uncertain: int | None
+) -> ProgramBytes:
     """Return the bytes of a run's program from the values of :data:`BYTES_COLUMNS`."""
-    return ProgramBytes(own or "", system or "", least or 0, most or 0)
+    return ProgramBytes(own_bytes or "", system_bytes or "", least_uncertain or 0, most_uncertain or 0)
 
 
 def select_joined(*columns: Any) -> Select[Any]:

@@ -66,8 +66,8 @@ _JOINED = (
 
 def mark_stale(session: Session, series_filter: SeriesFilter, metrics: Collection[str]) -> list[int]:
     """Have series judged again although their points are the same; return their ids."""
-    named = _JOINED.where(*series_filter.conditions(), Series.metric.in_(metrics)).with_only_columns(Series.id)
-    ids = list(session.scalars(named))
+    selected = _JOINED.where(*series_filter.conditions(), Series.metric.in_(metrics)).with_only_columns(Series.id)
+    ids = list(session.scalars(selected))
     session.execute(update(Series).where(Series.id.in_(ids)).values(version=Series.version + 1))
     return ids
 
@@ -92,12 +92,14 @@ def find_series(session: Session, series_id: int) -> Series | None:
     return session.scalar(_JOINED.where(Series.id == series_id))
 
 
-def list_stale_series(session: Session, wanted: Collection[SeriesFilter] = (SeriesFilter(),)) -> dict[int, StaleSeries]:
+def list_stale_series(
+    session: Session, filters: Collection[SeriesFilter] = (SeriesFilter(),)
+) -> dict[int, StaleSeries]:
     """Return the series that some filter selects and that have changed since they were judged, by their ids."""
     stale: dict[int, StaleSeries] = {}
-    for one in wanted:
+    for filter_ in filters:
         query = STALE.add_columns(Series.version, Series.judged_version, Series.n_points)
-        if conditions := one.conditions():
+        if conditions := filter_.conditions():
             query = query.join(Series.subject).join(Series.case).join(Series.host).where(*conditions)
         stale |= {series_id: StaleSeries(*read) for series_id, *read in session.execute(query)}
     return stale

@@ -46,5 +46,5 @@ def record_triage(session: Session, request: TriageRequest, receipt: TriageRecei
         return
     action = AuditAction.DECIDED if request.action.decision else AuditAction.MARKED
     for event_id in receipt.done:
-        what = {"decision": request.action.value, "reason": request.reason}
-        record(session, action, f"event {event_id}", what, author)
+        detail = {"decision": request.action.value, "reason": request.reason}
+        record(session, action, f"event {event_id}", detail, author)

@@ -6,12 +6,12 @@ from service.web.access import guard
 from service.web.problems import make_unprocessable
 
 
-def find_author(named: str | None) -> str:
+def find_author(requested: str | None) -> str:
     """Return the author of a decision; nobody decides in the name of somebody else."""
-    known = guard.find_caller().name
+    token_name = guard.find_caller().name
     if not guard.requires_tokens():
-        return named or known
-    if named not in {None, known}:
-        detail = f"is {known}, by the token: leave it out"
+        return requested or token_name
+    if requested not in {None, token_name}:
+        detail = f"is {token_name}, by the token: leave it out"
         raise make_unprocessable("author", detail)
-    return known
+    return token_name

@@ -75,11 +75,11 @@ def require_reach_of_question(subject: str, host: str | None) -> None:
     _require_within("host", [host] if host is not None else [], reach.hosts)
 
 
-def _require_within(what: str, names: Iterable[str], patterns: Patterns | None) -> None:
+def _require_within(kind: str, names: Iterable[str], patterns: Patterns | None) -> None:
     beyond = next((name for name in names if not matches_any(name, patterns)), None)
     if beyond is not None:
         limits = " ".join(patterns or ())
-        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is not for the {what} {beyond}, only for {limits}.")
+        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is not for the {kind} {beyond}, only for {limits}.")
 
 
 def _explain_foreign(foreign: Mapping[str, str | None]) -> str:
@@ -94,8 +94,8 @@ def require_own_nightly_run(name: str) -> str | None:
     repository = find_caller().repository
     if repository is not None:
         with get_database().reading() as session:
-            there, owner = ownership.find_owner_of_nightly_run(session, name)
-        if there and owner != repository:
+            exists, owner = ownership.find_owner_of_nightly_run(session, name)
+        if exists and owner != repository:
             raise make_refusal(repository, f"the nightly run {name} is not its own")
     return repository
 
@@ -113,9 +113,9 @@ def require_own_job(repository: str | None) -> None:
     ProblemError
         403, where the caller is a job of GitHub Actions of another repository.
     """
-    own = find_caller().repository
-    if own is not None and own != repository:
-        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is that of a job of {own}.")
+    own_repository = find_caller().repository
+    if own_repository is not None and own_repository != repository:
+        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is that of a job of {repository}.")
 
 
 def require_reach_of_repository(repository: str) -> None:
@@ -142,10 +142,10 @@ def require_reach_of_publication(repository: str) -> None:
     ProblemError
         403, where the caller is a job of another repository, or its token is limited and does not name this one.
     """
-    own, reach = find_caller().repository, find_caller().reach
-    if own is not None and repository.lower() != own:
-        raise make_refusal(own, f"{repository} is another repository")
-    if own is None and not reach.includes(repository):
+    own_repository, reach = find_caller().repository, find_caller().reach
+    if own_repository is not None and repository.lower() != own_repository:
+        raise make_refusal(own_repository, f"{repository} is another repository")
+    if own_repository is None and not reach.includes(repository):
         limits = f"only for {' '.join(reach.repositories)}" if reach.repositories else "for none that it names"
         raise ProblemError(
             HTTPStatus.FORBIDDEN,

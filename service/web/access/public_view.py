@@ -36,8 +36,8 @@ def redact(view: T) -> T:
         result = items if any(new is not old for new, old in zip(items, view, strict=True)) else view
     elif isinstance(view, BaseModel):
         hidden = next((hide(view) for kind, hide in _HIDDEN.items() if isinstance(view, kind)), {})
-        shown = ((name, getattr(view, name)) for name in type(view).model_fields if name not in hidden)
-        changes = {name: new for name, old in shown if (new := redact(old)) is not old}
+        values = ((name, getattr(view, name)) for name in type(view).model_fields if name not in hidden)
+        changes = {name: new for name, old in values if (new := redact(old)) is not old}
         result = view.model_copy(update={**hidden, **changes}) if hidden or changes else view
     return result  # type: ignore[no-any-return]
 

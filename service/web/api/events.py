@@ -126,8 +126,8 @@ def decide(event_id: str, json_data: told.DecisionRequest) -> told.Decision:
             )
         try:
             decision = decisions.build_view(decide_events.add_decision(session, event, json_data, by))
-            what = {"decision": json_data.action.value, "reason": json_data.reason}
-            audit_log.record(session, AuditAction.DECIDED, f"event {event_id}", what, by)
+            audit_detail = {"decision": json_data.action.value, "reason": json_data.reason}
+            audit_log.record(session, AuditAction.DECIDED, f"event {event_id}", audit_detail, by)
         except decide_events.DecisionNotAllowedError as error:
             possible = ", ".join(lifecycle.list_allowed_actions(error.state))
             detail = f"cannot be {json_data.action} while the event is {error.state}; possible: {possible}"

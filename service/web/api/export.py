@@ -48,12 +48,12 @@ def get(query_data: ExportQuery) -> Response:
 
 def _read_pieces(kind: str, subject: str | None) -> Iterator[str]:
     with get_database().reading() as session:
-        held: list[str] = []
+        piece: list[str] = []
         size = 0
         for line in export.list_lines(session, kind, subject):
-            held.append(line)
+            piece.append(line)
             size += len(line)
             if size >= _PIECE_BYTES:
-                yield "".join(held)
-                held, size = [], 0
-        yield "".join(held)
+                yield "".join(piece)
+                piece, size = [], 0
+        yield "".join(piece)

@@ -57,11 +57,11 @@ def post(json_data: GateReport) -> GateAnswer:
     with get_database().reading() as session:
         since = gate_baselines.find_baselines(session, json_data, finding.small_steps())
     finding = finding.with_baselines(since)
-    kept = find_worker()
-    forge = kept.forges.get(json_data.forge) if kept else None
-    if kept is not None and forge is not None and repository is not None:
+    forge_worker = find_worker()
+    forge = forge_worker.forges.get(json_data.forge) if forge_worker else None
+    if forge_worker is not None and forge is not None and repository is not None:
         finding = replace(finding, accepted=_store_report(qualify_name(json_data.forge, repository), json_data, since))
-        kept.wake()
+        forge_worker.wake()
     with get_database().reading() as session:
         finding = replace(finding, insights=gate_insights.find_insights(session, finding))
     links = comment_text.build_links(forge.address if forge else "", json_data.base, json_data.head, json_data.log_url)
@@ -71,7 +71,7 @@ def post(json_data: GateReport) -> GateAnswer:
         judge=wording.describe_judge(finding, make_plain),
         sentence=wording.describe_verdict(finding, make_plain),
         summary=comment_text.build_comment(finding, links, limit=_MAX_SUMMARY_BYTES),
-        comparisons=tuple(one.comparison for one in finding.cases),
+        comparisons=tuple(case_.comparison for case_ in finding.cases),
         findings=list_findings(finding),
     )
 

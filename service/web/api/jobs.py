@@ -110,9 +110,9 @@ def claim(job_id: int, json_data: Claim) -> Lease:
     with job_orders.open_for_change(job_id, own=True, claiming=json_data.host) as (session, row, now):
         if not row.state.open:
             raise ProblemError(HTTPStatus.GONE, f"Job {job_id} is {row.state}: {row.sentence or 'nobody said why'}")
-        shown = lease_jobs.claim_job(session, row, json_data, lasts, now, holder=find_caller().holder)
+        secret = lease_jobs.claim_job(session, row, json_data, lasts, now, holder=find_caller().holder)
         return Lease(
-            job=jobs.build_view(row), lease=shown, heartbeat_seconds=lasts.total_seconds() / HEARTBEATS_PER_LEASE
+            job=jobs.build_view(row), lease=secret, heartbeat_seconds=lasts.total_seconds() / HEARTBEATS_PER_LEASE
         )
 
 

@@ -25,7 +25,7 @@ _places = threading.BoundedSemaphore(MAX_REQUESTS)
 _turn = threading.Lock()
 
 
-def judge_or_refuse(*wanted: SeriesFilter) -> None:
+def judge_or_refuse(*filters: SeriesFilter) -> None:
     """Judge the series that some filter selects and that are not judged yet.
 
     Raises
@@ -33,24 +33,24 @@ def judge_or_refuse(*wanted: SeriesFilter) -> None:
     ProblemError
         503, where that takes longer than a request may, or where as many as may do so do it already.
     """
-    if detect_drifts.are_all_judged(get_database(), wanted):
+    if detect_drifts.are_all_judged(get_database(), filters):
         return
     if not _places.acquire(blocking=False):
         raise _make_refusal()
     try:
-        done = _judge_in_turn(wanted)
+        are_judged = _judge_in_turn(filters)
     finally:
         _places.release()
-    if not done:
+    if not are_judged:
         raise _make_refusal()
 
 
-def _judge_in_turn(wanted: Collection[SeriesFilter]) -> bool:
+def _judge_in_turn(filters: Collection[SeriesFilter]) -> bool:
     deadline = time.monotonic() + _MAX_WAIT_SECONDS
     if not _turn.acquire(timeout=_MAX_WAIT_SECONDS):
         return False
     try:
-        return detect_drifts.judge_stale_series(get_database(), wanted, deadline - time.monotonic())
+        return detect_drifts.judge_stale_series(get_database(), filters, deadline - time.monotonic())
     finally:
         _turn.release()
 

@@ -34,9 +34,9 @@ def register(app: APIFlask) -> None:
 
 def _complete_document(app: APIFlask, spec: Any) -> Any:
     documented = list(list_operations(app))
-    answers = {one.answer for one in documented if one.answer} | {Problem}
-    queries = {one.query for one in documented if one.query}
-    schemas = build_schemas(answers, {one.body for one in documented if one.body} | queries)
+    answers = {operation.answer for operation in documented if operation.answer} | {Problem}
+    queries = {operation.query for operation in documented if operation.query}
+    schemas = build_schemas(answers, {operation.body for operation in documented if operation.body} | queries)
     by_query = {model.__name__: schemas.pop(model.__name__) for model in queries}
     spec["info"] |= {"description": _ABOUT, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}}
     spec["tags"] = list_tags(documented)
@@ -51,8 +51,8 @@ def _complete_document(app: APIFlask, spec: Any) -> Any:
             }
         },
     }
-    for one in documented:
-        document = spec["paths"][one.path][one.method]
-        complete_description(one, document, schemas, by_query)
+    for operation in documented:
+        document = spec["paths"][operation.path][operation.method]
+        complete_description(operation, document, schemas, by_query)
         document["responses"]["default"] = _PROBLEM
     return spec

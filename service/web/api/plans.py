@@ -35,8 +35,8 @@ def post(json_data: PlanRequest) -> Plan:
         positions = revisions.map_positions(session, json_data.subject)
         _require_known(json_data.revisions, positions)
         stored = runs.map_planned_runs(session, json_data.subject, json_data.host.name, json_data.cases)
-        made = make_plan(json_data, positions, stored, plan_orders.find_orders(session, json_data))
-        return expected_counts.fill_expected_counts(session, json_data, made, positions)
+        plan = make_plan(json_data, positions, stored, plan_orders.find_orders(session, json_data))
+        return expected_counts.fill_expected_counts(session, json_data, plan, positions)
 
 
 def _select_series(request: PlanRequest) -> SeriesFilter:

@@ -52,12 +52,12 @@ def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
         detail = f"is {json_data.profile_id}, but the address says {profile_id}"
         raise make_unprocessable("profile_id", detail)
     require_reach_of_report([json_data.subject], [json_data.host.name])
-    taken = ingest_profiles.ingest_profile(get_database(), json_data)
-    if taken is profiles.StoreResult.CONFLICTING:
+    is_new = ingest_profiles.ingest_profile(get_database(), json_data)
+    if is_new is profiles.StoreResult.CONFLICTING:
         raise ProblemError(
             HTTPStatus.CONFLICT, f"Another profile with the id {profile_id} is stored, and a profile never changes."
         )
-    created = taken is profiles.StoreResult.CREATED
+    created = is_new is profiles.StoreResult.CREATED
     return ProfileReceipt(profile_id=profile_id, created=created), HTTPStatus.CREATED if created else HTTPStatus.OK
 
 
@@ -93,7 +93,11 @@ def download(profile_id: UUID, kind: str, form: Literal["folded", "speedscope", 
     """Download the stacks of one kind, faults, on-cpu or off-cpu, for other tools."""
     with get_database().reading() as session:
         profile = profiles.find_profile(session, profile_id)
-    stacks = next((one for one in profile.stack_profiles if one.kind == kind), None) if profile else None
+    stacks = (
+        next((stack_profile for stack_profile in profile.stack_profiles if stack_profile.kind == kind), None)
+        if profile
+        else None
+    )
     if profile is None or stacks is None:
         kinds = ", ".join(StackKind)
         raise make_not_found(f"profile {profile_id} with {kind} stacks (kinds are {kinds})")

@@ -44,8 +44,8 @@ def post(json_data: RunnerTokenRequest) -> RunnerToken:
     The caller's token names the repositories for which it may.
     """
     require_reach_of_repository(json_data.repository)
-    kept = find_worker()
-    github = kept.forges.get(ForgeKind.GITHUB) if kept else None
+    forge_worker = find_worker()
+    github = forge_worker.forges.get(ForgeKind.GITHUB) if forge_worker else None
     if github is None:
         raise make_not_found("GitHub App that this service is")
     from service.forges.github.client import Failure  # noqa: PLC0415 - only where there is an App

@@ -50,12 +50,12 @@ def put(run_id: UUID, json_data: Report) -> tuple[RunReceipt, int]:
     if json_data.run_id != run_id:
         detail = f"is {json_data.run_id}, but the address says {run_id}"
         raise make_unprocessable("run_id", detail)
-    taken = _store_reports([json_data])
-    if taken.conflicting:
+    receipt = _store_reports([json_data])
+    if receipt.conflicting:
         raise ProblemError(
             HTTPStatus.CONFLICT, f"Another report with the id {run_id} is stored, and a run never changes."
         )
-    created = run_id in taken.created
+    created = run_id in receipt.created
     return RunReceipt(run_id=run_id, created=created), HTTPStatus.CREATED if created else HTTPStatus.OK
 
 
@@ -68,9 +68,9 @@ def post(json_data: Reports) -> Receipts:
 
     Reports that are stored already stay as they are. A report with the id of another one is left out and named.
     """
-    taken = _store_reports(json_data)
-    known = len(json_data) - len(taken.created) - len(taken.conflicting)
-    return Receipts(created=len(taken.created), known=known, conflicting=taken.conflicting)
+    receipt = _store_reports(json_data)
+    n_known = len(json_data) - len(receipt.created) - len(receipt.conflicting)
+    return Receipts(created=len(receipt.created), known=n_known, conflicting=receipt.conflicting)
 
 
 @bp.get("/runs/<uuid:run_id>")
@@ -108,10 +108,10 @@ def _store_reports(reports: Reports) -> ingest_reports.IngestResult:
     subjects = {head.subject for head in heads}
     require_reach_of_report(subjects, {head.host.name for head in heads})
     with find_admission().subjects(subjects):
-        taken = ingest_reports.ingest_reports(get_database(), reports)
+        receipt = ingest_reports.ingest_reports(get_database(), reports)
         # Together, series are judged several times as fast as request by request.
         detect_drifts.judge_changed_series(get_database(), busy=find_admission().is_busy)
-    return taken
+    return receipt
 
 
 def _find_report(run_id: UUID) -> Report:

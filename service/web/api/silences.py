@@ -52,12 +52,12 @@ def add(json_data: triage.SilenceRequest) -> triage.Silence:
         raise make_unprocessable("until", "is not in the future")
     by = find_author(json_data.author)
     with get_database().writing() as session:
-        made = silences.add_silence(session, json_data, by, now)
-        if made is None:
+        silence = silences.add_silence(session, json_data, by, now)
+        if silence is None:
             raise make_unprocessable("series_id", f"there is no series {json_data.series_id}")
         session.flush()
-        audit_log.record(session, AuditAction.SILENCED, *silences.summarise_silence(made), by)
-        return silences.build_view(made, now)
+        audit_log.record(session, AuditAction.SILENCED, *silences.summarise_silence(silence), by)
+        return silences.build_view(silence, now)
 
 
 @bp.delete("/silences/<int:silence_id>")

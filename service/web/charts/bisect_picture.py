@@ -131,15 +131,15 @@ def _place_x(graph: Graph, place: int) -> float:
 def _list_remaining(graph: Graph, placed: Sequence[PlacedMark]) -> tuple[tuple[float, float, float], ...]:
     """Return the range left after each row: from the last commit before the step to the first one after it."""
     low, high = 0, len(graph.names) - 1
-    seen: dict[int, MeasuredSide] = {}
+    side_at: dict[int, MeasuredSide] = {}
     ranges = []
     for row in placed:
         place = graph.place[row.mark.commit]
         if row.mark.side is not MeasuredSide.FAILED:
-            seen[place] = row.mark.side
-        after = [at for at, side in seen.items() if side is MeasuredSide.AFTER]
+            side_at[place] = row.mark.side
+        after = [at for at, side in side_at.items() if side is MeasuredSide.AFTER]
         high = min(after, default=high)
-        low = max((at for at, side in seen.items() if side is MeasuredSide.BEFORE and at < high), default=low)
+        low = max((at for at, side in side_at.items() if side is MeasuredSide.BEFORE and at < high), default=low)
         ranges.append((_place_x(graph, low), _place_x(graph, high), row.y))
     return tuple(ranges)
 
@@ -153,14 +153,14 @@ def _draw_branches(graph: Graph, main: set[str]) -> str:
 
     for commit, parents in graph.parents.items():
         for parent in parents:
-            known = parent if parent in graph.place else graph.good
-            if commit in main and known in main:
+            parent_in_graph = parent if parent in graph.place else graph.good
+            if commit in main and parent_in_graph in main:
                 continue
-            (from_x, from_y), (to_x, to_y) = at(known), at(commit)
+            (from_x, from_y), (to_x, to_y) = at(parent_in_graph), at(commit)
             parts.append(f"M{from_x},{from_y}L{to_x},{to_y}")
         if commit not in main:
-            here = at(commit)
-            parts.append(f"M{here[0]},{here[1] - 3}v6")
+            position = at(commit)
+            parts.append(f"M{position[0]},{position[1] - 3}v6")
     return "".join(parts)
 
 

@@ -69,10 +69,10 @@ def draw_drift(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
     after = place[drift.run_after]
     before = place.get(drift.run_before, after - 1)
     start = max(0, min(before, after) - _RUNS_PER_SIDE)
-    shown = path[start : max(before, after) + _RUNS_PER_SIDE]
-    values = [*_list_values(shown), drift.before, drift.after]
+    points = path[start : max(before, after) + _RUNS_PER_SIDE]
+    values = [*_list_values(points), drift.before, drift.after]
     low, high = min(values), max(values)
-    step = WIDTH / max(1, len(shown))
+    step = WIDTH / max(1, len(points))
 
     def x(index: float) -> float:
         return round((index - start + 0.5) * step, 1)
@@ -81,16 +81,16 @@ def draw_drift(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
         share = (value - low) / (high - low) if high > low else 0.5
         return round(HEIGHT * (1 - _MARGIN_SHARE - share * (1 - 2 * _MARGIN_SHARE)), 1)
 
-    dots = tuple((x(start + index), y(value)) for index, value in enumerate(_list_values(shown)))
+    dots = tuple((x(start + index), y(value)) for index, value in enumerate(_list_values(points)))
     middle = (before + after) / 2
     return DriftPicture(
-        path="M" + " ".join(f"{left:g},{top:g}" for left, top in dots),
+        path="M" + " ".join(f"{x_:g},{top:g}" for x_, top in dots),
         dots=dots,
         levels=(
             (x(_find_end_of_level(series.drifts, place, before, start, -1) - 0.4), x(middle), y(drift.before)),
             (
                 x(middle),
-                x(_find_end_of_level(series.drifts, place, after, start + len(shown) - 1, 1) + 0.4),
+                x(_find_end_of_level(series.drifts, place, after, start + len(points) - 1, 1) + 0.4),
                 y(drift.after),
             ),
         ),
@@ -99,11 +99,11 @@ def draw_drift(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
         others=tuple(
             _mark_drift(other, x(place[other.run_after]), y(_get_value(path[place[other.run_after]])))
             for other in series.drifts
-            if other.id != drift.id and start <= place.get(other.run_after, -1) < start + len(shown)
+            if other.id != drift.id and start <= place.get(other.run_after, -1) < start + len(points)
         ),
-        runs=len(shown),
-        first=shown[0].revision,
-        last=shown[-1].revision,
+        runs=len(points),
+        first=points[0].revision,
+        last=points[-1].revision,
     )
 
 

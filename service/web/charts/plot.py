@@ -149,13 +149,13 @@ class Plots:
         # The identical list: while it is referenced here, no other list has its identity. New points are a new list.
         if stored is not None and stored[0] is series.points and stored[1] == failed:
             return stored[2]
-        made = build_plot(series)
+        new_plot = build_plot(series)
         with self._lock:
-            self._stored[series.id] = series.points, failed, made
+            self._stored[series.id] = series.points, failed, new_plot
             self._stored.move_to_end(series.id)
             while len(self._stored) > _MAX_STORED_PLOTS:
                 self._stored.popitem(last=False)
-        return made
+        return new_plot
 
 
 def build_plot(series: SeriesDetail) -> Plot:

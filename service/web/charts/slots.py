@@ -26,9 +26,9 @@ class Slots:
 
     def find_slot(self, entry: Entry) -> int:
         """Return the run's own slot, or for a point beside the path that of the same or the next revision on it."""
-        own = self._of_run.get(entry.run_id)
-        if own is not None:
-            return own
+        slot = self._of_run.get(entry.run_id)
+        if slot is not None:
+            return slot
         place = bisect_left(self._by_position, (entry.position, -1))
         return self._by_position[min(place, len(self._by_position) - 1)][1] if self._by_position else 0
 

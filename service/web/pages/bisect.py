@@ -176,8 +176,8 @@ def _build_profile_question(job: Job, culprits: Sequence[Culprit]) -> ProfileQue
     """Return the question that orders profiles of the first culprit and its parent; None without a culprit."""
     if not culprits:
         return None
-    same = ("subject", "case", "host", "repository", "workload", "variables")
-    values = {name: getattr(job.question, name) for name in same}
+    same_fields = ("subject", "case", "host", "repository", "workload", "variables")
+    values = {name: getattr(job.question, name) for name in same_fields}
     values["host"] = values["host"] or job.host
     return ProfileQuestion(revision=culprits[0].commit, against=culprits[0].parent, **values)
 
@@ -286,26 +286,34 @@ def _list_measurements(measured: Collection[UUID], progress: BisectProgress) -> 
     measured
         The runs that were measured for the search.
     """
-    arrived = [seen.run for seen in progress.observations if seen.run in measured]
+    arrived = [observation.run for observation in progress.observations if observation.run in measured]
     number = {run_id: place for place, run_id in enumerate(arrived, 1)}
     good, bad = (_compute_level(progress.observations, end) for end in (progress.question.good, progress.question.bad))
     least = progress.request.least if progress.question.exact else None
-    in_order = sorted(progress.observations, key=lambda seen: number.get(seen.run, 0) if seen.run else 0)
-    for seen in in_order:
+    in_order = sorted(
+        progress.observations, key=lambda observation: number.get(observation.run, 0) if observation.run else 0
+    )
+    for observation in in_order:
         yield Measurement(
-            number=number.get(seen.run) if seen.run else None,
-            commit=seen.commit,
-            title=progress.titles.get(seen.commit, ""),
-            value=seen.value,
-            side=_choose_side(seen.value, good, bad, least),
-            why=progress.failures.get(seen.run, "") if seen.run else "",
-            run=str(seen.run),
-            proof=seen.session is not None,
+            number=number.get(observation.run) if observation.run else None,
+            commit=observation.commit,
+            title=progress.titles.get(observation.commit, ""),
+            value=observation.value,
+            side=_choose_side(observation.value, good, bad, least),
+            why=progress.failures.get(observation.run, "") if observation.run else "",
+            run=str(observation.run),
+            proof=observation.session is not None,
         )
 
 
 def _compute_level(observations: Iterable[Observation], commit: str) -> Number | None:
-    return median([seen.value for seen in observations if seen.commit == commit and seen.value is not None])
+    return median(
+        [
+            observation.value
+            for observation in observations
+            if observation.commit == commit and observation.value is not None
+        ]
+    )
 
 
 def _choose_side(value: Number | None, good: Number | None, bad: Number | None, least: float | None) -> MeasuredSide:
@@ -333,7 +341,7 @@ def _draw_picture(progress: BisectProgress, rows: Iterable[Measurement], culprit
         )
         for row in rows
     ]
-    named = [
+    labels = [
         NamedCulprit(
             culprit.commit,
             culprit.parent,
@@ -343,7 +351,7 @@ def _draw_picture(progress: BisectProgress, rows: Iterable[Measurement], culprit
         )
         for culprit in culprits
     ]
-    return draw_search(progress.question.graph, marks, named)
+    return draw_search(progress.question.graph, marks, labels)
 
 
 def _prefix_unproven(culprit: Culprit) -> str:

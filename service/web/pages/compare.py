@@ -114,8 +114,8 @@ class ComparisonQuery:
 @bp.get("/compare/<base>...<head>")
 def between(base: str, head: str) -> ResponseReturnValue:
     """Redirect the short address of a comparison to the long one."""
-    more = {name: value for name, value in request.args.items() if name not in {"base", "head"}}
-    return redirect(f"{url_for('compare.show')}?{urlencode({'base': base, 'head': head, **more})}")
+    other_arguments = {name: value for name, value in request.args.items() if name not in {"base", "head"}}
+    return redirect(f"{url_for('compare.show')}?{urlencode({'base': base, 'head': head, **other_arguments})}")
 
 
 @page(bp, "/compare")
@@ -131,7 +131,7 @@ def show() -> Page:
             _find_comparison(session, query, *(choices[0] for choices in sides.values())) if chosen else _NOTHING
         )
         profiled = evidence.find_for_comparison(session, matched.pairs)
-        known = refs.list_refs(session, query.subject or None, _MAX_REFS)
+        ref_list = refs.list_refs(session, query.subject or None, _MAX_REFS)
         completed = {"workloads": cases.list_workloads(session), "hosts": hosts.list_host_names(session)}
         missing = {
             side: unmeasured.describe_side(session, choices[0], query.host, query.workload)
@@ -140,7 +140,7 @@ def show() -> Page:
         }
         suggested = [] if chosen else runs.list_page(session, runs.RunFilter(), _MAX_SUGGESTIONS, 0).items
     offset, limit = (0, len(rows)) if "all" in request.args else (query.offset, _MAX_ROWS)
-    shown = [build_row(compared) for compared in rows[offset : offset + limit]]
+    shown_rows = [build_row(compared) for compared in rows[offset : offset + limit]]
     verdicts = [compared.decision.verdict for compared in rows]
     place = {"total": len(rows), "limit": limit, "offset": offset}
     return Page(
@@ -148,12 +148,12 @@ def show() -> Page:
         {
             "query": query,
             "sides": sides,
-            "refs": known,
+            "refs": ref_list,
             **completed,
             "unmeasured": {side: side_runs for side, side_runs in missing.items() if side_runs},
             "may_measure": guard.find_caller().may(Scope.ORDER),
             "author": forms.find_likely_author(),
-            "rows": shown,
+            "rows": shown_rows,
             "place": place,
             # Made once: making them for each row takes a third of the time of the page.
             "run_address": url_for("run.show", run_id=_NOBODY).removesuffix(str(_NOBODY)),
@@ -170,7 +170,7 @@ def show() -> Page:
             "base": sides["base"],
             "head": sides["head"],
             "environments": settings,
-            "rows": shown,
+            "rows": shown_rows,
             **place,
         },
         table=lambda: build_table(rows),
@@ -224,11 +224,11 @@ def _compare_interleaved(session: Session, matched: Matched, *sides: compared_ru
 
 
 def _list_setting_differences(session: Session, pairs: Sequence[Pair]) -> list[SettingDifference]:
-    seen: dict[tuple[str, str], int] = {}
+    n_pairs: dict[tuple[str, str], int] = {}
     for pair in pairs:
         key = pair.base[0].environment, pair.head[0].environment
         if key[0] != key[1]:
-            seen[key] = seen.get(key, 0) + 1
+            n_pairs[key] = n_pairs.get(key, 0) + 1
     return [
         SettingDifference(
             environment_base=base,
@@ -236,7 +236,7 @@ def _list_setting_differences(session: Session, pairs: Sequence[Pair]) -> list[S
             cases=count,
             settings=list_setting_changes(points.find_settings(session, base), points.find_settings(session, head)),
         )
-        for (base, head), count in seen.items()
+        for (base, head), count in n_pairs.items()
     ]
 
 

@@ -32,8 +32,8 @@ def find_series(series_id: int) -> SeriesDetail:
 def list_overlaid(series: SeriesDetail) -> list[SeriesDetail]:
     """Return the series to lay over this one, of the same subject: commits of another have no place on its axis."""
     ids = [*dict.fromkeys(request.args.getlist("with", type=int))][:_MAX_OTHER_SERIES]
-    others = [_read_series(other) for other in ids if other != series.id and 0 <= other <= MAX_ROW_ID]
-    return [other for other in others if other is not None and other.subject == series.subject]
+    overlaid = [_read_series(other) for other in ids if other != series.id and 0 <= other <= MAX_ROW_ID]
+    return [other for other in overlaid if other is not None and other.subject == series.subject]
 
 
 def is_by_time() -> bool:
@@ -49,11 +49,11 @@ def read_window() -> Window | None:
     return Window(start, end, is_by_time())
 
 
-def draw_chart(series: SeriesDetail, others: Sequence[SeriesDetail], window: Window | None = None) -> Chart:
+def draw_chart(series: SeriesDetail, overlaid: Sequence[SeriesDetail], window: Window | None = None) -> Chart:
     """Lay out the chart of a series."""
     no_run = UUID(int=0)
     before, _, after = url_for("run.show", run_id=no_run).partition(str(no_run))  # once, not for each of many runs
-    return build_chart(series, lambda run_id: f"{before}{run_id}{after}", window, others, PLOTS.get_plot)
+    return build_chart(series, lambda run_id: f"{before}{run_id}{after}", window, overlaid, PLOTS.get_plot)
 
 
 def _read_series(series_id: int) -> SeriesDetail | None:

@@ -42,11 +42,11 @@ def show(environment: str) -> Page:
         against = environments.find_environment(session, other) if other else None
         if "against" in request.args and against is None:
             abort(404, "There is no such environment to compare this one with.")
-        others = [other for other in environments.list_environments(session) if other.hash != entry.hash]
+        other_environments = [other for other in environments.list_environments(session) if other.hash != entry.hash]
     changes = list_setting_changes(against.settings, entry.settings) if against else []
     return Page(
         "environment.html",
-        {"environment": entry, "against": against, "changes": changes, "others": others},
+        {"environment": entry, "against": against, "changes": changes, "others": other_environments},
         document=lambda: {"environment": entry, "against": against and against.hash, "changes": changes},
         table=lambda: Table(("setting", "value"), sorted(entry.settings.items())),
     )

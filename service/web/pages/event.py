@@ -74,10 +74,10 @@ def index() -> Page:
     return _list(inbox.read_inbox(request.args, path="/events", since=inbox.ALL, limit=_MAX_LISTED))
 
 
-def _list(events_: inbox.Inbox, **more: object) -> Page:
+def _list(events_: inbox.Inbox, **context: object) -> Page:
     return Page(
         "events.html",
-        inbox.build_context(events_, states=inbox.STATES, **more),
+        inbox.build_context(events_, states=inbox.STATES, **context),
         document=lambda: events_.events,
         table=lambda: _build_event_table(events_.events.items),
     )
@@ -89,10 +89,12 @@ def triage() -> ResponseReturnValue:
     form, chosen = forms.read_form(), request.form.getlist("event")
     path, query = _list_address(form.get("list", "/"))
     try:
-        asked = TriageRequest.model_validate(_triage_fields(form, chosen))
+        triage_request = TriageRequest.model_validate(_triage_fields(form, chosen))
         with get_database().writing() as session:
-            receipt = triage_events.triage_events(session, asked, asked.author or "", datetime.now(UTC))
-            audit_log.record_triage(session, asked, receipt, asked.author)
+            receipt = triage_events.triage_events(
+                session, triage_request, triage_request.author or "", datetime.now(UTC)
+            )
+            audit_log.record_triage(session, triage_request, receipt, triage_request.author)
     except ValidationError as error:
         problem = forms.describe_errors(error) if chosen else "Select at least one event."
         again = {"form": form, "checked": chosen, "problem": problem}
@@ -104,7 +106,7 @@ def triage() -> ResponseReturnValue:
             page_ = _list(inbox.read_inbox(query, path=path, since=inbox.ALL, limit=_MAX_LISTED), **again)
         return render_template(page_.template, **page_.context), HTTPStatus.UNPROCESSABLE_ENTITY
     detect_drifts.judge_changed_series(get_database())
-    flash(_describe_receipt(asked.action, receipt))
+    flash(_describe_receipt(triage_request.action, receipt))
     endpoint = "overview.show" if path == "/" else "event.index"
     return redirect(url_for(endpoint, **query), HTTPStatus.SEE_OTHER)  # type: ignore[arg-type]
 

@@ -71,8 +71,10 @@ def find_for_comparison(session: Session, pairs: Sequence[Pair]) -> dict[str, An
     """Return the profiles of the first case that has them on both sides, and links to those of other cases."""
     profiled: list[tuple[Pair, UUID, UUID]] = []
     stored = profiles.list_profiled(session, {run.revision for pair in pairs for run in (pair.base[0], pair.head[0])})
-    both = [pair for pair in pairs if all((run.case, run.revision) in stored for run in (pair.base[0], pair.head[0]))]
-    for pair in both[:_MAX_PAIRS]:
+    complete_pairs = [
+        pair for pair in pairs if all((run.case, run.revision) in stored for run in (pair.base[0], pair.head[0]))
+    ]
+    for pair in complete_pairs[:_MAX_PAIRS]:
         ids = [
             profiles.find_newest(
                 session,

@@ -30,22 +30,22 @@ def show(name: str) -> Page:
     """Show one host with its environments and its newest runs."""
     with get_database().reading() as session:
         host_list = hosts.list_hosts(session, name)
-        seen = environments.list_environments(session, name) if host_list else []
+        environment_list = environments.list_environments(session, name) if host_list else []
         newest = runs.list_page(session, runs.RunFilter(host=name), _MAX_RUNS, 0)
     if not host_list:
         abort(404, "No host of this name has reported anything yet.")
     (host,) = host_list
     return Page(
         "host.html",
-        {"host": host, "environments": seen, "runs": newest},
-        document=lambda: {"host": host, "environments": seen, "runs": newest.items},
+        {"host": host, "environments": environment_list, "runs": newest},
+        document=lambda: {"host": host, "environments": environment_list, "runs": newest.items},
         table=lambda: build_run_table(newest.items),
     )
 
 
-def _build_table(found: list[HostEntry]) -> Table:
+def _build_table(hosts: list[HostEntry]) -> Table:
     return Table.from_records(
-        found,
+        hosts,
         ("host", lambda host: host.name),
         *("last_seen", "runs", "environment", "quarantine", "canary_holds", "canary"),
         ("mismatches", lambda host: " ".join(setting.name for setting in host.mismatches)),

@@ -69,8 +69,8 @@ class InboxQuery:
         names = ("state", "since", "direction", "subject", "host", "assignee", "certainty", "sort", "folded", "snoozed")
         query = {name: getattr(self, name) for name in names} | changes
         defaults = {"state": "open", "sort": EventOrder.IMPORTANCE.value}
-        shown = {name: value for name, value in query.items() if value and value != defaults.get(name)}
-        return f"{self.path}?{urlencode(shown)}" if shown else self.path
+        arguments = {name: value for name, value in query.items() if value and value != defaults.get(name)}
+        return f"{self.path}?{urlencode(arguments)}" if arguments else self.path
 
     @property
     def filtered(self) -> bool:
@@ -165,13 +165,15 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
         nothing_new = "since" not in args and since == VISIT and not counts.total and bool(everything.total)
         if nothing_new:
             filter_, counts = query.filter(None), everything
-        shown = replace(filter_, below_floor=None if query.snoozed else False, snoozed=bool(query.snoozed))
+        shown_filter = replace(filter_, below_floor=None if query.snoozed else False, snoozed=bool(query.snoozed))
         order = EventOrder(query.sort)
         total = counts.snoozed if query.snoozed else counts.total
-        listed = redact_for_caller(events.list_page(store, shown, limit, query.offset, order, total))
+        listed = redact_for_caller(events.list_page(store, shown_filter, limit, query.offset, order, total))
         folded = (
             redact_for_caller(
-                events.list_page(store, replace(shown, below_floor=True), _FOLDED_ROWS, 0, order, counts.below_floor)
+                events.list_page(
+                    store, replace(shown_filter, below_floor=True), _FOLDED_ROWS, 0, order, counts.below_floor
+                )
             ).items
             if query.folded
             else []
@@ -240,7 +242,7 @@ def _build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEve
     leading = overview.map_leading_drifts(store, [event.id for event in items], 1)
     drawn = sparklines.read_sparklines(store, [of_event[0].series_id for of_event in leading.values() if of_event])
     rows = []
-    further = FurtherRuns(store, datetime.now(UTC))
+    further_runs = FurtherRuns(store, datetime.now(UTC))
     for event in items:
         drift = next(iter(leading[event.id]), None)
         rows.append(
@@ -249,20 +251,20 @@ def _build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEve
                 drift,
                 drawn.get(drift.series_id) if drift else None,
                 find_assignees(event),
-                describe_next_step(event, can_be_confirmed=_can_be_confirmed(event, drift, further)),
+                describe_next_step(event, can_be_confirmed=_can_be_confirmed(event, drift, further_runs)),
             )
         )
     return rows
 
 
-def _can_be_confirmed(event: EventSummary, drift: Drift | None, further: FurtherRuns) -> bool:
+def _can_be_confirmed(event: EventSummary, drift: Drift | None, further_runs: FurtherRuns) -> bool:
     """Return whether further runs can be expected, of an event that needs some."""
-    return event.certainty is not Certainty.PROVISIONAL or drift is None or further.expected(drift)
+    return event.certainty is not Certainty.PROVISIONAL or drift is None or further_runs.expected(drift)
 
 
 def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str, str]]]:
     """Return what the filters offer, each as the value in the address and the text that is shown."""
-    named = [entry.name for entry in subjects.list_subjects(store).items]
+    subject_names = [entry.name for entry in subjects.list_subjects(store).items]
     offered: dict[str, list[tuple[str, str]]] = {
         "since": list(_SINCE_WORDS.items()),
         "direction": [("", "both directions"), ("regression", "worse"), ("improvement", "better")],
@@ -281,7 +283,7 @@ def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str
             ("found", "found last"),
             ("committed", "newest commit"),
         ],
-        "subject": [("", "all subjects"), *((name, name) for name in named)],
+        "subject": [("", "all subjects"), *((name, name) for name in subject_names)],
     }
     if not guard.is_anonymous():
         offered["host"] = [("", "all hosts"), *((name, name) for name in hosts.list_host_names(store))]
@@ -292,7 +294,7 @@ def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str
     return offered
 
 
-def build_context(inbox: Inbox, **more: Any) -> dict[str, Any]:
+def build_context(inbox: Inbox, **context: Any) -> dict[str, Any]:
     """Return what the templates of the list need."""
     return {
         "inbox": inbox,
@@ -302,5 +304,5 @@ def build_context(inbox: Inbox, **more: Any) -> dict[str, Any]:
         "checked": (),
         "problem": None,
         "triage_address": url_for("event.triage"),
-        **more,
+        **context,
     }

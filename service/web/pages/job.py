@@ -37,16 +37,16 @@ _IDS = TypeAdapter(list[UUID])
 @page(bp, "/jobs")
 def index() -> Page:
     """List the open jobs, those in one state, or all."""
-    shown = request.args.get("state", "open")
-    state = State(shown) if shown in set(State) else None
+    state_name = request.args.get("state", "open")
+    state = State(state_name) if state_name in set(State) else None
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
     with get_database().reading() as session:
         job_list = jobs.list_page(
-            session, JobFilter(state=state, open=True if shown == "open" else None), _MAX_JOBS, offset
+            session, JobFilter(state=state, open=True if state_name == "open" else None), _MAX_JOBS, offset
         )
     return Page(
         "jobs.html",
-        {"jobs": job_list, "shown": shown, "states": ["open", *(state.value for state in State), "all"]},
+        {"jobs": job_list, "shown": state_name, "states": ["open", *(state.value for state in State), "all"]},
         document=lambda: job_list,
         table=lambda: _build_table(job_list.items),
     )
@@ -125,9 +125,9 @@ def _list_profiles(job: Job) -> list[UUID]:
         return []
 
 
-def _build_table(found: Iterable[Job]) -> Table:
+def _build_table(job_list: Iterable[Job]) -> Table:
     return Table.from_records(
-        found,
+        job_list,
         "id",
         ("kind", lambda job: job.question.kind),
         "state",

@@ -44,7 +44,7 @@ def show() -> Page:
     return build_page(inbox.read_inbox(request.args, path="/", since=inbox.VISIT, limit=EVENTS_PER_PAGE))
 
 
-def build_page(listed: Inbox, **more: object) -> Page:
+def build_page(listed: Inbox, **context: object) -> Page:
     """Return the first page with a list of events."""
     with get_database().reading() as session:
         n_judged = overview.count_judged(session)
@@ -70,7 +70,7 @@ def build_page(listed: Inbox, **more: object) -> Page:
             hosts=all_hosts,
             activity=activity,
             jobs=open_jobs,
-            **more,
+            **context,
         ),
         document=lambda: {
             "events": listed.events.items,

@@ -44,10 +44,10 @@ def show(profile_id: UUID) -> Page:
     before = request.args.get("before", "")
     with get_database().reading() as session:
         view = _show_compared(session, before, profile_id) if before else _show_alone(session, profile_id)
-        others = _list_others(session, view.after)
+        other_profiles = _list_others(session, view.after)
     return Page(
         "profile.html",
-        {"view": view, "others": others, "scripts": list_scripts(), "missing": vendor.describe_missing()},
+        {"view": view, "others": other_profiles, "scripts": list_scripts(), "missing": vendor.describe_missing()},
         document=lambda: {"profile": view.after, "before": view.before, "diagnosis": view.diagnosis},
         table=lambda: _build_site_table(view),
     )

@@ -58,13 +58,13 @@ def index() -> Page:
     )
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
     with get_database().reading() as session:
-        named = refs.find_commits(session, names["revision"], names["subject"] or None) if names["revision"] else []
-        if len(named) == 1:  # a tag, a date or a part of a hash
-            filter_ = replace(filter_, revision=named[0].commit)
+        commits = refs.find_commits(session, names["revision"], names["subject"] or None) if names["revision"] else []
+        if len(commits) == 1:  # a tag, a date or a part of a hash
+            filter_ = replace(filter_, revision=commits[0].commit)
         listed_runs = runs.list_page(session, filter_, _MAX_LISTED, offset)
         missing = (
-            find_measured.find_measured_neighbours(session, named[0])
-            if len(named) == 1 and not listed_runs.total
+            find_measured.find_measured_neighbours(session, commits[0])
+            if len(commits) == 1 and not listed_runs.total
             else None
         )
     return Page(
@@ -74,7 +74,7 @@ def index() -> Page:
             "query": {**names, "outcome": filter_.outcome or ""},
             "outcomes": list(Outcome),
             "unmeasured": missing,
-            "named": named,
+            "named": commits,
             "may_measure": guard.find_caller().may(Scope.ORDER),
             "author": forms.find_likely_author(),
         },

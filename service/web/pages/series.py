@@ -36,8 +36,8 @@ def show(series_id: int) -> Page:
     rows = len(series.points) if "all" in request.args else _FIRST_ROWS
     points = PLOTS.get_plot(series).newest_first[:rows]
     siblings = sorted(_list_siblings(series), key=lambda sibling: _rank_sibling(series, sibling))
-    others = list_overlaid(series)
-    drawing = draw_chart(series, others)
+    overlaid = list_overlaid(series)
+    drawing = draw_chart(series, overlaid)
     missing = vendor.describe_missing()
     can_draw = not missing and (drawing["path"] or drawing["beside"])
     return Page(
@@ -45,7 +45,7 @@ def show(series_id: int) -> Page:
         {
             "series": series,
             "chart": drawing,
-            "others": others,
+            "others": overlaid,
             "whole_or_region": _find_whole_and_region(series, siblings),
             "siblings": siblings,
             "points": points,
@@ -71,8 +71,8 @@ def drawing(series_id: int) -> ResponseReturnValue:
 def _map_doubts(series: SeriesDetail) -> dict[str, str]:
     """Return what ends the doubt about each drift that is not confirmed, by the drift's id."""
     with get_database().reading() as session:
-        further = FurtherRuns(session, datetime.now(UTC))
-        return {drift.id: further.end_of_doubt(drift) for drift in series.drifts if drift.evidence.wants_rerun}
+        further_runs = FurtherRuns(session, datetime.now(UTC))
+        return {drift.id: further_runs.end_of_doubt(drift) for drift in series.drifts if drift.evidence.wants_rerun}
 
 
 def _explain_restless(series: SeriesDetail) -> str:

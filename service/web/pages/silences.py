@@ -40,13 +40,13 @@ def index() -> Page:
     )
 
 
-def _group_silences(found: Iterable[triage.Silence]) -> list[list[triage.Silence]]:
+def _group_silences(silences: Iterable[triage.Silence]) -> list[list[triage.Silence]]:
     """Put the silences together that were made at once and last as long: one decision about many series is one row."""
 
-    def made(silence: triage.Silence) -> tuple[object, ...]:
+    def get_occasion(silence: triage.Silence) -> tuple[object, ...]:
         return silence.created_at, silence.author, silence.reason, silence.until, silence.ended_at, silence.ended_by
 
-    return [list(group) for _, group in groupby(found, made)]
+    return [list(group) for _, group in groupby(silences, get_occasion)]
 
 
 @bp.post("/series/<int:series_id>/silence")
@@ -64,11 +64,11 @@ def add(series_id: int) -> ResponseReturnValue:
     except ValidationError as error:
         abort(422, forms.describe_errors(error))
     with get_database().writing() as session:
-        made = silences.add_silence(session, silence, silence.author or "", now)
-        if made is None:
+        stored = silences.add_silence(session, silence, silence.author or "", now)
+        if stored is None:
             abort(404, "There is no such series.")
         session.flush()
-        audit_log.record(session, AuditAction.SILENCED, *silences.summarise_silence(made), silence.author)
+        audit_log.record(session, AuditAction.SILENCED, *silences.summarise_silence(stored), silence.author)
     return redirect(url_for("silences.index"), HTTPStatus.SEE_OTHER)
 
 

@@ -74,14 +74,14 @@ def make() -> ResponseReturnValue:
     limits = {name: tuple(str(form[name]).replace(",", " ").split()) or None for name in _LIMITS}
     try:
         with get_database().writing() as session:
-            shown = tokens.issue_token(
+            token = tokens.issue_token(
                 session, str(form["name"]), scopes, days, datetime.now(UTC), reach=Reach(**limits)
             )
             detail = {"name": form["name"], "scopes": scopes, "days": days, **limits}
-            audit_log.record(session, AuditAction.TOKEN_MADE, f"token {shown.id}", detail)
+            audit_log.record(session, AuditAction.TOKEN_MADE, f"token {token.id}", detail)
     except tokens.WrongTokenError as error:
         return _show_again(form, f"{error.part}: {error}.")
-    response = make_response(render_template("tokens.html", **_build_context(_list_entries(), shown)))
+    response = make_response(render_template("tokens.html", **_build_context(_list_entries(), token)))
     response.headers["Cache-Control"] = "no-store"
     return response
 
@@ -108,10 +108,10 @@ def _list_entries() -> list[TokenEntry]:
         return [_build_entry(row, now) for row in tokens.list_tokens(session)]
 
 
-def _build_context(entries: Sequence[TokenEntry], shown: PresentedToken | None = None) -> dict[str, Any]:
+def _build_context(entries: Sequence[TokenEntry], token: PresentedToken | None = None) -> dict[str, Any]:
     return {
         "tokens": entries,
-        "shown": shown,
+        "shown": token,
         "asked_for": guard.requires_tokens(),
         "own": guard.find_caller().token_id,
         "meanings": MEANINGS,

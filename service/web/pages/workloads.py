@@ -39,8 +39,8 @@ def case(key: str) -> Page:
         if entry is None:
             abort(404, "There is no such case. It may belong to another Faultwatch service.")
         of_name = series.list_page(session, series.SeriesFilter(case=entry.name)).items
-    same = entry.definition, entry.parameters
-    summaries = [summary for summary in of_name if (summary.definition, summary.parameters) == same]
+    same_case = entry.definition, entry.parameters
+    summaries = [summary for summary in of_name if (summary.definition, summary.parameters) == same_case]
     return Page(
         "case.html",
         {"case": entry, "groups": _group_by_host(summaries)},

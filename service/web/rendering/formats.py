@@ -44,9 +44,9 @@ class Table:
         columns
             The field of the same name, or a name and what computes the cell.
         """
-        named = [column if isinstance(column, tuple) else (column, attrgetter(column)) for column in columns]
-        rows = ([cell(record) for _, cell in named] for record in records)
-        return cls([name for name, _ in named], rows)
+        named_columns = [column if isinstance(column, tuple) else (column, attrgetter(column)) for column in columns]
+        rows = ([cell(record) for _, cell in named_columns] for record in records)
+        return cls([name for name, _ in named_columns], rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,9 +28,9 @@ def find_current_etag() -> str | None:
         return None
     caller = guard.find_caller()
     cookie = sorted((name, value) for name, value in session.items() if name not in _OF_NO_PAGE)
-    who = caller.name, sorted(caller.scopes), caller.token_id, cookie
-    what = request.full_path, request.headers.get("Accept", ""), stored, who, int(time.time() / _MAX_AGE_SECONDS)
-    return hashlib.sha256(repr(what).encode()).hexdigest()[:24]
+    reader = caller.name, sorted(caller.scopes), caller.token_id, cookie
+    version = request.full_path, request.headers.get("Accept", ""), stored, reader, int(time.time() / _MAX_AGE_SECONDS)
+    return hashlib.sha256(repr(version).encode()).hexdigest()[:24]
 
 
 def answer_unchanged(etag: str | None) -> Response | None:

@@ -137,7 +137,7 @@ def complete_description(
     needs = f"Needs the scope `{scope}`." if scope else "Needs no token."
     document["description"] = f"{make_one_line(text)} {needs}".strip()
     document["security"] = [{TOKEN: []}] if scope else []
-    in_path = [one for one in document.get("parameters", ()) if one["in"] == "path"]
+    in_path = [entry for entry in document.get("parameters", ()) if entry["in"] == "path"]
     for parameter in in_path:
         parameter["description"] = _PATH_PARAMETERS[parameter["name"]]
     document["parameters"] = [*in_path, *_list_query_parameters(operation.query, queries)]
@@ -153,9 +153,9 @@ def complete_description(
                 response["content"] = {"application/json": {"schema": _build_reference(operation.answer, schemas)}}
 
 
-def list_tags(found: list[Operation]) -> list[dict[str, str]]:
+def list_tags(operations: list[Operation]) -> list[dict[str, str]]:
     """Return the tags: the nouns, described by the modules of their views."""
-    modules = {one.noun: sys.modules[one.view.__module__].__doc__ or "" for one in found}
+    modules = {operation.noun: sys.modules[operation.view.__module__].__doc__ or "" for operation in operations}
     return [{"name": noun, "description": make_one_line(text)} for noun, text in sorted(modules.items())]
 
 
@@ -167,7 +167,7 @@ def _list_query_parameters(model: type[BaseModel] | None, queries: Mapping[str, 
         kind = dict(field)
         text = kind.pop("description", "")
         # A parameter that may be left out is never null in a query.
-        choices = [one for one in kind.pop("anyOf", ()) if one != {"type": "null"}]
+        choices = [choice for choice in kind.pop("anyOf", ()) if choice != {"type": "null"}]
         if choices:
             kind |= choices[0] if len(choices) == 1 else {"anyOf": choices}
         if kind.get("default", ...) is None:

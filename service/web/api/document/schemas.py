@@ -73,8 +73,10 @@ def _rename_type(definitions: dict[Any, dict[str, Any]]) -> dict[str, Any]:
     for name in definitions:
         *modules, cls = name.split("__")
         if modules:
-            new = "".join(part.title() for part in modules[-1].split("_")) + cls
-            text = text.replace(f'"{name}": {{', f'"{new}": {{').replace(f'schemas/{name}"', f'schemas/{new}"')
+            new_name = "".join(part.title() for part in modules[-1].split("_")) + cls
+            text = text.replace(f'"{name}": {{', f'"{new_name}": {{').replace(
+                f'schemas/{name}"', f'schemas/{new_name}"'
+            )
     schemas: dict[str, Any] = json.loads(text)
     for name, schema in schemas.items():
         schema["title"] = name
