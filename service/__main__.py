@@ -57,7 +57,7 @@ def serve(host: str, port: int | None, port_file: Path | None, parent: int | Non
     settings = read_config()
     from service import serving  # noqa: PLC0415 - so that --help and wrong settings answer fast
 
-    serving.serve(settings if port is None else settings.replaced(port=port), host, port_file)
+    serving.serve(settings if port is None else settings.copy_with(port=port), host, port_file)
 
 
 @cli.command()

@@ -69,7 +69,7 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
     background: list[BackgroundScheduler] = []  # of this worker process, which makes one application
 
     def make_app() -> Flask:
-        app = _make_when_database_answers(config.replaced(trusted_hosts=list_trusted_hosts(config, str(address))))
+        app = _make_when_database_answers(config.copy_with(trusted_hosts=list_trusted_hosts(config, str(address))))
         with app.app_context():
             database = current.get_database()
         background.append(

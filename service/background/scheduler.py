@@ -131,7 +131,7 @@ class BackgroundScheduler:
     def _run_once(self, task: Task) -> float:
         """Run a task; return the seconds to the next run."""
         if task.exclusive:
-            with self.database.exclusively(task.name) as ours:
+            with self.database.run_exclusively(task.name) as ours:
                 if not ours:
                     return min(_BUSY_SECONDS, task.interval)
                 due = task.work()

@@ -188,12 +188,12 @@ class Config(Settings):
         """
         config = cls.read(environment)
         read = (forge.read_if_on(environment, config.address) for forge in forges)
-        return config.replaced(
+        return config.copy_with(
             forges={settings.kind: settings for settings in read if settings is not None},
             jobs=TrustedJobs.read_if_on(environment, config.address),
             notifications=NotificationFile.read(environment),
         )
 
-    def replaced(self, **changes: Any) -> Config:
+    def copy_with(self, **changes: Any) -> Config:
         """Return the same settings with other values of some fields."""
         return self.model_copy(update=changes)

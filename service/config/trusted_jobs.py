@@ -106,7 +106,7 @@ class TrustedJobs(Settings):
             return None
         return cls.read(environment, address=address)
 
-    def objection(self, claims: Mapping[str, Any]) -> str:
+    def explain_objection(self, claims: Mapping[str, Any]) -> str:
         """Return in one line why a job with a genuine identity may not sign in; empty where it may."""
         repository, owner = str(claims.get("repository", "")).lower(), str(claims.get("repository_owner", "")).lower()
         if not any(matches_repository(claims, pattern) for pattern in self.repositories):

@@ -92,7 +92,7 @@ class ForgeWorker:
             key, version, attempts = gate.id, gate.wanted, gate.attempts
             kind, publication = split_name(gate.pull.repository)[0], self._build_publication(gate)
         with self.database.reading() as session:
-            publication = publication.with_insights(gate_insights.find_insights(session, publication.outcome))
+            publication = publication.add_insights(gate_insights.find_insights(session, publication.outcome))
             publication = replace(publication, offers_bisect=_may_offer_bisect(session, publication))
         comment_id: list[int | None] = [publication.comment_id]
 
@@ -130,7 +130,7 @@ class ForgeWorker:
         return forge.address if forge else ""
 
     def _run_actions(self, forge: Forge, event: str, payload: str | None) -> None:
-        for action in forge.actions(event, json.loads(payload or "{}")):
+        for action in forge.list_actions(event, json.loads(payload or "{}")):
             self._run_action(forge, action)
 
     def _run_action(self, forge: Forge, action: WebhookAction) -> None:
@@ -150,7 +150,7 @@ class ForgeWorker:
         else:
             if isinstance(action, MeasureHead) and action.number is None:
                 action = replace(action, number=self._find_pull_request(action))
-            forge.do(action, self._build_handlers(action))
+            forge.run_action(action, self._build_handlers(action))
 
     def _build_handlers(self, comment: RepositoryAction) -> Handlers:
         def accept(head: str, reason: str) -> bool:
@@ -201,7 +201,7 @@ class ForgeWorker:
         try:
             work(forge)
         except Exception as error:
-            refusal = forge.refusal(error)
+            refusal = forge.find_refusal(error)
             if refusal is None:
                 log.exception("work for %s crashed", kind)
             retry, message = schedule_retry(refusal, error, attempts, self.now())

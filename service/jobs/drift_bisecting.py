@@ -58,7 +58,7 @@ class DriftBisector:
             is_due = [self._order_bisect(session, name) for name in names]
         self._looked_at.update(dict.fromkeys(names, now))
         for order in is_due:
-            if order is not None and self.scheduler.backend(order) is not Backend.CALLER:
+            if order is not None and self.scheduler.choose_backend(order) is not Backend.CALLER:
                 self._place_order(order)
 
     def give_way(self) -> None:

@@ -55,7 +55,7 @@ class DriftProfiler:
         self._seen_version = version
         for question in questions:
             order = JobOrder(question=question)
-            if self.scheduler.backend(order) is not Backend.CALLER:
+            if self.scheduler.choose_backend(order) is not Backend.CALLER:
                 self.scheduler.order(order, Requester(SERVICE, Where.API))
 
     def _are_hosts_idle(self, session: Session) -> bool:

@@ -30,7 +30,7 @@ def register(app: Flask, data: Database, config: Config) -> JobScheduler:
     scheduler = JobScheduler(data, lease=config.lease)
     local = None
     if config.starts_jobs:
-        local = LocalStarter(config.home, data, config.by_token, scheduler.process_ended, host=config.host)
+        local = LocalStarter(config.home, data, config.by_token, scheduler.handle_ended_process, host=config.host)
         scheduler.starters[Backend.LOCAL] = local
     app.extensions[_EXTENSION] = _JobsExtension(scheduler, local)
     return scheduler

@@ -63,7 +63,7 @@ class LocalStarter:
     _busy: bool = field(default=False, init=False)
     """Whether a process that was started here has not ended."""
 
-    def objection(self, order: JobOrder) -> str:
+    def explain_objection(self, order: JobOrder) -> str:
         """Return why this machine cannot carry a job out; an empty text where it can."""
         host = order.question.host if order.question else None
         return "" if host in {None, self.host} else f"this machine is {self.host}, and the job is for {host}"
@@ -85,10 +85,10 @@ class LocalStarter:
             raise
         return f"/api/v1/jobs/{job.id}/log"
 
-    def holds(self, job_id: int) -> bool:
+    def is_waiting(self, job_id: int) -> bool:
         """Return whether the process of a job lives: it may wait for the host as long as it takes."""
         try:
-            with self.log_file(job_id).open("rb") as stream:
+            with self.find_log_file(job_id).open("rb") as stream:
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -96,7 +96,7 @@ class LocalStarter:
             return False
         return False
 
-    def log_file(self, job_id: int) -> Path:
+    def find_log_file(self, job_id: int) -> Path:
         """Return the log file of a job."""
         return self.home / "jobs" / f"{job_id}.log"
 
@@ -114,7 +114,7 @@ class LocalStarter:
 
     def _run_process(self, job_id: int) -> int:
         """Run the process of a job; return its exit status."""
-        log_file = self.log_file(job_id)
+        log_file = self.find_log_file(job_id)
         log_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         log_file.parent.chmod(0o700)  # It may be there already, open to others.
         with log_file.open("ab") as stream:

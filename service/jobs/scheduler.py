@@ -46,7 +46,7 @@ class WrongOrderError(ValueError):
 class Starter(Protocol):
     """Starts jobs somewhere."""
 
-    def objection(self, order: JobOrder) -> str:
+    def explain_objection(self, order: JobOrder) -> str:
         """Return why it cannot start a job; an empty text where it can."""
 
     def has_room(self) -> bool:
@@ -61,7 +61,7 @@ class Starter(Protocol):
             Where the runner could not be started.
         """
 
-    def holds(self, job_id: int) -> bool:
+    def is_waiting(self, job_id: int) -> bool:
         """Return whether a job that was started, and that no runner has claimed yet, is known to wait its turn."""
 
 
@@ -123,20 +123,20 @@ class JobScheduler:
         now = self.now()
         if order.deadline_at is not None and order.deadline_at <= now:
             raise WrongOrderError("deadline_at", "is not in the future")
-        order = self.with_question(order)
+        order = self.fill_in_question(order)
         with self.database.writing() as session:
             if order.github is None and order.question is not None:
                 order = order.model_copy(
                     update={"github": jobs.find_github_repository(session, order.question.subject)}
                 )
             row, new = jobs.store_order(
-                session, order.model_copy(update={"backend": self.backend(order)}), requester, now
+                session, order.model_copy(update={"backend": self.choose_backend(order)}), requester, now
             )
             job = jobs.build_view(row)
         self.wake()
         return job, new
 
-    def with_question(self, order: JobOrder) -> JobOrder:
+    def fill_in_question(self, order: JobOrder) -> JobOrder:
         """Return an order with its question, which may be that of a drift.
 
         Raises
@@ -155,7 +155,7 @@ class JobScheduler:
             raise WrongOrderError("drift", "the name of its case or metric is too long for a job")
         return order.model_copy(update={"question": question, "drift": None})
 
-    def backend(self, order: JobOrder) -> Backend:
+    def choose_backend(self, order: JobOrder) -> Backend:
         """Return the backend that starts a job: the one that the order names, else the first that can.
 
         Raises
@@ -163,7 +163,7 @@ class JobScheduler:
         WrongOrderError
             Where the named backend cannot start the job.
         """
-        objections = {backend: starter.objection(order) for backend, starter in self.starters.items()}
+        objections = {backend: starter.explain_objection(order) for backend, starter in self.starters.items()}
         try:
             return choose_backend(order.backend, objections)
         except BackendRefusedError as error:
@@ -185,7 +185,7 @@ class JobScheduler:
         starter = self.starters.get(row.backend)
         if due is None or (due.act is Act.DISPATCH and (starter is None or not starter.has_room())):
             return None  # another process of the service may have the starter, or room for the job
-        if due.act is Act.LOSE and row.state is State.DISPATCHED and starter is not None and starter.holds(row.id):
+        if due.act is Act.LOSE and row.state is State.DISPATCHED and starter is not None and starter.is_waiting(row.id):
             return None
         return due
 
@@ -220,7 +220,7 @@ class JobScheduler:
             elif row is not None and log_url:
                 row.log_url = log_url
 
-    def process_ended(self, job_id: int, why: str) -> None:
+    def handle_ended_process(self, job_id: int, why: str) -> None:
         """Mark a job lost where its process has ended and the job has not."""
         with self.database.writing() as session:
             row = jobs.find_job(session, job_id)

@@ -56,9 +56,13 @@ class LabAddress:
         address = cls(**texts)
         name = arguments.get("name", "").strip()
         values = arguments.get("values", "").strip()
-        return address.adding(setting_names.find_canonical_name(name), _parse_values(name, values)) if name else address
+        return (
+            address.add_values(setting_names.find_canonical_name(name), _parse_values(name, values))
+            if name
+            else address
+        )
 
-    def adding(self, name: str, values: Iterable[str]) -> LabAddress:
+    def add_values(self, name: str, values: Iterable[str]) -> LabAddress:
         """Return the address with more values of a setting, which becomes one of the rows or of the columns."""
         entries = [*filter(None, self.set.split(SEPARATOR)), *(f"{name}={value}" for value in values)]
         rows, columns = self.rows.split(), self.columns.split()
@@ -66,7 +70,7 @@ class LabAddress:
             (rows if columns else columns).append(name)
         return replace(self, set=SEPARATOR.join(dict.fromkeys(entries)), rows=" ".join(rows), columns=" ".join(columns))
 
-    def without(self, name: str) -> LabAddress:
+    def remove_setting(self, name: str) -> LabAddress:
         """Return the address without the values of a setting that somebody added."""
         entries = [
             entry
@@ -83,7 +87,7 @@ class LabAddress:
         """The arguments of the query, in short: what is empty is left out."""
         return {name: value for name, value in asdict(self).items() if value}
 
-    def added(self) -> dict[str, list[Value]]:
+    def list_added(self) -> dict[str, list[Value]]:
         """Return the values to measure, by the name of the setting.
 
         Raises
@@ -109,7 +113,7 @@ class LabAddress:
             values.setdefault(name, []).append(value)
         return values
 
-    def query(self) -> LabQuery:
+    def build_query(self) -> LabQuery:
         """Return what to show.
 
         Raises
@@ -122,7 +126,7 @@ class LabAddress:
         rows, columns = (
             [setting_names.find_canonical_name(name) for name in text.split()] for text in (self.rows, self.columns)
         )
-        return LabQuery(rows, columns, self.added(), self.environment, int(self.pairs) if self.pairs else None)
+        return LabQuery(rows, columns, self.list_added(), self.environment, int(self.pairs) if self.pairs else None)
 
 
 def _parse_values(name: str, text: str) -> list[str]:
@@ -139,7 +143,7 @@ def read_lab_at(session: Session, address: LabAddress) -> SettingsLab | None:
     LabProblem
         There is no such lab.
     """
-    query = address.query()
+    query = address.build_query()
     target = read_lab.find_target(session, address.subject, address.case, address.host, address.commit)
     if target is None:
         return None

@@ -136,7 +136,7 @@ def _list_offers(address: LabAddress, lab: SettingsLab) -> list[Offer]:
     measured = {(setting.name, value) for setting in lab.settings for value in setting.values}
     full_address = _build_address(address, lab)
     return [
-        Offer(text, url_for("lab.show", **full_address.adding(name, values).arguments))  # type: ignore[arg-type]
+        Offer(text, url_for("lab.show", **full_address.add_values(name, values).arguments))  # type: ignore[arg-type]
         for text, name, values in _OFFERS.values()
         if not {(name, setting_names.read_value(name, value)) for value in values} <= measured
     ]
@@ -145,11 +145,11 @@ def _list_offers(address: LabAddress, lab: SettingsLab) -> list[Offer]:
 def _list_removals(address: LabAddress, lab: SettingsLab) -> dict[str, str]:
     """Return the addresses without the settings that somebody added, by the name of the setting."""
     try:
-        added = address.added()
+        added = address.list_added()
     except LabProblem:
         return {}
     full_address = _build_address(address, lab)
-    return {name: url_for("lab.show", **full_address.without(name).arguments) for name in added}  # type: ignore[arg-type]
+    return {name: url_for("lab.show", **full_address.remove_setting(name).arguments) for name in added}  # type: ignore[arg-type]
 
 
 def _build_address(address: LabAddress, lab: SettingsLab) -> LabAddress:

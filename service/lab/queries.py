@@ -57,11 +57,13 @@ def find_newest_target(
     session: Session, subject: str = "", case: str = "", host: str = "", commit: str = ""
 ) -> LabTarget | None:
     """Return what was measured last for a history, of what is named; None where nothing was."""
-    ids = RunFilter(subject or None, case or None, commit or None, Outcome.MEASURED, host or None, quarantined=False)
+    run_filter = RunFilter(
+        subject or None, case or None, commit or None, Outcome.MEASURED, host or None, quarantined=False
+    )
     imported = select(Environment.id).where(Environment.settings[IMPORT_FORMAT].as_string().is_not(None))
     number = session.scalar(
         select(Run.number)
-        .where(*ids.conditions(ids.ids(session)), Run.environment_id.not_in(imported))
+        .where(*run_filter.list_conditions(run_filter.list_ids(session)), Run.environment_id.not_in(imported))
         .order_by(Run.started_at.desc(), Run.number.desc())
         .limit(1)
     )

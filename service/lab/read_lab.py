@@ -129,7 +129,7 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
     reports = queries.read_reports(session, {default.number, *shown_runs}, METRICS)
     refusal = "These results were imported: no host can measure them." if is_imported(default.settings) else ""
     cells = _Cells(target, default, grid, reports, queries.list_orders(session, target), query.pairs, refusal)
-    views = tuple(tuple(cells.view(cell) for cell in row) for row in grid.cells)
+    views = tuple(tuple(cells.build_cell(cell) for cell in row) for row in grid.cells)
     flat = [cell for row in views for cell in row]
     work = ", ".join(setting_names.format_title(axis.name) for axis in (*rows, *columns) if axis.changes_the_work)
     best = choose_best_cell(flat, other_work=work)
@@ -158,8 +158,8 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
         metrics=_choose_metrics(flat),
         best=best.key,
         verdict=best.sentence,
-        missing=cells.cost(len(missing)),
-        each=cells.cost(1),
+        missing=cells.estimate_cost(len(missing)),
+        each=cells.estimate_cost(1),
         refusal=refusal,
     )
 
@@ -174,7 +174,7 @@ class _Cells:
     pairs: int | None
     refusal: str
 
-    def view(self, cell: GridCell) -> LabCell:
+    def build_cell(self, cell: GridCell) -> LabCell:
         """Return a cell with its metrics, its state, and what to order to measure it."""
         question, objection = self._build_question(cell)
         job = next((job for order, job in self.orders if question and order.settings == question.settings), None)
@@ -203,7 +203,7 @@ class _Cells:
         ]
         return ", ".join(changed) or "default"
 
-    def cost(self, cells: int) -> LabCost:
+    def estimate_cost(self, cells: int) -> LabCost:
         """Return what it costs to measure some cells, each interleaved with the default."""
         report = self.reports.get(self.default.number)
         executions = cells * 2 * ((self.pairs or DEFAULT_PAIRS) + _WARM_UP)

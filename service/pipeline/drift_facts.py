@@ -47,7 +47,7 @@ class DriftFacts:
         before, after = (self._read_system_files(point) for point in (drift.before, drift.after))
         return replace(drift, cause=Cause.BOTH) if list_upgraded_files(before, after) else drift
 
-    def context(self, row: Series, drift: SeriesDrift) -> DriftContext:
+    def find_description_facts(self, row: Series, drift: SeriesDrift) -> DriftContext:
         """Return what the description of a drift in a series needs."""
         parents = self._parents(row.subject_id)
         of_subject = select(Revision).where(Revision.subject_id == row.subject_id)

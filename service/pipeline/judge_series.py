@@ -88,7 +88,7 @@ def _judge(
     head, measured = series.read_head(row), trend.measured
     changes = find_drifts(trend, is_exact=is_exact_count(head), baselines=baselines) if row.judged else []
     changes = [facts.blame_upgrades(change) for change in changes]
-    contexts = [facts.context(row, change) for change in changes]
+    contexts = [facts.find_description_facts(row, change) for change in changes]
     described = describe_drifts(head, changes, contexts, calibrate_floor(measured))
     rows = [drifts.make_row(drift, change.after.position) for drift, change in zip(described, changes, strict=True)]
     stood = [Drift.model_validate(drift.document) for drift in former]

@@ -98,7 +98,7 @@ def choose_drift_to_order(
     def is_free(drift: Drift) -> bool:
         return (
             not busy_hosts & {None, drift.host}
-            and is_idle(further_runs.last_seen(drift.host), now, idle)
+            and is_idle(further_runs.find_last_seen(drift.host), now, idle)
             and _is_measurable(session, drift, further_runs)
             and not _is_of_pull_request(session, drift)
         )
@@ -150,7 +150,7 @@ def _list_drifts(session: Session, event_id: str) -> list[Drift]:
 
 def _is_measurable(session: Session, drift: Drift, further_runs: FurtherRuns) -> bool:
     """Return whether a host can be expected to measure the commits between both ends of a drift."""
-    return further_runs.expected(drift) and revisions.is_descendant(session, drift.subject, drift.good, drift.bad)
+    return further_runs.are_expected(drift) and revisions.is_descendant(session, drift.subject, drift.good, drift.bad)
 
 
 def _is_of_pull_request(session: Session, drift: Drift) -> bool:

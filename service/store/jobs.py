@@ -48,7 +48,7 @@ class JobFilter:
     host: str | None = None
     thread: str | None = None
 
-    def conditions(self) -> list[ColumnElement[bool]]:
+    def list_conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions on the table."""
         filters = (
             (Job.state, self.state),
@@ -123,7 +123,7 @@ def find_job(session: Session, job_id: int) -> Job | None:
 
 def list_page(session: Session, job_filter: JobFilter, limit: int, offset: int = 0) -> JobList:
     """Return a page of jobs, the newest first."""
-    query = select(Job).where(*job_filter.conditions())
+    query = select(Job).where(*job_filter.list_conditions())
     total = session.scalar(select(func.count()).select_from(query.subquery())) or 0
     rows = session.scalars(query.order_by(Job.id.desc()).limit(limit).offset(offset))
     return JobList(items=tuple(build_view(row) for row in rows), total=total, limit=limit, offset=offset)

@@ -55,7 +55,7 @@ class ProfileFilter:
     revision: str | None = None
     host: str | None = None
 
-    def conditions(self) -> list[ColumnElement[bool]]:
+    def list_conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions."""
         of_names = (
             (StoredProfile.subject_id, select(Subject.id).where(Subject.name == self.subject), self.subject),
@@ -74,7 +74,7 @@ def read_seconds_per_fault(session: Session, profile_filter: ProfileFilter, envi
     chosen = (
         select(StoredProfile.gist)
         .join(Environment, StoredProfile.environment_id == Environment.id)
-        .where(Environment.hash == environment, *profile_filter.conditions())
+        .where(Environment.hash == environment, *profile_filter.list_conditions())
     )
     packed = session.scalar(chosen.order_by(*_NEWEST_FIRST).limit(1))
     return None if packed is None else _unpack_gist(packed).seconds_per_fault
@@ -143,7 +143,7 @@ def read_gist(session: Session, profile_id: UUID) -> ProfileGist | None:
 
 def list_page(session: Session, profile_filter: ProfileFilter, limit: int, offset: int) -> ProfileList:
     """Return a page of profiles, the newest first."""
-    conditions = profile_filter.conditions()
+    conditions = profile_filter.list_conditions()
     total = session.scalar(select(func.count()).select_from(StoredProfile).where(*conditions)) or 0
     chosen = select(StoredProfile.gist).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
     items = [build_list_entry(_unpack_gist(packed)) for packed in session.scalars(chosen)]
@@ -152,7 +152,7 @@ def list_page(session: Session, profile_filter: ProfileFilter, limit: int, offse
 
 def find_newest(session: Session, profile_filter: ProfileFilter, environment: str | None = None) -> UUID | None:
     """Return the id of the newest profile; preferably of the given environment."""
-    chosen = select(StoredProfile.id).where(*profile_filter.conditions()).order_by(*_NEWEST_FIRST).limit(1)
+    chosen = select(StoredProfile.id).where(*profile_filter.list_conditions()).order_by(*_NEWEST_FIRST).limit(1)
     if environment is not None:
         same_environment = select(Environment.id).where(Environment.hash == environment)
         newest_there = session.scalar(chosen.where(StoredProfile.environment_id.in_(same_environment)))

@@ -42,7 +42,7 @@ def issue_token(
     name = name.strip()
     if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
         raise WrongTokenError("name", f"take up to {MAX_NAME_CHARACTERS} printable characters")
-    if objection := reach.objection(scopes):
+    if objection := reach.explain_objection(scopes):
         raise WrongTokenError("limits", objection)
     presented = generate_token()
     add_token(

@@ -36,7 +36,7 @@ def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
     if order.github is not None:
         ownership.require_reach_of_publication(order.github)
     try:
-        order = find_scheduler().with_question(order)
+        order = find_scheduler().fill_in_question(order)
         if order.question is not None:
             ownership.require_reach_of_question(order.question.subject, order.question.host)
         job, new = find_scheduler().order(order, requester)

@@ -45,15 +45,15 @@ class Client:
         """Id of the user whose token the service has."""
         return int(self._call_api("GET", "/user")["id"])
 
-    def head(self, pull: PullRequest) -> str:
+    def find_head_commit(self, pull: PullRequest) -> str:
         """Return the commit that is to be merged."""
         return str(self._call_api("GET", f"{_build_path(pull.repository)}/pulls/{pull.number}")["head"]["sha"])
 
-    def notes(self, pull: PullRequest) -> Iterator[Note]:
+    def list_notes(self, pull: PullRequest) -> Iterator[Note]:
         """Return the comments, the oldest first."""
         return map(_parse_note, self._list_pages(_build_comments_path(pull)))
 
-    def note(self, pull: PullRequest, note_id: int) -> Note:
+    def find_note(self, pull: PullRequest, note_id: int) -> Note:
         """Return one comment."""
         return _parse_note(self._call_api("GET", f"{_build_path(pull.repository)}/issues/comments/{note_id}"))
 
@@ -65,7 +65,7 @@ class Client:
         """Change the text of a comment."""
         self._call_api("PATCH", f"{_build_path(pull.repository)}/issues/comments/{note_id}", {"body": body})
 
-    def newest_status(self, repository: str, commit: str) -> tuple[bool, str] | None:
+    def find_newest_status(self, repository: str, commit: str) -> tuple[bool, str] | None:
         """Return whether the newest status of the service passed, and its description; None if it has set none.
 
         Forgejo stores each status that it is sent.
@@ -93,7 +93,7 @@ class Client:
             raise
         return answer["permission"] in _WRITERS
 
-    def refusal(self, error: Exception) -> Refusal | None:
+    def find_refusal(self, error: Exception) -> Refusal | None:
         """Return why a call failed; None for another exception."""
         if isinstance(error, ForgejoError):
             return Refusal(error.status, str(error), error.headers)

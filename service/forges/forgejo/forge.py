@@ -30,7 +30,7 @@ class ForgejoForge(NoteForge):
         """Return the Forgejo of some settings; nothing is called yet."""
         return cls(Client(settings), settings)
 
-    def delivery(self, header: Header, body: bytes) -> Delivery | None:
+    def read_delivery(self, header: Header, body: bytes) -> Delivery | None:
         """Return the delivery, if its body is signed (Forgejo, "Webhooks": HMAC-SHA256 in hexadecimal digits).
 
         Forgejo sends its own headers and Gitea's; Gitea only the latter.

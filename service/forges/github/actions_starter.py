@@ -36,7 +36,7 @@ class ActionsStarter:
     client: Client
     address: str
 
-    def objection(self, order: JobOrder) -> str:
+    def explain_objection(self, order: JobOrder) -> str:
         """Return why the job cannot be started; an empty text where it can."""
         return "" if order.github else "the order names no repository on GitHub to run it in (github)"
 
@@ -44,7 +44,7 @@ class ActionsStarter:
         """Return True: jobs wait for their runners at GitHub."""
         return True
 
-    def holds(self, job_id: int) -> bool:
+    def is_waiting(self, job_id: int) -> bool:
         """Return False: only GitHub knows what waits there."""
         return False
 
@@ -84,7 +84,7 @@ class ActionsStarter:
 
     def _call_github(self, job: Job, attempts: int, call: Callable[[Repository], str]) -> str:
         try:
-            return self.client.with_repository(job.github or job.thread.partition("#")[0], call)
+            return self.client.call_with_repository(job.github or job.thread.partition("#")[0], call)
         except Failure as error:
             retry, message = schedule_retry(find_refusal(error), error, attempts, datetime.now(UTC))
             raise RemoteCallFailed(message[:_MAX_ERROR_CHARACTERS], retry.at) from None

@@ -48,7 +48,7 @@ class Client:
         """Id of the App."""
         return self._settings.app_id
 
-    def with_repository(self, name: str, work: Callable[[Repository], _T]) -> _T:
+    def call_with_repository(self, name: str, work: Callable[[Repository], _T]) -> _T:
         """Do some work with a repository; repeat it with a new token where GitHub rejects the current one."""
         try:
             return work(self._get_repository(name))
@@ -56,7 +56,7 @@ class Client:
             self._repositories.pop(name, None)
             return work(self._get_repository(name))
 
-    def runner_token(self, name: str, purpose: Purpose) -> Mapping[str, str]:
+    def request_runner_token(self, name: str, purpose: Purpose) -> Mapping[str, str]:
         """Return a ``token`` to register or remove a runner of a repository, and when it ``expires_at``."""
         repository = self._connect(name, REGISTRATION_PERMISSIONS)
         _, answer = repository.requester.requestJsonAndCheck(

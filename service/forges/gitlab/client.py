@@ -61,17 +61,17 @@ class Client:
         assert self._api.user is not None
         return int(self._api.user.id)
 
-    def head(self, pull: PullRequest) -> str:
+    def find_head_commit(self, pull: PullRequest) -> str:
         """Return the commit that is to be merged."""
         return str(self._get_project(pull.repository).mergerequests.get(pull.number).sha)
 
-    def notes(self, pull: PullRequest) -> Iterator[Note]:
+    def list_notes(self, pull: PullRequest) -> Iterator[Note]:
         """Return the notes that users wrote, the oldest first."""
         for note in self._fetch_notes(pull).list(iterator=True, order_by="created_at", sort="asc"):
             if not note.system:
                 yield Note(note.id, note.author["id"], note.body)
 
-    def note(self, pull: PullRequest, note_id: int) -> Note:
+    def find_note(self, pull: PullRequest, note_id: int) -> Note:
         """Return one note."""
         note = self._fetch_notes(pull).get(note_id)
         return Note(note.id, note.author["id"], note.body)
@@ -84,7 +84,7 @@ class Client:
         """Change the text of a note."""
         self._fetch_notes(pull).update(note_id, {"body": body})
 
-    def newest_status(self, repository: str, commit: str) -> tuple[bool, str] | None:
+    def find_newest_status(self, repository: str, commit: str) -> tuple[bool, str] | None:
         """Return whether the newest status of the service passed, and its description; None if it has set none."""
         statuses = self._get_statuses(repository, commit)
         newest = next(iter(statuses.list(iterator=True, name=CONTEXT, order_by="id", sort="desc")), None)
@@ -112,7 +112,7 @@ class Client:
                     raise
         return False
 
-    def refusal(self, error: Exception) -> Refusal | None:
+    def find_refusal(self, error: Exception) -> Refusal | None:
         """Return why the last call failed; None for another exception."""
         if isinstance(error, GitlabError):
             return Refusal(error.response_code, str(error.error_message or error), dict(self._session.last_headers))

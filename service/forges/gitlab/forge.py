@@ -30,7 +30,7 @@ class GitlabForge(NoteForge):
         """Return the GitLab of some settings; nothing is called yet."""
         return cls(Client(settings), settings)
 
-    def delivery(self, header: Header, body: bytes) -> Delivery | None:
+    def read_delivery(self, header: Header, body: bytes) -> Delivery | None:
         """Return the delivery, if it has the secret (GitLab, "Webhooks", section "Validate payloads by secret token").
 
         GitLab signs no body with it: the secret itself is sent. The idempotency key stays the same in repeated

@@ -36,7 +36,7 @@ class Reach:
         """Whether it may publish about a repository: a token with any limit names those about which it may."""
         return self == EVERYWHERE or (self.repositories is not None and matches_any(repository, self.repositories))
 
-    def objection(self, scopes: Iterable[Scope]) -> str:
+    def explain_objection(self, scopes: Iterable[Scope]) -> str:
         """Return in one line why no token with these scopes may have these limits; empty where one may."""
         scopes = set(scopes)
         if Scope.ADMIN in scopes and self != Reach():

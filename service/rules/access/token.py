@@ -34,7 +34,7 @@ class PresentedToken:
         """The SHA-256 of the secret, which the service stores."""
         return hashlib.sha256(self.secret.encode()).hexdigest()
 
-    def proves(self, digest: str) -> bool:
+    def matches_digest(self, digest: str) -> bool:
         """Return whether the secret matches a stored digest, in constant time."""
         return hmac.compare_digest(self.digest, digest)
 
@@ -42,7 +42,7 @@ class PresentedToken:
 def is_proven(presented: PresentedToken | None, digest: str | None) -> bool:
     """Return whether a presented token proves a stored digest, in the same time whether there is either of them."""
     token = presented or PresentedToken("", "")
-    return token.proves(digest or _NOBODYS) and presented is not None and digest is not None
+    return token.matches_digest(digest or _NOBODYS) and presented is not None and digest is not None
 
 
 def redact_tokens(text: str) -> str:

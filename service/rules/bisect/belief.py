@@ -48,7 +48,7 @@ class Data:
             values=values,
         )
 
-    def drift(self, groups: npt.NDArray[np.intp], waves: int) -> Floats:
+    def build_drift_waves(self, groups: npt.NDArray[np.intp], waves: int) -> Floats:
         """Return slow waves along the order of the measurements, orthonormal to each other and to the groups' levels.
 
         One column a wave: the first ones of a cosine transform.
@@ -85,7 +85,7 @@ class Belief:
     evidence: float
     """Logarithm of the probability of the measurements, up to a constant that no number of waves changes."""
 
-    def after(self, effect: Bools) -> Floats:
+    def compute_probabilities(self, effect: Bools) -> Floats:
         """Return the probability of each test to be measured after the step."""
         return effect.astype(np.float64) @ self.each
 
@@ -182,7 +182,7 @@ def compute_belief(
 
     # Take out the waves of a drift of the host: what both the regressor and the values share with them.
     if waves:
-        drift = data.drift(groups, waves)
+        drift = data.build_drift_waves(groups, waves)
         by_test = np.stack([np.bincount(data.test_of, wave, len(effect)) for wave in drift.T])[:, measured]
         shared, shift = by_test @ steps, drift.T @ data.values
         sxx = (sxx - (shared**2).sum(axis=0)).clip(0, None)

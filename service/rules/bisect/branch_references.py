@@ -43,7 +43,7 @@ class BranchReferences:
         self, graph: Graph, old: str, suspects: int, measured: Collection[str], *, innocent: int, known: int
     ) -> None:
         self._graph, self._innocent, self._known = graph, innocent, known
-        self._contained = graph.ancestries(suspects)
+        self._contained = graph.map_ancestries(suspects)
         start, self._old = 1 << graph.place[old], old
         self._groups: dict[int, list[str]] = defaultdict(list)
         """The suspects that do not descend from ``old``, by what they contain besides suspects."""
@@ -69,7 +69,7 @@ class BranchReferences:
             return max(earlier, key=lambda other: (self._contained[other].bit_count(), other))
         return self._forks[base]
 
-    def start(self, commit: str) -> str | None:
+    def find_branch_start(self, commit: str) -> str | None:
         """Return the commit at which the branch of a suspect started; None if the range has none."""
         base = self._base_of.get(commit)
         return None if base is None else self._forks[base]
@@ -101,8 +101,8 @@ class BranchReferences:
 
         The good end serves as well where it is known how much each of these commits moved.
         """
-        for commit in islice(reversed(list(self._graph.members(base))), _MAX_FORKS):
-            if not base & ~self._graph.ancestry(commit) & ~self._innocent:
+        for commit in islice(reversed(list(self._graph.list_members(base))), _MAX_FORKS):
+            if not base & ~self._graph.collect_ancestry(commit) & ~self._innocent:
                 return commit
         graph = self._graph
         unmeasurable = base & ~graph.older

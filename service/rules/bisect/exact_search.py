@@ -59,11 +59,11 @@ def search_exact(question: Question, observations: Iterable[Observation], slots:
         state.open_first_gap(question.good, question.bad)
     else:
         good, bad = values[question.good], values[question.bad]
-        if not state.differ(good, bad):
+        if not state.do_differ(good, bad):
             least = f", and differences of less than {number(question.least)} do not matter" if question.least else ""
-            levels = f"good {question.quantity(good, bad)}, bad {question.quantity(bad, good)}"
+            levels = f"good {question.format_quantity(good, bad)}, bad {question.format_quantity(bad, good)}"
             return Refused(sentence=f"The ends do not differ: {levels}{least}.")
-        if state.explain(question.good, question.bad):
+        if state.find_culprits_between(question.good, question.bad):
             return Found(culprits=tuple(_sort_by_position(state.culprits.values(), graph)))
         if len(state.gaps) + len(state.culprits) > MAX_PLACES:
             return Refused(sentence=_describe_too_many_steps(question, inside))
@@ -71,7 +71,7 @@ def search_exact(question: Question, observations: Iterable[Observation], slots:
     # Required commits come first; commits inside the gaps are only guesses that keep the builds busy.
     # Until both ends are measured, their gap contains everything that was measured meanwhile.
     commits += _choose_inside_gaps(state.gaps, slots - len(commits), {*commits, *inside})
-    n_left = len(set(state.required)) + sum(gap.looks(slots) for gap in state.gaps)
+    n_left = len(set(state.required)) + sum(gap.estimate_measurements(slots) for gap in state.gaps)
     return Measure(commits=tuple(commits), left=n_left)
 
 
@@ -93,7 +93,8 @@ def _describe_too_many_steps(question: Question, values: Mapping[str, Number]) -
     low, high = min(values.values()), max(values.values())
     return (
         f"Not proven: the metric moves at more than {MAX_PLACES} places of the range: {len(values)} commits measured "
-        f"between {question.quantity(low, high)} and {question.quantity(high, low)}. State the smallest difference "
+        f"between {question.format_quantity(low, high)} and {question.format_quantity(high, low)}. "
+        "State the smallest difference "
         "that matters (--least), or search a shorter range."
     )
 
@@ -128,7 +129,7 @@ class _Gap:
         """The number of suspects."""
         return len(self.suspects)
 
-    def looks(self, many: int) -> int:
+    def estimate_measurements(self, many: int) -> int:
         """Return the expected number of remaining measurements, if ``many`` commits are measured in one step."""
         return min(len(self.tests), ceil(many * log2(max(2, self.total)) / log2(many + 1)))
 
@@ -178,11 +179,11 @@ class _ExactSearch:
     _in_explained: int = 0
     """The commits of the gaps that the culprits so far explain."""
 
-    def differ(self, level: Number, other: Number) -> bool:
+    def do_differ(self, level: Number, other: Number) -> bool:
         """Return whether two levels differ by as much as matters."""
         return level != other and abs(other - level) >= self.least
 
-    def explain(self, old: str, new: str) -> bool:
+    def find_culprits_between(self, old: str, new: str) -> bool:
         """Find the culprits between two commits whose levels differ; return whether that needs no measurement.
 
         ``new`` descends from ``old``, and both have known levels.
@@ -194,7 +195,9 @@ class _ExactSearch:
                 complete = self._explain_undivided(old, new, suspects)
             else:
                 halves = [(low, high) for low, high in ((old, middle), (middle, new)) if self._is_gap(low, high)]
-                results = [self.explain(low, high) for low, high in halves]  # All of them, so that all gaps open.
+                results = [
+                    self.find_culprits_between(low, high) for low, high in halves
+                ]  # All of them, so that all gaps open.
                 complete = all(results)
             self._explained[old, new] = complete
             if complete:
@@ -207,10 +210,10 @@ class _ExactSearch:
         self._open_gap(suspects, self._count_tests_on_line(old, new, suspects))
 
     def _list_between(self, old: str, new: str) -> int:
-        return self.graph.ancestry(new) & ~self.graph.ancestry(old)
+        return self.graph.collect_ancestry(new) & ~self.graph.collect_ancestry(old)
 
     def _is_gap(self, old: str, new: str) -> bool:
-        return self.differ(self._get_known_level(old), self._get_known_level(new))
+        return self.do_differ(self._get_known_level(old), self._get_known_level(new))
 
     def _get_known_level(self, commit: str) -> Number:
         """Return the level with which a gap was opened: culprits that are found within it may put it in doubt again."""
@@ -226,7 +229,7 @@ class _ExactSearch:
         """
         if commit in self.values:
             return self.values[commit]
-        bit, contained, suspected = 1 << self.graph.place[commit], self.graph.ancestry(commit), self._suspected
+        bit, contained, suspected = 1 << self.graph.place[commit], self.graph.collect_ancestry(commit), self._suspected
         agreed = (
             self.values[low]
             for low, between in self._agreements
@@ -237,8 +240,8 @@ class _ExactSearch:
     def _find_nearest_measured(self, commit: str) -> str:
         """Return the newest measured commit before one that cannot be measured; they have the same level."""
         graph = self.graph
-        older = [name for name in self.values if graph.ancestry(commit) >> graph.place[name] & 1]
-        return max(older, key=lambda name: (graph.ancestry(name).bit_count(), graph.place[name]))
+        older = [name for name in self.values if graph.collect_ancestry(commit) >> graph.place[name] & 1]
+        return max(older, key=lambda name: (graph.collect_ancestry(name).bit_count(), graph.place[name]))
 
     def _find_middle(self, old: str, new: str, suspects: int) -> str | None:
         """Return a measured commit that divides a gap: at the level of one end, as near to the other as possible."""
@@ -246,11 +249,11 @@ class _ExactSearch:
         inner = [
             commit
             for commit in self.values
-            if commit != new and suspects >> graph.place[commit] & 1 and graph.ancestry(commit) & start
+            if commit != new and suspects >> graph.place[commit] & 1 and graph.collect_ancestry(commit) & start
         ]
         if not inner:
             return None
-        brought = {commit: (graph.ancestry(commit) & suspects).bit_count() for commit in inner}
+        brought = {commit: (graph.collect_ancestry(commit) & suspects).bit_count() for commit in inner}
         late = [commit for commit in inner if not self._is_gap(commit, new)]
         early = [commit for commit in inner if not self._is_gap(old, commit)]
         if late:
@@ -274,7 +277,7 @@ class _ExactSearch:
         if not complete:
             return False
         expected = self._get_known_level(old) + self._sum_effects(suspects)
-        if not self.differ(expected, self._get_known_level(new)):
+        if not self.do_differ(expected, self._get_known_level(new)):
             return True
         remaining = suspects & ~cleared
         innocent = self._innocent
@@ -303,7 +306,7 @@ class _ExactSearch:
             parent=parent,
             before=self._get_known_level(old),
             after=self._get_known_level(new),
-            candidates=tuple(self.graph.members(alike)),
+            candidates=tuple(self.graph.list_members(alike)),
             brought=brought,
         )
         return True
@@ -315,7 +318,7 @@ class _ExactSearch:
         """
         parents = [parent for parent in self.graph.parents[new] if parent in self.values]
         merged = [parent for parent in parents if suspects >> self.graph.place[parent] & 1]
-        return any(not self.differ(self.values[parent], self.values[new]) for parent in merged)
+        return any(not self.do_differ(self.values[parent], self.values[new]) for parent in merged)
 
     def _list_failed_before(self, new: str) -> int:
         """Return the commits directly before another one that could not be measured."""
@@ -361,9 +364,11 @@ class _ExactSearch:
             later = [
                 high
                 for high, other in self.values.items()
-                if high != low and graph.ancestry(high) >> graph.place[low] & 1 and not self.differ(level, other)
+                if high != low
+                and graph.collect_ancestry(high) >> graph.place[low] & 1
+                and not self.do_differ(level, other)
             ]
-            others = sum(1 << graph.place[name] for name, other in self.values.items() if self.differ(level, other))
+            others = sum(1 << graph.place[name] for name, other in self.values.items() if self.do_differ(level, other))
             betweens = (self._list_between(low, high) for high in later)
             agreements += [(low, between) for between in betweens if not between & (graph.older | others)]
         return agreements
@@ -381,21 +386,21 @@ class _ExactSearch:
             for parent in parents
             if suspects >> place[parent] & 1 and references.find_reference(parent) is not None
         ]
-        starts = [start for parent in inside if (start := references.start(parent)) is not None]
+        starts = [start for parent in inside if (start := references.find_branch_start(parent)) is not None]
         needed = dict.fromkeys([*inside, *starts, old])
         return [name for name in needed if name not in self.values and name not in self.failed]
 
     def _explain_branches(self, new: str, suspects: int, references: BranchReferences) -> tuple[bool, int]:
         """Search the measured parts of merged branches; return whether that is complete, and the commits in them."""
         complete, searched = True, 0
-        for commit in self.graph.members(suspects):
+        for commit in self.graph.list_members(suspects):
             reference = references.find_reference(commit) if commit in self.values and commit != new else None
             if reference is None or self._find_level(reference) is None:
                 continue
             level = self._get_known_level(reference)
             part = self._list_between(reference, commit)
-            if self.differ(level + self._sum_effects(part), self.values[commit]):
-                complete &= self.explain(reference, commit)
+            if self.do_differ(level + self._sum_effects(part), self.values[commit]):
+                complete &= self.find_culprits_between(reference, commit)
             searched |= part
         return complete, searched
 
@@ -408,7 +413,7 @@ class _ExactSearch:
     def _count_tests(self, new: str, suspects: int, references: BranchReferences) -> dict[str, int]:
         tests: dict[str, int] = {}
         has_level: dict[str, bool] = {}
-        for commit in self.graph.members(suspects):
+        for commit in self.graph.list_members(suspects):
             reference = references.find_reference(commit)
             if commit != new and commit not in self.failed and reference is not None:
                 if reference not in has_level:
@@ -419,7 +424,7 @@ class _ExactSearch:
 
     def _count_tests_on_line(self, old: str, new: str, suspects: int) -> dict[str, int]:
         """Return the tests of the commits on one line between two commits, which are cheap to count."""
-        graph, line = self.graph, self.graph.line_between(old, new) or ()
+        graph, line = self.graph, self.graph.find_line_between(old, new) or ()
         tests: dict[str, int] = {}
         counted: set[str] = set()
         for commit in line[1:-1]:
@@ -434,7 +439,7 @@ class _ExactSearch:
         return tests
 
     def _open_gap(self, remaining: int, tests: Mapping[str, int]) -> bool:
-        suspects = tuple(self.graph.members(remaining))
+        suspects = tuple(self.graph.list_members(remaining))
         failed = frozenset(place for place, commit in enumerate(suspects) if commit in self.failed)
         self.gaps.append(_Gap(suspects, tests, failed))
         return False

@@ -42,9 +42,9 @@ class Graph:
 
         None where ``bad`` does not descend from ``good``.
         """
-        return self.line_between(self.good, self.bad)
+        return self.find_line_between(self.good, self.bad)
 
-    def line_between(self, old: str, new: str) -> tuple[str, ...] | None:
+    def find_line_between(self, old: str, new: str) -> tuple[str, ...] | None:
         """Return the commits from ``old`` to ``new`` like :attr:`line`; None where ``new`` does not descend from it."""
         descendants = {old}
         for commit, parents in self.parents.items():
@@ -80,13 +80,13 @@ class Graph:
         """What ``good`` contains: itself, and everything outside of the range."""
         return 1 | sum(self._outside.values())
 
-    def ancestry(self, commit: str) -> int:
+    def collect_ancestry(self, commit: str) -> int:
         """Return what a commit contains: itself, its ancestors, and the parents outside of the range."""
         if commit not in self._ancestry:
             self._ancestry[commit] = self._collect_ancestors(commit)
         return self._ancestry[commit]
 
-    def members(self, commits: int) -> Iterator[str]:
+    def list_members(self, commits: int) -> Iterator[str]:
         """Return the commits of a set, parents before children, without what lies outside of the range."""
         while commits:
             lowest = commits & -commits
@@ -96,13 +96,13 @@ class Graph:
             yield self.names[place]
             commits ^= lowest
 
-    def ancestries(self, commits: int) -> dict[str, int]:
+    def map_ancestries(self, commits: int) -> dict[str, int]:
         """Return what each commit of a set contains; the set must hold all commits between any two of it."""
         by_commit: dict[str, int] = {}
-        for name in self.members(commits):
+        for name in self.list_members(commits):
             contained = 1 << self.place[name]
             for parent in self.parents.get(name, ()):
-                contained |= by_commit[parent] if parent in by_commit else self.ancestry(parent)
+                contained |= by_commit[parent] if parent in by_commit else self.collect_ancestry(parent)
             by_commit[name] = self.older if name == self.good else contained
         return by_commit
 

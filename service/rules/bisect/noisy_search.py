@@ -89,7 +89,7 @@ class _Measurements:
         ]
         broken = frozenset(graph.place[name] for name in failed - values.keys())
         cleared = frozenset(graph.place[name] - 1 for name in question.cleared if name in graph)
-        older = [graph.older, *(graph.ancestry(name) & graph.older for name in graph.parents)]
+        older = [graph.older, *(graph.collect_ancestry(name) & graph.older for name in graph.parents)]
         origins = np.unique([str(bits) for bits in older], return_inverse=True)[1].astype(np.intp)
         return cls(graph, Data.from_pairs(len(graph.names), measured), values, broken, cleared, origins)
 
@@ -111,7 +111,7 @@ class _Measurements:
         """The most waves by which a drift of the host is described."""
         return len(self.data.values) // RUNS_PER_WAVE
 
-    def groups(self, culprits: Sequence[int]) -> npt.NDArray[np.intp]:
+    def group_tests(self, culprits: Sequence[int]) -> npt.NDArray[np.intp]:
         """Return the group of each test: its side of each culprit, and the older commits that it contains."""
         groups = self.origins.copy()
         for explanation in culprits:
@@ -122,7 +122,7 @@ class _Measurements:
         """Return the belief about one more culprit besides those already found."""
         prior = NO_FURTHER_STEP_PRIOR if culprits else NO_STEP_PRIOR
         return compute_belief(
-            self.effect, self.data, prior, groups=self.groups(culprits), cleared=self.cleared, waves=waves
+            self.effect, self.data, prior, groups=self.group_tests(culprits), cleared=self.cleared, waves=waves
         )
 
     def believe_drift(self, culprits: Sequence[int]) -> tuple[Belief, Floats, int]:
@@ -146,13 +146,13 @@ class _Measurements:
         for culprit in culprits:
             other_culprits = [other for other in culprits if other != culprit]
             sizes.append(abs(float(self.believe(other_culprits, waves).step[culprit])))
-        groups = self.groups(culprits)
-        excluded = {*self.cleared, *culprits, *self._untestable(groups)}
+        groups = self.group_tests(culprits)
+        excluded = {*self.cleared, *culprits, *self._list_undecidable(groups)}
         return compute_belief(
             self.effect, self.data, 0.5, groups=groups, cleared=excluded, waves=waves, size=min(sizes)
         )
 
-    def _untestable(self, groups: npt.NDArray[np.intp]) -> list[int]:
+    def _list_undecidable(self, groups: npt.NDArray[np.intp]) -> list[int]:
         """Return the explanations that no run can decide about: no group has a test on both sides of them."""
         tests = self.open_tests
         sides = self.effect[tests]
@@ -162,7 +162,7 @@ class _Measurements:
             has_both_sides |= of_group.any(axis=0) & ~of_group.all(axis=0)
         return np.flatnonzero(~has_both_sides).tolist()
 
-    def alike(self) -> npt.NDArray[np.intp]:
+    def map_indistinguishable(self) -> npt.NDArray[np.intp]:
         """Return for each explanation the first one that no measurable test distinguishes from it."""
         if not self.failed:
             return np.arange(self.effect.shape[1])
@@ -184,7 +184,7 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
         n_left = ceil(len(missing) + log2(len(measurements.names)) / TYPICAL_BITS_PER_RUN)
         return Measure(commits=(measurements.names[missing[0]],), left=n_left)
 
-    alike = measurements.alike()
+    alike = measurements.map_indistinguishable()
     culprits, belief = _find_certain_culprits(measurements, alike, question.confidence)
     many = len(measurements.data.values)
     if belief is None or (culprits and many >= MAX_RUNS):
@@ -249,7 +249,7 @@ def _estimate_remaining_runs(belief: Belief, measurements: _Measurements) -> int
     """Return how many runs the remaining entropy takes, given the size of the step so far."""
     each = belief.each[belief.each > 0]
     bits = float(-(each * np.log2(each)).sum()) + 3
-    side = belief.after(measurements.effect) > 0.5
+    side = belief.compute_probabilities(measurements.effect) > 0.5
     data = measurements.data
     ns = np.array([data.n[~side].sum(), data.n[side].sum()])
     if ns.min() < MIN_RUNS_PER_END:
@@ -306,7 +306,8 @@ def _describe_doubt(question: Question, measurements: _Measurements, good: int, 
     ends = [measurements.values[measurements.names[end]] for end in (good, bad)]
     means = [fmean(values) for values in ends]
     levels = " and ".join(
-        f"{name} {question.quantity(mean, other)} ± {question.quantity(stdev(values) / sqrt(len(values)))} "
+        f"{name} {question.format_quantity(mean, other)} "
+        f"± {question.format_quantity(stdev(values) / sqrt(len(values)))} "
         f"(n = {len(values)})"
         for name, values, mean, other in zip(("good", "bad"), ends, means, reversed(means), strict=True)
     )

@@ -67,7 +67,7 @@ def describe_variation(question: Question, observations: Sequence[Observation], 
     half = compute_half_range(run for run in observations if run.commit in question.graph.place)
     if not half:
         return Refused(sentence=f"Not proven: {why}.")
-    size = question.quantity(half)
+    size = question.format_quantity(half)
     return Refused(
         sentence=f"Not proven: this metric varies by ±{size} between executions of one commit; {why}. {_REMEDY}"
     )

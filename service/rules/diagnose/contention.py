@@ -26,7 +26,7 @@ _CHANGING = ("mmap", "munmap", "madvise", "mremap", "brk")
 
 
 def _is_lock_contended(facts: Facts) -> bool:
-    return facts.lock_wait > 0 and facts.cpu_seconds > 0 and facts.calls(*_CHANGING) >= MIN_CALLS
+    return facts.lock_wait > 0 and facts.cpu_seconds > 0 and facts.count_calls(*_CHANGING) >= MIN_CALLS
 
 
 def _estimate_price_of_lock(facts: Facts) -> float:
@@ -38,7 +38,7 @@ def _estimate_price_of_lock(facts: Facts) -> float:
 
 
 def _describe_lock(facts: Facts) -> tuple[str, ...]:
-    calls = ", ".join(f"{facts.calls(name):,} {name}" for name in _CHANGING if facts.calls(name))
+    calls = ", ".join(f"{facts.count_calls(name):,} {name}" for name in _CHANGING if facts.count_calls(name))
     return (
         f"threads waited {quantity(facts.lock_wait, 's')} for the mmap lock, "
         f"in {quantity(facts.cpu_seconds, 's')} of CPU time",

@@ -104,7 +104,7 @@ class Facts:
         """Share of the CPU time spent in all system calls that take memory and give it back."""
         return sum(self.call_costs.values())
 
-    def cost_of(self, *calls: str) -> float:
+    def sum_costs(self, *calls: str) -> float:
         """Return the share of the CPU time spent in some system calls."""
         return sum(self.call_costs.get(call, 0.0) for call in calls)
 
@@ -124,7 +124,7 @@ class Facts:
             return 1.0
         return max(0.0, 1 - cpu / (elapsed * int(processors)))
 
-    def share(self, memory: Collection[Memory], *touches: Touch) -> float:
+    def sum_shares(self, memory: Collection[Memory], *touches: Touch) -> float:
         """Return the share of the faults of some touches in some kinds of memory, as far as sites are known."""
         sites = (site for site in self.anatomy.sites if site.memory in memory and site.touch in touches)
         return sum(site.faults for site in sites) / self.faults if self.faults else 0.0
@@ -139,7 +139,7 @@ class Facts:
         """Share of the faults that were the first touch of a page."""
         return self.anatomy.by_touch.get(Touch.FIRST, 0) / self.faults if self.faults else 0.0
 
-    def calls(self, *names: str) -> int:
+    def count_calls(self, *names: str) -> int:
         """Return how often some system calls were made; 0 where they were not counted."""
         census = self.profile.census
         return sum(census.calls[name].calls for name in names if name in census.calls) if census else 0
@@ -150,7 +150,11 @@ class Facts:
 
         Of the calls of brk, each second one is taken to give back what the one before it took.
         """
-        return (self.calls("mmap", "mremap") + self.calls("brk") / 2) / self.operations if self.operations else None
+        return (
+            (self.count_calls("mmap", "mremap") + self.count_calls("brk") / 2) / self.operations
+            if self.operations
+            else None
+        )
 
     @property
     def largest(self) -> Area | None:
@@ -168,7 +172,7 @@ class Facts:
         ((function, faults),) = sums.most_common(1)
         return (f"{faults:,} of the faults are in {shorten_name(function)}{self._describe_call_path(function)}",)
 
-    def lines(self) -> tuple[str, ...]:
+    def list_lines(self) -> tuple[str, ...]:
         """Return the facts as lines of text."""
         return tuple(self._list_lines())
 

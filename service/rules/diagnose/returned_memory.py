@@ -16,23 +16,23 @@ _TAKEN = ("mmap", "munmap", "brk", "mremap")
 
 
 def _compute_refault_share(facts: Facts) -> float:
-    return facts.share(OWN, Touch.AFTER_MADVISE)
+    return facts.sum_shares(OWN, Touch.AFTER_MADVISE)
 
 
 def _is_memory_returned(facts: Facts) -> bool:
-    return facts.calls("madvise") > 0 and _compute_refault_share(facts) > 0
+    return facts.count_calls("madvise") > 0 and _compute_refault_share(facts) > 0
 
 
 def _estimate_price_of_returned(facts: Facts) -> float:
     """Return what keeping the pages wins: the faults of the pages that came back, and the calls that gave them away."""
-    return _compute_refault_share(facts) * facts.fault_cost + facts.cost_of("madvise")
+    return _compute_refault_share(facts) * facts.fault_cost + facts.sum_costs("madvise")
 
 
 def _describe_returned(facts: Facts) -> tuple[str, ...]:
     return (
         f"{_compute_refault_share(facts):.0%} of the faults are on pages that madvise had given back: "
         f"{_describe_refaults(facts)}",
-        f"{facts.calls('madvise'):,} calls of madvise; they and these faults take "
+        f"{facts.count_calls('madvise'):,} calls of madvise; they and these faults take "
         f"{_estimate_price_of_returned(facts):.0%} of the CPU time",
         *facts.where,
     )
@@ -61,11 +61,11 @@ RETURNED_MEMORY = Rule(
 
 
 def _compute_remapped_share(facts: Facts) -> float:
-    return facts.share(OWN, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
+    return facts.sum_shares(OWN, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
 
 
 def _compute_cost_of_buffers(facts: Facts) -> float:
-    return _compute_remapped_share(facts) * facts.fault_cost + facts.cost_of(*_TAKEN)
+    return _compute_remapped_share(facts) * facts.fault_cost + facts.sum_costs(*_TAKEN)
 
 
 def _has_temporary_buffers(facts: Facts) -> bool:
@@ -74,7 +74,7 @@ def _has_temporary_buffers(facts: Facts) -> bool:
     An operation that takes memory once may take it for its result, which its caller needs: that is no temporary buffer,
     unless providing the memory costs more than all that is done with it.
     """
-    if not _compute_remapped_share(facts) or not facts.calls("munmap", "brk", "mremap"):
+    if not _compute_remapped_share(facts) or not facts.count_calls("munmap", "brk", "mremap"):
         return False
     takes = facts.takes_per_operation
     return (takes is not None and takes >= MAX_CALLS_FOR_RESULT) or _compute_cost_of_buffers(facts) > MIN_COSTLY_SHARE
@@ -96,7 +96,7 @@ def _describe_buffers(facts: Facts) -> tuple[str, ...]:
         f"{_compute_remapped_share(facts):.0%} of the faults are on pages that had been unmapped: "
         f"{_describe_refaults(facts)}",
         *([size] if size else []),
-        f"{facts.calls('mmap'):,} mmap, {facts.calls('munmap'):,} munmap, {facts.calls('brk'):,} brk; "
+        f"{', '.join(f'{facts.count_calls(name):,} {name}' for name in ('mmap', 'munmap', 'brk'))}; "
         f"they and these faults take {_compute_cost_of_buffers(facts):.0%} of the CPU time",
         *facts.where,
     )

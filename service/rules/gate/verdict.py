@@ -329,7 +329,7 @@ class GateOutcome:
         """Return the metrics that count and have changed."""
         return (outcome for outcome in self.metrics if outcome.changed)
 
-    def small_steps(self) -> Iterator[tuple[int, str]]:
+    def list_small_steps(self) -> Iterator[tuple[int, str]]:
         """Yield the case's index and the metric of each small step: their baselines have to be looked up."""
         for index, case in enumerate(self.cases):
             for outcome in case.metrics:

@@ -58,7 +58,7 @@ class Database:
         self._checkpoints: DeferredWork | None = None
         self._file = _find_sqlite_file(self.url)
         if self._file is not None:
-            self._write_turn = WriteLock(_find_file_beside(self._file, "turn"), busy_seconds).held
+            self._write_turn = WriteLock(_find_file_beside(self._file, "turn"), busy_seconds).hold
             checkpoint = partial(wal.checkpoint_wal, self._file, self._write_turn)
             self._checkpoints = DeferredWork(checkpoint, longest_delay=wal.INTERVAL_SECONDS)
         self._deferred: dict[Callable[[Database], None], DeferredWork] = {}
@@ -128,7 +128,7 @@ class Database:
         if self._checkpoints is not None:
             self._checkpoints.request()
 
-    def exclusively(self, name: str) -> AbstractContextManager[bool]:
+    def run_exclusively(self, name: str) -> AbstractContextManager[bool]:
         """Run a task in one process at a time: enter with True if no other process or thread runs it, else False."""
         if not self.is_sqlite:
             return exclusion.hold_advisory_lock(self.engine, name)

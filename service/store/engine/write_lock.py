@@ -24,7 +24,7 @@ class WriteLock:
         self._threads = threading.Lock()
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         """Wait for the lock, and hold it. The kernel releases it when the process ends, however it ends."""
         deadline = time.monotonic() + self._seconds
         ours = self._threads.acquire(timeout=self._seconds)

@@ -47,7 +47,7 @@ class EventFilter:
     snoozed: bool | None = None
     ids: Sequence[str] | None = None
 
-    def conditions(self, now: datetime) -> list[ColumnElement[bool]]:
+    def list_conditions(self, now: datetime) -> list[ColumnElement[bool]]:
         """Return the conditions on the table of events alone."""
         filters: tuple[tuple[Any, object], ...] = (
             (Event.state, self.state),
@@ -109,7 +109,7 @@ def list_page(  # noqa: PLR0917 - a page of a list
     total
         How many events the filter selects, where the caller knows it; else they are counted.
     """
-    conditions = event_filter.conditions(datetime.now(UTC))
+    conditions = event_filter.list_conditions(datetime.now(UTC))
     if total is None:
         total = session.scalar(select(func.count(Event.id)).where(*conditions)) or 0
     ids = session.scalars(
@@ -141,7 +141,7 @@ def count_events(session: Session, event_filter: EventFilter) -> tuple[EventCoun
     assigned = when((Event.assignee == "", 0), else_=1)
     recent = literal(1) if event_filter.since is None else when((Event.found_at >= event_filter.since, 1), else_=0)
     groups = (kind, Event.direction, assigned, recent)
-    conditions = replace(event_filter, since=None).conditions(now)
+    conditions = replace(event_filter, since=None).list_conditions(now)
     rows = session.execute(select(*groups, func.count(Event.id)).where(*conditions).group_by(*groups)).all()
     return _sum_counts([row for row in rows if row[3]]), _sum_counts(rows)
 

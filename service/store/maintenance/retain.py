@@ -108,7 +108,7 @@ class _Step:
     since: datetime | None = None
     """Only those from this time on."""
 
-    def kept(self, number: int, document: bytes) -> _Kept:
+    def shrink(self, number: int, document: bytes) -> _Kept:
         """Return what remains of a report."""
         report, remaining = self.smaller(unpack_report(document))
         packed = zlib.compress(report.model_dump_json(exclude_defaults=True).encode(), _COMPRESSION_LEVEL)
@@ -144,7 +144,7 @@ def hold_exclusively(database: Database) -> Iterator[None]:
     ServiceError
         Another process does.
     """
-    with database.exclusively("retention") as is_alone:
+    with database.run_exclusively("retention") as is_alone:
         if not is_alone:
             raise ServiceError(
                 "Old runs are being changed already", database.name, "Wait until that command has ended."
@@ -175,7 +175,7 @@ def estimate_rule(database: Database, rule: RetentionRule) -> RetentionResult:
         count = _count_reports(database, step, numbers)
         with database.reading() as session:
             rows = session.execute(_select_stored(step, numbers, one_in=max(1, count // _SAMPLED_REPORTS))).all()
-            examples = [step.kept(number, document) for _, number, document in rows]
+            examples = [step.shrink(number, document) for _, number, document in rows]
             each = sum(example.freed for example in examples) + sum(
                 point.freed for point in _list_smaller_points(session, examples)
             )
@@ -240,7 +240,7 @@ def _shrink_reports(database: Database, step: _Step, name: str, subject_id: int)
         if not rows:
             return
         # Computed outside of the write lock: a report never changes, so nothing read here can be outdated.
-        smaller = [step.kept(number, document) for _, number, document in rows]
+        smaller = [step.shrink(number, document) for _, number, document in rows]
         last = rows[-1].started_at, rows[-1].number
         with database.writing([name]) as session:
             freed = _write_reports(session, step, smaller)

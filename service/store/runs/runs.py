@@ -37,7 +37,7 @@ class RunFilter:
     host: str | None = None
     quarantined: bool | None = None
 
-    def ids(self, session: Session) -> dict[str, list[int]]:
+    def list_ids(self, session: Session) -> dict[str, list[int]]:
         """Return the ids that columns of a run may have, by the columns' names, the most selective first."""
         filters = (
             ("revision_id", Revision.id, Revision.commit, self.revision),
@@ -51,7 +51,7 @@ class RunFilter:
             if value is not None
         }
 
-    def conditions(self, ids: Mapping[str, list[int]]) -> list[Condition]:
+    def list_conditions(self, ids: Mapping[str, list[int]]) -> list[Condition]:
         """Return the conditions on runs alone: related rows are looked up first instead of joined.
 
         The database finds the runs by the index of the most selective column, newest first, or by an index of rare
@@ -73,7 +73,7 @@ class RunFilter:
     def count(self, session: Session, ids: Mapping[str, list[int]]) -> int:
         """Return how many runs are selected."""
         if "revision_id" in ids:
-            return session.scalar(select(func.count()).select_from(Run).where(*self.conditions(ids))) or 0
+            return session.scalar(select(func.count()).select_from(Run).where(*self.list_conditions(ids))) or 0
         conditions = [getattr(RunCount, name).in_(of_column) for name, of_column in ids.items()]
         if self.outcome is not None:
             conditions.append(RunCount.outcome == self.outcome)
@@ -123,8 +123,8 @@ def find_newest_report(session: Session, query: BaseQuery) -> contract.Report | 
 
 def list_page(session: Session, run_filter: RunFilter, limit: int, offset: int) -> RunPage:
     """Return a page of runs, the newest first."""
-    ids = run_filter.ids(session)
-    rows = _list_newest(session, run_filter.conditions(ids), limit, offset)
+    ids = run_filter.list_ids(session)
+    rows = _list_newest(session, run_filter.list_conditions(ids), limit, offset)
     total = run_filter.count(session, ids)
     return RunPage(items=[_build_summary(run) for run in rows], total=total, limit=limit, offset=offset)
 

@@ -31,7 +31,7 @@ class DriftFilter:
     host: str | None = None
     definition: str | None = None
 
-    def conditions(self) -> list[ColumnElement[bool]]:
+    def list_conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions on drifts alone: the series are selected by a subquery."""
         filters = (
             (Subject.name, self.subject),
@@ -79,7 +79,7 @@ def replace_drifts(session: Session, rows: Mapping[int, Sequence[DriftRow]]) -> 
 
 def list_drifts(session: Session, drift_filter: DriftFilter, limit: int, offset: int = 0) -> DriftList:
     """Return a page of drifts, those of the newest commits first."""
-    return list_newest_drifts(session, drift_filter.conditions(), limit, offset)
+    return list_newest_drifts(session, drift_filter.list_conditions(), limit, offset)
 
 
 def list_newest_drifts(

@@ -67,7 +67,7 @@ class PointRow(NamedTuple):
         """All samples that have a value."""
         return decode_samples(self.value, self.n, self.packed)
 
-    def view(self, on_path: bool) -> history.SeriesPoint:
+    def build_view(self, on_path: bool) -> history.SeriesPoint:
         """Return the point as the API serves it.
 
         It is neither validated nor built by ``model_construct``, which takes ten times as long: a series has thousands

@@ -29,7 +29,7 @@ class SeriesFilter:
     host: str | None = None
     definition: str | None = None
 
-    def conditions(self) -> list[ColumnElement[bool]]:
+    def list_conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions on the joined tables."""
         filters = (
             (Subject.name, self.subject),
@@ -66,7 +66,7 @@ _JOINED = (
 
 def mark_stale(session: Session, series_filter: SeriesFilter, metrics: Collection[str]) -> list[int]:
     """Have series judged again although their points are the same; return their ids."""
-    selected = _JOINED.where(*series_filter.conditions(), Series.metric.in_(metrics)).with_only_columns(Series.id)
+    selected = _JOINED.where(*series_filter.list_conditions(), Series.metric.in_(metrics)).with_only_columns(Series.id)
     ids = list(session.scalars(selected))
     session.execute(update(Series).where(Series.id.in_(ids)).values(version=Series.version + 1))
     return ids
@@ -76,7 +76,7 @@ def list_page(
     session: Session, series_filter: SeriesFilter, limit: int | None = None, offset: int = 0
 ) -> history.SeriesPage:
     """Return a page of series by subject, host, case and metric; all of them without a limit."""
-    query = _JOINED.where(*series_filter.conditions())
+    query = _JOINED.where(*series_filter.list_conditions())
     counted = query.with_only_columns(Series.id).subquery() if series_filter != SeriesFilter() else Series
     total = session.scalar(select(func.count()).select_from(counted)) or 0
     order = (Subject.name, Host.name, Case.name, Case.definition, Series.metric, Series.id)
@@ -99,7 +99,7 @@ def list_stale_series(
     stale: dict[int, StaleSeries] = {}
     for filter_ in filters:
         query = STALE.add_columns(Series.version, Series.judged_version, Series.n_points)
-        if conditions := filter_.conditions():
+        if conditions := filter_.list_conditions():
             query = query.join(Series.subject).join(Series.case).join(Series.host).where(*conditions)
         stale |= {series_id: StaleSeries(*read) for series_id, *read in session.execute(query)}
     return stale

@@ -38,5 +38,5 @@ def _arrange_layout(rows: list[points.PointRow]) -> Layout:
     path = points.arrange_points(rows).path
     off_path = {row.run_id: row for row in rows}
     on_path = [off_path.pop(point.run_id) for point in path]
-    views = [point.view(on_path=True) for point in on_path]
-    return Layout(path, views + [point.view(on_path=False) for point in off_path.values()])
+    views = [point.build_view(on_path=True) for point in on_path]
+    return Layout(path, views + [point.build_view(on_path=False) for point in off_path.values()])

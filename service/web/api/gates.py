@@ -55,7 +55,7 @@ def post(json_data: GateReport) -> GateAnswer:
     require_reach_of_report({side.subject for side in sides}, {side.host.name for side in sides})
     finding = judge_gate(json_data)
     with get_database().reading() as session:
-        since = gate_baselines.find_baselines(session, json_data, finding.small_steps())
+        since = gate_baselines.find_baselines(session, json_data, finding.list_small_steps())
     finding = finding.with_baselines(since)
     forge_worker = find_worker()
     forge = forge_worker.forges.get(json_data.forge) if forge_worker else None

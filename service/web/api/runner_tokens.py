@@ -54,7 +54,7 @@ def post(json_data: RunnerTokenRequest) -> RunnerToken:
     assert isinstance(github, GithubForge)
 
     try:
-        answer = github.client.runner_token(json_data.repository, json_data.purpose)
+        answer = github.client.request_runner_token(json_data.repository, json_data.purpose)
     except Failure as error:
         said = getattr(error, "message", "") or type(error).__name__
         detail = f"GitHub gave no token: {said}. The App needs administration: write for {json_data.repository}."

@@ -45,7 +45,7 @@ class Badge:
         """Colour of the right half, as ``#rrggbb``."""
         return _read_colours()[self.tone]
 
-    def endpoint(self) -> dict[str, object]:
+    def build_endpoint(self) -> dict[str, object]:
         """Return the badge as a document that shields.io and compatible services draw."""
         return {"schemaVersion": 1, "label": self.label, "message": self.message, "color": self.colour}
 

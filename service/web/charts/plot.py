@@ -87,7 +87,7 @@ class Stretch:
     def _extremes(self) -> list[int]:
         return find_extremes(MAX_COLUMNS, self.values, self.lows, self.highs) if self.points else []
 
-    def thinned(self, window: Window | None) -> list[SeriesPoint]:
+    def thin(self, window: Window | None) -> list[SeriesPoint]:
         """Return the points that a picture of a window needs, and one beyond each end, so that lines continue."""
         if window is None:
             return [self.points[index] for index in self._extremes]
@@ -128,7 +128,7 @@ class Plot:
     def _positions(self) -> list[int]:
         return [point.position for point in self.path.points]
 
-    def time_near(self, position: int) -> float:
+    def find_time_near(self, position: int) -> float:
         """Return the time of the last measured commit before a position: a failure does not carry its own."""
         before = max(0, bisect_right(self._positions, position) - 1)
         return self.path.times[before] if self.path.times else 0.0

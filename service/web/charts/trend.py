@@ -132,7 +132,7 @@ def build_chart(
     path, aside, slots = laid.path, laid.aside, laid.slots
     scale = _choose_scale([path, aside], series.unit)
     dot = _DotMaker(series.unit, scale, slots, run_url)
-    thinned = path.thinned(window)
+    thinned = path.thin(window)
     lowest = min((stretch.lowest for stretch in (path, aside) if stretch.lowest is not None), default=0)
     flagged = [
         (drift, stretch.points[place])
@@ -158,7 +158,7 @@ def build_chart(
         "runs": len(path.points),
         "thinned": window is not None or len(thinned) < len(path.points),
         "path": [dot(point) for point in thinned],
-        "beside": [dot(point) for point in aside.thinned(window)],
+        "beside": [dot(point) for point in aside.thin(window)],
         "flags": [_flag_drift(drift, dot(point)) for drift, point in flagged],
         "gaps": _thin_gaps(gaps, slots.count),
         # A series that is not judged has no levels: a median of all points would claim one.
@@ -191,7 +191,7 @@ def _describe_other(
         "unit": scale.unit,
         "logarithmic": stretch.lowest is None or stretch.lowest > 0,
         "start": scale_value(stretch.values[0], scale) if stretch.values else None,
-        "path": [dot(point) for point in stretch.thinned(window)],
+        "path": [dot(point) for point in stretch.thin(window)],
     }
 
 
@@ -248,7 +248,7 @@ def _list_failures(failures: Iterable[SeriesFailure], laid: Plot, run_url: Links
     return [
         {
             "x": laid.slots.find_slot(failure),
-            "t": laid.time_near(failure.position),
+            "t": laid.find_time_near(failure.position),
             "commit": failure.revision[:10],
             "title": failure.title,
             "text": f"failed at {failure.stage}: {failure.message}",

@@ -53,7 +53,7 @@ def show(drift_id: str) -> Page:
         imported = has_imported(before, after)
         sparkline = sparklines.read_sparklines(session, [drift.series_id]).get(drift.series_id)
         searches = _list_open_searches(session, drift_id)
-        doubt = FurtherRuns(session, datetime.now(UTC)).end_of_doubt(drift)
+        doubt = FurtherRuns(session, datetime.now(UTC)).describe_end_of_doubt(drift)
     if guard.is_anonymous():
         return _build_public_page(redact_for_caller(drift), redact_for_caller(event), sparkline, doubt)
     bisects = list_bisects_about(drift)

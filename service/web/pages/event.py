@@ -225,7 +225,7 @@ def _build_context(event_id: str) -> dict[str, Any]:
         drift = _find_leading_drift(session, event) if event else None
         detail = series_store.read_series(session, drift.series_id) if drift and drift.series_id else None
         before, after = (runs.find_report(session, run) if drift else None for run in _sides(drift))
-        doubt = FurtherRuns(session, datetime.now(UTC)).end_of_doubt(drift) if drift else ""
+        doubt = FurtherRuns(session, datetime.now(UTC)).describe_end_of_doubt(drift) if drift else ""
     if event is None:
         abort(404, "There is no such event. It may belong to another Faultwatch service.")
     profiled: dict[str, Any] = {}

@@ -134,7 +134,9 @@ def may_order(question: ProfileQuestion | RemedyQuestion | None = None) -> bool:
         return False
     order = JobOrder(question=question) if question else None
     starters = find_scheduler().starters.items()
-    return any(backend is Backend.LOCAL or (order and not starter.objection(order)) for backend, starter in starters)
+    return any(
+        backend is Backend.LOCAL or (order and not starter.explain_objection(order)) for backend, starter in starters
+    )
 
 
 def _place_order(order: JobOrder) -> ResponseReturnValue:

@@ -64,7 +64,7 @@ class InboxQuery:
     snoozed: str = ""
     offset: int = 0
 
-    def address(self, **changes: object) -> str:
+    def build_address(self, **changes: object) -> str:
         """Return the address of this list with some parameters changed; those without a value are left out."""
         names = ("state", "since", "direction", "subject", "host", "assignee", "certainty", "sort", "folded", "snoozed")
         query = {name: getattr(self, name) for name in names} | changes
@@ -77,7 +77,7 @@ class InboxQuery:
         """Whether any filter but the time is set."""
         return any((self.direction, self.subject, self.host, self.assignee, self.certainty))
 
-    def filter(self, since: datetime | None) -> EventFilter:
+    def build_filter(self, since: datetime | None) -> EventFilter:
         """Return the filter of the store. Without a state, events of all states are selected."""
         private = guard.is_anonymous()  # who looks into an event is not public, and a filter would tell
         return EventFilter(
@@ -160,11 +160,11 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
         chosen = FIRST_VISIT
     start = _find_start(chosen, visit, now)
     with get_database().reading() as store:
-        filter_ = query.filter(start)
+        filter_ = query.build_filter(start)
         counts, everything = events.count_events(store, filter_)
         nothing_new = "since" not in args and since == VISIT and not counts.total and bool(everything.total)
         if nothing_new:
-            filter_, counts = query.filter(None), everything
+            filter_, counts = query.build_filter(None), everything
         shown_filter = replace(filter_, below_floor=None if query.snoozed else False, snoozed=bool(query.snoozed))
         order = EventOrder(query.sort)
         total = counts.snoozed if query.snoozed else counts.total
@@ -259,7 +259,7 @@ def _build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEve
 
 def _can_be_confirmed(event: EventSummary, drift: Drift | None, further_runs: FurtherRuns) -> bool:
     """Return whether further runs can be expected, of an event that needs some."""
-    return event.certainty is not Certainty.PROVISIONAL or drift is None or further_runs.expected(drift)
+    return event.certainty is not Certainty.PROVISIONAL or drift is None or further_runs.are_expected(drift)
 
 
 def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str, str]]]:

@@ -72,7 +72,9 @@ def _map_doubts(series: SeriesDetail) -> dict[str, str]:
     """Return what ends the doubt about each drift that is not confirmed, by the drift's id."""
     with get_database().reading() as session:
         further_runs = FurtherRuns(session, datetime.now(UTC))
-        return {drift.id: further_runs.end_of_doubt(drift) for drift in series.drifts if drift.evidence.wants_rerun}
+        return {
+            drift.id: further_runs.describe_end_of_doubt(drift) for drift in series.drifts if drift.evidence.wants_rerun
+        }
 
 
 def _explain_restless(series: SeriesDetail) -> str:

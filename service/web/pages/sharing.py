@@ -40,7 +40,7 @@ def open_events(subject: str, format_: str) -> ResponseReturnValue:
 
 def _render_badge(badge: Badge, format_: str) -> Response:
     if format_ == "json":
-        return _allow_other_sites(jsonify(badge.endpoint()))
+        return _allow_other_sites(jsonify(badge.build_endpoint()))
     response = Response(render_template("badge.svg", badge=badge), mimetype="image/svg+xml")
     response.headers["Cache-Control"] = "no-cache"  # Proxies of forges store badges for hours otherwise.
     return _allow_other_sites(response)

@@ -101,7 +101,7 @@ class ProfileView:
             for name in sorted({*sides[0], *sides[1]})
         ]
 
-    def attempt(self, remedy: Remedy) -> str:
+    def build_try_command(self, remedy: Remedy) -> str:
         """Return the command that tries a remedy."""
         return build_try_command(self.after.revision.commit, self.after.case, remedy)
 

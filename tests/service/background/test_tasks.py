@@ -34,7 +34,7 @@ StartTasks = Callable[[Flask], None]
 @pytest.fixture
 def config(config: Config) -> Config:
     """Settings of a service that starts no jobs by itself."""
-    return config.replaced(jobs_here=False)
+    return config.copy_with(jobs_here=False)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ class Starter:
     def __init__(self) -> None:
         self.started: Queue[int] = Queue()
 
-    def objection(self, _: JobOrder) -> str:
+    def explain_objection(self, _: JobOrder) -> str:
         return ""
 
     def start(self, job: Job) -> str:
@@ -79,7 +79,7 @@ class Starter:
     def has_room(self) -> bool:
         return True
 
-    def holds(self, _: int) -> bool:
+    def is_waiting(self, _: int) -> bool:
         return True
 
 

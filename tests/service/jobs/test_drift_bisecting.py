@@ -35,7 +35,7 @@ AT = datetime.now(UTC) - timedelta(hours=1)
 class Starting:
     """Starts jobs of any host, and does nothing about them."""
 
-    def objection(self, asked: JobOrder) -> str:
+    def explain_objection(self, asked: JobOrder) -> str:
         return ""
 
     def start(self, job: Job) -> str:

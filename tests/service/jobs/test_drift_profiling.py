@@ -26,7 +26,7 @@ from tests.service.web.text import read
 class Starting:
     """Starts jobs of any host, and does nothing about them."""
 
-    def objection(self, asked: JobOrder) -> str:
+    def explain_objection(self, asked: JobOrder) -> str:
         return ""
 
     def start(self, job: Job) -> str:

@@ -89,17 +89,17 @@ def test_a_process_that_waits_for_its_host_is_held_even_by_the_next_service(
     home = tmp_path / "home"
     database = Database(f"sqlite:///{tmp_path}/faultwatch.db")
     starter = LocalStarter(home, database, by_token=False, ended=lambda *_: None)
-    assert not starter.holds(7)
+    assert not starter.is_waiting(7)
 
     thread = threading.Thread(target=starter._carry_out, args=(7,))
     thread.start()
     wait_until(lambda: starter.log_file(7).exists() and starter.log_file(7).read_text())
     after_restart = LocalStarter(home, database, by_token=False, ended=lambda *_: None)
-    assert starter.holds(7)
-    assert after_restart.holds(7)
+    assert starter.is_waiting(7)
+    assert after_restart.is_waiting(7)
     (tmp_path / "free").touch()
     thread.join()
-    assert not after_restart.holds(7)
+    assert not after_restart.is_waiting(7)
 
 
 def states(database: Database) -> list[State]:
@@ -148,7 +148,7 @@ def test_a_job_whose_process_cannot_be_started_leaves_room_for_others(
     starter.url = "http://127.0.0.1:1"
     starter.start(Job.model_construct(id=7, question=QUESTION, asked_by="mara"))
     wait_until(starter.has_room)
-    assert not starter.holds(7)
+    assert not starter.is_waiting(7)
 
 
 def test_a_job_that_takes_the_machine_is_said_where_the_service_runs(

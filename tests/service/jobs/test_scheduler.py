@@ -34,13 +34,13 @@ class Actions:
     posted: list[tuple[int, State]] = field(default_factory=list)
     held: set[int] = field(default_factory=set)
 
-    def objection(self, order: JobOrder) -> str:
+    def explain_objection(self, order: JobOrder) -> str:
         return "" if order.github else "no repository is named"
 
     def has_room(self) -> bool:
         return True
 
-    def holds(self, job_id: int) -> bool:
+    def is_waiting(self, job_id: int) -> bool:
         return job_id in self.held
 
     def start(self, job: Job) -> str:
@@ -150,7 +150,7 @@ def test_a_workflow_that_ends_without_a_word_is_ordered_again_and_given_up_in_th
         scheduler.work()
         assert actions.started == [job_id] * attempt
         claim(scheduler, job_id)
-        scheduler.process_ended(job_id, "Its workflow ended: failure.")
+        scheduler.handle_ended_process(job_id, "Its workflow ended: failure.")
     scheduler.work()
     assert job(scheduler, job_id).state is State.FAILED
     assert job(scheduler, job_id).sentence == "It was started 3 times without a measurement."
@@ -160,7 +160,7 @@ def test_what_has_said_its_end_is_not_lost_when_its_process_ends(scheduler: JobS
     job_id = order(scheduler)
     scheduler.work()
     finish(scheduler, job_id, claim(scheduler, job_id))
-    scheduler.process_ended(job_id, "Its workflow ended: success.")
+    scheduler.handle_ended_process(job_id, "Its workflow ended: success.")
     for _ in range(2):
         scheduler.work()
     assert job(scheduler, job_id).state is State.DONE

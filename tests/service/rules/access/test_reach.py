@@ -52,7 +52,7 @@ def test_a_star_spans_no_slash(name: str, pattern: str) -> None:
     ],
 )
 def test_limits_that_mean_nothing_are_refused(reach: Reach, scopes: set[Scope], objection: str) -> None:
-    found = reach.objection(scopes)
+    found = reach.explain_objection(scopes)
     assert (objection in found) if objection else not found
 
 

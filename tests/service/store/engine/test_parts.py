@@ -157,5 +157,5 @@ def test_a_part_that_is_in_use_all_the_time_is_left_for_later(
 def test_two_do_not_retain_at_once(database: Database, old: list[Report]) -> None:
     from service.errors import ServiceError
 
-    with database.exclusively("retention"), pytest.raises(ServiceError, match="already"):
+    with database.run_exclusively("retention"), pytest.raises(ServiceError, match="already"):
         apply_rule(database, rule())
