@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import URL, make_url
 
-_HIDDEN = "***"
+_MASK = "***"
 
 
 def parse_address(address: str) -> URL:
@@ -29,7 +29,7 @@ def parse_address(address: str) -> URL:
 def hide_password(address: str) -> str:
     """Return an address to be shown, with ``***`` in place of what is secret."""
     url = parse_address(address)
-    query = {name: _HIDDEN if "pass" in name.lower() else value for name, value in url.query.items()}
+    query = {name: _MASK if "pass" in name.lower() else value for name, value in url.query.items()}
     return url.set(query=query).render_as_string(hide_password=True)
 
 

@@ -35,10 +35,10 @@ _MAX_REASONS = 3
 _MAX_LOG_CHARACTERS = 3_000
 _MAX_COMMANDS = 3
 _MAX_COMMAND_CHARACTERS = 1_000
-_HEAD = (
+_TABLE_HEAD = (
     "| case | metric | base | head | change | noise | verdict |\n| :--- | :--- | ---: | ---: | ---: | :--- | :--- |\n"
 )
-_FOLD = "<details><summary>{}</summary>\n\n", "\n</details>\n"
+_FOLDED_SECTION = "<details><summary>{}</summary>\n\n", "\n</details>\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _build_table(rows: Sequence[MetricOutcome], room: int) -> str:
     table = _fit_into_limit(visible, room)
     if not folded:
         return table
-    before, after = _FOLD
+    before, after = _FOLDED_SECTION
     before = before.format(f"{len(folded)} more: unchanged, or not judged")
     folded_table = _fit_into_limit(folded, room - _count_bytes(table) - _count_bytes(before) - _count_bytes(after))
     return f"{table}{before}{folded_table}{after}\n" if folded_table else table
@@ -114,7 +114,7 @@ def _build_table(rows: Sequence[MetricOutcome], room: int) -> str:
 
 def _fit_into_limit(lines: Sequence[str], room: int) -> str:
     """Return a table of the rows that fit, and the number of those that do not."""
-    remaining = room - _count_bytes(_HEAD) - _count_bytes(_describe_left_out(len(lines))) - 2
+    remaining = room - _count_bytes(_TABLE_HEAD) - _count_bytes(_describe_left_out(len(lines))) - 2
     n_lines = 0
     for line in lines:
         remaining -= _count_bytes(line)
@@ -123,7 +123,7 @@ def _fit_into_limit(lines: Sequence[str], room: int) -> str:
         n_lines += 1
     if not n_lines:
         return _describe_left_out(len(lines)) if _count_bytes(_describe_left_out(len(lines))) <= room else ""
-    return f"{_HEAD}{''.join(lines[:n_lines])}\n{_describe_left_out(len(lines) - n_lines)}"
+    return f"{_TABLE_HEAD}{''.join(lines[:n_lines])}\n{_describe_left_out(len(lines) - n_lines)}"
 
 
 def _describe_left_out(count: int) -> str:
@@ -188,7 +188,7 @@ def _describe_failures(cases: Iterable[CaseOutcome]) -> str:
     for case, side, failure in failures[:_MAX_FAILURES]:
         parts.append(f"{format_code(case.name)}, {side}, {failure.stage}: {format_code(failure.message, 300)}\n\n")
         if failure.log.strip():
-            before, after = _FOLD
+            before, after = _FOLDED_SECTION
             parts.append(
                 f"{before.format('End of the log')}{format_block(failure.log, _MAX_LOG_CHARACTERS)}\n{after}\n"
             )

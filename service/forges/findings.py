@@ -22,7 +22,7 @@ from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, Metr
 from service.text.markdown import make_plain
 
 _MAX_TEXT_CHARACTERS = 1_000
-_FAILING = {GateState.HEAD_FAILED, GateState.DISTURBED, GateState.OLD_BASE_FAILED}
+_FAILING_STATES = {GateState.HEAD_FAILED, GateState.DISTURBED, GateState.OLD_BASE_FAILED}
 """States of a case that was not measured that fail the gate."""
 
 
@@ -70,7 +70,7 @@ def _list_for_case(case: CaseOutcome, outcome: GateOutcome) -> Iterator[GateFind
 
 def _build_unmeasured_finding(case: CaseOutcome, outcome: GateOutcome) -> GateFinding:
     _, failure = case.failed or ("", None)
-    fails = not outcome.passed and (case.state in _FAILING or outcome.state is GateState.NOTHING)
+    fails = not outcome.passed and (case.state in _FAILING_STATES or outcome.state is GateState.NOTHING)
     return GateFinding(
         rule=FindingRule.NOT_MEASURED,
         level="failure" if fails else "warning",

@@ -13,7 +13,7 @@ from service.store import forges as store
 from service.store.jobs import Requester
 from service.text.markdown import format_code
 
-_VARIABLE = "variable."
+_VARIABLE_PREFIX = "variable."
 _MAX_NAMED = 10
 
 
@@ -54,9 +54,9 @@ def build_question(command: Command, report: GateReport) -> Question | str:
         "host": head.host.name,
         "workload": outcome.case.file,
         "variables": {
-            name.removeprefix(_VARIABLE): value
+            name.removeprefix(_VARIABLE_PREFIX): value
             for name, value in head.environment.settings.items()
-            if name.startswith(_VARIABLE) and "(hidden)" not in value
+            if name.startswith(_VARIABLE_PREFIX) and "(hidden)" not in value
         },
     }
     if command.verb is Verb.PROFILE:

@@ -20,7 +20,7 @@ _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MAX_TEXT_CHARACTERS = 500
 _MAX_CULPRITS = 8
 """Culprits that are listed."""
-_PROOF = {
+_PROOF_SENTENCES = {
     ProofState.STANDS: "Proven",
     ProofState.FAILS: "**Not proven**",
     ProofState.OPEN: "Neither proven nor refuted",
@@ -70,7 +70,8 @@ def _describe_culprit(culprit: Culprit, name: str) -> str:
     )
     if culprit.proof is None:
         return f"{moved}{doubt} It is not proven."
-    proof = f"{_PROOF[culprit.proof.state]}, measured interleaved with its parent {_format_commit(culprit.parent)}"
+    parent = _format_commit(culprit.parent)
+    proof = f"{_PROOF_SENTENCES[culprit.proof.state]}, measured interleaved with its parent {parent}"
     return f"{moved}{doubt} {proof}: {format_code(culprit.proof.sentence, _MAX_TEXT_CHARACTERS)}"
 
 

@@ -26,7 +26,7 @@ from service.forges.forge import Delivery, Handlers, Header, Publication, Refusa
 from service.forges.names import qualify_name, split_name
 from service.forges.notes import Note, Status
 
-_GONE = frozenset({404, 410})
+_GONE_STATUSES = frozenset({404, 410})
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,4 +160,4 @@ class NoteForge(ABC):
 
     def _is_deleted(self, error: Exception) -> bool:
         refusal = self.client.find_refusal(error)
-        return refusal is not None and refusal.status in _GONE
+        return refusal is not None and refusal.status in _GONE_STATUSES

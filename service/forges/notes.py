@@ -19,7 +19,9 @@ CONTEXT = "Faultwatch"
 """Name of the commit status."""
 MAX_DESCRIPTION_CHARACTERS = 140
 """Most characters of the description of a status: what both forges show whole."""
-_NOT_HERE = "This service does that on GitHub only. Start the job of your CI system again, or use the dashboard."
+_GITHUB_ONLY_REPLY = (
+    "This service does that on GitHub only. Start the job of your CI system again, or use the dashboard."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ def _run_command(command: Command, head: str, handlers: Handlers) -> str:
     if command.verb is Verb.HELP or command.problem:
         return f"{command.problem}\n\n{HELP}".strip()
     if command.verb is not Verb.ACCEPT:
-        return _NOT_HERE
+        return _GITHUB_ONLY_REPLY
     if handlers.accept(head, command.text):
         return f"Accepted for {head[:10]}: {format_code(command.text, 500)}"
     return f"The head is now {head[:10]}, which is not measured yet. Accept it once it is."

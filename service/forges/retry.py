@@ -14,7 +14,7 @@ _MAX_WAIT = timedelta(hours=3)
 _FIRST_WAIT = timedelta(seconds=5)
 _RATE_LIMIT_WAIT = timedelta(minutes=1)
 """GitHub's own advice for a rate limit that comes without a time."""
-_PERMANENT = frozenset({404, 410, 422})
+_PERMANENT_STATUSES = frozenset({404, 410, 422})
 """Statuses that another attempt will not change: the target is gone, or the forge rejects the request as such."""
 
 
@@ -68,7 +68,7 @@ def decide_retry(status: int | None, headers: Mapping[str, str], message: str, a
         return Retry(
             now + max(_read_requested_wait(headers, now) or _RATE_LIMIT_WAIT, timedelta(seconds=1)), pause_all=True
         )
-    if status in _PERMANENT or attempts >= MAX_ATTEMPTS:
+    if status in _PERMANENT_STATUSES or attempts >= MAX_ATTEMPTS:
         return Retry(None)
     requested = _read_requested_wait(headers, now) if status is not None and status >= 500 else None
     return Retry(now + max(wait, requested or wait))

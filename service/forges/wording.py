@@ -11,10 +11,10 @@ from service.text.numbers import difference, percent
 
 _MAX_NAMED_CHANGES = 8
 """How many changes of the workload file are named."""
-_DIGITS = 20
+_MAX_GROUPED_DIGITS = 20
 Show = Callable[[str], str]
 """Escapes text from a repository."""
-_FAILURES: Mapping[Stage | None, str] = {Stage.BUILD: "does not build", Stage.RUN: "does not run to its end"}
+_STAGE_FAILURES: Mapping[Stage | None, str] = {Stage.BUILD: "does not build", Stage.RUN: "does not run to its end"}
 _NOT_MEASURED: Mapping[GateState, str] = {
     GateState.HEAD_FAILED: "",
     GateState.DISTURBED: ", so there is nothing to compare",
@@ -24,7 +24,7 @@ _NOT_MEASURED: Mapping[GateState, str] = {
     GateState.NOTHING: ", so nothing was compared",
 }
 """How the sentence about a case that was not measured goes on."""
-_SUCCESSES: Mapping[Stage | None, str] = {Stage.BUILD: "builds", Stage.RUN: "runs to its end"}
+_STAGE_SUCCESSES: Mapping[Stage | None, str] = {Stage.BUILD: "builds", Stage.RUN: "runs to its end"}
 
 
 def describe_verdict(outcome: GateOutcome, show: Show) -> str:
@@ -82,7 +82,7 @@ def _judge_change(change: JudgeChange, show: Show) -> str:
 
 def _group_digits(text: str) -> str:
     """Return a whole number with commas, and any other text as it is."""
-    return f"{int(text):,}" if text.isascii() and text.isdecimal() and len(text) < _DIGITS else text
+    return f"{int(text):,}" if text.isascii() and text.isdecimal() and len(text) < _MAX_GROUPED_DIGITS else text
 
 
 def _describe_state(outcome: GateOutcome, show: Show) -> str:
@@ -137,9 +137,9 @@ def describe_failures(case: CaseOutcome) -> str:
     skipped = case.case.base.outcome is Outcome.SKIPPED and case.case.head.outcome is Outcome.SKIPPED
     stages = [None if skipped else failure.stage for _, failure in case.failures]
     if len(stages) == 2 and stages[0] == stages[1]:
-        return f"neither the base nor the head {_SUCCESSES.get(stages[0], 'was measured')}"
+        return f"neither the base nor the head {_STAGE_SUCCESSES.get(stages[0], 'was measured')}"
     said = (
-        f"the {side} {_FAILURES.get(stage, 'was not measured')}"
+        f"the {side} {_STAGE_FAILURES.get(stage, 'was not measured')}"
         for (side, _), stage in zip(case.failures, stages, strict=True)
     )
     return " and ".join(said)

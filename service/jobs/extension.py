@@ -44,7 +44,7 @@ def find_scheduler(app: Flask | None = None) -> JobScheduler:
 def find_log_file(job_id: int) -> Path | None:
     """Return the log of a job that ran on this machine; None if there is none."""
     local = _get_extension().local
-    return local.log_file(job_id) if local and local.log_file(job_id).exists() else None
+    return local.find_log_file(job_id) if local and local.find_log_file(job_id).exists() else None
 
 
 def start_jobs(app: Flask, url: str, wake: Callable[[], None]) -> None:

@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 _TOKEN_DAYS = 7
 """A job that takes longer is lost with its token, and queued again."""
-_PASSED_ON = re.compile(
+_VARIABLES_PASSED_ON = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|XDG_.*|VIRTUAL_ENV|SSL_CERT_.*|(https?|no)_proxy"
     r"|FAULTWATCH_(HOST|HOST_LOCK|CPUS|DECLARED_SETTINGS|SANDBOX_.*)",
     re.IGNORECASE,
@@ -149,4 +149,4 @@ class LocalStarter:
 
 
 def _select_variables(variables: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in variables.items() if _PASSED_ON.fullmatch(name)}
+    return {name: value for name, value in variables.items() if _VARIABLES_PASSED_ON.fullmatch(name)}

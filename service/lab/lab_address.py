@@ -16,7 +16,7 @@ from service.lab.schemas import SettingsLab
 
 SEPARATOR = "|"
 """Between the values to measure: no value that a job may set contains it."""
-_PLACE = "place."
+_PLACE_PREFIX = "place."
 _MAX_PAIRS = 1000
 _MAX_ADDED = 100
 
@@ -50,7 +50,11 @@ class LabAddress:
         The form of the page sends ``place.NAME`` for each setting, and ``name`` and ``values`` of one to add.
         """
         texts = {name: arguments.get(name, "").strip() for name in cls.__dataclass_fields__}
-        placed = {name.removeprefix(_PLACE): place for name, place in arguments.items() if name.startswith(_PLACE)}
+        placed = {
+            name.removeprefix(_PLACE_PREFIX): place
+            for name, place in arguments.items()
+            if name.startswith(_PLACE_PREFIX)
+        }
         for place in ("rows", "columns") if placed else ():
             texts[place] = " ".join(name for name, chosen in placed.items() if chosen == place)
         address = cls(**texts)

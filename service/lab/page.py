@@ -37,11 +37,11 @@ bp = make_page_blueprint("lab")
 
 _MAX_COMPLETIONS = 200
 _MAX_JOBS = 200
-_ARENAS = "variable.MALLOC_ARENA_MAX"
-_OFFERS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
+_ARENAS_VARIABLE = "variable.MALLOC_ARENA_MAX"
+_OFFERED_SETTINGS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "allocators": ("Other allocators", PRELOAD, tuple(ALLOCATOR_LIBRARIES)),
     "pages": ("Huge pages", HUGE_PAGES, POLICIES),
-    "arenas": ("One arena", _ARENAS, ("1",)),
+    "arenas": ("One arena", _ARENAS_VARIABLE, ("1",)),
 }
 """Settings to add by one click: the text, the setting, and its values."""
 
@@ -129,7 +129,7 @@ def _build_context(address: LabAddress) -> dict[str, Any]:
 def _has_no_starter(lab: SettingsLab) -> bool:
     """Return whether nothing starts the jobs of this host by itself."""
     question = next((cell.question for cell in _list_cells(lab) if cell.question is not None), None)
-    return question is not None and find_scheduler().backend(JobOrder(question=question)) is Backend.CALLER
+    return question is not None and find_scheduler().choose_backend(JobOrder(question=question)) is Backend.CALLER
 
 
 def _list_offers(address: LabAddress, lab: SettingsLab) -> list[Offer]:
@@ -137,7 +137,7 @@ def _list_offers(address: LabAddress, lab: SettingsLab) -> list[Offer]:
     full_address = _build_address(address, lab)
     return [
         Offer(text, url_for("lab.show", **full_address.add_values(name, values).arguments))  # type: ignore[arg-type]
-        for text, name, values in _OFFERS.values()
+        for text, name, values in _OFFERED_SETTINGS.values()
         if not {(name, setting_names.read_value(name, value)) for value in values} <= measured
     ]
 

@@ -28,7 +28,7 @@ _MAX_RUNS = 1000
 """Newest runs of a commit: a case in a hundred settings, each measured ten times."""
 _MAX_JOBS = 500
 _REPORTS_PER_QUERY = 500
-_SOUND = or_(Run.quarantine.is_(None), Run.quarantine.in_((*OUTSIDE, REUSED)))
+_IS_SOUND = or_(Run.quarantine.is_(None), Run.quarantine.in_((*OUTSIDE, REUSED)))
 """Runs that their host counted right."""
 
 
@@ -124,7 +124,7 @@ def _read_runs(session: Session, target: LabTarget, *conditions: object, limit: 
             Subject.name == target.subject,
             Host.name == target.host,
             Case.workload == target.workload,
-            _SOUND,
+            _IS_SOUND,
             *conditions,  # type: ignore[arg-type]
         )
         .order_by(Run.started_at.desc(), Run.number.desc())

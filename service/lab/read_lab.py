@@ -35,7 +35,7 @@ from service.store.revisions import refs
 
 DEFAULT_PAIRS = 24
 """Pairs of executions for each cell, unless a person wants another number; the runner takes as many by itself."""
-_WARM_UP = 2
+_WARM_UP_PAIRS = 2
 """Executions of each side that are no samples."""
 _OVERHEAD_SECONDS = 3.0
 """What a job takes besides its executions: the checks of the host, the canary."""
@@ -206,7 +206,7 @@ class _Cells:
     def estimate_cost(self, cells: int) -> LabCost:
         """Return what it costs to measure some cells, each interleaved with the default."""
         report = self.reports.get(self.default.number)
-        executions = cells * 2 * ((self.pairs or DEFAULT_PAIRS) + _WARM_UP)
+        executions = cells * 2 * ((self.pairs or DEFAULT_PAIRS) + _WARM_UP_PAIRS)
         each = median(report.readings[ELAPSED].known) if report and ELAPSED in report.readings else None
         seconds = None
         if report is not None and each is not None:

@@ -34,9 +34,9 @@ from service.web.rendering.metric_order import rank_metric
 
 bp = make_page_blueprint("matrix")
 
-_EFFICIENCY = "scaling-efficiency"
+_EFFICIENCY_METRIC = "scaling-efficiency"
 _MAX_ROWS = 100
-_SHADES = 4
+_MAX_SHADE = 4
 
 Seen = tuple[list[SeenCase], list[UnmeasuredRun]]
 """The cases that reported a metric, and the runs that measured nothing."""
@@ -126,8 +126,8 @@ def _build_shown_grid(
         session, (case for case in measured if (case.subject, case.case) in names)
     )
     scaling: list[RecentPoint] = []
-    if query.metric != _EFFICIENCY:
-        scaled = recent_points.list_seen_cases(session, _EFFICIENCY, query.subject, query.workload)
+    if query.metric != _EFFICIENCY_METRIC:
+        scaled = recent_points.list_seen_cases(session, _EFFICIENCY_METRIC, query.subject, query.workload)
         scaling = recent_points.list_recent_points(
             session, (case for case in scaled if (case.subject, case.case) in names)
         )
@@ -211,8 +211,8 @@ def _choose_shade(cell: GridCell) -> int:
     if not cell.change or not cell.flagged:
         return 0
     if cell.percent is None:
-        return _SHADES
-    return max(1, min(_SHADES, 2 + int(log10(max(abs(cell.percent), 0.01)) + 0.5)))
+        return _MAX_SHADE
+    return max(1, min(_MAX_SHADE, 2 + int(log10(max(abs(cell.percent), 0.01)) + 0.5)))
 
 
 def _build_table(grid: NightlyGrid, unit: str) -> Table:

@@ -23,10 +23,10 @@ from service.notify.message import Message, make_plain
 _CONNECT_SECONDS, _READ_SECONDS = 5, 20
 _MIN_SECRET_CHARACTERS = 4
 _MAX_REASON_CHARACTERS = 300
-_MARKUP = re.compile(r"([\\`*_\[\]<>#!|~&])")
+_MARKUP_CHARACTER = re.compile(r"([\\`*_\[\]<>#!|~&])")
 _MENTION = re.compile(r"(?<!\w)@|@(?=everyone|here|all|channel|room)")
 _ADDRESS = re.compile(r":(?=//)")
-_BREAK = "\u200b"
+_ZERO_WIDTH_SPACE = "\u200b"
 """A space of no width, which ends a mention or an address and is not seen."""
 
 # The records of both contain addresses, which are secrets; Apprise returns the reasons of failures.
@@ -88,9 +88,9 @@ def split_into_parts(message: Message, longest: int, chat: Chat) -> Iterator[str
 
 def neutralise_line(line: str, *, markdown: bool) -> str:
     """Return a line that is shown as it is: no markup, no mention and, except for commands, no address to click."""
-    text = _MARKUP.sub(r"\\\1", line) if markdown else line
-    text = _MENTION.sub(f"@{_BREAK}", text)
-    return text if line.startswith("Next: ") else _ADDRESS.sub(f":{_BREAK}", text)
+    text = _MARKUP_CHARACTER.sub(r"\\\1", line) if markdown else line
+    text = _MENTION.sub(f"@{_ZERO_WIDTH_SPACE}", text)
+    return text if line.startswith("Next: ") else _ADDRESS.sub(f":{_ZERO_WIDTH_SPACE}", text)
 
 
 def hide_secrets(text: str, url: str) -> str:

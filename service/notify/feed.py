@@ -13,7 +13,7 @@ from service.schemas.triage import EventSummary
 ATOM = "http://www.w3.org/2005/Atom"
 MEDIA_TYPE = "application/atom+xml"
 NAMESPACE = uuid.UUID("6a1c2d1e-6f5b-5d0e-9f38-2f0f3f6f9b1c")
-_EMPTY = datetime(1970, 1, 1, tzinfo=UTC)
+_TIME_OF_EMPTY_FEED = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def write_feed(events: Sequence[EventSummary], base: str, path: str) -> bytes:
@@ -30,7 +30,7 @@ def write_feed(events: Sequence[EventSummary], base: str, path: str) -> bytes:
     feed = Element(f"{{{ATOM}}}feed")
     _add_text(feed, "id", uuid.uuid5(NAMESPACE, "events").urn)
     _add_text(feed, "title", "Faultwatch: events")
-    _add_text(feed, "updated", _format_time(max((event.changed_at for event in events), default=_EMPTY)))
+    _add_text(feed, "updated", _format_time(max((event.changed_at for event in events), default=_TIME_OF_EMPTY_FEED)))
     _add_text(feed, "generator", "Faultwatch")
     _add_link(feed, "self", base.rstrip("/") + path, MEDIA_TYPE)
     _add_link(feed, "alternate", build_link(base), "text/html")

@@ -14,7 +14,7 @@ from service.text.candidates import prefix_provisional
 MAX_EVENTS = 25
 """Most events that a message lists; it counts the others."""
 _MAX_COMMAND_CHARACTERS = 1_000
-_CONTROL = re.compile(
+_CONTROL_CHARACTER = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
 """Characters that end a line, change the direction of writing, or are invalid in XML."""
@@ -100,7 +100,7 @@ def build_link(base: str, event: EventSummary | None = None) -> str:
 
 def make_plain(text: str, longest: int = 200) -> str:
     """Return text as one line without control characters, including those that change the direction of writing."""
-    line = " ".join(_CONTROL.sub(" ", text).split())
+    line = " ".join(_CONTROL_CHARACTER.sub(" ", text).split())
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 

@@ -31,7 +31,7 @@ _failed: WeakKeyDictionary[Database, dict[int, int]] = WeakKeyDictionary()
 """The versions of series that could not be judged. This process does not try them again: the result would be the same,
 and as long as they counted as work to do, the others would wait with them."""
 
-_ALL = (SeriesFilter(),)
+_ALL_SERIES = (SeriesFilter(),)
 
 
 def judge_changed_series(database: Database, *, busy: bool = False) -> None:
@@ -39,7 +39,7 @@ def judge_changed_series(database: Database, *, busy: bool = False) -> None:
     if busy or not _is_small_batch(_find_stale_series(database)):
         database.defer(judge_all_series)
         return
-    _judge_until(inf, database, _ALL)
+    _judge_until(inf, database, _ALL_SERIES)
     if update_events.update_events(database):
         judge_changed_series(database)
 
@@ -49,7 +49,9 @@ def judge_all_series(database: Database) -> None:
     judge_stale_series(database)
 
 
-def judge_stale_series(database: Database, filters: Collection[SeriesFilter] = _ALL, seconds: float = inf) -> bool:
+def judge_stale_series(
+    database: Database, filters: Collection[SeriesFilter] = _ALL_SERIES, seconds: float = inf
+) -> bool:
     """Judge the series that have changed since they were judged: all, or those that some filter selects.
 
     A series that cannot be judged stays as it is. What changes while others are judged is left to the request that
@@ -114,7 +116,7 @@ def _is_small_batch(stale: Mapping[int, StaleSeries]) -> bool:
     return len(stale) <= MAX_SERIES_AT_ONCE and sum(entry.n_points for entry in stale.values()) <= MAX_POINTS
 
 
-def _find_stale_series(database: Database, filters: Collection[SeriesFilter] = _ALL) -> dict[int, StaleSeries]:
+def _find_stale_series(database: Database, filters: Collection[SeriesFilter] = _ALL_SERIES) -> dict[int, StaleSeries]:
     """Return the series that are to be judged."""
     with database.reading() as session:
         stale = series.list_stale_series(session, filters)

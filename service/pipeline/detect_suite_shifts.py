@@ -24,9 +24,9 @@ from service.store.models import DriftRow, EnvironmentCount, Host, Revision, Run
 from service.store.revisions import revisions
 from service.store.series import points
 
-_JUDGED = [name for name, entry in CATALOGUE.items() if entry.judged]
+_JUDGED_METRICS = [name for name, entry in CATALOGUE.items() if entry.judged]
 _SERIES_PER_QUERY = 50
-_REVISIONS = MAX_HISTORY_POINTS + 32
+_MAX_REVISIONS = MAX_HISTORY_POINTS + 32
 """Newest revisions of which points are read: some more than are judged, for not each case is measured at each."""
 
 
@@ -90,7 +90,7 @@ def _list_unchecked_metrics(session: Session, suite: Suite) -> Sequence[str]:
         SuiteLook.revision_id == suite.newest.id,
     )
     metrics = set(session.scalars(checked))
-    return [metric for metric in _JUDGED if metric not in metrics]
+    return [metric for metric in _JUDGED_METRICS if metric not in metrics]
 
 
 def _judge_suite(session: Session, suite: Suite, metric: str) -> views.Drift | None:
@@ -131,7 +131,7 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
     of_suite = select(Series.id).where(
         Series.subject_id == suite.subject.id, Series.host_id == suite.host.id, Series.metric == metric, ~drifted
     )
-    since = points.find_first_revision_of_window(session, suite.subject.id, suite.host.id, _REVISIONS)
+    since = points.find_first_revision_of_window(session, suite.subject.id, suite.host.id, _MAX_REVISIONS)
     paths = []
     for chunk in bulk.split_into_chunks(session.scalars(of_suite.order_by(Series.id)).all(), _SERIES_PER_QUERY):
         of_series = select(DriftRow.series_id, func.max(DriftRow.position)).where(DriftRow.series_id.in_(chunk))

@@ -9,7 +9,7 @@ from functools import cache, partial
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from service.rules.fault_price import PRICED, FaultCosts
+from service.rules.fault_price import PRICED_METRICS, FaultCosts
 from service.rules.same_bytes import list_system_file_settings, list_upgraded_files
 from service.rules.series.candidate_commits import are_all_known, list_commits_between
 from service.rules.series.describe_drift import DriftContext
@@ -87,7 +87,7 @@ class DriftFacts:
 
     def _read_fault_costs(self, row: Series, drift: SeriesDrift) -> FaultCosts:
         """Return what a fault costs on both sides, as far as profiles and the host's canary show it."""
-        if row.metric not in PRICED:
+        if row.metric not in PRICED_METRICS:
             return FaultCosts()
         before, after = (
             profiles.read_seconds_per_fault(

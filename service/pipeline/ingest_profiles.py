@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract.profile import Profile
 from service.pipeline import detect_drifts, update_events
-from service.rules.fault_price import PRICED
+from service.rules.fault_price import PRICED_METRICS
 from service.store import profiles
 from service.store.engine.database import Database
 from service.store.profiles import StoreResult
@@ -20,7 +20,7 @@ def ingest_profile(database: Database, profile: Profile) -> StoreResult:
 
     def store(session: Session) -> tuple[StoreResult, list[int]]:
         result = profiles.store_profile(session, prepared)
-        return result, series.mark_stale(session, case, PRICED) if result is StoreResult.CREATED else []
+        return result, series.mark_stale(session, case, PRICED_METRICS) if result is StoreResult.CREATED else []
 
     result, priced = database.write([profile.subject], store)
     if priced:

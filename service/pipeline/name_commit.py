@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from service.store.revisions import refs, revisions
 from service.store.revisions.refs import NamedCommit
 
-HOW = (
+NAMING_ADVICE = (
     "Write a tag, a branch, a date such as 2026-11-20, or four or more digits of a hash; ~20 after it goes back twenty "
     "commits."
 )
@@ -22,7 +22,7 @@ def name_commit(session: Session, text: str, subject: str | None = None) -> tupl
         return commits[0], ""
     of_subject = f" of {subject}" if subject else ""
     if not commits:
-        return None, f"There is no commit {text}{of_subject}. {HOW}{_find_newest(session, subject)}"
+        return None, f"There is no commit {text}{of_subject}. {NAMING_ADVICE}{_find_newest(session, subject)}"
     if len({entry.subject for entry in commits}) == 1:
         names = ", ".join(entry.commit[: max(12, len(text) + 4)] for entry in commits)
         return None, f"{text} can mean several commits{of_subject}: {names}. Write more digits."

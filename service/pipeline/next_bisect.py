@@ -24,7 +24,7 @@ from service.store.revisions import revisions
 from service.store.series import points
 from service.text import commands
 
-_AT_ONCE = 50
+_EVENTS_PER_QUERY = 50
 _MAX_EVENTS = 500
 """Most of the important events of a subject among which the service looks for the next one to bisect."""
 
@@ -134,12 +134,12 @@ def _list_open_events(session: Session, subject: str, certainty: Certainty) -> I
         subject=subject, open=True, found=True, certainty=certainty, below_floor=False, snoozed=False
     )
     bisected = bisect_results.map_bisects_by_event(session, subject)
-    for offset in range(0, _MAX_EVENTS, _AT_ONCE):
-        items = events.list_page(session, filter_, _AT_ONCE, offset, EventOrder.IMPORTANCE).items
+    for offset in range(0, _MAX_EVENTS, _EVENTS_PER_QUERY):
+        items = events.list_page(session, filter_, _EVENTS_PER_QUERY, offset, EventOrder.IMPORTANCE).items
         for event in items:
             if event.confirmed:
                 yield OpenEvent(_list_drifts(session, event.id), event.silenced, bisected.get(event.id, ()))
-        if len(items) < _AT_ONCE:
+        if len(items) < _EVENTS_PER_QUERY:
             return
 
 

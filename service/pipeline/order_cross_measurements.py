@@ -20,20 +20,20 @@ def order_cross_measurements(session: Session, subject_id: int, drifts: Iterable
 
 
 def _store_order(session: Session, subject_id: int, drift: Drift) -> None:
-    def revision(commit: str) -> int:
+    def find_revision_id(commit: str) -> int:
         return session.scalars(
             select(Revision.id).where(Revision.subject_id == subject_id, Revision.commit == commit)
         ).one()
 
-    def environment(hash_: str) -> int:
+    def find_environment_id(hash_: str) -> int:
         return session.scalars(select(Environment.id).where(Environment.hash == hash_)).one()
 
     key = {
         "series_id": drift.series_id,
-        "revision_before_id": revision(drift.previous_revision),
-        "revision_after_id": revision(drift.revision),
-        "environment_before_id": environment(drift.environment_before),
-        "environment_after_id": environment(drift.environment_after),
+        "revision_before_id": find_revision_id(drift.previous_revision),
+        "revision_after_id": find_revision_id(drift.revision),
+        "environment_before_id": find_environment_id(drift.environment_before),
+        "environment_after_id": find_environment_id(drift.environment_after),
     }
     if session.scalar(select(CrossMeasurementRow.id).filter_by(**key)) is None:
         session.add(CrossMeasurementRow(**key))

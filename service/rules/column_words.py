@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 MAX_NAMED = 2
 """Differences that are named; the rest is only counted."""
-_LONGEST = 40
+_MAX_CHARACTERS = 40
 """Characters of a value."""
-_KINDS = ("parameter", "build", "variable", "process", "kernel", "compiler", "program", "library", "tool")
+_KINDS_IN_ORDER = ("parameter", "build", "variable", "process", "kernel", "compiler", "program", "library", "tool")
 """Kinds of settings, those that people choose before those that come with an upgrade."""
 _FILE = re.compile(r"(?P<place>/.*), (?P<size>\d+) bytes of (?P<day>[\d-]{10}) (?P<time>[\d:]{8})")
 _LIBRARY = re.compile(r"(?P<name>[^,]*), sha256 (?P<digits>[0-9a-f]+)")
@@ -56,7 +56,7 @@ def _build_label(said: Sequence[str], names: tuple[str, ...]) -> ColumnWords:
 
 def _rank_setting(name: str) -> tuple[int, str]:
     kind = name.partition(".")[0]
-    return (_KINDS.index(kind) if kind in _KINDS else _KINDS.index("kernel")), name
+    return (_KINDS_IN_ORDER.index(kind) if kind in _KINDS_IN_ORDER else _KINDS_IN_ORDER.index("kernel")), name
 
 
 def _describe_values(name: str, values: Sequence[str | None]) -> list[str]:
@@ -106,4 +106,4 @@ def _read_folder(value: str) -> str:
 
 
 def _shorten_path(value: str) -> str:
-    return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…"
+    return value if len(value) <= _MAX_CHARACTERS else f"{value[: _MAX_CHARACTERS - 1]}…"

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from service.config.notifications import DAYS, ChannelSettings, Quiet
 
 FIRST_WAIT = timedelta(minutes=1)
-LONGEST_WAIT = timedelta(hours=6)
+MAX_WAIT = timedelta(hours=6)
 
 
 def may_send(channel: ChannelSettings, now: datetime, last_digest: datetime | None) -> bool:
@@ -51,4 +51,4 @@ def find_digest_due(channel: ChannelSettings, now: datetime) -> datetime:
 
 def choose_wait(attempts: int) -> timedelta:
     """Return how long to wait after a number of failed attempts: twice as long each time, up to a limit."""
-    return min(LONGEST_WAIT, FIRST_WAIT * (1 << min(attempts - 1, 20)))
+    return min(MAX_WAIT, FIRST_WAIT * (1 << min(attempts - 1, 20)))

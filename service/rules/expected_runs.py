@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from runner.contract import Report
 from runner.contract.report import IMPORT_FORMAT
 
-LONGEST_SILENCE = timedelta(days=14)
+MAX_HOST_SILENCE = timedelta(days=14)
 """A host that has not reported for so long cannot be expected to measure anything."""
 
 
@@ -41,7 +41,7 @@ class CaseOnHost:
 
     def expects_runs(self, now: datetime) -> bool:
         """Return whether further runs can be expected."""
-        return not self.imported and self.last_seen is not None and self.last_seen >= now - LONGEST_SILENCE
+        return not self.imported and self.last_seen is not None and self.last_seen >= now - MAX_HOST_SILENCE
 
 
 def describe_end_of_doubt(case: CaseOnHost, now: datetime) -> str:

@@ -9,7 +9,7 @@ from math import hypot
 from service.schemas.history import FaultPrice, Number
 from service.text.numbers import difference, percent, quantity
 
-PRICED = frozenset({"minor-faults", "page-faults", "region:minor-faults", "region:page-faults"})
+PRICED_METRICS = frozenset({"minor-faults", "page-faults", "region:minor-faults", "region:page-faults"})
 """The counts whose faults the CPU handles; what a major fault costs depends on the storage."""
 _HUGE_PAGES = ("cgroup:thp_fault_alloc",)
 _HUGE_PAGE_SETTINGS = ("process.huge_pages", "thp.enabled")
@@ -61,7 +61,7 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
         By how many faults executions on one side differ, where the count varies. Each side may then lie off its level
         by half of that, so the change may be off by all of it.
     """
-    if metric not in PRICED:
+    if metric not in PRICED_METRICS:
         return None
     uncertainty = 0.0
     if costs.before and costs.after:

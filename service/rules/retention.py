@@ -11,9 +11,9 @@ from runner.contract.profile import Frame, Profile, Stack, StackProfile
 from service.rules.series.run_level import compute_run_level
 from service.schemas.history import Number
 
-_STACKS = 200
+_MAX_STACKS = 200
 """How many of the heaviest stacks of each kind are kept."""
-_REST = Frame(function="[lighter stacks, merged by retention]")
+_REST_FRAME = Frame(function="[lighter stacks, merged by retention]")
 
 
 def thin_report(report: Report) -> Report:
@@ -78,7 +78,7 @@ def _select_samples(samples: Sequence[Number], level: Number | None, use: _Use) 
 
 def thin_profile(profile: Profile) -> Profile:
     """Return a profile with its heaviest stacks; the others are merged into one, so that every sum stays the same."""
-    frames = (*profile.frames, _REST)
+    frames = (*profile.frames, _REST_FRAME)
     thinned = {
         name: _keep_heaviest_stacks(stacks, len(profile.frames))
         for name in ("faults", "on_cpu", "off_cpu")
@@ -92,7 +92,7 @@ def thin_profile(profile: Profile) -> Profile:
 
 def _keep_heaviest_stacks(profile: StackProfile, rest_frame: int) -> StackProfile:
     by_weight = sorted(profile.stacks, key=lambda stack: -stack.weight)
-    heavy, light = by_weight[:_STACKS], by_weight[_STACKS:]
+    heavy, light = by_weight[:_MAX_STACKS], by_weight[_MAX_STACKS:]
     if light:
         heavy.append(Stack(frames=(rest_frame,), weight=sum(stack.weight for stack in light)))
     return profile.model_copy(update={"stacks": tuple(heavy)})

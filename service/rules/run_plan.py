@@ -43,7 +43,7 @@ class Orders:
     elsewhere: frozenset[str] = frozenset()
 
 
-_NONE = Orders()
+_NO_ORDERS = Orders()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def make_plan(
         anchor = _choose_anchor(missing[0], runs, settled, request.environment.hash, positions) if missing else None
         if anchor is not None:
             ordered.append((anchor, Reason.ANCHOR))
-        order = orders.get(index, _NONE)
+        order = orders.get(index, _NO_ORDERS)
         ordered += _choose_cross_measured(order, runs, settled, ordered, positions)
         ordered += _choose_rerun(order, runs, request.environment.hash, missing, positions)
         planned += [
@@ -240,10 +240,10 @@ def find_series_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:
 
 def _describe_plan(planned: Iterable[PlannedRun]) -> str:
     reasons = {run.reason for run in planned}
-    return " ".join(text for reason, text in _NOTES.items() if reason in reasons)
+    return " ".join(text for reason, text in _REASON_NOTES.items() if reason in reasons)
 
 
-_NOTES = {
+_REASON_NOTES = {
     Reason.ANCHOR: "The environment has changed since the last run. The last revision is measured again first, "
     "so that no commit is blamed for the configuration.",
     Reason.CROSS_MEASUREMENT: "A commit and the configuration, or the host, changed together. Each is measured without "

@@ -14,7 +14,7 @@ from runner.contract.base import Parameter
 from runner.contract.budget import Budget
 from service.text.candidates import name_candidates, prefix_provisional
 
-_NAMED_SETTINGS = 2
+_MAX_NAMED_SETTINGS = 2
 """Settings that a headline names; more are counted."""
 _OTHERS_FOLLOW = ("memory.page_size", "kernel.release")
 """Settings that a headline names first: others follow them, as the processor features that a kernel shows."""
@@ -353,8 +353,10 @@ class Drift(View):
             return self.blamed
         provisional = self.certainty is Certainty.PROVISIONAL
         settings = sorted((setting.name for setting in self.settings), key=lambda name: name not in _OTHERS_FOLLOW)
-        names = ", ".join(settings[:_NAMED_SETTINGS]) or "the environment"
-        others = f" and {len(self.settings) - _NAMED_SETTINGS} more" if len(self.settings) > _NAMED_SETTINGS else ""
+        names = ", ".join(settings[:_MAX_NAMED_SETTINGS]) or "the environment"
+        others = (
+            f" and {len(self.settings) - _MAX_NAMED_SETTINGS} more" if len(self.settings) > _MAX_NAMED_SETTINGS else ""
+        )
         words = {
             Cause.CONFIG: f"{names}{others} changed",
             Cause.BOTH: f"{self.blamed}, or {names}{others}",

@@ -15,7 +15,7 @@ from runner.contract.job import BisectQuestion
 
 HERE = "."
 """The repository: the current folder."""
-_VARIABLE = "variable."
+_VARIABLE_PREFIX = "variable."
 
 
 def build_measure_command(report: Report, commit: str = "") -> str:
@@ -81,6 +81,6 @@ def _build_repeat_command(command: str, report: Report, commit: str = "") -> str
     words += ["--revision", (commit or report.revision.commit)[:12]]
     words += list_parameter_options(report.case.parameters)
     for name, value in sorted(report.environment.settings.items()):
-        if name.startswith(_VARIABLE):
-            words += ["--env", f"{name.removeprefix(_VARIABLE)}={value}"]
+        if name.startswith(_VARIABLE_PREFIX):
+            words += ["--env", f"{name.removeprefix(_VARIABLE_PREFIX)}={value}"]
     return shlex.join(words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def escape_cells(values: Iterable[Any]) -> list[Any]:
@@ -14,7 +14,7 @@ def escape_cells(values: Iterable[Any]) -> list[Any]:
 
 
 def _is_formula(text: str) -> bool:
-    if not text.startswith(_FORMULA):
+    if not text.startswith(_FORMULA_STARTS):
         return False
     try:
         float(text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-_PLAIN = re.compile(r"[A-Za-z0-9 ,=/+%-]")
+_PLAIN_CHARACTER = re.compile(r"[A-Za-z0-9 ,=/+%-]")
 _MAX_CHARACTERS = 120
 _FENCE = re.compile(r"`{3,}")
 
@@ -17,7 +17,8 @@ _FENCE = re.compile(r"`{3,}")
 def format_code(text: str, longest: int = _MAX_CHARACTERS) -> str:
     """Return a text on one line, as code in Markdown."""
     escaped = "".join(
-        char if _PLAIN.match(char) else _escape_character(char) for char in _cut_text(make_visible(text), longest)
+        char if _PLAIN_CHARACTER.match(char) else _escape_character(char)
+        for char in _cut_text(make_visible(text), longest)
     )
     return f"<code>{escaped}</code>" if escaped.strip() else "–"
 

@@ -97,11 +97,11 @@ def admit_requests(view: View) -> View:
     """Admit requests to a view that stores runs, before their body is read."""
 
     @wraps(view)
-    def admitting(*args: Any, **kwargs: Any) -> Any:
+    def admit_and_call(*args: Any, **kwargs: Any) -> Any:
         with find_admission().request():
             return view(*args, **kwargs)
 
-    return cast(View, admitting)
+    return cast(View, admit_and_call)
 
 
 def find_admission() -> Admission:

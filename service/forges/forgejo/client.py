@@ -15,8 +15,8 @@ from service.forges.note_forge import PullRequest
 from service.forges.notes import CONTEXT, Note, Status
 
 _TIMEOUT_SECONDS = 10
-_WRITERS = frozenset({"owner", "admin", "write"})
-_STATES = {"success": True, "failure": False}
+_WRITER_ROLES = frozenset({"owner", "admin", "write"})
+_PASSED_OF_STATE = {"success": True, "failure": False}
 _ENTRIES_PER_PAGE = 50
 """Entries of a page: the most that a server gives by default."""
 _MAX_ERROR_CHARACTERS = 300
@@ -74,7 +74,11 @@ class Client:
             entry for entry in self._list_pages(_build_statuses_path(repository, commit)) if entry["context"] == CONTEXT
         )
         newest = max(ours, key=lambda entry: int(entry["id"]), default=None)
-        return (_STATES[newest["status"]], newest["description"]) if newest and newest["status"] in _STATES else None
+        return (
+            (_PASSED_OF_STATE[newest["status"]], newest["description"])
+            if newest and newest["status"] in _PASSED_OF_STATE
+            else None
+        )
 
     def create_status(self, repository: str, commit: str, status: Status) -> None:
         """Set the status of a commit."""
@@ -91,7 +95,7 @@ class Client:
             if error.status in {404, 410}:
                 return False
             raise
-        return answer["permission"] in _WRITERS
+        return answer["permission"] in _WRITER_ROLES
 
     def find_refusal(self, error: Exception) -> Refusal | None:
         """Return why a call failed; None for another exception."""

@@ -13,7 +13,7 @@ from service.forges.forgejo.client import Client
 from service.forges.note_forge import NoteForge
 from service.forges.signature import is_signed
 
-_ID = re.compile(r"[A-Za-z0-9-]{1,50}")
+_DELIVERY_ID = re.compile(r"[A-Za-z0-9-]{1,50}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,4 +40,4 @@ class ForgejoForge(NoteForge):
         )
         if not is_signed(self.settings.secret, body, signature, ""):
             return None
-        return Delivery(number if _ID.fullmatch(number) else "", event, event in self.events)
+        return Delivery(number if _DELIVERY_ID.fullmatch(number) else "", event, event in self.events)

@@ -16,7 +16,7 @@ from service.forges.github.workflows import dispatch_workflow
 from service.forges.retry import schedule_retry
 from service.jobs.scheduler import RemoteCallFailed
 
-_WORKFLOWS = {"remedy": "profile"}
+_WORKFLOW_OF_KIND = {"remedy": "profile"}
 """Kinds of jobs that run by the workflow of another kind: a workflow reads from the job what to do."""
 _MAX_ERROR_CHARACTERS = 500
 
@@ -59,7 +59,7 @@ class ActionsStarter:
         }
 
         def start_workflow(repository: Repository) -> str:
-            return dispatch_workflow(repository, f"{_WORKFLOWS.get(question.kind, question.kind)}.yml", inputs)
+            return dispatch_workflow(repository, f"{_WORKFLOW_OF_KIND.get(question.kind, question.kind)}.yml", inputs)
 
         problem = self._call_github(job, job.attempts, start_workflow)
         if problem:

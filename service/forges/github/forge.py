@@ -24,7 +24,7 @@ from service.forges.github.run_commands import may_write, run_commands
 from service.forges.github.settings import GithubSettings
 from service.forges.signature import is_signed
 
-_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
+_DELIVERY_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class GithubForge:
         if not is_signed(self.settings.secret, body, header("X-Hub-Signature-256"), "sha256="):
             return None
         event, number = header("X-GitHub-Event"), header("X-GitHub-Delivery")
-        return Delivery(number if _ID.fullmatch(number) else "", event, event in webhook_actions.EVENTS)
+        return Delivery(number if _DELIVERY_ID.fullmatch(number) else "", event, event in webhook_actions.EVENTS)
 
     def list_actions(self, event: str, payload: Mapping[str, Any]) -> tuple[WebhookAction, ...]:
         """Return the actions for a webhook."""

@@ -19,7 +19,7 @@ from service.forges import comment_text
 from service.forges.forge import Publication
 from service.forges.github import check_run_text
 
-_GONE = frozenset({404, 410})
+_GONE_STATUSES = frozenset({404, 410})
 
 
 def publish(repository: Repository, publication: Publication, app_id: int) -> int | None:
@@ -47,7 +47,7 @@ def _publish_comment(pull: PullRequest, publication: Publication, app_id: int) -
             posted.edit(body)
         return posted.id
     except GithubException as error:
-        if error.status in _GONE and posted is not None:  # deleted between the two calls
+        if error.status in _GONE_STATUSES and posted is not None:  # deleted between the two calls
             return pull.create_issue_comment(body).id
         if error.status == 403 and "locked" in str(error.message or "").lower():
             return publication.comment_id  # the conversation is locked; the check run has the outcome
@@ -60,7 +60,7 @@ def _post_comment(pull: PullRequest, publication: Publication, marker: str, app_
         try:
             return pull.get_issue_comment(publication.comment_id)
         except GithubException as error:
-            if error.status not in _GONE:
+            if error.status not in _GONE_STATUSES:
                 raise
     marked = (posted for posted in pull.get_issue_comments() if marker in posted.body)
     return next((posted for posted in marked if _is_by_app(posted, app_id)), None)

@@ -13,7 +13,7 @@ from service.forges.forge import Handlers
 from service.forges.github.workflows import dispatch_workflow
 from service.text.markdown import format_code
 
-_WRITERS = frozenset({"admin", "maintain", "write"})
+_WRITER_ROLES = frozenset({"admin", "maintain", "write"})
 
 
 def run_commands(repository: Repository, comment: CommandComment, handlers: Handlers, workflow: str) -> None:
@@ -65,7 +65,7 @@ def _react(original: IssueComment, content: str) -> None:
 def may_write(repository: Repository, login: str) -> bool:
     """Return whether somebody may write to a repository: not everybody who may set a label, such as the role triage."""
     try:
-        return repository.get_collaborator_permission(login) in _WRITERS
+        return repository.get_collaborator_permission(login) in _WRITER_ROLES
     except GithubException as error:
         if error.status == 404:
             return False

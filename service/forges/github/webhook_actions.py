@@ -87,7 +87,7 @@ def _read_repository(payload: Payload) -> str:
     return str(payload["repository"]["full_name"]).lower()
 
 
-_DECIDERS = {
+_EVENT_HANDLERS = {
     "issue_comment": _handle_issue_comment,
     "pull_request": _handle_pull_request,
     "workflow_run": _handle_workflow_run,
@@ -95,10 +95,10 @@ _DECIDERS = {
     "push": _handle_push,
     "installation": _handle_installation,
 }
-EVENTS = frozenset(_DECIDERS)
+EVENTS = frozenset(_EVENT_HANDLERS)
 """The events on which the service acts, by their names in ``X-GitHub-Event``."""
 
 
 def list_actions(event: str, payload: Payload) -> tuple[WebhookAction, ...]:
     """Return the actions for a webhook."""
-    return decide_actions(_DECIDERS, event, payload)
+    return decide_actions(_EVENT_HANDLERS, event, payload)

@@ -8,7 +8,7 @@ from github.Repository import Repository
 from service.forges.github.settings import GithubSettings
 from service.text.markdown import format_code
 
-_MEASURE = "measure.yml"
+_MEASURE_WORKFLOW = "measure.yml"
 """Workflow that measures a revision."""
 
 
@@ -30,7 +30,7 @@ def build_push_inputs(revision: str, address: str) -> dict[str, str]:
 
 def measure_push(repository: Repository, revision: str, address: str) -> None:
     """Start the workflow that measures a pushed revision, for the service at an address."""
-    dispatch_workflow(repository, _MEASURE, build_push_inputs(revision, address))
+    dispatch_workflow(repository, _MEASURE_WORKFLOW, build_push_inputs(revision, address))
 
 
 def measure_head(repository: Repository, number: int | None, head: str, settings: GithubSettings) -> None:

@@ -22,7 +22,7 @@ from service.forges.notes import CONTEXT, Note, Status
 _TIMEOUT_SECONDS = 10
 _DEVELOPER_ACCESS_LEVEL = 30
 """The access level that may push to branches: who has it may accept a change."""
-_STATES = {"success": True, "failed": False}
+_PASSED_OF_STATE = {"success": True, "failed": False}
 
 
 class _Session(requests.Session):
@@ -88,7 +88,11 @@ class Client:
         """Return whether the newest status of the service passed, and its description; None if it has set none."""
         statuses = self._get_statuses(repository, commit)
         newest = next(iter(statuses.list(iterator=True, name=CONTEXT, order_by="id", sort="desc")), None)
-        return (_STATES[newest.status], newest.description) if newest and newest.status in _STATES else None
+        return (
+            (_PASSED_OF_STATE[newest.status], newest.description)
+            if newest and newest.status in _PASSED_OF_STATE
+            else None
+        )
 
     def create_status(self, repository: str, commit: str, status: Status) -> None:
         """Set the status of a commit. GitLab refuses a transition from a state to itself."""

@@ -13,7 +13,7 @@ from service.forges.gitlab.client import Client
 from service.forges.note_forge import NoteForge
 from service.forges.signature import is_equal
 
-_ID = re.compile(r"[A-Za-z0-9-]{1,50}")
+_DELIVERY_ID = re.compile(r"[A-Za-z0-9-]{1,50}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,4 +40,4 @@ class GitlabForge(NoteForge):
             return None
         event = header("X-Gitlab-Event")
         number = header("Idempotency-Key") or header("X-Gitlab-Event-UUID")
-        return Delivery(number if _ID.fullmatch(number) else "", event, event in self.events)
+        return Delivery(number if _DELIVERY_ID.fullmatch(number) else "", event, event in self.events)

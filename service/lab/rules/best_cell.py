@@ -15,9 +15,9 @@ from service.lab.schemas import CellState, Effect, LabCell, LabMetric
 from service.rules.series import floor
 from service.text.numbers import difference, percent, quantity
 
-_PRICE = ("major-faults", MEMORY, SYSTEM_TIME, THROUGHPUT, ELAPSED)
-_NAMES = {MEMORY: "memory", SYSTEM_TIME: "system time", THROUGHPUT: "throughput", ELAPSED: "elapsed time"}
-_LISTED = 3
+_PRICE_METRICS = ("major-faults", MEMORY, SYSTEM_TIME, THROUGHPUT, ELAPSED)
+_METRIC_NAMES = {MEMORY: "memory", SYSTEM_TIME: "system time", THROUGHPUT: "throughput", ELAPSED: "elapsed time"}
+_MAX_LISTED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,9 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
     caveat = f" Mind that {other_work} changes what the program does." if other_work else ""
     if rivals:
         names = [cell.text for cell in (first, *rivals)]
-        listed = "; ".join(names[:_LISTED]) + (f"; and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+        listed = "; ".join(names[:_MAX_LISTED]) + (
+            f"; and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+        )
         sentence = f"No single cell is the best: {len(names)} have the fewest page faults, and do not differ: {listed}."
         return BestCell(None, sentence + caveat + undecided)
     won = _get_metric(first, FAULTS)
@@ -74,13 +76,13 @@ def _describe_price(cell: LabCell) -> str:
     costs: list[str] = []
     wins: list[str] = []
     unsure: list[str] = []
-    for name in _PRICE:
+    for name in _PRICE_METRICS:
         entry = _find_metric(cell, name)
         if entry is None or entry.level is None or (name == ELAPSED and _find_metric(cell, THROUGHPUT) is not None):
             continue
         if name == "major-faults" and entry.effect is not Effect.WORSE:
             continue
-        called = _NAMES.get(name, metric(name).title.lower())
+        called = _METRIC_NAMES.get(name, metric(name).title.lower())
         if entry.effect is Effect.OPEN:
             unsure.append(f"{called} ({_format_interval(entry)})" if entry.bounds else called)
         elif entry.effect is not Effect.SAME:

@@ -22,9 +22,9 @@ from service.rules.series import floor
 FAULTS, SYSTEM_TIME, THROUGHPUT, MEMORY, ELAPSED = ("minor-faults", "sys-time", "throughput", "max-rss", "elapsed")
 METRICS = (FAULTS, "major-faults", SYSTEM_TIME, THROUGHPUT, ELAPSED, MEMORY)
 """The metrics of a cell; elapsed time stands for the throughput of a program that reports none."""
-_FROM_ZERO = 199.9
+_MAX_SYMMETRIC_PERCENT = 199.9
 """A change in percent of the mean of both sides beyond which the default is practically zero."""
-_LEAST_SAMPLES = 2
+_MIN_SAMPLES = 2
 """Samples in which a count has to repeat before it is a fact."""
 
 
@@ -103,7 +103,7 @@ def _judge_separate_sessions(level: LabMetric, default: Readings, cell: Readings
     if not (entry.exact and default.counted and cell.counted):
         sentence = "Measured in another session than the default: only an interleaved measurement compares it."
         return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
-    if not all(len(side.known) >= _LEAST_SAMPLES and repeats(side.known) for side in (default, cell)):
+    if not all(len(side.known) >= _MIN_SAMPLES and repeats(side.known) for side in (default, cell)):
         sentence = "The count does not repeat on both sides: only an interleaved measurement compares it."
         return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     if 0 < abs(change) <= floor.MAX_FLOOR_FAULTS:
@@ -118,7 +118,7 @@ def _judge_separate_sessions(level: LabMetric, default: Readings, cell: Readings
 
 def _convert_to_default(interval: tuple[float, float]) -> tuple[float, float] | None:
     """Return bounds in percent of the default instead of the mean of both sides; None where the default may be zero."""
-    if interval[1] >= _FROM_ZERO:
+    if interval[1] >= _MAX_SYMMETRIC_PERCENT:
         return None
     low, high = (200 * bound / (200 - bound) for bound in interval)
     return low, high

@@ -16,7 +16,7 @@ from uuid import UUID
 from runner.contract import Outcome
 from service.lab.rules.setting_names import ALLOCATOR, PARAMETER, PRELOAD, VARIABLE, Value, is_per_run
 
-MOST_CELLS = 120
+MAX_CELLS = 120
 """Cells of a grid: more cannot be read, and hardly be measured."""
 
 
@@ -184,13 +184,13 @@ def build_grid(
     Raises
     ------
     ValueError
-        The grid would have more than :data:`MOST_CELLS` cells.
+        The grid would have more than :data:`MAX_CELLS` cells.
     """
     axes = (*rows, *columns)
     row_values, column_values = (tuple(product(*(setting.values for setting in side))) for side in (rows, columns))
-    if len(row_values) * len(column_values) > MOST_CELLS:
+    if len(row_values) * len(column_values) > MAX_CELLS:
         raise ValueError(
-            f"{len(row_values)} rows × {len(column_values)} columns are more than {MOST_CELLS} cells: choose fewer "
+            f"{len(row_values)} rows × {len(column_values)} columns are more than {MAX_CELLS} cells: choose fewer "
             "settings"
         )
     names = [setting.name for setting in axes]

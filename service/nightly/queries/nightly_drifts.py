@@ -16,7 +16,7 @@ from service.store.engine import bulk
 from service.store.models import Case, DriftRow, Event, EventDriftRow, Host, NightlyRun, Revision, Series, Subject
 
 _KEYS_PER_QUERY = 500
-_KIN = aliased(EventDriftRow)
+_OTHER_DETECTION = aliased(EventDriftRow)
 """Another detection of a drift: its range was narrowed, or its level has moved."""
 
 
@@ -53,10 +53,10 @@ def list_unreported_drifts(session: Session, nightly_run: NightlyRun, cells: Ite
             Series.last_nightly_at == nightly_run.started_at,
             DriftRow.position <= newest,
             Event.below_floor.is_(False),
-            ~_match_any_detection(_KIN.reported_in.is_not(None)),
+            ~_match_any_detection(_OTHER_DETECTION.reported_in.is_not(None)),
             or_(
                 DriftRow.position == newest,
-                ~_match_any_detection(_KIN.found_at < Series.first_nightly_at),
+                ~_match_any_detection(_OTHER_DETECTION.found_at < Series.first_nightly_at),
             ),
         )
         for chunk in _list_case_keys(cell):
@@ -89,8 +89,8 @@ def list_reported_drifts(session: Session, nightly_run: NightlyRun) -> list[Nigh
         .join(Series, EventDriftRow.series_id == Series.id)
         .join(Series.host)
         .join(Series.case)
-        .join(_KIN, and_(_match_detections(), _KIN.found), isouter=True)
-        .join(DriftRow, DriftRow.id == _KIN.drift_id, isouter=True)
+        .join(_OTHER_DETECTION, and_(_match_detections(), _OTHER_DETECTION.found), isouter=True)
+        .join(DriftRow, DriftRow.id == _OTHER_DETECTION.drift_id, isouter=True)
         .where(EventDriftRow.reported_in == nightly_run.name)
         .order_by(EventDriftRow.drift_id, DriftRow.id)
     )
@@ -120,9 +120,9 @@ def _filter_by_cell(cell: NightlyCell, keys: Iterable[str]) -> tuple[ColumnEleme
 
 def _match_detections() -> ColumnElement[bool]:
     return and_(
-        _KIN.event_id == EventDriftRow.event_id,
-        _KIN.series_id == EventDriftRow.series_id,
-        _KIN.returned == EventDriftRow.returned,
+        _OTHER_DETECTION.event_id == EventDriftRow.event_id,
+        _OTHER_DETECTION.series_id == EventDriftRow.series_id,
+        _OTHER_DETECTION.returned == EventDriftRow.returned,
     )
 
 

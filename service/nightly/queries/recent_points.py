@@ -18,7 +18,7 @@ from service.store.runs import runs
 _POINTS_PER_SERIES = 16
 _SERIES_PER_QUERY = 500
 _MAX_FAILURES = 300
-_OF_HISTORY = or_(Run.quarantine.is_(None), Run.quarantine.not_in(OUTSIDE))
+_IS_IN_HISTORY = or_(Run.quarantine.is_(None), Run.quarantine.not_in(OUTSIDE))
 """Selects the runs of the history: those of bisects, proofs and labs are no points of any series."""
 
 
@@ -34,7 +34,7 @@ def list_seen_cases(session: Session, metric: str, subject: str = "", workload: 
         .join(newest, of_series)
         .join(Run, newest.c.run_number == Run.number)
         .where(
-            _OF_HISTORY,
+            _IS_IN_HISTORY,
             Series.metric == metric,
             *([Subject.name == subject] if subject else []),
             *([Case.workload.icontains(workload, autoescape=True)] if workload else []),
@@ -69,7 +69,7 @@ def _read_points(
         .join(Run, newest.c.run_number == Run.number)
         .join(Revision, Run.revision_id == Revision.id)
         .join(Environment, Run.environment_id == Environment.id)
-        .where(_OF_HISTORY, bulk.is_among(session, Series.id, series))
+        .where(_IS_IN_HISTORY, bulk.is_among(session, Series.id, series))
     )
     return (RecentPoint(row[0], *names[row[0]], *row[1:]) for row in rows)
 
@@ -82,7 +82,7 @@ def _select_newest(session: Session, number: int) -> tuple[FromClause, ColumnEle
     numbers = (
         select(Point.run_number, Point.series_id, Point.status, Point.value)
         .join(Run, Point.run_number == Run.number)
-        .where(Point.series_id == Series.id, _OF_HISTORY)
+        .where(Point.series_id == Series.id, _IS_IN_HISTORY)
         .order_by(Point.run_number.desc())
         .correlate(Series)
     )
@@ -109,7 +109,7 @@ def list_failures(session: Session) -> list[UnmeasuredRun]:
             Run.outcome,
         )
         # The first condition is that of the index of unmeasured runs.
-        .where(Run.outcome != Outcome.MEASURED, _OF_HISTORY)
+        .where(Run.outcome != Outcome.MEASURED, _IS_IN_HISTORY)
         .order_by(Run.started_at.desc())
         .limit(_MAX_FAILURES)
     )

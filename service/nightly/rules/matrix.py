@@ -15,12 +15,12 @@ from runner.contract.reused_counts import REUSED
 from service.rules.relative_change import percent_change
 from service.schemas.history import Number
 
-NIGHT = timedelta(hours=12)
+MIN_COMPARED_AGE = timedelta(hours=12)
 """On a host without nightly runs, a level is compared with the newest one that is at least this much older, or with
 the previous one where there is none."""
-CURRENT = timedelta(days=7)
+MAX_COLUMN_AGE = timedelta(days=7)
 """A configuration in which its host was not seen for longer than this has no column."""
-MOST_COLUMNS = 8
+MAX_COLUMNS = 8
 """The most columns of one host."""
 _OF_CASES = frozenset(
     {"allocator", "build", "compiler", "library", "parameter", "process", "program", "tool", "variable"}
@@ -351,8 +351,8 @@ def _build_columns(
     for host in sorted({host for host, _ in newest}):
         of_host = [GridColumn(host, environment, at) for (name, environment), at in newest.items() if name == host]
         of_host.sort(key=lambda column: column.last_seen, reverse=True)
-        current = [column for column in of_host if of_host[0].last_seen - column.last_seen <= CURRENT]
-        columns += _merge_columns(current, cases, machines)[:MOST_COLUMNS]
+        current = [column for column in of_host if of_host[0].last_seen - column.last_seen <= MAX_COLUMN_AGE]
+        columns += _merge_columns(current, cases, machines)[:MAX_COLUMNS]
     return tuple(columns)
 
 
@@ -441,7 +441,7 @@ def _build_cell(
         return _make_empty_cell(points)
     latest = _find_newest(levels)
     older = [point for point in levels if point is not latest]
-    until = latest.started_at - NIGHT if began is None or latest.started_at < began else began
+    until = latest.started_at - MIN_COMPARED_AGE if began is None or latest.started_at < began else began
     earlier_nights = [point for point in older if point.started_at <= until]
     before = _find_newest(earlier_nights or older) if older else None
     begun = [

@@ -9,7 +9,7 @@ from service.text.markdown import format_code, make_plain
 from service.text.numbers import difference, number, percent
 
 _MAX_LISTED = 100
-_CERTAIN = {
+_CERTAINTY_WORDS = {
     Certainty.PROVEN: "proven",
     Certainty.SINGLE: "only candidate",
     Certainty.RANGE: "not narrowed down",
@@ -56,5 +56,5 @@ def _write_parts(parts: list[ReleasePart], unit: str) -> str:
 def _write_part(part: ReleasePart, unit: str) -> str:
     commit = f"{part.commits[0][:12]} " if len(part.commits) == 1 else ""
     # A provisional name says so itself.
-    certain = f", {_CERTAIN[part.certainty]}" if part.certainty is not Certainty.PROVISIONAL else ""
+    certain = f", {_CERTAINTY_WORDS[part.certainty]}" if part.certainty is not Certainty.PROVISIONAL else ""
     return f"{difference(part.change, unit)}: {commit}{format_code(part.name)}{certain}"

@@ -8,7 +8,7 @@ from runner.contract.setting_search import SettingSearchRequest
 
 PARAMETER = "parameter."
 """Prefix of the settings that are parameters of the case."""
-_FOLLOWS = {"allocator": "variable.LD_PRELOAD"}
+_FOLLOWING_SETTINGS = {"allocator": "variable.LD_PRELOAD"}
 """Settings whose value only follows from that of another setting."""
 
 
@@ -26,7 +26,7 @@ def find_changed_settings(search: SettingSearchRequest, environment: Environment
                 changed.add(name)
             elif value != searched[name].before:
                 return None
-        elif value != before.get(name) and _FOLLOWS.get(name) not in searched:
+        elif value != before.get(name) and _FOLLOWING_SETTINGS.get(name) not in searched:
             return None
     return frozenset(changed)
 

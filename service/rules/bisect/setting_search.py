@@ -97,14 +97,14 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         if mixture.value is not None:
             values[mixture.changed].append(mixture.value)
 
-    def level(changed: frozenset[str]) -> Number | None:
+    def get_level(changed: frozenset[str]) -> Number | None:
         if changed not in values:
             raise _NotMeasuredError(changed)
         return median(values[changed])
 
     everything = frozenset(question.settings)
     try:
-        before, after = level(frozenset()), level(everything)
+        before, after = get_level(frozenset()), get_level(everything)
         if before is None or after is None:
             side = "before" if before is None else "after"
             return Refused(sentence=f"The environment {side} could not be measured.")
@@ -114,16 +114,16 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             ]
             return Refused(sentence=f"The environments do not differ: before {both[0]}, after {both[1]}.")
 
-        def carries(changed: frozenset[str]) -> bool | None:
+        def has_effect(changed: frozenset[str]) -> bool | None:
             """Return whether a mixture is within half of the smallest difference that matters of the level after.
 
             None where it cannot be measured.
             """
-            value = level(changed)
+            value = get_level(changed)
             return None if value is None else abs(value - after) <= question.least / 2
 
-        culprits = _find_minimal_in_some_order(question.settings, carries)
-        without = {setting: level(culprits - {setting}) for setting in culprits}
+        culprits = _find_minimal_in_some_order(question.settings, has_effect)
+        without = {setting: get_level(culprits - {setting}) for setting in culprits}
     except _NotMeasuredError as missing:
         return _build_measure_step(question, missing.changed)
     except _UnmeasurableError as error:
@@ -143,7 +143,7 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
 _Carries = Callable[[frozenset[str]], bool | None]
 
 
-def _find_minimal_in_some_order(settings: Sequence[str], carries: _Carries) -> frozenset[str]:
+def _find_minimal_in_some_order(settings: Sequence[str], has_effect: _Carries) -> frozenset[str]:
     """Return :func:`_find_minimal` for the first order of the settings whose mixtures can all be measured."""
     orders = [list(settings), list(reversed(settings))]
     random = np.random.default_rng(0)
@@ -153,14 +153,14 @@ def _find_minimal_in_some_order(settings: Sequence[str], carries: _Carries) -> f
     first: _UnmeasurableError | None = None
     for order in orders:
         try:
-            return _find_minimal(order, carries)
+            return _find_minimal(order, has_effect)
         except _UnmeasurableError as error:
             first = first or error
     assert first is not None
     raise first
 
 
-def _find_minimal(settings: Sequence[str], carries: _Carries) -> frozenset[str]:
+def _find_minimal(settings: Sequence[str], has_effect: _Carries) -> frozenset[str]:
     """Return a set that carries the difference and in which each setting is necessary.
 
     A setting is in it only if a mixture without it was measured that does not carry the difference, and one with it
@@ -175,31 +175,31 @@ def _find_minimal(settings: Sequence[str], carries: _Carries) -> frozenset[str]:
     while True:
         needed: frozenset[str] = frozenset()
         rest: Sequence[str] = candidates
-        while rest and not (needed and carries(needed)):
-            needed, rest = _find_next_necessary(needed, rest, carries)
-        idle = next((setting for setting in candidates if setting in needed and carries(needed - {setting})), None)
+        while rest and not (needed and has_effect(needed)):
+            needed, rest = _find_next_necessary(needed, rest, has_effect)
+        idle = next((setting for setting in candidates if setting in needed and has_effect(needed - {setting})), None)
         if idle is None:
             return needed
         candidates = [setting for setting in candidates if setting in needed and setting != idle]
 
 
 def _find_next_necessary(
-    needed: frozenset[str], rest: Sequence[str], carries: _Carries
+    needed: frozenset[str], rest: Sequence[str], has_effect: _Carries
 ) -> tuple[frozenset[str], Sequence[str]]:
     """Return the necessary settings with one more of the rest, and the rest before it."""
     low, high = 0, len(rest)
     # The first `low` of the rest do not carry the difference, the first `high` do.
     while high - low > 1:
         inner = sorted(range(low + 1, high), key=lambda place: (abs(2 * place - low - high), place))
-        middle = next((place for place in inner if carries(needed | set(rest[:place])) is not None), None)
+        middle = next((place for place in inner if has_effect(needed | set(rest[:place])) is not None), None)
         if middle is None:
             raise _UnmeasurableError(rest[low:high])
-        if carries(needed | set(rest[:middle])):
+        if has_effect(needed | set(rest[:middle])):
             high = middle
         else:
             low = middle
     # With nothing of the rest, the mixture may be the one that could not be measured.
-    if low == 0 and carries(needed) is None:
+    if low == 0 and has_effect(needed) is None:
         raise _UnmeasurableError(rest[:high])
     return needed | {rest[high - 1]}, rest[: high - 1]
 

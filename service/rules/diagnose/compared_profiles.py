@@ -6,8 +6,8 @@ from runner.contract.diagnosis import Remedy
 from service.rules.diagnose.profile_numbers import Facts
 from service.rules.diagnose.rule import Rule
 
-_HUGE = "cgroup:thp_fault_alloc"
-_SETTINGS = ("process.huge_pages", "thp.enabled")
+_HUGE_PAGES_METRIC = "cgroup:thp_fault_alloc"
+_HUGE_PAGE_SETTINGS = ("process.huge_pages", "thp.enabled")
 _POLICIES = ("never", "madvise", "always")
 """From the fewest huge pages to the most."""
 _MIN_FAULTS_FACTOR = 4
@@ -16,10 +16,10 @@ _MIN_FAULTS_FACTOR = 4
 
 def _compare_huge_pages(before: Facts, after: Facts) -> int:
     """Return whether there are more huge pages than before (1), fewer (-1) or neither (0): by count or by policy."""
-    counts = [facts.profile.value(_HUGE) for facts in (before, after)]
+    counts = [facts.profile.value(_HUGE_PAGES_METRIC) for facts in (before, after)]
     if counts[0] is not None and counts[1] is not None:
         return _sign(counts[1] - counts[0])
-    for setting in _SETTINGS:
+    for setting in _HUGE_PAGE_SETTINGS:
         values = [facts.profile.environment.settings.get(setting) for facts in (before, after)]
         if values[0] != values[1] and values[0] in _POLICIES and values[1] in _POLICIES:
             return _sign(_POLICIES.index(values[1]) - _POLICIES.index(values[0]))
@@ -63,14 +63,14 @@ def _compute_growth(shorter: Facts, longer: Facts) -> float | None:
 def _describe_huge_pages(facts: Facts) -> tuple[str, ...]:
     assert facts.before is not None
     sides = (facts.before, facts)
-    counts = [side.profile.value(_HUGE) for side in sides]
+    counts = [side.profile.value(_HUGE_PAGES_METRIC) for side in sides]
     settings = [side.profile.environment.settings for side in sides]
     return (
         f"{sides[0].faults:,} → {sides[1].faults:,} faults",
         *([f"huge pages allocated by faults: {counts[0]:,.0f} → {counts[1]:,.0f}"] if None not in counts else []),
         *(
             f"{name}: {settings[0].get(name, 'not set')} → {settings[1].get(name, 'not set')}"
-            for name in _SETTINGS
+            for name in _HUGE_PAGE_SETTINGS
             if settings[0].get(name) != settings[1].get(name)
         ),
     )

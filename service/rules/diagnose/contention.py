@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from runner.contract.diagnosis import Remedy
 from runner.contract.report import Reading
-from service.rules.diagnose.profile_numbers import OWN, Facts
+from service.rules.diagnose.profile_numbers import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import amount, quantity
 
@@ -22,11 +22,11 @@ MIN_LARGE_REGION_BYTES = 16 << 20
 """The size in bytes from which a region is large."""
 MIN_FIRST_TOUCH_SHARE = 0.9
 """The share of first touches from which a region is used for the first time."""
-_CHANGING = ("mmap", "munmap", "madvise", "mremap", "brk")
+_MAPPING_CALLS = ("mmap", "munmap", "madvise", "mremap", "brk")
 
 
 def _is_lock_contended(facts: Facts) -> bool:
-    return facts.lock_wait > 0 and facts.cpu_seconds > 0 and facts.count_calls(*_CHANGING) >= MIN_CALLS
+    return facts.lock_wait > 0 and facts.cpu_seconds > 0 and facts.count_calls(*_MAPPING_CALLS) >= MIN_CALLS
 
 
 def _estimate_price_of_lock(facts: Facts) -> float:
@@ -38,7 +38,7 @@ def _estimate_price_of_lock(facts: Facts) -> float:
 
 
 def _describe_lock(facts: Facts) -> tuple[str, ...]:
-    calls = ", ".join(f"{facts.count_calls(name):,} {name}" for name in _CHANGING if facts.count_calls(name))
+    calls = ", ".join(f"{facts.count_calls(name):,} {name}" for name in _MAPPING_CALLS if facts.count_calls(name))
     return (
         f"threads waited {quantity(facts.lock_wait, 's')} for the mmap lock, "
         f"in {quantity(facts.cpu_seconds, 's')} of CPU time",
@@ -73,7 +73,7 @@ def _is_fault_storm(facts: Facts) -> bool:
         or facts.of_program < MIN_STORM_SHARE
     ):
         return False
-    together, constant = _find_first(profile.readings, *_FAULTS), _find_first(alone, *_FAULTS)
+    together, constant = _find_first(profile.readings, *_FAULT_METRICS), _find_first(alone, *_FAULT_METRICS)
     efficiency = _compute_efficiency(facts)
     if not together or not constant or efficiency is None:
         return False
@@ -118,7 +118,7 @@ def _has_late_first_touch(facts: Facts) -> bool:
         and area is not None
         and area.threads >= 2
         and area.size >= MIN_LARGE_REGION_BYTES
-        and area.memory in OWN
+        and area.memory in OWN_MEMORY
         and 2 * area.faults >= facts.faults
         and facts.first_touches >= MIN_FIRST_TOUCH_SHARE
     )
@@ -153,7 +153,7 @@ CONCURRENT_FIRST_USE = Rule(
     report="a biometric matcher: 96 threads over 235 GiB, ten times the usual latency, 2.5 million faults",
 )
 
-_FAULTS = ("region:page-faults", "page-faults")
+_FAULT_METRICS = ("region:page-faults", "page-faults")
 
 
 def _compute_efficiency(facts: Facts) -> float | None:

@@ -12,16 +12,20 @@ from runner.contract.profile import Anatomy, Area, Memory, Profile, StackProfile
 from runner.contract.profile_difference import find_own_line
 from service.text.numbers import number, quantity
 
-_FAULTING = re.compile(r"(?:asm_)?exc_page_fault|(?:__)?do_page_fault|do_user_addr_fault|handle_mm_fault|do_mem_abort")
-_MAPPING = re.compile(
+_FAULT_FUNCTION = re.compile(
+    r"(?:asm_)?exc_page_fault|(?:__)?do_page_fault|do_user_addr_fault|handle_mm_fault|do_mem_abort"
+)
+_MAPPING_FUNCTION = re.compile(
     r"(?:__(?:x64|arm64)_sys_|__do_sys_|ksys_|__se_sys_|sys_)(munmap|madvise|brk|mremap|mprotect|mmap)(?:_pgoff)?"
 )
-_LOCKING = re.compile(r"rwsem_down_(?:read|write)_(?:slowpath|failed).*|__?mmap_lock.*|mmap_(?:read|write)_lock.*")
-_MEMORY_CALLS = re.compile(
-    r".*(?:munmap|mmap|madvise|brk|mremap|mprotect).*|" + _FAULTING.pattern + r"|lock_mm_and_find_vma|vma_.*"
+_LOCK_FUNCTION = re.compile(
+    r"rwsem_down_(?:read|write)_(?:slowpath|failed).*|__?mmap_lock.*|mmap_(?:read|write)_lock.*"
 )
-_STORAGE = re.compile(r"io_schedule(?:_timeout)?|folio_wait_bit.*|wait_on_page_bit.*|__(?:folio|page)_lock.*")
-OWN = frozenset({Memory.HEAP, Memory.ANONYMOUS, Memory.SHARED})
+_MEMORY_CALLS = re.compile(
+    r".*(?:munmap|mmap|madvise|brk|mremap|mprotect).*|" + _FAULT_FUNCTION.pattern + r"|lock_mm_and_find_vma|vma_.*"
+)
+_STORAGE_FUNCTION = re.compile(r"io_schedule(?:_timeout)?|folio_wait_bit.*|wait_on_page_bit.*|__(?:folio|page)_lock.*")
+OWN_MEMORY = frozenset({Memory.HEAP, Memory.ANONYMOUS, Memory.SHARED})
 """Memory that the program itself requested."""
 _MIN_STACKS = 30
 """The number of recorded stacks from which their shares are a measurement."""
@@ -76,8 +80,8 @@ class Facts:
         fault_cost, call_costs = (
             _compute_cost_shares(profile, profile.on_cpu) if timed and profile.on_cpu else (0.0, {})
         )
-        locking, calling = _find_frames(profile, _LOCKING), _find_frames(profile, _MEMORY_CALLS)
-        storage, faulting = _find_frames(profile, _STORAGE), _find_frames(profile, _FAULTING)
+        locking, calling = _find_frames(profile, _LOCK_FUNCTION), _find_frames(profile, _MEMORY_CALLS)
+        storage, faulting = _find_frames(profile, _STORAGE_FUNCTION), _find_frames(profile, _FAULT_FUNCTION)
         return cls(
             profile=profile,
             anatomy=anatomy,
@@ -132,7 +136,7 @@ class Facts:
     @property
     def of_program(self) -> float:
         """Share of the faults in memory that the program itself requested."""
-        return sum(self.anatomy.by_memory.get(kind, 0) for kind in OWN) / self.faults if self.faults else 0.0
+        return sum(self.anatomy.by_memory.get(kind, 0) for kind in OWN_MEMORY) / self.faults if self.faults else 0.0
 
     @property
     def first_touches(self) -> float:
@@ -220,11 +224,11 @@ class Facts:
 
 def _compute_cost_shares(profile: Profile, on_cpu: StackProfile) -> tuple[float, dict[str, float]]:
     """Return the shares of the recorded CPU time in faults, and in each system call that maps or unmaps."""
-    faults = _find_frames(profile, _FAULTING)
+    faults = _find_frames(profile, _FAULT_FUNCTION)
     calls = {
         place: match[1]
         for place, frame in enumerate(profile.frames)
-        if (match := _MAPPING.fullmatch(frame.function)) is not None
+        if (match := _MAPPING_FUNCTION.fullmatch(frame.function)) is not None
     }
     faulting, mapping = 0, Counter[str]()
     for stack in on_cpu.stacks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner.contract.diagnosis import Remedy
 from runner.contract.profile import Memory, Touch
-from service.rules.diagnose.profile_numbers import OWN, Facts
+from service.rules.diagnose.profile_numbers import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import amount, number
 
@@ -12,11 +12,11 @@ MAX_CALLS_FOR_RESULT = 1.5
 """An operation that takes memory more often than this has temporary buffers besides its result."""
 MIN_COSTLY_SHARE = 0.5
 """The share of the CPU time from which even a single buffer costs more than the work that is done with it."""
-_TAKEN = ("mmap", "munmap", "brk", "mremap")
+_MAPPING_CALLS = ("mmap", "munmap", "brk", "mremap")
 
 
 def _compute_refault_share(facts: Facts) -> float:
-    return facts.sum_shares(OWN, Touch.AFTER_MADVISE)
+    return facts.sum_shares(OWN_MEMORY, Touch.AFTER_MADVISE)
 
 
 def _is_memory_returned(facts: Facts) -> bool:
@@ -61,11 +61,11 @@ RETURNED_MEMORY = Rule(
 
 
 def _compute_remapped_share(facts: Facts) -> float:
-    return facts.sum_shares(OWN, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
+    return facts.sum_shares(OWN_MEMORY, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
 
 
 def _compute_cost_of_buffers(facts: Facts) -> float:
-    return _compute_remapped_share(facts) * facts.fault_cost + facts.sum_costs(*_TAKEN)
+    return _compute_remapped_share(facts) * facts.fault_cost + facts.sum_costs(*_MAPPING_CALLS)
 
 
 def _has_temporary_buffers(facts: Facts) -> bool:

@@ -8,8 +8,8 @@ from service.rules.diagnose.profile_numbers import Facts
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import quantity
 
-_REFAULTS = ("cgroup:workingset_refault_anon", "cgroup:workingset_refault_file")
-_SWAPPED = (Memory.HEAP, Memory.ANONYMOUS, Memory.STACK)
+_REFAULT_METRICS = ("cgroup:workingset_refault_anon", "cgroup:workingset_refault_file")
+_SWAPPED_MEMORY = (Memory.HEAP, Memory.ANONYMOUS, Memory.STACK)
 """Memory whose pages come from storage only if they were swapped out."""
 
 
@@ -68,7 +68,7 @@ def _is_memory_short(facts: Facts) -> bool:
     """
     if "warm" in facts.profile.references:
         return False
-    swapped = any(facts.anatomy.major_by_memory.get(kind) for kind in _SWAPPED)
+    swapped = any(facts.anatomy.major_by_memory.get(kind) for kind in _SWAPPED_MEMORY)
     return _count_major_faults(facts) > 0 and (swapped or _count_refaults(facts) > 0)
 
 
@@ -113,7 +113,7 @@ def _count_major_faults(facts: Facts) -> float:
 
 
 def _count_refaults(facts: Facts) -> float:
-    return sum(facts.profile.value(name) or 0 for name in _REFAULTS)
+    return sum(facts.profile.value(name) or 0 for name in _REFAULT_METRICS)
 
 
 def _list_memory_kinds(facts: Facts) -> str:

@@ -12,7 +12,7 @@ from service.rules.events.grouping import DriftGroup, LocatedDrift, group_drifts
 from service.rules.events.resolution import Resolutions, Transition, does_return, list_transitions
 from service.schemas.triage import State
 
-_SETTLED = frozenset({State.EXPECTED, State.FALSE_ALARM})
+_SETTLED_STATES = frozenset({State.EXPECTED, State.FALSE_ALARM})
 """After these decisions, drifts that return are a new event: the decision does not apply to them."""
 
 
@@ -110,7 +110,7 @@ def _find_returning_event(
 ) -> str | None:
     """Return the event that comes back with a group of drifts; None where none does."""
     for event in assembled.seen_in[group[0].series]:
-        is_settled = event in stored and stored[event].state in _SETTLED
+        is_settled = event in stored and stored[event].state in _SETTLED_STATES
         if not is_settled and does_return(group, assembled.members[event], resolutions):
             return event
     return None

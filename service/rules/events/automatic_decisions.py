@@ -41,17 +41,21 @@ def decide_automatically(
     """
     added: list[LogEntry] = []
 
-    def state() -> State:
+    def find_current_state() -> State:
         return find_state_after(entry.action for entry in (*log, *added))
 
     logged = {(entry.action, entry.commit) for entry in log if entry.by_service}
     ends_of_logged = [end for end, change in enumerate(transitions, start=1) if _get_key(change) in logged]
     for change in transitions[max(ends_of_logged, default=0) :]:
-        fits = state() is State.FIXED if change.action is Action.REOPEN else get_next_state(state(), change.action)
+        fits = (
+            find_current_state() is State.FIXED
+            if change.action is Action.REOPEN
+            else get_next_state(find_current_state(), change.action)
+        )
         if fits:
             added.append(_build_entry(change, units))
     last = _find_last_fix(log)
-    if not added and last is not None and state() is State.FIXED:
+    if not added and last is not None and find_current_state() is State.FIXED:
         if transitions and transitions[-1].action is Action.FIX:
             if _get_key(transitions[-1]) not in logged:
                 added.append(_build_entry(transitions[-1], units))
@@ -100,11 +104,11 @@ def _build_entry(change: Transition, units: Mapping[int | str, str]) -> LogEntry
     drift = change.by
     levels = f"{format_change(drift.before, drift.after)} {units[drift.series]}"
     verb = "Undone" if change.action is Action.FIX else "It came back"
-    reason = f"{verb}: {levels}{_BY[drift.cause]}."
+    reason = f"{verb}: {levels}{_CAUSE_CLAUSES[drift.cause]}."
     return LogEntry(change.action, by_service=True, reason=reason, commit=drift.revision)
 
 
-_BY = {
+_CAUSE_CLAUSES = {
     Cause.COMMIT: "",
     Cause.CONFIG: ", by a change of the configuration",
     Cause.BOTH: ", where a commit and the configuration changed at once",

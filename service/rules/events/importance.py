@@ -23,7 +23,7 @@ FAULT_SECONDS = 0.5e-6
 PAGE_BYTES = 4096
 UNPRICED_SECONDS = 1e-3
 """The price of a change that no cost of a fault bounds, such as a rate: that of two thousand faults."""
-_WEIGHTS: Mapping[Certainty, float] = {
+_CERTAINTY_WEIGHTS: Mapping[Certainty, float] = {
     Certainty.PROVISIONAL: 0.25,
     Certainty.RANGE: 0.75,
     Certainty.SINGLE: 0.9,
@@ -59,7 +59,7 @@ def compute_importance(terms: EventTerms) -> float:
     """Return the importance of an event: zero or more, without an upper bound."""
     size = log2(1 + min(terms.size, MAX_SIZE_PERCENT))
     price = log2(1 + terms.price / 1e-6)
-    return size * price * log2(1 + max(terms.n_series, 1)) * _WEIGHTS[terms.certainty]
+    return size * price * log2(1 + max(terms.n_series, 1)) * _CERTAINTY_WEIGHTS[terms.certainty]
 
 
 def list_terms(drifts: Sequence[Drift], *, proven: bool) -> EventTerms:

@@ -14,8 +14,8 @@ from service.rules.diagnose.profile_numbers import Facts
 from service.rules.fault_price import FaultCosts, Side, price_change
 from service.text.markdown import format_code
 
-_STACKS = 3
-_FRAMES = 4
+_MAX_STACKS = 3
+_MAX_FRAMES = 4
 """How many of the innermost functions of a stack are shown."""
 _NAME, _LONGEST = 40, 300
 """Characters of a function's name, and of a stack with all of them."""
@@ -38,12 +38,14 @@ def make_insight(case: str, before: Profile | None, after: Profile) -> Insight:
     """Explain a case by the profile of its head, compared with that of its base where there is one."""
     findings = diagnose(DiagnosisRequest(profile=after, before=before)).findings
     stacks = compare_by_stack(before, after) if before else []
-    grown = [(stack.change.grown, _format_stack(stack.frames)) for stack in stacks[:_STACKS] if stack.change.grown > 0]
+    grown = [
+        (stack.change.grown, _format_stack(stack.frames)) for stack in stacks[:_MAX_STACKS] if stack.change.grown > 0
+    ]
     return Insight(case, findings[0].title if findings else "", _describe_price(before, after), tuple(grown))
 
 
 def _format_stack(frames: Sequence[Frame]) -> str:
-    names = " › ".join(shorten_name(frame.function, _NAME) for frame in frames[-_FRAMES:])
+    names = " › ".join(shorten_name(frame.function, _NAME) for frame in frames[-_MAX_FRAMES:])
     own_line = find_own_line(frames)
     return f"{names}, in {own_line}" if own_line else names
 

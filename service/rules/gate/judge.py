@@ -9,19 +9,19 @@ from __future__ import annotations
 from runner.contract.budget import NONE
 from runner.contract.gate import JudgeChange
 
-_ADDING = {"matrix", "metrics.events", "metrics.judge"}
+_ADDING_TABLES = {"matrix", "metrics.events", "metrics.judge"}
 """Keys with lists to which more may be added: more is measured, or judged."""
-_BUDGET = "metrics.budget."
-_COUNTS = ("workload.samples", "workload.max_samples")
+_BUDGET_PREFIX = "metrics.budget."
+_COUNT_KEYS = ("workload.samples", "workload.max_samples")
 
 
 def needs_acceptance(change: JudgeChange) -> bool:
     """Return whether somebody has to accept a change; not if it only adds to what is measured, or is stricter."""
-    if change.key in _ADDING:
+    if change.key in _ADDING_TABLES:
         return not set(change.before) <= set(change.after) if change.key != "matrix" else bool(change.before)
-    if change.key.startswith(_BUDGET):
+    if change.key.startswith(_BUDGET_PREFIX):
         return not _is_stricter(_get_first(change.before, "0"), _get_first(change.after, "0"))
-    return not (change.key in _COUNTS and _adds_only(_get_first(change.before, ""), _get_first(change.after, "")))
+    return not (change.key in _COUNT_KEYS and _adds_only(_get_first(change.before, ""), _get_first(change.after, "")))
 
 
 def _is_stricter(before: str, after: str) -> bool:

@@ -11,7 +11,7 @@ from runner.contract.job import BisectQuestion
 from service.rules.jobs.job_variables import read_variables
 from service.schemas.history import Drift
 
-_LEAST_SHARE = 10
+_MIN_STEP_DIVISOR = 10
 """A bisect for a drift of an exact metric ignores changes smaller than the drift divided by this."""
 
 
@@ -34,7 +34,7 @@ def build_bisect_question(drift: Drift, settings: Mapping[str, str]) -> BisectQu
             metric=drift.metric,
             good=drift.good,
             bad=drift.bad,
-            least=abs(drift.change) / _LEAST_SHARE if metric(drift.metric).exact else 0,
+            least=abs(drift.change) / _MIN_STEP_DIVISOR if metric(drift.metric).exact else 0,
             variables=read_variables(settings),
             drift=drift.id,
         )

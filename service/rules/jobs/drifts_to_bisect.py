@@ -13,17 +13,17 @@ from service.rules.series.suite_shift import NO_SERIES
 from service.schemas.history import Cause, Drift
 from service.schemas.triage import BisectPolicy
 
-MOST_OPEN = 1
+MAX_OPEN_BISECTS = 1
 """How many bisects that the service ordered by itself may be open at a time, for each subject."""
-MOST_A_DAY = 24
+MAX_BISECTS_A_DAY = 24
 """How many of them the service orders within 24 hours, for each subject: a bisect that finds nothing costs few runs."""
-MOST_RUNS = 200
+MAX_RUNS = 200
 """How many runs may be measured for one of them: a noisy metric can take that many."""
-LEAST_RUNS = 10
+MIN_RUNS = 10
 """A bisect is ordered only if so many runs are left of the day: most bisects of a count take no more."""
 MAX_FRUITLESS_BISECTS = 3
 """After so many bisects in a row that failed without a run, the service orders none until the next day."""
-MOST_ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 """How often the service orders a bisect of one event, if each fails. What was measured before is not repeated."""
 DAY = timedelta(days=1)
 
@@ -86,11 +86,11 @@ def count_allowed_runs(policy: BisectPolicy, ordered: Iterable[OrderedBisect], n
     is_stuck = len(recent) >= MAX_FRUITLESS_BISECTS and all(
         bisect.fruitless for bisect in recent[-MAX_FRUITLESS_BISECTS:]
     )
-    too_many = sum(bisect.state.open for bisect in recent) >= MOST_OPEN or len(recent) >= MOST_A_DAY
+    too_many = sum(bisect.state.open for bisect in recent) >= MAX_OPEN_BISECTS or len(recent) >= MAX_BISECTS_A_DAY
     if policy is not BisectPolicy.DO or too_many or is_stuck:
         return 0
     remaining = runs_a_day - sum(bisect.runs for bisect in recent)
-    return min(remaining, MOST_RUNS) if remaining >= min(LEAST_RUNS, runs_a_day) else 0
+    return min(remaining, MAX_RUNS) if remaining >= min(MIN_RUNS, runs_a_day) else 0
 
 
 def may_be_bisected(bisects: Sequence[OrderedBisect], now: datetime) -> bool:
@@ -100,7 +100,7 @@ def may_be_bisected(bisects: Sequence[OrderedBisect], now: datetime) -> bool:
     person ordered is the person's. One that failed is repeated on another day, but not for ever.
     """
     failed = [bisect for bisect in bisects if bisect.by_service and bisect.state is State.FAILED]
-    if len(failed) < len(bisects) or len(failed) >= MOST_ATTEMPTS:
+    if len(failed) < len(bisects) or len(failed) >= MAX_ATTEMPTS:
         return False
     return all(bisect.ended_at is not None and bisect.ended_at <= now - DAY for bisect in failed)
 

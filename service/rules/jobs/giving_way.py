@@ -14,7 +14,7 @@ from runner.contract.job import Backend, State
 from service.rules.jobs.automatic_acts import AutomaticAct
 from service.rules.jobs.states import Act
 
-_BEGINS_WITHIN = timedelta(minutes=15)
+_MAX_START_DELAY = timedelta(minutes=15)
 """How long a job that its caller has to start counts as wanted: nobody may ever start it."""
 
 
@@ -80,6 +80,6 @@ def _is_host_wanted(host: str | None, jobs: Iterable[OpenJob], now: datetime) ->
         not job.by_service
         and job.state is not State.PAUSED
         and (host is None or job.host in {None, host})
-        and (job.backend is not Backend.CALLER or job.state is State.RUNNING or job.created_at > now - _BEGINS_WITHIN)
+        and (job.backend is not Backend.CALLER or job.state is State.RUNNING or job.created_at > now - _MAX_START_DELAY)
         for job in jobs
     )

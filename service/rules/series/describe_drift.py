@@ -54,7 +54,7 @@ class DriftContext:
     costs: FaultCosts = field(default_factory=FaultCosts)
 
 
-_REPEATING = frozenset({"exact", "repeat"})
+_REPEATING_RULES = frozenset({"exact", "repeat"})
 """The rules of series whose runs repeat a count: samples off it are outliers, not noise."""
 
 
@@ -137,7 +137,7 @@ def _describe_drift(
             fault_price.Side(before, _compute_medians(context.levels_before), context.settings_before),
             fault_price.Side(after, _compute_medians(context.levels_after), context.settings_after),
             context.costs,
-            0 if drift.change.rule in _REPEATING else drift.spread,
+            0 if drift.change.rule in _REPEATING_RULES else drift.spread,
         ),
         floor=floor,
     )

@@ -17,21 +17,21 @@ from service.web.access.credentials import verify_token
 from service.web.current import get_config, get_database
 from service.web.problems import ProblemError
 
-_MODE = "faultwatch.access"
-_SAFE = {"GET", "HEAD", "OPTIONS"}
-_PROGRAMS = ("/api/", "/metrics")
+_MODE_KEY = "faultwatch.access"
+_SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+_PROGRAM_PATHS = ("/api/", "/metrics")
 """Addresses for programs. They accept any format, but cannot fill in the sign-in form."""
 
 
 def register(app: Flask, *, by_token: bool) -> None:
     """Guard an application: open to everybody who reaches it, or by token."""
-    app.extensions[_MODE] = by_token
+    app.extensions[_MODE_KEY] = by_token
     app.before_request(_check_request)
 
 
 def requires_tokens() -> bool:
     """Return whether the application asks for tokens."""
-    return bool(current_app.extensions[_MODE])
+    return bool(current_app.extensions[_MODE_KEY])
 
 
 def find_caller() -> Caller:
@@ -64,7 +64,7 @@ def _check_request() -> AnyResponse | None:
         )
     if (
         request.blueprint is not None
-        and not request.path.startswith(_PROGRAMS)
+        and not request.path.startswith(_PROGRAM_PATHS)
         and request.accept_mimetypes.accept_html
     ):
         return redirect(url_for("access.form", to=request.full_path.rstrip("?")))
@@ -100,7 +100,7 @@ def _refuse_other_sites() -> None:
     Programs send no such headers. On loopback, where there are no tokens, only this check protects the service from
     every page that its owner visits.
     """
-    if request.method in _SAFE:
+    if request.method in _SAFE_METHODS:
         return
     site = request.headers.get("Sec-Fetch-Site")
     origin = request.headers.get("Origin")

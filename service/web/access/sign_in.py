@@ -17,7 +17,7 @@ from service.web.problems import ProblemError
 
 bp = Blueprint("access", __name__)
 
-_REFUSED = "This token is not valid. It may be mistyped, expired or revoked."
+_REFUSED_MESSAGE = "This token is not valid. It may be mistyped, expired or revoked."
 
 
 @bp.get("/sign-in")
@@ -37,7 +37,7 @@ def sign_in() -> ResponseReturnValue:
     except ProblemError as error:
         return render_template("sign_in.html", to=to, refused=str(error)), error.status, error.headers
     if stored is None:
-        return render_template("sign_in.html", to=to, refused=_REFUSED), HTTPStatus.FORBIDDEN
+        return render_template("sign_in.html", to=to, refused=_REFUSED_MESSAGE), HTTPStatus.FORBIDDEN
     session.clear()
     session["token"] = stored.id
     with get_database().writing() as store:

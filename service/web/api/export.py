@@ -14,11 +14,11 @@ from service.web.current import get_database
 
 bp = APIBlueprint("export", __name__)
 
-_TYPES = {"csv": "text/csv", "jsonl": "application/jsonl", "reports": "application/jsonl"}
+_MEDIA_TYPES = {"csv": "text/csv", "jsonl": "application/jsonl", "reports": "application/jsonl"}
 _ANSWER: dict[int | str, dict[str, str | dict[str, dict[str, Any]]]] = {
     200: {
         "description": "Rows of samples, or reports, one a line",
-        "content": {kind: {"schema": {"type": "string"}} for kind in _TYPES.values()},
+        "content": {kind: {"schema": {"type": "string"}} for kind in _MEDIA_TYPES.values()},
     }
 }
 _PIECE_BYTES = 64 * 1024
@@ -43,7 +43,7 @@ def get(query_data: ExportQuery) -> Response:
     name = f"faultwatch.{'csv' if kind == 'csv' else 'jsonl'}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     pieces = stream_with_context(_read_pieces(kind, query_data.subject))
-    return Response(pieces, headers=headers, mimetype=_TYPES[kind])
+    return Response(pieces, headers=headers, mimetype=_MEDIA_TYPES[kind])
 
 
 def _read_pieces(kind: str, subject: str | None) -> Iterator[str]:

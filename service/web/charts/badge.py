@@ -15,8 +15,8 @@ from service.text.numbers import percent, quantity
 _LETTER_WIDTH = 6.6
 """Mean width of a letter in 11 pixels; the picture stretches its text to what was reckoned."""
 _MARGIN = 12.0
-_STYLES = Path(__file__).resolve().parents[1] / "static" / "app.css"
-_COLOUR = re.compile(r"--([a-z0-9-]+):\s*(#[0-9a-f]{6});")
+_STYLE_SHEET = Path(__file__).resolve().parents[1] / "static" / "app.css"
+_COLOUR_VARIABLE = re.compile(r"--([a-z0-9-]+):\s*(#[0-9a-f]{6});")
 
 
 class Tone(StrEnum):
@@ -74,5 +74,5 @@ def build_events_badge(waiting: int) -> Badge:
 @cache
 def _read_colours() -> Mapping[str, str]:
     """Return the colours of the style sheet's light theme, as ``#rrggbb`` by name, so that each is defined once."""
-    light = _STYLES.read_text(encoding="utf-8").partition(":root {")[2].partition("}")[0]
-    return dict(_COLOUR.findall(light))
+    light = _STYLE_SHEET.read_text(encoding="utf-8").partition(":root {")[2].partition("}")[0]
+    return dict(_COLOUR_VARIABLE.findall(light))

@@ -148,7 +148,7 @@ def _draw_branches(graph: Graph, main: set[str]) -> str:
     """Draw the commits beside the line, each joined to its parents."""
     parts = []
 
-    def at(commit: str) -> tuple[float, float]:
+    def place_commit(commit: str) -> tuple[float, float]:
         return _place_x(graph, graph.place[commit]), _LINE_Y if commit in main else _LINE_Y + _BRANCH_HEIGHT
 
     for commit, parents in graph.parents.items():
@@ -156,10 +156,10 @@ def _draw_branches(graph: Graph, main: set[str]) -> str:
             parent_in_graph = parent if parent in graph.place else graph.good
             if commit in main and parent_in_graph in main:
                 continue
-            (from_x, from_y), (to_x, to_y) = at(parent_in_graph), at(commit)
+            (from_x, from_y), (to_x, to_y) = place_commit(parent_in_graph), place_commit(commit)
             parts.append(f"M{from_x},{from_y}L{to_x},{to_y}")
         if commit not in main:
-            position = at(commit)
+            position = place_commit(commit)
             parts.append(f"M{position[0]},{position[1] - 3}v6")
     return "".join(parts)
 

@@ -50,7 +50,7 @@ _MAX_NEWEST_BISECTS = 20
 """The newest bisects of a subject, among which those about a drift are looked for."""
 _MAX_NAME_CHARACTERS = 70
 """Letters of a culprit's name that have room in the picture."""
-_NEXT = {
+_NEXT_WORDS = {
     "measure": "looks for the commit",
     "prove": "proves what it found",
     "found": "found",
@@ -148,7 +148,7 @@ def show(job_id: int) -> Page:
             **_find_evidence(progress, culprits),
             "can_profile": profiles is not None and evidence.may_order(profiles),
             "picture": _draw_picture(progress, rows, culprits) if progress else None,
-            "stage": _NEXT[progress.search.answer.kind] if progress else "",
+            "stage": _NEXT_WORDS[progress.search.answer.kind] if progress else "",
             "command": commands.build_bisect_command(question, progress.request if progress else None),
         },
         document=lambda: {"job": job, "search": progress and progress.search, "measurements": rows},

@@ -38,18 +38,18 @@ from service.web.rendering.metric_order import rank_metric
 
 bp = make_page_blueprint("compare")
 
-_FIRST = list_shown_metrics(MetricView.COMPARISON)
+_FIRST_METRICS = list_shown_metrics(MetricView.COMPARISON)
 _MAX_ROWS = 100
 _MAX_SUGGESTIONS = 8
 _MAX_REFS = 200
 """Tags and branches that the boxes complete."""
 _MAX_COMMANDS = 5
-_NOBODY = UUID(int=0)
+_ID_OF_NO_RUN = UUID(int=0)
 
 
-_MAX_KEPT_METRICS = 50_000
+_MAX_CACHED_METRICS = 50_000
 """Metrics of all kept comparisons: of two commits with a thousand cases, all metrics can be 20,000."""
-_KEPT_SECONDS = 300.0
+_MAX_CACHED_SECONDS = 300.0
 """Retention leaves out samples of old runs, and nothing says so."""
 
 
@@ -70,9 +70,9 @@ class Comparison(NamedTuple):
     matched: Matched
 
 
-_NOTHING = Comparison((), (), Matched((), (), ()))
+_NO_COMPARISON = Comparison((), (), Matched((), (), ()))
 _comparisons: VersionedCache[Comparison] = VersionedCache(
-    _MAX_KEPT_METRICS, lambda comparison: len(comparison.rows), _KEPT_SECONDS
+    _MAX_CACHED_METRICS, lambda comparison: len(comparison.rows), _MAX_CACHED_SECONDS
 )
 
 
@@ -108,7 +108,7 @@ class ComparisonQuery:
         """The requested metrics; None for all."""
         if self.metric == "all":
             return None
-        return _FIRST if self.metric == "judged" else [self.metric]
+        return _FIRST_METRICS if self.metric == "judged" else [self.metric]
 
 
 @bp.get("/compare/<base>...<head>")
@@ -128,7 +128,7 @@ def show() -> Page:
         }
         chosen = all(len(choices) == 1 for choices in sides.values())
         rows, settings, matched = (
-            _find_comparison(session, query, *(choices[0] for choices in sides.values())) if chosen else _NOTHING
+            _find_comparison(session, query, *(choices[0] for choices in sides.values())) if chosen else _NO_COMPARISON
         )
         profiled = evidence.find_for_comparison(session, matched.pairs)
         ref_list = refs.list_refs(session, query.subject or None, _MAX_REFS)
@@ -156,7 +156,7 @@ def show() -> Page:
             "rows": shown_rows,
             "place": place,
             # Made once: making them for each row takes a third of the time of the page.
-            "run_address": url_for("run.show", run_id=_NOBODY).removesuffix(str(_NOBODY)),
+            "run_address": url_for("run.show", run_id=_ID_OF_NO_RUN).removesuffix(str(_ID_OF_NO_RUN)),
             "series_address": url_for("series.show", series_id=0).removesuffix("0"),
             "counts": {verdict: verdicts.count(verdict) for verdict in Verdict},
             "settings": settings,
@@ -164,7 +164,7 @@ def show() -> Page:
             "suggested": suggested,
             "command": _build_commands([*sides["base"], *sides["head"]], matched) if chosen else "",
             **profiled,
-            "metrics": sorted({"judged", "all", query.metric, *_FIRST}, key=_rank_choice),
+            "metrics": sorted({"judged", "all", query.metric, *_FIRST_METRICS}, key=_rank_choice),
         },
         document=lambda: {
             "base": sides["base"],

@@ -35,7 +35,7 @@ from service.web.rendering.tables import build_drift_table
 bp = make_page_blueprint("drift", url_prefix="/drifts")
 
 _MAX_JOBS = 100
-_FIRST = list_shown_metrics(MetricView.DRIFT)
+_FIRST_METRICS = list_shown_metrics(MetricView.DRIFT)
 
 
 @page(bp, "/<drift_id>")
@@ -95,7 +95,7 @@ def _build_public_page(drift: Drift, event: EventSummary | None, line: Sparkline
 
 
 def _sort_companions(drift: Drift) -> list[Companion]:
-    return sorted(drift.companions, key=lambda other: (other.metric not in _FIRST, rank_metric(other.metric)))
+    return sorted(drift.companions, key=lambda other: (other.metric not in _FIRST_METRICS, rank_metric(other.metric)))
 
 
 def _list_open_searches(session: Session, drift_id: str) -> list[Job]:

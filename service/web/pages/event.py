@@ -48,7 +48,7 @@ from service.web.rendering.formats import Page, Table, page
 bp = make_page_blueprint("event")
 
 _MAX_LISTED = 50
-_DONE = {
+_ACTION_WORDS = {
     TriageAction.ACKNOWLEDGE: "acknowledged",
     TriageAction.EXPECT: "expected",
     TriageAction.DISMISS: "marked as a false alarm",
@@ -140,7 +140,7 @@ def _triage_fields(form: dict[str, str], chosen: list[str]) -> dict[str, Any]:
 
 def _describe_receipt(action: TriageAction, receipt: TriageReceipt) -> str:
     number = len(receipt.done)
-    text = f"{number:,} event{'s' if number != 1 else ''} {_DONE[action]}."
+    text = f"{number:,} event{'s' if number != 1 else ''} {_ACTION_WORDS[action]}."
     if receipt.silences:
         series = f"{len(receipt.silences):,} series" if len(receipt.silences) > 1 else "one series"
         text += f" Nobody is notified of {series} until {receipt.silences[0].until:%Y-%m-%d}."

@@ -31,7 +31,7 @@ from service.web.problems import make_unprocessable
 from service.web.rendering import forms, reader_visit
 
 ALL, VISIT, NOBODY = "all", "visit", "nobody"
-FIRST_VISIT = "7d"
+FIRST_VISIT_SINCE = "7d"
 """From when on a reader sees events who was never here before."""
 STATES = ("open", *(state.value for state in State), ALL)
 _SINCE_WORDS = {
@@ -157,7 +157,7 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
     visit = reader_visit.find_current_visit(now) if since == VISIT else None
     chosen = query.since
     if chosen == VISIT and (visit is None or visit.since is None):
-        chosen = FIRST_VISIT
+        chosen = FIRST_VISIT_SINCE
     start = _find_start(chosen, visit, now)
     with get_database().reading() as store:
         filter_ = query.build_filter(start)

@@ -63,14 +63,14 @@ def index() -> Page:
 
 
 def _group_by_case(series: Iterable[SeriesSummary]) -> list[CaseTable]:
-    def case(summary: SeriesSummary) -> tuple[str, str, str, str]:
+    def get_case(summary: SeriesSummary) -> tuple[str, str, str, str]:
         return summary.subject, summary.host, summary.case, summary.definition
 
-    def order(summary: SeriesSummary) -> tuple[Any, ...]:
-        return case(summary), rank_metric(summary.metric)
+    def get_order(summary: SeriesSummary) -> tuple[Any, ...]:
+        return get_case(summary), rank_metric(summary.metric)
 
     tables = []
-    for (subject, host, name, _), group in groupby(sorted(series, key=order), case):
+    for (subject, host, name, _), group in groupby(sorted(series, key=get_order), get_case):
         summaries = tuple(group)
         key = make_case_key(Case(**summaries[0].model_dump(include={"workload", "definition", "parameters"})))
         tables.append(CaseTable(subject, host, name, key, summaries))

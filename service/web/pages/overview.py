@@ -27,12 +27,12 @@ bp = make_page_blueprint("overview")
 
 EVENTS_PER_PAGE = 25
 """Events on one page."""
-_LISTED_DRIFTS = 60
+_MAX_LISTED_DRIFTS = 60
 """Open drifts in the JSON and CSV formats."""
 _MAX_SERIES = 40
 """Judged series in the JSON format."""
 _MAX_FAILURES = 50
-_SHOWN_FAILURES = 10
+_MAX_SHOWN_FAILURES = 10
 _MAX_JOBS = 10
 _ACTIVE_TIME = timedelta(minutes=10)
 """How long after its newest run a host still counts as measuring."""
@@ -64,7 +64,7 @@ def build_page(listed: Inbox, **context: object) -> Page:
         inbox.build_context(
             listed,
             n_series=n_judged,
-            failures=grouped[:_SHOWN_FAILURES],
+            failures=grouped[:_MAX_SHOWN_FAILURES],
             n_failures=len(grouped),
             quarantined=quarantined,
             hosts=all_hosts,
@@ -93,7 +93,7 @@ def _list_judged() -> object:
 
 def _list_open_drifts() -> Sequence[Drift]:
     with get_database().reading() as session:
-        return redact_for_caller(overview.list_open_drifts(session, _LISTED_DRIFTS).items)
+        return redact_for_caller(overview.list_open_drifts(session, _MAX_LISTED_DRIFTS).items)
 
 
 def _list_failures(session: Session) -> list[RunSummary]:

@@ -33,7 +33,11 @@ bp = make_page_blueprint("run")
 _MAX_LISTED = 100
 _MAX_SAMPLES = 25
 """Samples that the page shows; the pyperf file holds all."""
-_WORDS = {Status.NOT_SUPPORTED: "not supported", Status.NOT_COUNTED: "not counted", Status.MULTIPLEXED: "multiplexed"}
+_STATUS_WORDS = {
+    Status.NOT_SUPPORTED: "not supported",
+    Status.NOT_COUNTED: "not counted",
+    Status.MULTIPLEXED: "multiplexed",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,7 @@ def _build_figure(report: Report, name: str) -> Figure:
 
 def _list_notes(readings: Iterable[Reading]) -> Iterable[str]:
     for reading in readings:
-        word = _WORDS.get(reading.status)
+        word = _STATUS_WORDS.get(reading.status)
         if word is None:
             continue
         if reading.running_percent is not None:

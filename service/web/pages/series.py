@@ -25,7 +25,7 @@ from service.web.rendering.tables import build_point_table
 bp = make_page_blueprint("series")
 
 _FIRST_ROWS = 100
-_REGION = "region:"
+_REGION_PREFIX = "region:"
 _MAX_SIBLINGS = 100
 
 
@@ -102,6 +102,6 @@ def _find_whole_and_region(series: SeriesDetail, siblings: Sequence[Sibling]) ->
     """Return the ids of this metric in the whole process and in the region of interest; empty unless both exist."""
     of_case = [sibling for sibling in siblings if sibling.case == series.case and sibling.host == series.host]
     by_metric = {series.metric: series.id, **{sibling.metric: sibling.id for sibling in of_case}}
-    metric = series.metric.removeprefix(_REGION)
-    whole, region = by_metric.get(metric), by_metric.get(_REGION + metric)
+    metric = series.metric.removeprefix(_REGION_PREFIX)
+    whole, region = by_metric.get(metric), by_metric.get(_REGION_PREFIX + metric)
     return {} if whole is None or region is None else {"Whole process": whole, "Region of interest": region}

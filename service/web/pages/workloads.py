@@ -69,13 +69,13 @@ def _list_workloads(name: str | None) -> Page:
 
 
 def _group_by_host(summaries: list[SeriesSummary]) -> list[tuple[str, str, list[SeriesSummary]]]:
-    def host(summary: SeriesSummary) -> tuple[str, str]:
+    def get_host(summary: SeriesSummary) -> tuple[str, str]:
         return summary.subject, summary.host
 
-    def order(summary: SeriesSummary) -> tuple[Any, ...]:
-        return host(summary), not summary.judged, rank_metric(summary.metric)
+    def get_order(summary: SeriesSummary) -> tuple[Any, ...]:
+        return get_host(summary), not summary.judged, rank_metric(summary.metric)
 
-    groups = groupby(sorted(summaries, key=order), host)
+    groups = groupby(sorted(summaries, key=get_order), get_host)
     return [(subject, name, list(group)) for (subject, name), group in groups]
 
 

@@ -13,7 +13,9 @@ from service.web.rendering.formats import Table
 from service.web.rendering.metric_order import rank_metric
 
 Sort = Literal["size", "case", "metric"]
-_PLACES = {verdict: place for place, verdict in enumerate((Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS, Verdict.SAME))}
+_VERDICT_ORDER = {
+    verdict: place for place, verdict in enumerate((Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS, Verdict.SAME))
+}
 
 
 class ComparisonRow(View):
@@ -36,7 +38,7 @@ class ComparisonRow(View):
 
 def sort_rows(rows: Iterable[ComparedMetric], sort: Sort) -> list[ComparedMetric]:
     """Sort rows."""
-    return sorted(rows, key=_SORTS[sort])
+    return sorted(rows, key=_SORT_KEYS[sort])
 
 
 def build_row(compared: ComparedMetric) -> ComparisonRow:
@@ -83,7 +85,7 @@ def _build_cells(compared: ComparedMetric) -> tuple[object, ...]:
 def _rank_change(compared: ComparedMetric) -> tuple[Any, ...]:
     """Order by verdict, then by the size of the change: from zero to anything is the largest."""
     return (
-        _PLACES[compared.decision.verdict],
+        _VERDICT_ORDER[compared.decision.verdict],
         not compared.counts,
         -compared.size,
         rank_metric(compared.metric.name),
@@ -91,7 +93,7 @@ def _rank_change(compared: ComparedMetric) -> tuple[Any, ...]:
     )
 
 
-_SORTS = {
+_SORT_KEYS = {
     "size": _rank_change,
     "case": lambda compared: (
         compared.pair.head[0].case,

@@ -22,7 +22,7 @@ from service.text.csv_cells import escape_cells
 from service.web.rendering import not_modified
 
 _ANYTHING: TypeAdapter[Any] = TypeAdapter(Any)
-_TYPES = {"html": "text/html", "json": "application/json", "csv": "text/csv"}
+_MEDIA_TYPES = {"html": "text/html", "json": "application/json", "csv": "text/csv"}
 
 PageView = TypeVar("PageView", bound=Callable[..., "Page"])
 Record = TypeVar("Record")
@@ -98,8 +98,8 @@ def page(bp: Blueprint, rule: str, formats_rule: str | None = None) -> Callable[
 
 def read_requested_format() -> str:
     """Return the format that the request's Accept header prefers: ``html``, ``json`` or ``csv``."""
-    best = request.accept_mimetypes.best_match(list(_TYPES.values()), default="text/html")
-    return next(format_ for format_, kind in _TYPES.items() if kind == best)
+    best = request.accept_mimetypes.best_match(list(_MEDIA_TYPES.values()), default="text/html")
+    return next(format_ for format_, kind in _MEDIA_TYPES.items() if kind == best)
 
 
 def list_format_addresses() -> dict[str, str]:
@@ -130,9 +130,9 @@ def write_csv(table: Table) -> str:
 
 def _render_page(page_: Page, format_: str) -> Response:
     if format_ == "json":
-        response = Response(_ANYTHING.dump_json(page_.document()), mimetype=_TYPES[format_])
+        response = Response(_ANYTHING.dump_json(page_.document()), mimetype=_MEDIA_TYPES[format_])
     elif format_ == "csv":
-        response = Response(write_csv(page_.table()), mimetype=_TYPES[format_])
+        response = Response(write_csv(page_.table()), mimetype=_MEDIA_TYPES[format_])
     else:
-        response = Response(render_template(page_.template, **page_.context), mimetype=_TYPES[format_])
+        response = Response(render_template(page_.template, **page_.context), mimetype=_MEDIA_TYPES[format_])
     return response

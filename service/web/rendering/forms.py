@@ -8,7 +8,7 @@ from pydantic_core import ErrorDetails
 
 from service.web.access import guard
 
-_AUTHOR = "author"
+_AUTHOR_KEY = "author"
 _LABELS = {
     "author": "Your name",
     "good": "The last good commit",
@@ -36,15 +36,15 @@ _SENTENCES = {
 
 def find_likely_author() -> str:
     """Return the likely author: the name of the token, or the author that this browser sent last."""
-    return guard.find_caller().name if guard.requires_tokens() else str(session.get(_AUTHOR, ""))
+    return guard.find_caller().name if guard.requires_tokens() else str(session.get(_AUTHOR_KEY, ""))
 
 
 def read_form() -> dict[str, str]:
     """Return the filled-in fields of a form with its author; the browser remembers the author."""
     form = {name: value.strip() for name, value in request.form.items() if value.strip()}
-    form[_AUTHOR] = guard.find_caller().name if guard.requires_tokens() else form.get(_AUTHOR, "")
-    if form[_AUTHOR] and not guard.requires_tokens():
-        session[_AUTHOR] = form[_AUTHOR][:100]
+    form[_AUTHOR_KEY] = guard.find_caller().name if guard.requires_tokens() else form.get(_AUTHOR_KEY, "")
+    if form[_AUTHOR_KEY] and not guard.requires_tokens():
+        session[_AUTHOR_KEY] = form[_AUTHOR_KEY][:100]
     return form
 
 

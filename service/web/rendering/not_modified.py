@@ -15,7 +15,7 @@ from service.web.access import guard
 from service.web.current import get_database
 from service.web.rendering import reader_visit
 
-_OF_NO_PAGE = frozenset({reader_visit.SEEN_AT, "_permanent"})
+_IRRELEVANT_KEYS = frozenset({reader_visit.SEEN_AT, "_permanent"})
 """What the cookie holds and no page shows."""
 _MAX_AGE_SECONDS = 30
 """For how long a page that depends on the time may be out of date."""
@@ -27,7 +27,7 @@ def find_current_etag() -> str | None:
     if stored is None:
         return None
     caller = guard.find_caller()
-    cookie = sorted((name, value) for name, value in session.items() if name not in _OF_NO_PAGE)
+    cookie = sorted((name, value) for name, value in session.items() if name not in _IRRELEVANT_KEYS)
     reader = caller.name, sorted(caller.scopes), caller.token_id, cookie
     version = request.full_path, request.headers.get("Accept", ""), stored, reader, int(time.time() / _MAX_AGE_SECONDS)
     return hashlib.sha256(repr(version).encode()).hexdigest()[:24]

@@ -20,7 +20,7 @@ from service.jobs.drift_bisecting import DriftBisector
 from service.jobs.extension import find_scheduler
 from service.notify.message import write_message
 from service.pipeline import next_bisect
-from service.rules.jobs.drifts_to_bisect import MOST_RUNS
+from service.rules.jobs.drifts_to_bisect import MAX_RUNS
 from service.store.events import events
 from service.store.models import ForgeGate, ForgePull
 from tests.service.web import history
@@ -157,7 +157,7 @@ def test_the_service_orders_it_once_and_the_result_names_the_commit(app: APIFlas
     work(app)
     work(app)
     (job,) = bisects(client)
-    assert (job["asked_by"], job["most_runs"], job["question"]["host"]) == ("service", MOST_RUNS, "lab-1")
+    assert (job["asked_by"], job["most_runs"], job["question"]["host"]) == ("service", MAX_RUNS, "lab-1")
     assert job["question"]["good"] == history.commit(GAP[0] - 1)
     assert event(client)["blamed"].startswith("one of 3 commits")
 

@@ -41,7 +41,7 @@ def test_a_runner_never_sees_the_services_secrets(tmp_path: Path, monkeypatch: p
 
     starter._carry_out(7)
 
-    seen = starter.log_file(7).read_text()
+    seen = starter.find_log_file(7).read_text()
     assert "secret" not in seen
     assert "FAULTWATCH_CPUS=1" in seen
     assert "FAULTWATCH_HOST_LOCK=/run/faultwatch.lock" in seen, "otherwise a job measures beside other commands"
@@ -62,7 +62,7 @@ def test_a_job_that_others_can_order_is_confined(
     starter = LocalStarter(tmp_path / "home", database, by_token=by_token, ended=lambda *_: None)
     monkeypatch.setattr(starter.__class__, "_issue_token", lambda *_: {})
     starter._carry_out(7)
-    seen = starter.log_file(7).read_text().splitlines()
+    seen = starter.find_log_file(7).read_text().splitlines()
     assert seen == [f"words: -P -m faultwatch job run {'--sandbox ' if by_token else ''}7", str(tmp_path / "home")]
 
 
@@ -93,7 +93,7 @@ def test_a_process_that_waits_for_its_host_is_held_even_by_the_next_service(
 
     thread = threading.Thread(target=starter._carry_out, args=(7,))
     thread.start()
-    wait_until(lambda: starter.log_file(7).exists() and starter.log_file(7).read_text())
+    wait_until(lambda: starter.find_log_file(7).exists() and starter.find_log_file(7).read_text())
     after_restart = LocalStarter(home, database, by_token=False, ended=lambda *_: None)
     assert starter.is_waiting(7)
     assert after_restart.is_waiting(7)

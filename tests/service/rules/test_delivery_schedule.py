@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.config.notifications import ChannelSettings, Quiet
-from service.rules.delivery_schedule import LONGEST_WAIT, choose_wait, find_digest_due, is_quiet, may_send
+from service.rules.delivery_schedule import MAX_WAIT, choose_wait, find_digest_due, is_quiet, may_send
 
 NIGHT = {"from": "22:00", "to": "07:00"}
 
@@ -75,4 +75,4 @@ def test_whoever_is_quiet_from_one_time_to_another_is_loud_the_other_way_round(
 
 @given(st.integers(1, 10_000))
 def test_the_wait_grows_up_to_a_limit(attempts: int) -> None:
-    assert timedelta(minutes=1) <= choose_wait(attempts) <= choose_wait(attempts + 1) <= LONGEST_WAIT
+    assert timedelta(minutes=1) <= choose_wait(attempts) <= choose_wait(attempts + 1) <= MAX_WAIT

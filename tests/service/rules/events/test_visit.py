@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.visit import PAUSE, PRECISION, Visit, find_visit_at
+from service.rules.events.visit import MIN_PAUSE, STORED_PRECISION, Visit, find_visit_at
 
 FRIDAY = datetime(2026, 11, 20, 17, 2, tzinfo=UTC)
 MONDAY = datetime(2026, 11, 23, 9, tzinfo=UTC)
@@ -20,8 +20,8 @@ def test_on_monday_everything_since_friday_is_listed_and_stays_when_the_page_is_
 
 
 def test_who_comes_back_later_sees_what_was_found_since_the_visit_before() -> None:
-    visit = find_visit_at(Visit(FRIDAY, MONDAY), MONDAY + PAUSE)
-    assert visit == Visit(MONDAY, MONDAY + PAUSE)
+    visit = find_visit_at(Visit(FRIDAY, MONDAY), MONDAY + MIN_PAUSE)
+    assert visit == Visit(MONDAY, MONDAY + MIN_PAUSE)
 
 
 @given(st.lists(st.integers(0, 5_000), min_size=1), st.integers(0, 5_000))
@@ -34,9 +34,9 @@ def test_nothing_found_between_two_visits_is_left_out(steps: list[int], found_af
     found = now + timedelta(minutes=found_after)
     then = find_visit_at(visit, found + timedelta(minutes=1))
     assert then.since is None or then.since <= found
-    assert timedelta(0) <= now - visit.seen_at < PRECISION
+    assert timedelta(0) <= now - visit.seen_at < STORED_PRECISION
 
 
 def test_a_request_just_after_another_writes_nothing() -> None:
     visit = Visit(None, FRIDAY)
-    assert find_visit_at(visit, FRIDAY + PRECISION / 2) is visit
+    assert find_visit_at(visit, FRIDAY + STORED_PRECISION / 2) is visit

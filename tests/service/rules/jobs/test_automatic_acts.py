@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.job import Backend, State
-from service.rules.jobs.automatic_acts import MOST_ATTEMPTS, JobSnapshot, describe_job, find_due_act
+from service.rules.jobs.automatic_acts import MAX_ATTEMPTS, JobSnapshot, describe_job, find_due_act
 from service.rules.jobs.states import Act, is_possible
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -30,8 +30,8 @@ QUEUED = JobSnapshot(State.QUEUED, Backend.LOCAL, NOW, None, None, None, None, 0
         (replace(QUEUED, state=State.DISPATCHED, backend=Backend.GITHUB), 60, None),
         (replace(QUEUED, state=State.RUNNING, leased_until=NOW + MINUTE), 0, None),
         (replace(QUEUED, state=State.RUNNING, leased_until=NOW + MINUTE), 1, Act.LOSE),
-        (replace(QUEUED, state=State.LOST, fruitless=MOST_ATTEMPTS - 1), 0, Act.AGAIN),
-        (replace(QUEUED, state=State.LOST, fruitless=MOST_ATTEMPTS), 0, Act.FAIL),
+        (replace(QUEUED, state=State.LOST, fruitless=MAX_ATTEMPTS - 1), 0, Act.AGAIN),
+        (replace(QUEUED, state=State.LOST, fruitless=MAX_ATTEMPTS), 0, Act.FAIL),
         (replace(QUEUED, state=State.LOST, backend=Backend.CALLER, fruitless=9), 0, None),
         (replace(QUEUED, state=State.PAUSED), 10_000, None),
         (replace(QUEUED, state=State.PAUSED, deadline_at=NOW + MINUTE), 1, Act.FAIL),
