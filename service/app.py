@@ -17,7 +17,7 @@ from service.pipeline import detect_drifts
 from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade_database
 from service.version import VERSION
-from service.web import admission, compression, current, feeds, metrics, row_ids, settings_changes, webhooks
+from service.web import admission, app_resources, compression, feeds, metrics, row_ids, settings_changes, webhooks
 from service.web.access import body_limits, guard, sign_in
 from service.web.access.sessions import keep_sessions
 from service.web.api import actions_sign_in
@@ -60,7 +60,7 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     )
     app.json = JsonProvider(app)
     compression.register(app)
-    current.register(app, database, config)
+    app_resources.register(app, database, config)
     row_ids.register(app)
     body_limits.register(app)
     admission.register(app)

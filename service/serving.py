@@ -27,7 +27,7 @@ from service.errors import ServiceError
 from service.store.engine.database import BUSY_SECONDS_AT_START, Database
 from service.store.engine.error_codes import is_unreachable
 from service.store.engine.upgrade import upgrade_database
-from service.web import current
+from service.web import app_resources
 
 THREADS = 8
 _SYSTEMD_SOCKET = 3
@@ -71,7 +71,7 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
     def make_app() -> Flask:
         app = _make_when_database_answers(config.copy_with(trusted_hosts=list_trusted_hosts(config, str(address))))
         with app.app_context():
-            database = current.get_database()
+            database = app_resources.get_database()
         background.append(
             tasks.start(app, database, config, f"http://{_quote_host(_find_local_address(address))}:{port}")
         )

@@ -11,10 +11,10 @@ from runner.contract.job import Backend, JobOrder, State, Where
 from service.config.settings import HOST_IDLE_TIME, NARROWING_RUNS
 from service.jobs.scheduler import JobScheduler
 from service.pipeline import next_bisect
-from service.rules.jobs import giving_way
+from service.rules.jobs import bisect_preemption
 from service.rules.jobs.automatic_acts import SERVICE
+from service.rules.jobs.bisect_preemption import OpenJob
 from service.rules.jobs.bisect_question import build_bisect_question
-from service.rules.jobs.giving_way import OpenJob
 from service.schemas.audit import AuditAction
 from service.store import audit, hosts, jobs, subjects
 from service.store.audit import Actor
@@ -45,7 +45,7 @@ class DriftBisector:
 
     def work(self) -> None:
         """Give way to what people ordered, and order what is due."""
-        self.give_way()
+        self.preempt_bisects()
         self.order_bisects()
 
     def order_bisects(self) -> None:
@@ -55,13 +55,13 @@ class DriftBisector:
         now = self.scheduler.now()
         with self.scheduler.database.reading() as session:
             names = [name for name in subjects.list_to_bisect(session) if self._is_due(name, now)]
-            is_due = [self._order_bisect(session, name) for name in names]
+            orders = [self._order_bisect(session, name) for name in names]
         self._looked_at.update(dict.fromkeys(names, now))
-        for order in is_due:
+        for order in orders:
             if order is not None and self.scheduler.choose_backend(order) is not Backend.CALLER:
                 self._place_order(order)
 
-    def give_way(self) -> None:
+    def preempt_bisects(self) -> None:
         """Pause, resume and end the bisects that the service ordered by itself, as others want the hosts."""
         now = self.scheduler.now()
         with self.scheduler.database.reading() as session:
@@ -74,7 +74,7 @@ class DriftBisector:
                 for row in rows.values()
                 if row.asked_by != SERVICE or _is_ordered_by_service(row)
             ]
-            decided = giving_way.decide_acts(
+            decided = bisect_preemption.decide_acts(
                 open_jobs, lambda host: next_bisect.is_idle(hosts.find_last_seen(session, host), now, self.idle), now
             )
             for job_id, act in decided.items():
@@ -122,7 +122,7 @@ def _describe_open_job(session: Session, row: Job) -> OpenJob:
         host=row.host or row.question.get("host"),
         created_at=row.created_at,
         by_service=by_service,
-        gave_way=by_service and row.state is State.PAUSED and last.get("by") == SERVICE,
+        was_paused=by_service and row.state is State.PAUSED and last.get("by") == SERVICE,
         in_doubt=in_doubt,
         settled=settled,
     )

@@ -9,7 +9,7 @@ from service.lab import lab_address
 from service.lab.lab_address import LabAddress
 from service.lab.read_lab import LabProblem
 from service.lab.schemas import SettingsLab
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.problems import make_not_found, make_unprocessable
 
 bp = APIBlueprint("settings_lab", __name__)

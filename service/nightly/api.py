@@ -12,8 +12,8 @@ from runner.contract.nightly import NightlyDigest, NightlyName, NightlyPart
 from service.nightly.queries import nightly_drifts, nightly_runs
 from service.store.series.series import SeriesFilter
 from service.web.access.ownership import require_own_nightly_run, require_reach_of_report
-from service.web.api import judged
-from service.web.current import get_database
+from service.web.api import judging_wait
+from service.web.app_resources import get_database
 from service.web.problems import FieldError, ProblemError, make_not_found
 
 bp = APIBlueprint("nightly_runs", __name__)
@@ -68,7 +68,7 @@ def get(name: str, query_data: NightlyQuery) -> NightlyDigest:
     if query_data.judged:
         with get_database().reading() as session:
             measured = nightly_runs.list_measured_subjects(session, name)
-        judged.judge_or_refuse(*(SeriesFilter(subject=subject, host=host) for subject, host in measured))
+        judging_wait.judge_or_refuse(*(SeriesFilter(subject=subject, host=host) for subject, host in measured))
         with get_database().reading() as session:
             news = nightly_runs.find_unreported_drifts(session, name)
         if news:

@@ -24,10 +24,10 @@ from service.nightly.rules.matrix import (
     SeenCase,
     UnmeasuredRun,
 )
-from service.rules.column_words import ColumnWords, label_columns
+from service.rules.column_labels import ColumnLabel, label_columns
 from service.store import cases, environments
 from service.store.series import drifts
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
 from service.web.rendering.metric_order import rank_metric
@@ -186,9 +186,9 @@ def _find_oldest_positions(points: Iterable[RecentPoint]) -> dict[int, int]:
     return oldest
 
 
-def _label_columns(part: NightlyGrid, settings: dict[str, dict[str, str]]) -> list[ColumnWords]:
+def _label_columns(part: NightlyGrid, settings: dict[str, dict[str, str]]) -> list[ColumnLabel]:
     """Return for each column of a table how it differs from the other columns of its host there."""
-    labels: list[ColumnWords] = []
+    labels: list[ColumnLabel] = []
     for _, of_host in groupby(part.columns, key=lambda column: column.host):
         columns = [[settings.get(environment, {}) for environment in column.environments] for column in of_host]
         # What differs within a column tells its cases apart, not the columns.

@@ -14,7 +14,7 @@ from service.pipeline import decide_events, order_cross_measurements
 from service.rules.events import headline, importance, narrowing
 from service.rules.events.assemble import AssembledEvents, assemble_events
 from service.rules.events.automatic_decisions import build_sureness_entry, decide_automatically
-from service.rules.events.carry_over import KnownEvent
+from service.rules.events.event_matching import KnownEvent
 from service.rules.events.grouping import LocatedDrift
 from service.rules.events.narrowing import BisectResult
 from service.schemas.history import Drift

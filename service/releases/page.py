@@ -15,7 +15,7 @@ from service.releases.rules.release_text import write_markdown
 from service.releases.schemas import ReleaseChange
 from service.store.revisions import refs
 from service.store.revisions.refs import NamedCommit, NamedRef
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
 

@@ -7,7 +7,7 @@ from flask import Blueprint, Response, request
 from service.notify import feed
 from service.store.events import events
 from service.store.events.events import EventFilter
-from service.web.current import get_database
+from service.web.app_resources import get_database
 
 bp = Blueprint("feeds", __name__, url_prefix="/feeds")
 

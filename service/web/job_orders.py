@@ -21,7 +21,7 @@ from service.store.jobs import Requester
 from service.store.models import Job as JobRow
 from service.web.access import audit_log, ownership
 from service.web.access.author import find_author
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found, make_unprocessable
 
 

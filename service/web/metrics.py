@@ -16,7 +16,7 @@ from service.store import service_figures as figures
 from service.store.service_figures import Figures
 from service.version import VERSION
 from service.web import admission
-from service.web.current import get_database
+from service.web.app_resources import get_database
 
 bp = Blueprint("metrics", __name__)
 

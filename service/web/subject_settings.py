@@ -7,7 +7,7 @@ from service.schemas.audit import AuditAction
 from service.schemas.triage import SubjectChange, SubjectEntry
 from service.store import subjects
 from service.web.access import audit_log, ownership
-from service.web.current import get_database
+from service.web.app_resources import get_database
 
 
 def change_settings(name: str, settings: SubjectChange, by: str) -> SubjectEntry | None:

@@ -16,7 +16,7 @@ from service.forges.names import qualify_name
 from service.forges.registry import FORGES
 from service.store import forges as store
 from service.store.models import ForgeDelivery
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found
 
 bp = Blueprint("webhooks", __name__)

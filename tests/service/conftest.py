@@ -16,7 +16,7 @@ from service.app import create_app
 from service.config.settings import Config
 from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade_database
-from service.web import current
+from service.web import app_resources
 from tests.service import postgres
 from tests.service.apiclient import Api
 from tests.service.web.page_clients import empty_app, extremes_app, measured_app
@@ -92,7 +92,7 @@ def app(config: Config) -> Iterator[APIFlask]:
     app = create_app(config)
     yield app
     with app.app_context():
-        current.get_database().close()
+        app_resources.get_database().close()
 
 
 @pytest.fixture

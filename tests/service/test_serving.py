@@ -20,7 +20,7 @@ import requests
 from service.config.settings import Config
 from service.errors import ServiceError
 from service.serving import _make_when_database_answers
-from service.web import current
+from service.web import app_resources
 from tests.service import postgres, reports
 
 COMMAND = [sys.executable, "-m", "service"]
@@ -176,7 +176,7 @@ def test_a_worker_that_starts_while_postgresql_is_away_waits_for_it(tmp_path: Pa
         assert not made.done()
         server.start()
         with made.result(60).app_context():
-            current.get_database().close()
+            app_resources.get_database().close()
 
 
 def test_a_worker_whose_database_is_none_fails_at_once(tmp_path: Path) -> None:

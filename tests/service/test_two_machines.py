@@ -15,7 +15,7 @@ from service.config.settings import Config
 from service.rules.access.scope import Scope
 from service.store import tokens
 from service.store.engine.database import Database
-from service.web import current
+from service.web import app_resources
 from tests.service import reports
 from tests.service.apiclient import Api
 
@@ -41,7 +41,7 @@ def machines(tmp_path: Path, database_url: str) -> Iterator[list[FlaskClient]]:
                 )
             )
             with app.app_context():
-                stack.callback(current.get_database().close)
+                stack.callback(app_resources.get_database().close)
             clients.append(app.test_client())
         yield clients
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from runner.contract.report import hash_of
-from service.rules.events.carry_over import KnownEvent, assign_stored_events
+from service.rules.events.event_matching import KnownEvent, assign_stored_events
 from service.rules.events.grouping import DriftGroup, LocatedDrift, group_drifts
 from service.rules.events.resolution import Resolutions, Transition, does_return, list_transitions
 from service.schemas.triage import State

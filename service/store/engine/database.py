@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from service.config.database_address import parse_address
 from service.errors import ServiceError
-from service.store.engine import exclusion, turns, wal
+from service.store.engine import task_locks, wal, writer_order
 from service.store.engine.deferred import DeferredWork
 from service.store.engine.error_codes import ONLY_READS, is_collision
 from service.store.engine.private_files import correct_modes
@@ -92,7 +92,7 @@ class Database:
 
         SQLite has one writer at a time. Its lock is taken at the start, because a transaction that reads first and
         writes later cannot wait for the lock: it fails. On PostgreSQL, writers of different subjects work side by side;
-        see :mod:`service.store.engine.turns`. Do slow work outside of the transaction.
+        see :mod:`service.store.engine.writer_order`. Do slow work outside of the transaction.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class Database:
         with Session(self.engine) as session, session.begin():
             connection = session.connection(execution_options={"faultwatch_write": True})
             if not self.is_sqlite:
-                turns.take_turn(connection, subjects)
+                writer_order.take_turn(connection, subjects)
             yield session
         if self._checkpoints is not None:
             self._checkpoints.request()
@@ -131,9 +131,9 @@ class Database:
     def run_exclusively(self, name: str) -> AbstractContextManager[bool]:
         """Run a task in one process at a time: enter with True if no other process or thread runs it, else False."""
         if not self.is_sqlite:
-            return exclusion.hold_advisory_lock(self.engine, name)
+            return task_locks.hold_advisory_lock(self.engine, name)
         if self._file is not None:
-            return exclusion.hold_file_lock(_find_file_beside(self._file, f"task-{name}"))
+            return task_locks.hold_file_lock(_find_file_beside(self._file, f"task-{name}"))
         return nullcontext(True)  # a database in memory belongs to one process
 
     @contextmanager

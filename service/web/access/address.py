@@ -7,7 +7,7 @@ import ipaddress
 from flask import request
 
 from service.rules.access.throttle import normalise_address
-from service.web.current import get_config
+from service.web.app_resources import get_config
 
 
 def find_caller_address() -> str:

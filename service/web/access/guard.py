@@ -14,7 +14,7 @@ from service.rules.access.scope import Scope, find_needed_scope, may_read_anonym
 from service.rules.access.token import PREFIX
 from service.store import tokens
 from service.web.access.credentials import verify_token
-from service.web.current import get_config, get_database
+from service.web.app_resources import get_config, get_database
 from service.web.problems import ProblemError
 
 _MODE_KEY = "faultwatch.access"

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from service.rules.access.reach import Patterns, matches_any
 from service.store import ownership
 from service.web.access.guard import find_caller
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.problems import ProblemError
 
 

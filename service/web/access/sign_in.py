@@ -12,7 +12,7 @@ from service.schemas.audit import AuditAction
 from service.web.access import audit_log
 from service.web.access.credentials import verify_token
 from service.web.access.guard import requires_tokens
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.problems import ProblemError
 
 bp = Blueprint("access", __name__)

@@ -18,7 +18,7 @@ from service.store import tokens
 from service.store.models import Token
 from service.web.access import audit_log
 from service.web.access.credentials import count_failure, refuse_throttled
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from apiflask import APIBlueprint
 from service.schemas.audit import AuditAction, AuditLog
 from service.store import audit
 from service.web.api.body import PageQuery
-from service.web.current import get_database
+from service.web.app_resources import get_database
 
 bp = APIBlueprint("audit", __name__)
 

@@ -10,9 +10,9 @@ from service.store.series import drifts
 from service.store.series.series import SeriesFilter
 from service.web.access import guard
 from service.web.access.public_view import redact_for_caller
-from service.web.api import judged
+from service.web.api import judging_wait
 from service.web.api.body import PageQuery
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.problems import make_not_found
 
 bp = APIBlueprint("drifts", __name__)
@@ -41,7 +41,9 @@ def index(query_data: DriftQuery) -> DriftList:
     what is judged so far.
     """
     if query_data.judged and not guard.is_anonymous():
-        judged.judge_or_refuse(SeriesFilter(**query_data.model_dump(exclude={"limit", "offset", "judged", "cause"})))
+        judging_wait.judge_or_refuse(
+            SeriesFilter(**query_data.model_dump(exclude={"limit", "offset", "judged", "cause"}))
+        )
     filter_ = drifts.DriftFilter(**query_data.model_dump(exclude={"limit", "offset", "judged"}))
     with get_database().reading() as session:
         return redact_for_caller(drifts.list_drifts(session, filter_, query_data.limit, query_data.offset))

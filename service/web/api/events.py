@@ -19,7 +19,7 @@ from service.web.access import audit_log, guard
 from service.web.access.author import find_author
 from service.web.access.public_view import redact_for_caller
 from service.web.api.body import PageQuery
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.problems import FieldError, ProblemError, make_not_found
 
 bp = APIBlueprint("events", __name__)

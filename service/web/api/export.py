@@ -10,7 +10,7 @@ from flask import Response, stream_with_context
 from pydantic import BaseModel, ConfigDict
 
 from service.store.maintenance import export
-from service.web.current import get_database
+from service.web.app_resources import get_database
 
 bp = APIBlueprint("export", __name__)
 

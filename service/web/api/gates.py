@@ -20,7 +20,7 @@ from service.store import gate_baselines
 from service.store.runs import runs
 from service.text.markdown import make_plain
 from service.web.access.ownership import require_reach_of_publication, require_reach_of_report
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.problems import FieldError, ProblemError
 
 bp = APIBlueprint("gates", __name__)

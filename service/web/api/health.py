@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from service.schemas.history import Health
 from service.version import VERSION
-from service.web.current import get_database
+from service.web.app_resources import get_database
 
 bp = APIBlueprint("health", __name__)
 

@@ -33,7 +33,7 @@ from service.web import job_orders
 from service.web.access.author import find_author
 from service.web.access.guard import find_caller
 from service.web.api.body import PageQuery
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found
 
 bp = APIBlueprint("jobs", __name__)

@@ -13,8 +13,8 @@ from service.store.revisions import revisions
 from service.store.runs import runs
 from service.store.series.series import SeriesFilter
 from service.web.access.ownership import require_reach_of_report
-from service.web.api import judged
-from service.web.current import get_database
+from service.web.api import judging_wait
+from service.web.app_resources import get_database
 from service.web.problems import FieldError, ProblemError
 
 bp = APIBlueprint("plans", __name__)
@@ -30,7 +30,7 @@ def post(json_data: PlanRequest) -> Plan:
     runs of the workload on this host are judged first; where that takes long, the answer is 503 with Retry-After.
     """
     require_reach_of_report([json_data.subject], [json_data.host.name], asking=True)
-    judged.judge_or_refuse(_select_series(json_data))
+    judging_wait.judge_or_refuse(_select_series(json_data))
     with get_database().reading() as session:
         positions = revisions.map_positions(session, json_data.subject)
         _require_known(json_data.revisions, positions)

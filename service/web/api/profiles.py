@@ -16,7 +16,7 @@ from service.schemas.profile_summaries import ProfileList, ProfileReceipt
 from service.store import profiles
 from service.web.access.ownership import require_reach_of_report
 from service.web.api.body import PageQuery, register_reader
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found, make_unprocessable
 
 bp = APIBlueprint("profiles", __name__)

@@ -12,7 +12,7 @@ from service.schemas.history import Stored
 from service.store import shared_rows
 from service.store.revisions import refs, revisions
 from service.web.access.ownership import require_reach_of_report
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.problems import make_not_found, make_unprocessable
 
 bp = APIBlueprint("revisions", __name__)

@@ -13,7 +13,7 @@ from service.forges.extension import find_worker
 from service.schemas.audit import AuditAction
 from service.web.access import audit_log
 from service.web.access.ownership import require_reach_of_repository
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found
 
 bp = APIBlueprint("runner_tokens", __name__)

@@ -17,7 +17,7 @@ from service.store.runs import fast_parse, runs
 from service.web.access.ownership import require_reach_of_report
 from service.web.admission import admit_requests, find_admission
 from service.web.api.body import PageQuery, register_reader
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found, make_unprocessable
 
 bp = APIBlueprint("runs", __name__)

@@ -8,7 +8,7 @@ from runner.contract import Search, SearchRequest
 from runner.contract.setting_search import SettingSearch, SettingSearchRequest
 from service.pipeline import bisect_search
 from service.web.access.ownership import require_reach_of_report
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.problems import make_unprocessable
 
 bp = APIBlueprint("searches", __name__)

@@ -10,7 +10,7 @@ from service.schemas.history import SeriesDetail, SeriesPage
 from service.store.series import series
 from service.web.access.public_view import redact_for_caller
 from service.web.api.body import PageQuery
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.problems import make_not_found
 
 bp = APIBlueprint("series", __name__)

@@ -13,7 +13,7 @@ from service.store.events import silences
 from service.web.access import audit_log
 from service.web.access.author import find_author
 from service.web.api.body import PageQuery
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.problems import make_not_found, make_unprocessable
 
 bp = APIBlueprint("silences", __name__)

@@ -8,7 +8,7 @@ from service.schemas.triage import SubjectChange, SubjectEntry, SubjectList
 from service.store import subjects
 from service.web import subject_settings
 from service.web.access.author import find_author
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.problems import make_not_found
 
 bp = APIBlueprint("subjects", __name__)

@@ -6,7 +6,7 @@ from flask import abort, request
 
 from service.schemas.audit import AuditAction
 from service.store import audit
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, build_address_with, page
 

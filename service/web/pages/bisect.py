@@ -33,8 +33,8 @@ from service.text import commands, numbers
 from service.web import job_orders
 from service.web.access import guard
 from service.web.access.author import find_author
+from service.web.app_resources import get_database
 from service.web.charts.bisect_picture import MeasuredSide, MeasurementMark, NamedCulprit, SearchPicture, draw_search
-from service.web.current import get_database
 from service.web.pages import evidence, profile
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms

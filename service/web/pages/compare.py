@@ -28,7 +28,7 @@ from service.store.runs import compared_runs, runs
 from service.store.series import points
 from service.text import commands
 from service.web.access import guard
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.pages import evidence, unmeasured
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms

@@ -23,7 +23,7 @@ from service.store.series import drifts, sparklines
 from service.text import commands
 from service.web.access import guard
 from service.web.access.public_view import redact_for_caller
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.pages import evidence
 from service.web.pages.bisect import find_proof, list_bisects_about
 from service.web.pages.error_pages import make_page_blueprint

@@ -6,7 +6,7 @@ from flask import abort, request
 
 from service.rules.series.blame import list_setting_changes
 from service.store import environments
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
 

@@ -38,8 +38,8 @@ from service.store.series import drifts
 from service.store.series import series as series_store
 from service.web.access import audit_log, guard
 from service.web.access.public_view import redact_for_caller
+from service.web.app_resources import get_database
 from service.web.charts.drift_picture import draw_drift
-from service.web.current import get_database
 from service.web.pages import evidence, inbox, overview
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms

@@ -29,7 +29,7 @@ from service.text import commands
 from service.web import job_orders
 from service.web.access import guard
 from service.web.access.author import find_author
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.pages import profile
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms

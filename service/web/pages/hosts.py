@@ -7,7 +7,7 @@ from flask import abort
 from service.schemas.directory import HostEntry
 from service.store import environments, hosts
 from service.store.runs import runs
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
 from service.web.rendering.tables import build_run_table

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from service.pipeline.further_runs import FurtherRuns
 from service.rules.access.scope import Scope
-from service.rules.events import since as since_rule
+from service.rules.events import time_filter
 from service.rules.events.advice import describe_next_step, find_assignees
 from service.rules.events.visit import Visit
 from service.rules.series.sparkline import Sparkline
@@ -26,7 +26,7 @@ from service.store.events.events import EventCounts, EventFilter
 from service.store.series import sparklines
 from service.web.access import guard
 from service.web.access.public_view import redact_for_caller
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.problems import make_unprocessable
 from service.web.rendering import forms, reader_visit
 
@@ -184,7 +184,7 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
         query=query,
         since=start,
         chosen=chosen,
-        since_words=since_rule.describe_since(chosen),
+        since_words=time_filter.describe_since(chosen),
         counts=counts,
         older=0 if nothing_new else everything.total - counts.total,
         nothing_new=nothing_new,
@@ -233,7 +233,7 @@ def _find_start(chosen: str, visit: Visit | None, now: datetime) -> datetime | N
     if chosen == VISIT:
         return visit.since if visit else None
     try:
-        return since_rule.parse_since(chosen, now)
+        return time_filter.parse_since(chosen, now)
     except ValueError as error:
         raise make_unprocessable("since", str(error)) from error
 

@@ -14,7 +14,7 @@ from service.schemas.history import SeriesSummary
 from service.store import overview
 from service.store.series import sparklines
 from service.store.shared_rows import make_case_key
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
 from service.web.rendering.metric_order import rank_metric

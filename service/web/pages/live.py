@@ -12,7 +12,7 @@ from __future__ import annotations
 from flask import Response, make_response, render_template, request
 
 from service.store import change_tokens
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.row_ids import MAX_ROW_ID
 

@@ -16,7 +16,7 @@ from service.store.runs import runs
 from service.store.runs.runs import RunFilter
 from service.web.access import guard
 from service.web.access.public_view import redact_for_caller
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.pages import inbox
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.pages.inbox import Inbox

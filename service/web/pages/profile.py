@@ -12,7 +12,7 @@ from service.schemas.profile_summaries import ProfileGist, ProfileList
 from service.store import profiles
 from service.store.profiles import ProfileFilter
 from service.web import vendor
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
 from service.web.rendering.profile_view import ProfileView, view_alone, view_beside

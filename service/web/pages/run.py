@@ -21,7 +21,7 @@ from service.store.series import series
 from service.store.series.series import SeriesFilter
 from service.text import commands
 from service.web.access import guard
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.formats import Page, page

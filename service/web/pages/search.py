@@ -6,7 +6,7 @@ from flask import request, url_for
 
 from service.schemas.directory import Hit
 from service.store import text_search
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
 

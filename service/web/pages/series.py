@@ -10,14 +10,14 @@ from flask.typing import ResponseReturnValue
 
 from runner.contract import Kind, metric
 from service.pipeline.further_runs import FurtherRuns
-from service.rules.series.restless_level import describe_restless_level
+from service.rules.series.level_variation import describe_level_variation
 from service.schemas.history import SeriesDetail
 from service.store.series import sibling_series
 from service.store.series.sibling_series import Sibling
 from service.web import vendor
-from service.web.current import get_database
-from service.web.pages.drawn_series import PLOTS, draw_chart, find_series, list_overlaid, read_window
+from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
+from service.web.pages.series_chart import PLOTS, draw_chart, find_series, list_overlaid, read_window
 from service.web.rendering.formats import Page, page
 from service.web.rendering.metric_order import rank_metric
 from service.web.rendering.tables import build_point_table
@@ -50,7 +50,7 @@ def show(series_id: int) -> Page:
             "siblings": siblings,
             "points": points,
             "doubts": _map_doubts(series),
-            "restless": _explain_restless(series),
+            "restless": _explain_variation(series),
             "flagged": {drift.run_after: drift for drift in series.drifts},
             "total": len(series.points),
             "scripts": [vendor.find_address(package) for package in vendor.CHART_SCRIPTS] if can_draw else [],
@@ -77,14 +77,14 @@ def _map_doubts(series: SeriesDetail) -> dict[str, str]:
         }
 
 
-def _explain_restless(series: SeriesDetail) -> str:
+def _explain_variation(series: SeriesDetail) -> str:
     """Return why the runs of the newest level of a judged count differ although there is no drift."""
     if not series.judged or metric(series.metric).kind is not Kind.COUNT:
         return ""
     path = [point for point in series.points if point.on_path and not point.reused and point.value is not None]
     begins = {drift.run_after for drift in series.drifts}
     start = max((place for place, point in enumerate(path) if point.run_id in begins), default=0)
-    return describe_restless_level([point.value for point in path[start:] if point.value is not None])
+    return describe_level_variation([point.value for point in path[start:] if point.value is not None])
 
 
 def _list_siblings(series: SeriesDetail) -> list[Sibling]:

@@ -10,10 +10,10 @@ from flask.typing import ResponseReturnValue
 from service.store import subjects
 from service.store.events import events
 from service.store.events.events import EventFilter
+from service.web.app_resources import get_config, get_database
 from service.web.charts.badge import Badge, build_events_badge, build_series_badge
-from service.web.current import get_config, get_database
-from service.web.pages.drawn_series import find_series
 from service.web.pages.error_pages import make_page_blueprint
+from service.web.pages.series_chart import find_series
 from service.web.problems import ProblemError
 from service.web.rendering.visible_text import make_visible
 

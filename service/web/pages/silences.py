@@ -15,7 +15,7 @@ from service.schemas import triage
 from service.schemas.audit import AuditAction
 from service.store.events import silences
 from service.web.access import audit_log
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.formats import Page, Table, page

@@ -14,7 +14,7 @@ from service.store import subjects
 from service.web import subject_settings
 from service.web.access import guard
 from service.web.access.author import find_author
-from service.web.current import get_config, get_database
+from service.web.app_resources import get_config, get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.formats import Page, Table, page

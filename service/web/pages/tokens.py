@@ -18,7 +18,7 @@ from service.schemas.history import View
 from service.store import tokens
 from service.store.models import Token
 from service.web.access import audit_log, guard
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
 

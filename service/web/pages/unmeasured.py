@@ -18,7 +18,7 @@ from service.store.revisions.refs import NamedCommit
 from service.store.runs.compared_runs import Side
 from service.web import job_orders
 from service.web.access.author import find_author
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
 

@@ -11,7 +11,7 @@ from service.schemas.directory import CaseEntry
 from service.schemas.history import SeriesSummary
 from service.store import cases
 from service.store.series import series
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
 from service.web.rendering.metric_order import rank_metric

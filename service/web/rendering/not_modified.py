@@ -12,7 +12,7 @@ from flask import Response, request, session
 
 from service.store.engine.data_version import read_version
 from service.web.access import guard
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.rendering import reader_visit
 
 _IRRELEVANT_KEYS = frozenset({reader_visit.SEEN_AT, "_permanent"})

@@ -9,7 +9,7 @@ from flask import request, session
 from service.rules.events.visit import Visit, find_visit_at
 from service.store import tokens
 from service.web.access import guard
-from service.web.current import get_database
+from service.web.app_resources import get_database
 
 SINCE, SEEN_AT = "inbox-since", "inbox-seen"
 """Names in the cookie. No page depends on the second one, which changes while a visit lasts."""

@@ -15,7 +15,7 @@ from service.jobs.drift_profiling import DriftProfiler
 from service.jobs.extension import find_scheduler
 from service.rules.jobs import drifts_to_profile
 from service.schemas.history import Cause, Drift
-from service.web import current
+from service.web import app_resources
 from tests.service import made_series
 from tests.service.profiles import anatomy, profile, stacks
 from tests.service.web import history
@@ -159,4 +159,4 @@ def test_the_page_of_a_drift_leads_from_the_button_to_the_diagnosis(app: APIFlas
         client, f"/compare?base={found['previous_revision']}&head={found['revision']}"
     )
     with app.app_context():
-        assert current.get_database() is find_scheduler(app).database
+        assert app_resources.get_database() is find_scheduler(app).database

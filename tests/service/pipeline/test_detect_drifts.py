@@ -13,7 +13,7 @@ from service.rules.series.find_drifts import find_drifts
 from service.store.engine import deferred
 from service.store.engine.database import Database
 from service.store.series import series
-from service.web.api import judged
+from service.web.api import judging_wait
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import CASE, OTHER_CASE, commit
@@ -56,7 +56,7 @@ def send_unjudged(api: Api, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> 
 def test_who_waits_does_not_wait_for_what_others_go_on_sending(
     api: Api, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judged, "_MAX_WAIT_SECONDS", 2)
+    monkeypatch.setattr(judging_wait, "_MAX_WAIT_SECONDS", 2)
     send_unjudged(api, monkeypatch)
     numbers = itertools.count()
 

@@ -12,7 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from runner.contract.docstrings import enum_description, field_docstrings, make_one_line
-from service.web.api.document.field_words import FIELD_WORDS
+from service.web.api.document.field_descriptions import FIELD_DESCRIPTIONS
 
 REFERENCE = "#/components/schemas/{model}"
 
@@ -35,7 +35,7 @@ class _Schemas(GenerateJsonSchema):
         texts = field_docstrings(cls)
         for name, field in document.get("properties", {}).items():
             field.pop("title", None)
-            text = texts.get(name) or FIELD_WORDS.get(f"{cls.__name__}.{name}") or FIELD_WORDS.get(name)
+            text = texts.get(name) or FIELD_DESCRIPTIONS.get(f"{cls.__name__}.{name}") or FIELD_DESCRIPTIONS.get(name)
             if text:
                 field.setdefault("description", text)
         return document

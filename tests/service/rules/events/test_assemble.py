@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.rules.events.assemble import AssembledEvents, assemble_events
-from service.rules.events.carry_over import KnownEvent, assign_stored_events
+from service.rules.events.event_matching import KnownEvent, assign_stored_events
 from service.rules.events.grouping import LocatedDrift, group_drifts
 from service.schemas.history import Cause
 from service.schemas.triage import State

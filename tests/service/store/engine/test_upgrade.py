@@ -20,7 +20,7 @@ from service.serving import _make_when_database_answers
 from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade_database
 from service.store.models import Base
-from service.web import current
+from service.web import app_resources
 from tests.service import postgres, reports
 from tests.service.apiclient import Api
 from tests.service.store import later_version
@@ -97,7 +97,7 @@ def test_a_machine_that_serves_goes_on_when_another_one_brings_a_newer_version(
     assert Api(client).send(reports.report(1, 100, 100)) == [201]
     assert client.get("/runs").status_code == 200
     with client.application.app_context():
-        current.get_database().close()
+        app_resources.get_database().close()
     with pytest.raises(ServiceError, match="newer version"):
         upgrade_database(database)
 

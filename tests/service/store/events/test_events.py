@@ -16,7 +16,7 @@ from service.store.engine.database import Database
 from service.store.events import events
 from service.store.events.events import EventFilter
 from service.store.models import Token
-from service.web import current
+from service.web import app_resources
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import CASE, OTHER_CASE
@@ -94,4 +94,4 @@ def test_a_visit_is_stored_for_each_token(api: Api, app: APIFlask) -> None:
 
 def _database(app: APIFlask) -> Database:
     with app.app_context():
-        return current.get_database()
+        return app_resources.get_database()

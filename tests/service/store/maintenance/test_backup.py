@@ -31,10 +31,10 @@ EVERY_DATABASE = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"
 
 def close(api: Api) -> None:
     """Stop the service."""
-    from service.web import current
+    from service.web import app_resources
 
     with api.client.application.app_context():
-        current.get_database().close()
+        app_resources.get_database().close()
 
 
 @EVERY_DATABASE

@@ -38,7 +38,7 @@ from service.store.engine.parts import RUNS_PER_PART
 from service.store.engine.upgrade import upgrade_database
 from service.store.maintenance.backup import backup, restore
 from service.store.models import Base, Exact
-from service.web import current
+from service.web import app_resources
 from tests.service import postgres, reports
 from tests.service.apiclient import Api
 from tests.service.store import later_version
@@ -129,7 +129,7 @@ def test_a_service_goes_on_where_it_was(api: Api, database: Database, tmp_path: 
     assert moved.send(reports.report(9, 300), reports.report(8, 200)) == [201, 201]
     assert [point["value"] for point in moved.series()["points"]] == [100] * 4 + [200] * 5 + [300]
     with app.app_context():
-        current.get_database().close()
+        app_resources.get_database().close()
     with target.reading() as session:
         assert session.scalar(text("SELECT max(number) FROM run")) == 5 * RUNS_PER_PART + 2
         assert session.scalar(text("SELECT count(*) FROM point_p2")) == 4

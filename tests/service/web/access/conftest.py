@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from service.app import create_app
 from service.config.access import Access
 from service.config.settings import Config
-from service.web import current
+from service.web import app_resources
 
 Start = Callable[..., FlaskClient]
 
@@ -28,7 +28,7 @@ def start(config: Config) -> Iterator[Start]:
     yield make
     for app in apps:
         with app.app_context():
-            current.get_database().close()
+            app_resources.get_database().close()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from service.pipeline import update_events
 from service.store.engine.database import Database
 from service.store.models import DriftRow, Subject, Token
 from service.store.tokens import generate_token
-from service.web import current
+from service.web import app_resources
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import CASE, JEMALLOC, OTHER_CASE, commit
@@ -193,13 +193,13 @@ def test_an_event_that_ended_in_another_one_says_so_and_its_log_goes_on_there(ap
     take_in(api, *step(100, 150), *step(100, 100, 100, 150, cases=(OTHER_CASE,)))
     later, earlier = events(api)
     decide(api, later["id"], "acknowledge", author="Bo")
-    with app.app_context(), current.get_database().writing() as session:
+    with app.app_context(), app_resources.get_database().writing() as session:
         for row in session.scalars(select(DriftRow)):  # as where it becomes uncertain which commit it was
             candidates = [{"commit": commit(number), "title": "", "author": ""} for number in (2, 3, 4)]
             row.document, row.event_id = row.document | {"candidates": candidates}, None
         session.execute(update(Subject).values(drifts_version=Subject.drifts_version + 1))
     with app.app_context():
-        update_events.update_events(current.get_database())
+        update_events.update_events(app_resources.get_database())
     (kept,) = events(api)
     ended = ({earlier["id"], later["id"]} - {kept["id"]}).pop()
     assert (kept["n_series"], kept["state"]) == (2, "acknowledged")

@@ -17,7 +17,7 @@ from service.jobs.extension import find_scheduler
 from service.jobs.scheduler import JobScheduler
 from service.rules.access.scope import Scope
 from service.store import tokens
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.jobs_api import QUESTION, Jobs

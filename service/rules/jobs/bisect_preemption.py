@@ -28,7 +28,7 @@ class OpenJob:
         The only host that may run it, or that runs it; None for any.
     by_service
         Whether the service ordered it by itself.
-    gave_way
+    was_paused
         Whether the service has paused it.
     in_doubt
         Whether the drift that it explains may be none.
@@ -42,7 +42,7 @@ class OpenJob:
     host: str | None
     created_at: datetime
     by_service: bool
-    gave_way: bool = False
+    was_paused: bool = False
     in_doubt: bool = False
     settled: str = ""
 
@@ -64,7 +64,7 @@ def decide_acts(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: da
             acts_by_job[job.id] = AutomaticAct(Act.CANCEL, job.settled)
         elif why and job.state is not State.PAUSED:
             acts_by_job[job.id] = AutomaticAct(Act.PAUSE, why)
-        elif job.gave_way and not why and job.host is not None and is_idle(job.host):
+        elif job.was_paused and not why and job.host is not None and is_idle(job.host):
             acts_by_job[job.id] = AutomaticAct(Act.RESUME, "The host is idle again.")
     return acts_by_job
 

@@ -11,9 +11,9 @@ from flask import abort, request, url_for
 from service.schemas.history import SeriesDetail
 from service.store.series import series as series_store
 from service.web.access.public_view import redact_for_caller
+from service.web.app_resources import get_database
 from service.web.charts.plot import Plots, Window
 from service.web.charts.trend import Chart, build_chart
-from service.web.current import get_database
 from service.web.row_ids import MAX_ROW_ID
 
 PLOTS = Plots()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.column_words import label_columns
+from service.rules.column_labels import label_columns
 
 MAKE = "/usr/bin/make, 250000 bytes of {}"
 GCC = "gcc (Debian 14.2.0-19) {}"

@@ -13,7 +13,7 @@ from http import HTTPStatus
 
 from service.pipeline import detect_drifts
 from service.store.series.series import SeriesFilter
-from service.web.current import get_database
+from service.web.app_resources import get_database
 from service.web.problems import ProblemError
 
 MAX_REQUESTS = 2

@@ -14,7 +14,7 @@ _MAX_NAMED_VALUES = 3
 """Values of which each is named."""
 
 
-def describe_restless_level(values: Sequence[Number]) -> str:
+def describe_level_variation(values: Sequence[Number]) -> str:
     """Return why different counts of one level are no drift, as sentences; empty if nothing needs to be said.
 
     Nothing does if all are equal, or if the last ones have left for a value that was not there before: that may become

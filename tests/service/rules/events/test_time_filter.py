@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.since import DAYS, describe_since, parse_since
+from service.rules.events.time_filter import DAYS, describe_since, parse_since
 
 MONDAY = datetime(2026, 11, 23, 9, 30, tzinfo=UTC)
 

@@ -22,7 +22,7 @@ _VERSION = re.compile(r"\d+(?:\.\d+)+\S*")
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnWords:
+class ColumnLabel:
     """How a column differs from its neighbours.
 
     Attributes
@@ -37,7 +37,7 @@ class ColumnWords:
     all: tuple[str, ...] = ()
 
 
-def label_columns(columns: Sequence[Mapping[str, str]]) -> list[ColumnWords]:
+def label_columns(columns: Sequence[Mapping[str, str]]) -> list[ColumnLabel]:
     """Return for each of some environments, given by their settings, how it differs from the others."""
     names = {name for settings in columns for name in settings}
     values = {name: [settings.get(name) for settings in columns] for name in sorted(names, key=_rank_setting)}
@@ -46,12 +46,12 @@ def label_columns(columns: Sequence[Mapping[str, str]]) -> list[ColumnWords]:
     return [_build_label([said[place] for said in words.values()], tuple(differ)) for place in range(len(columns))]
 
 
-def _build_label(said: Sequence[str], names: tuple[str, ...]) -> ColumnWords:
+def _build_label(said: Sequence[str], names: tuple[str, ...]) -> ColumnLabel:
     distinct = list(dict.fromkeys(said))
     n_more = len(distinct) - MAX_NAMED
     # Instead of "1 more", which takes as much room, the last one is said.
     texts = distinct if n_more <= 1 else [*distinct[:MAX_NAMED], f"{n_more} more"]
-    return ColumnWords(", ".join(texts), names)
+    return ColumnLabel(", ".join(texts), names)
 
 
 def _rank_setting(name: str) -> tuple[int, str]:
