@@ -41,11 +41,13 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     accepts_newer
         Whether a newer version may have upgraded the database.
     """
+    # The database, in the schema of this version.
     config = config or read_config()
     database = Database(config.database_url)
     upgrade_database(database, accepts_newer=accepts_newer)
     detect_drifts.judge_changed_series(database)  # judge what a stopped service left unjudged
 
+    # The application.
     app = APIFlask(
         "service",
         title="Faultwatch",
@@ -59,6 +61,7 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
         TRUSTED_HOSTS=None if config.trusted_hosts is None else list(config.trusted_hosts),
     )
     app.json = JsonProvider(app)
+    # What every request passes: compression, settings, limits, access.
     compression.register(app)
     app_resources.register(app, database, config)
     row_ids.register(app)
@@ -66,6 +69,7 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     admission.register(app)
     guard.register(app, by_token=config.by_token)
     keep_sessions(app, config)
+    # The API, the pages, webhooks and feeds.
     register_api(app)
     register_pages(app)
     app.register_blueprint(webhooks.bp)
@@ -74,6 +78,7 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     app.register_blueprint(feeds.bp)
     app.register_blueprint(metrics.bp)
     app.register_blueprint(sign_in.bp)
+    # What every response passes last.
     app.after_request(_add_security_headers)
     visible_text.register(app)
     settings_changes.record_changes(database, config)

@@ -97,6 +97,7 @@ def _show_again(address: LabAddress, problem: str) -> ResponseReturnValue:
 
 
 def _build_context(address: LabAddress) -> dict[str, Any]:
+    # The lab at the address, or what is wrong with the address.
     lab, wrong, problem = None, "", ""
     with get_database().reading() as session:
         try:

@@ -130,6 +130,7 @@ def _read_runs(session: Session, target: LabTarget, *conditions: object, limit: 
         .order_by(Run.started_at.desc(), Run.number.desc())
         .limit(limit)
     ).all()
+    # Settings apart: many runs share an environment.
     settings = _read_settings(session, {row.environment_id for row in rows})
     return [
         LabRun(

@@ -116,17 +116,20 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
     ValueError
         The chosen settings make too many cells.
     """
+    # The default cell.
     runs = queries.list_runs_of_commit(session, target)
     default = choose_default_run(runs, target.case_key, query.environment) or next(
         iter(queries.find_run_of_case(session, target)), None
     )
     if default is None:
         return None
+    # The grid of settings with its runs.
     settings = find_settings(runs, default.settings, query.added)
     rows, columns = choose_axes(settings, query.rows, query.columns)
     grid = build_grid(runs, default.settings, rows, columns)
     shown_runs = {run.number: run for cell in grid.all_cells for run in (cell.run, cell.beside) if run is not None}
     reports = queries.read_reports(session, {default.number, *shown_runs}, METRICS)
+    # The cells as the page shows them, and the best of them.
     refusal = "These results were imported: no host can measure them." if is_imported(default.settings) else ""
     cells = _Cells(target, default, grid, reports, queries.list_orders(session, target), query.pairs, refusal)
     views = tuple(tuple(cells.build_cell(cell) for cell in row) for row in grid.cells)

@@ -61,6 +61,7 @@ class MatrixQuery:
 @page(bp, "/matrix")
 def show() -> Page:
     """Show the grid of one metric."""
+    # The cases to show, and their grid.
     query = MatrixQuery.from_query()
     with get_database().reading() as session:
         nightly_run = _find_nightly_run(session)
@@ -74,6 +75,7 @@ def show() -> Page:
         settings = environments.find_settings(
             session, [environment for column in grid.columns for environment in column.environments]
         )
+    # The page.
     parts = matrix.split_by_subject(grid)
     cells = [cell for row in grid.rows for cell in row.cells]
     return Page(

@@ -70,6 +70,7 @@ def _find_request(session: Session, job: Job, ended: Search | None) -> SearchReq
     if not isinstance(job.question, BisectQuestion):
         return None
     question = job.question
+    # A search that has ended states its request.
     request = ended.asked if ended else None
     if request is not None:
         settings = environments.find_settings(session, [request.environment])
@@ -85,6 +86,7 @@ def _find_request(session: Session, job: Job, ended: Search | None) -> SearchReq
             bad=request.bad,
             least=request.least,
         )
+    # One that goes on: the request follows from its first run.
     report = runs.find_report(session, job.runs[0]) if job.runs else None
     ends = [_find_commit(session, question.subject, end) for end in (question.good, question.bad)]
     if report is None or ends[0] is None or ends[1] is None:

@@ -74,11 +74,13 @@ def list_known_commits(session: Session, subject: str, limit: int) -> list[Candi
 
 def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
     """Check the fields of a form: subject, case, metric, host, and both ends of the range."""
+    # Subject.
     values, objections = dict(form), {}
     subjects = list(session.scalars(select(Subject.name).order_by(Subject.name)))
     subject = values.get("subject", "")
     if subject not in subjects:
         return CheckedBisect(values, {"subject": _describe_unknown("subject", subject, subjects)})
+    # Case, metric and host: each has to have a series.
     rows = session.execute(
         select(Case.name, Series.metric, Host.name)
         .select_from(Series)
@@ -100,6 +102,7 @@ def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
             objections["host"] = _describe_unknown(f"host that has measured {case}", host, hosts)
         elif _has_only_imported(session, subject, case, host):
             objections["case"] = f"The results of {case} were imported: no host can measure it again."
+    # Both ends: the bad one has to descend from the good one.
     ends = {end: _check_commit(session, subject, values.get(end, ""), end, objections) for end in ("good", "bad")}
     good, bad = ends["good"], ends["bad"]
     between: frozenset[str] = frozenset()

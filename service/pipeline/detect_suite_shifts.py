@@ -121,6 +121,7 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
     A series with its own drift at the newest revision is left out. All paths have the environments that most
     series have, so that they share one cause.
     """
+    # The series of the suite that have no drift of their own at the newest revision.
     newest, changes = aliased(Revision), aliased(DriftRow)
     drifted = (
         select(changes.id)
@@ -131,6 +132,7 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
     of_suite = select(Series.id).where(
         Series.subject_id == suite.subject.id, Series.host_id == suite.host.id, Series.metric == metric, ~drifted
     )
+    # Their paths: of a window first, in full where that does not decide.
     since = points.find_first_revision_of_window(session, suite.subject.id, suite.host.id, _MAX_REVISIONS)
     paths = []
     for chunk in bulk.split_into_chunks(session.scalars(of_suite.order_by(Series.id)).all(), _SERIES_PER_QUERY):

@@ -53,11 +53,13 @@ def claim_job(
     JobTransitionError
         Where the job's state does not allow a claim.
     """
+    # The job has to be for this host, and free.
     host = row.question.get("host")
     if host not in {None, request.host}:
         raise WrongHostError(f"job {row.id} is for the host {host}, and this is {request.host}")
     if row.leased_until is not None and row.leased_until > now and (row.host, row.leased_by) != (request.host, holder):
         raise BusyError(f"the host {row.host} has job {row.id}", row.leased_until)
+    # The host has to be free.
     open_job = session.scalar(
         select(Job).where(Job.id != row.id, Job.host == request.host, Job.leased_until > now).limit(1)
     )
@@ -68,6 +70,7 @@ def claim_job(
             f"{suggest_command_to_go_first(open_job.id)}",
             open_job.leased_until,
         )
+    # The lease.
     if row.state is not State.DISPATCHED:  # else the dispatch has counted the attempt
         row.attempts += 1
         row.fruitless += 1

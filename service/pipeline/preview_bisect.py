@@ -67,6 +67,7 @@ def preview_bisect(session: Session, checked: CheckedBisect) -> BisectPreview | 
 
     None where no run of the case can be measured again.
     """
+    # The host that measured the case last.
     values = checked.values
     subject, name = values["subject"], values["metric"]
     of = CaseOnHost(subject, values["case"], values.get("host", ""))
@@ -75,10 +76,12 @@ def preview_bisect(session: Session, checked: CheckedBisect) -> BisectPreview | 
         return None
     host = reports[0].host.name
     reports = [report for report in reports if report.host.name == host]
+    # Both ends with their levels.
     subject_id = session.scalars(select(Subject.id).where(Subject.name == subject)).one()
     good, bad = (revisions.list_candidates(session, subject_id, [values[end]])[0] for end in ("good", "bad"))
     of = of._replace(host=host)
     levels = range_runs.read_levels(session, of, name, [good.commit, bad.commit])
+    # How long a run takes, and whether the count repeats.
     durations = range_runs.read_durations(reports)
     runs = [_build_observation(report, name) for report in reports]
     # As the search will find them: a case that varies now does so at other commits too.

@@ -63,6 +63,7 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
     """
     if metric not in PRICED_METRICS:
         return None
+    # The cost of a fault on both sides.
     uncertainty = 0.0
     if costs.before and costs.after:
         each, source = (costs.before, costs.after), "profiles of both sides"
@@ -83,6 +84,7 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
         else after.faults * each[1] - before.faults * each[0]
     )
     uncertainty += float(spread * max(each))
+    # A price within its uncertainty says nothing.
     if uncertainty and abs(seconds) <= uncertainty:
         return None
     cpu = before.levels.get("region:task-clock" if metric.startswith("region:") else "task-clock")

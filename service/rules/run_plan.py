@@ -87,11 +87,13 @@ def make_plan(
     planned: list[tuple[int, int, PlannedRun]] = []
     stored_runs = 0
     for index, case in _remove_repeated_cases(request.cases):
+        # Missing revisions.
         runs = [run for run in stored.get(index, ()) if not (request.measure_all and run.reused)]
         settled = list_settled_revisions(runs, request.environment.hash, again=request.again)
         missing = [revision for revision in revisions if revision not in settled]
         stored_runs += len(revisions) - len(missing)
         ordered = [(revision, Reason.MISSING) for revision in missing]
+        # The anchor, cross-measurements, and a rerun.
         anchor = _choose_anchor(missing[0], runs, settled, request.environment.hash, positions) if missing else None
         if anchor is not None:
             ordered.append((anchor, Reason.ANCHOR))

@@ -37,6 +37,7 @@ def unpack_baselines(packed: Mapping[str, Any] | None) -> Baselines:
 
 
 def _find_of_case(session: Session, head: contract.Report, metric: str) -> Baseline | None:
+    # The series.
     series = session.scalar(
         select(Series.id)
         .join(Series.subject)
@@ -51,12 +52,14 @@ def _find_of_case(session: Session, head: contract.Report, metric: str) -> Basel
     )
     if series is None:
         return None
+    # Its newest drift that is expected.
     expected = session.scalar(
         select(func.max(Revision.position))
         .join(EventDriftRow, EventDriftRow.last_revision_id == Revision.id)
         .join(Event, EventDriftRow.event_id == Event.id)
         .where(EventDriftRow.series_id == series, Event.state == State.EXPECTED)
     )
+    # The first level since then.
     row = session.execute(
         select(Point.value, Revision.commit)
         .join(Run, Point.run_number == Run.number)

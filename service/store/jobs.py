@@ -72,11 +72,13 @@ def store_order(session: Session, job_order: JobOrder, requester: Requester, now
     question, backend = job_order.question, job_order.backend
     assert question is not None
     assert backend is not None
+    # An open job with the same question.
     github = job_order.github.lower() if job_order.github else None
     fingerprint = hash_of([question.model_dump(mode="json"), backend.value, github])
     same_job = session.scalar(select(Job).where(Job.fingerprint == fingerprint, Job.state.in_(OPEN)).limit(1))
     if same_job is not None:
         return same_job, False
+    # A new job.
     row = Job(
         question=build_question_document(question),
         kind=question.kind,

@@ -186,6 +186,7 @@ def build_grid(
     ValueError
         The grid would have more than :data:`MAX_CELLS` cells.
     """
+    # The cells.
     axes = (*rows, *columns)
     row_values, column_values = (tuple(product(*(setting.values for setting in side))) for side in (rows, columns))
     if len(row_values) * len(column_values) > MAX_CELLS:
@@ -193,11 +194,13 @@ def build_grid(
             f"{len(row_values)} rows × {len(column_values)} columns are more than {MAX_CELLS} cells: choose fewer "
             "settings"
         )
+    # The runs of each cell.
     names = [setting.name for setting in axes]
     allowed = _find_dependent_settings(runs, [name for name in names if name.startswith(PARAMETER)])
     members = _Members()
     for run in runs:
         members.add(run, default, names, allowed)
+    # The runs beside the default, measured in one session.
     home = tuple(default.get(name) for name in names)
     beside = _group_by_session(members.alike[home])
     cells = tuple(

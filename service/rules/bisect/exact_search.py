@@ -265,10 +265,12 @@ class _ExactSearch:
 
     def _explain_undivided(self, old: str, new: str, suspects: int) -> bool:
         """Explain a gap within which no commit that descends from ``old`` is measured."""
+        # A long line: divide it, which is cheap to count.
         if suspects.bit_count() > MAX_SUSPECTS_OF_ALL_LINES and (
             tests := self._count_tests_on_line(old, new, suspects)
         ):
             return self._open_gap(suspects, tests)
+        # Culprits within measured branches explain the gap if they move the metric by as much.
         innocent = self._innocent
         references = BranchReferences(
             self.graph, old, suspects, self.values.keys(), innocent=innocent, known=innocent | self._separated
@@ -279,12 +281,14 @@ class _ExactSearch:
         expected = self._get_known_level(old) + self._sum_effects(suspects)
         if not self.do_differ(expected, self._get_known_level(new)):
             return True
+        # Otherwise measure the suspects that can be compared.
         remaining = suspects & ~cleared
         innocent = self._innocent
         if not innocent >> self.graph.place[new] & 1:  # Otherwise changes cancel each other somewhere.
             remaining &= ~innocent | self._failed_commits
         if tests := self._count_tests(new, remaining, references):
             return self._open_gap(remaining, tests)
+        # Or what makes others comparable, or the parents.
         opening = references.choose_best_opening(
             remaining, lambda commit: commit not in self.failed and self._find_level(commit) is None
         )
@@ -292,6 +296,7 @@ class _ExactSearch:
         if required:
             self.required += required
             return False
+        # Nothing is left to measure: name the culprit with the commits that cannot be told from it.
         brought = self._sum_effects(suspects)
         unclear = brought != 0 or (remaining.bit_count() == 1 and self._has_level_of_branch(new, suspects))
         alike = suspects if unclear else remaining

@@ -102,6 +102,7 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             raise _NotMeasuredError(changed)
         return median(values[changed])
 
+    # Both ends have to differ.
     everything = frozenset(question.settings)
     try:
         before, after = get_level(frozenset()), get_level(everything)
@@ -122,6 +123,7 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             value = get_level(changed)
             return None if value is None else abs(value - after) <= question.least / 2
 
+        # The settings that carry the difference, each with the level without it.
         culprits = _find_minimal_in_some_order(question.settings, has_effect)
         without = {setting: get_level(culprits - {setting}) for setting in culprits}
     except _NotMeasuredError as missing:
@@ -205,6 +207,7 @@ def _find_next_necessary(
 
 
 def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:
+    # The values measured so far, by mixture.
     explanations, tests, effect = _build_design(question.settings)
     place = {test: number for number, test in enumerate(tests)}
     usable = [mixture for mixture in mixtures if mixture.changed in place]
@@ -212,12 +215,14 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     failed = {place[mixture.changed] for mixture in usable if mixture.value is None}
     data = Data.from_pairs(len(tests), measured)
     before, after = place[frozenset()], place[frozenset(question.settings)]
+    # Both environments have to be measured often enough.
     lacking = next((which for which, end in (("before", before), ("after", after)) if end in failed), None)
     if lacking is not None:
         return Refused(sentence=f"The environment {lacking} could not be measured.")
     few = next((end for end in (before, after) if data.n[end] < MIN_RUNS_PER_END), None)
     if few is not None:
         return _build_measure_step(question, tests[few])
+    # The explanation that is probable enough.
     belief = compute_belief(effect, data, NO_STEP_PRIOR)
     best = int(belief.each.argmax())
     if float(belief.each[best]) >= question.confidence:
@@ -230,6 +235,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             without={},
             probability=float(belief.each[best]),
         )
+    # Perhaps there is no difference: measure the ends again, or give up.
     if belief.none > MAX_NO_STEP_PROBABILITY:
         end = min((before, after), key=lambda test: data.n[test])
         doubt = (
@@ -237,6 +243,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             f"there is no difference with a probability of {number(belief.none)}."
         )
         return _build_measure_step(question, tests[end]) if data.n[end] < question.patience else Refused(sentence=doubt)
+    # Otherwise measure the most informative mixture.
     chance = np.array([0.0 if number in failed else 1.0 for number in range(len(tests))])
     if len(measured) < MAX_RUNS:
         return _build_measure_step(question, tests[belief.choose(effect, chance)])

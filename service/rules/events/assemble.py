@@ -57,12 +57,14 @@ def assemble_events(drifts: Collection[LocatedDrift], stored: Mapping[str, Known
     stored
         The stored events by their names, which a new event cannot have.
     """
+    # Group the drifts.
     by_series: dict[int | str, list[LocatedDrift]] = defaultdict(list)
     for drift in drifts:
         by_series[drift.series].append(drift)
     resolutions = Resolutions(by_series)
     came_back = {drift.drift_id: name for name, event in stored.items() for drift in event.drifts if drift.returned}
     groups = group_drifts(drifts)
+    # Find the stored event of each group.
     returned_to = [
         next((came_back[drift.drift_id] for drift in group if drift.drift_id in came_back), None) for group in groups
     ]
@@ -70,12 +72,14 @@ def assemble_events(drifts: Collection[LocatedDrift], stored: Mapping[str, Known
     carried = assign_stored_events(first, stored)
     assembled = AssembledEvents(merged=carried.merged)
 
+    # Groups of stored events.
     for group, event in zip(groups, returned_to, strict=True):
         if event is not None:
             _add_event(assembled, event, group, returned=True)
     for group, event in zip(first, carried.events, strict=True):
         if event is not None:
             _add_event(assembled, event, group)
+    # Other groups: an event that comes back, or a new one.
     for index, group in enumerate(first):
         if carried.events[index] is not None:
             continue
@@ -88,6 +92,7 @@ def assemble_events(drifts: Collection[LocatedDrift], stored: Mapping[str, Known
         assembled.origins[event] = carried.origins.get(index, [])
         _add_event(assembled, event, group)
 
+    # The transitions of each event.
     for event, members in assembled.members.items():
         members.sort(key=lambda drift: drift.order)
         assembled.transitions[event] = list_transitions(members, resolutions)

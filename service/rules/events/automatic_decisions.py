@@ -44,6 +44,7 @@ def decide_automatically(
     def find_current_state() -> State:
         return find_state_after(entry.action for entry in (*log, *added))
 
+    # Transitions that the log lacks.
     logged = {(entry.action, entry.commit) for entry in log if entry.by_service}
     ends_of_logged = [end for end, change in enumerate(transitions, start=1) if _get_key(change) in logged]
     for change in transitions[max(ends_of_logged, default=0) :]:
@@ -54,6 +55,7 @@ def decide_automatically(
         )
         if fits:
             added.append(_build_entry(change, units))
+    # The fix that the log ends with is another one now, or none.
     last = _find_last_fix(log)
     if not added and last is not None and find_current_state() is State.FIXED:
         if transitions and transitions[-1].action is Action.FIX:

@@ -72,13 +72,16 @@ def _list_commits(drift: Drift) -> set[str]:
 
 
 def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[PathPoint]) -> str:
+    # Its runs are gone.
     runs = {point.run_id for point in points}
     if drift.run_before not in runs or drift.run_after not in runs:
         side = "before" if drift.run_before not in runs else "after"
         return f"The run {side} the change is no longer judged: it was removed, or is in quarantine."
+    # It is detected at another commit.
     moved = _find_moved(drift, new)
     if moved is not None:
         return f"With the runs measured since then, the change lies at commit {moved.revision[:12]} instead."
+    # Unprepared files explain it.
     before = [point for point in points if point.environment == drift.environment_before]
     after = [point for point in points if point.environment == drift.environment_after]
     last_old = next(index for index, point in enumerate(before) if point.run_id == drift.run_before)
@@ -86,6 +89,7 @@ def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[Pat
     old, new_level = before[: last_old + 1][-_RUNS_PER_SIDE:], after[first_new:][:_RUNS_PER_SIDE]
     if drift.kind is Kind.COUNT and _is_explained(drift, old, new_level):
         return "Faults in unprepared files, which the bytes of the program do not determine, can explain the change."
+    # Later runs contradict it.
     later = after[first_new + drift.evidence.n_after :][:_RUNS_PER_SIDE]
     if later and _is_level_back(drift, later):
         return (

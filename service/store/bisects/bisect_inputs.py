@@ -56,6 +56,7 @@ def read_observations(session: Session, request: SearchRequest) -> list[Observat
     A run without the metric has no level, like a failed one. Runs in quarantine are left out, to be measured again, and
     so are runs that failed for a temporary reason, until there are too many.
     """
+    # The runs of the case in the environment.
     runs = session.execute(
         select_joined(
             *(Run.number, Run.id, Run.session, Revision.commit, Run.outcome, Run.failure_temporary),
@@ -69,6 +70,7 @@ def read_observations(session: Session, request: SearchRequest) -> list[Observat
         )
         .order_by(Run.number)
     ).all()
+    # Their points, by the number of the run.
     points = (
         select(Point.run_number, Point.value, Point.n, Point.samples)
         .join(Series, Point.series_id == Series.id)
@@ -83,6 +85,7 @@ def read_observations(session: Session, request: SearchRequest) -> list[Observat
         )
     )
     values = {number: (value, n, samples) for number, value, n, samples in session.execute(points)}
+    # Temporary failures are attempted again.
     attempts = Counter(commit for _, _, _, commit, _, temporary in runs if temporary)
     result = []
     for number, run_id, turns, commit, outcome, temporary in runs:

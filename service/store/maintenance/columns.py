@@ -60,6 +60,7 @@ def export_columns(
     """
     duckdb = _import_duckdb()
     folder.mkdir(parents=True, exist_ok=True)
+    # What the folder has already.
     state = folder / _STATE
     state_of_export: dict[str, Any] = {"runs": 0, "subject": subject}
     if state.exists():
@@ -67,6 +68,7 @@ def export_columns(
     newest = _find_newest(database)
     if state_of_export["subject"] != subject or state_of_export["runs"] > newest:
         raise ServiceError("The folder has another export", str(folder), "Name an empty one with --output.")
+    # Export the rest, and note after each part how far it is.
     first, runs, rows = state_of_export["runs"], 0, 0
     for start in range(first, newest, RUNS_AT_ONCE):
         end = min(start + RUNS_AT_ONCE, newest)

@@ -60,6 +60,7 @@ def delete_subject(
 
 
 def _delete_rows(database: Database, name: str, progress: Callable[[int, int], None]) -> None:
+    # What belongs to the subject.
     with database.reading() as session:
         subject = shared_rows.find_subject(session, name)
         if subject is None:
@@ -69,6 +70,7 @@ def _delete_rows(database: Database, name: str, progress: Callable[[int, int], N
         runs = list(session.scalars(select(Run.number).where(Run.subject_id == subject_id)))
     with database.writing() as session:
         bulk.remember_last_numbers(session)
+    # Points, reports and runs: many, so in several transactions.
     owned, done, total = _list_owned_tables(), 0, len(series) + 2 * len(runs)
     for model, column, numbers, size in (
         (Point, Point.series_id, series, _SERIES_AT_ONCE),
@@ -82,6 +84,7 @@ def _delete_rows(database: Database, name: str, progress: Callable[[int, int], N
                     parts.note_freed_space(session, dict.fromkeys(chunk, _BYTES_A_RUN))
             done += len(chunk)
             progress(done, total)
+    # Everything else.
     with database.writing([name]) as session:
         for table in reversed(owned):
             session.execute(delete(table).where(_select_rows_of_subject(table, owned, subject_id)))

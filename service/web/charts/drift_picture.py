@@ -62,6 +62,7 @@ class DriftPicture:
 
 def draw_drift(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
     """Draw a drift among the runs around it; None where its runs are not on the path of the series."""
+    # The runs around the drift.
     path = [point for point in series.points if point.on_path and point.value is not None]
     place = {point.run_id: index for index, point in enumerate(path)}
     if drift.run_after not in place:
@@ -70,6 +71,7 @@ def draw_drift(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
     before = place.get(drift.run_before, after - 1)
     start = max(0, min(before, after) - _RUNS_PER_SIDE)
     points = path[start : max(before, after) + _RUNS_PER_SIDE]
+    # Scales.
     values = [*_list_values(points), drift.before, drift.after]
     low, high = min(values), max(values)
     step = WIDTH / max(1, len(points))

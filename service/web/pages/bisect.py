@@ -116,6 +116,7 @@ def _build_list_context(
 @page(bp, "/bisects/<int:job_id>")
 def show(job_id: int) -> Page:
     """Show one bisect."""
+    # The job, and the progress of its search.
     with get_database().reading() as session:
         row = jobs.find_job(session, job_id)
         if row is None or row.kind != "bisect":
@@ -127,6 +128,7 @@ def show(job_id: int) -> Page:
         assert isinstance(question, BisectQuestion)
         drift = drifts.find_drift(session, question.drift) if question.drift else None
         event = events.find_event_of_drift(session, question.drift) if question.drift else None
+    # The measurements and culprits.
     unit = metric(question.metric).unit
     rows = list(_list_measurements(measured, progress)) if progress else []
     culprits = _list_culprits(progress)

@@ -121,6 +121,7 @@ def between(base: str, head: str) -> ResponseReturnValue:
 @page(bp, "/compare")
 def show() -> Page:
     """Show a comparison; without two sides, the newest runs to choose from."""
+    # The sides, their comparison, and what the form completes.
     query = ComparisonQuery.from_query()
     with get_database().reading() as session:
         sides = {
@@ -139,6 +140,7 @@ def show() -> Page:
             if chosen
         }
         suggested = [] if chosen else runs.list_page(session, runs.RunFilter(), _MAX_SUGGESTIONS, 0).items
+    # The rows of this page.
     offset, limit = (0, len(rows)) if "all" in request.args else (query.offset, _MAX_ROWS)
     shown_rows = [build_row(compared) for compared in rows[offset : offset + limit]]
     verdicts = [compared.decision.verdict for compared in rows]

@@ -41,6 +41,7 @@ _FIRST_METRICS = list_shown_metrics(MetricView.DRIFT)
 @page(bp, "/<drift_id>")
 def show(drift_id: str) -> Page:
     """Show one drift."""
+    # The drift, its event, and the runs on both sides.
     with get_database().reading() as session:
         drift = drifts.find_drift(session, drift_id)
         event = events.find_event_of_drift(session, drift_id)

@@ -153,6 +153,7 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
     ProblemError
         If the query has an invalid value.
     """
+    # From when on.
     query, now = _read_query(args, path, since), datetime.now(UTC)
     visit = reader_visit.find_current_visit(now) if since == VISIT else None
     chosen = query.since
@@ -160,11 +161,13 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
         chosen = FIRST_VISIT_SINCE
     start = _find_start(chosen, visit, now)
     with get_database().reading() as store:
+        # How many events fit; all open ones where nothing is new.
         filter_ = query.build_filter(start)
         counts, everything = events.count_events(store, filter_)
         nothing_new = "since" not in args and since == VISIT and not counts.total and bool(everything.total)
         if nothing_new:
             filter_, counts = query.build_filter(None), everything
+        # The events of this page, and those below the floor where they are unfolded.
         shown_filter = replace(filter_, below_floor=None if query.snoozed else False, snoozed=bool(query.snoozed))
         order = EventOrder(query.sort)
         total = counts.snoozed if query.snoozed else counts.total

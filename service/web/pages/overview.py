@@ -46,6 +46,7 @@ def show() -> Page:
 
 def build_page(listed: Inbox, **context: object) -> Page:
     """Return the first page with a list of events."""
+    # What the page shows beside the events.
     with get_database().reading() as session:
         n_judged = overview.count_judged(session)
         failures, quarantined = _list_failures(session), runs.list_quarantined_hosts(session)
@@ -54,6 +55,7 @@ def build_page(listed: Inbox, **context: object) -> Page:
             overview.read_activity(session, datetime.now(UTC) - _ACTIVE_TIME),
         )
         open_jobs = jobs.list_page(session, JobFilter(open=True), _MAX_JOBS)
+    # Without a token, nothing about hosts and jobs.
     if guard.is_anonymous():
         all_hosts, activity, quarantined = [], [], []
         open_jobs = open_jobs.model_copy(update={"items": (), "total": 0})

@@ -39,7 +39,7 @@ def test_a_runner_never_sees_the_services_secrets(tmp_path: Path, monkeypatch: p
     starter = LocalStarter(tmp_path, database, by_token=False, ended=lambda *end: ends.append(end))
     starter.url = "http://127.0.0.1:1"
 
-    starter._carry_out(7)
+    starter._run_and_release(7)
 
     seen = starter.find_log_file(7).read_text()
     assert "secret" not in seen
@@ -61,7 +61,7 @@ def test_a_job_that_others_can_order_is_confined(
     database = Database(f"sqlite:///{tmp_path}/faultwatch.db")
     starter = LocalStarter(tmp_path / "home", database, by_token=by_token, ended=lambda *_: None)
     monkeypatch.setattr(starter.__class__, "_issue_token", lambda *_: {})
-    starter._carry_out(7)
+    starter._run_and_release(7)
     seen = starter.find_log_file(7).read_text().splitlines()
     assert seen == [f"words: -P -m faultwatch job run {'--sandbox ' if by_token else ''}7", str(tmp_path / "home")]
 
@@ -91,7 +91,7 @@ def test_a_process_that_waits_for_its_host_is_held_even_by_the_next_service(
     starter = LocalStarter(home, database, by_token=False, ended=lambda *_: None)
     assert not starter.is_waiting(7)
 
-    thread = threading.Thread(target=starter._carry_out, args=(7,))
+    thread = threading.Thread(target=starter._run_and_release, args=(7,))
     thread.start()
     wait_until(lambda: starter.find_log_file(7).exists() and starter.find_log_file(7).read_text())
     after_restart = LocalStarter(home, database, by_token=False, ended=lambda *_: None)
