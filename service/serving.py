@@ -97,7 +97,7 @@ def _make_when_database_answers(config: Config) -> Flask:
 
     gunicorn ends the whole service where a new worker fails. A database that is started again must not do that.
     """
-    said = False
+    is_reported = False
     while True:
         try:
             # A machine that serves goes on when another one brings a newer version: its workers may be replaced.
@@ -106,9 +106,9 @@ def _make_when_database_answers(config: Config) -> Flask:
             # The upgrade explains errors of the database.
             if not is_unreachable(error.__cause__ if isinstance(error, ServiceError) and error.__cause__ else error):
                 raise
-            if not said:
+            if not is_reported:
                 log.warning("waiting for the database: %s", error)
-            said = True
+            is_reported = True
             time.sleep(_PAUSE_SECONDS)
 
 

@@ -131,8 +131,8 @@ class BackgroundScheduler:
     def _run_once(self, task: Task) -> float:
         """Run a task; return the seconds to the next run."""
         if task.exclusive:
-            with self.database.run_exclusively(task.name) as ours:
-                if not ours:
+            with self.database.run_exclusively(task.name) as is_locked:
+                if not is_locked:
                     return min(_BUSY_SECONDS, task.interval)
                 due = task.work()
         else:

@@ -47,7 +47,7 @@ def token() -> None:
     help="Publishes about these repositories only, and registers their runners: owner/name, owner/*, "
     "gitlab:group/name. Repeatable; needed with register, and to publish with other limits.",
 )
-def new(
+def create_token(
     *,
     name: str,
     scopes: tuple[str, ...],
@@ -74,7 +74,7 @@ def new(
 
 @token.command(name="list")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def listed(as_json: bool) -> None:
+def list_all_tokens(as_json: bool) -> None:
     """List all tokens, the newest first."""
     from service.store import tokens  # noqa: PLC0415
 

@@ -209,7 +209,7 @@ class Settings(BaseSettings):
             cls(**values, **others)  # a wrong value is reported before a file that cannot be read
         except ValidationError as error:
             name = str(error.errors(include_url=False)[0]["loc"][0])
-            unit = next(variable.unit for variable in cls.variables() if variable.name == name)
+            unit = next(variable.unit for variable in cls.list_variables() if variable.name == name)
             valid = unit.replace("`", "") or "a valid value"
             raise ServiceError(
                 "A setting is not valid", f"{name}={environment.get(name, '')}", f"Set it to {valid}, or unset it."
@@ -217,14 +217,14 @@ class Settings(BaseSettings):
         return cls(**values | dict(cls._read_secrets(environment)), **others)
 
     @classmethod
-    def fields(cls) -> Iterator[tuple[str, FieldInfo]]:
+    def list_fields(cls) -> Iterator[tuple[str, FieldInfo]]:
         """Return the fields that have a variable, with their names."""
         return ((name, field) for name, field in cls.model_fields.items() if field.validation_alias)
 
     @classmethod
-    def variables(cls) -> Iterator[Variable]:
+    def list_variables(cls) -> Iterator[Variable]:
         """Return what the fields say about their variables."""
-        for _, field in cls.fields():
+        for _, field in cls.list_fields():
             extra = _get_extra(field)
             yield Variable(
                 str(field.validation_alias),
@@ -236,7 +236,7 @@ class Settings(BaseSettings):
 
     @classmethod
     def _read_secrets(cls, environment: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
-        for _, field in cls.fields():
+        for _, field in cls.list_fields():
             file, variable = find_secret_file(field), str(field.validation_alias)
             if file is not None:
                 path = environment.get(variable)
@@ -268,7 +268,7 @@ class _Environment(EnvSettingsSource):
 
     def __init__(self, settings: type[Settings], environment: Mapping[str, str]) -> None:
         super().__init__(settings, case_sensitive=True, env_ignore_empty=True)
-        names = [variable.name for variable in settings.variables()]
+        names = [variable.name for variable in settings.list_variables()]
         # Only these: pydantic-settings would also read variables with the names of fields.
         self.env_vars = {name: environment[name] for name in names if environment.get(name)}
 

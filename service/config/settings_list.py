@@ -90,7 +90,7 @@ def _list_settings_of(settings: Settings, environment: Mapping[str, str]) -> lis
             source=_find_source(settings, name, variable.name, environment),
             meaning=variable.meaning.replace("`", ""),
         )
-        for (name, _), variable in zip(settings.fields(), settings.variables(), strict=True)
+        for (name, _), variable in zip(settings.list_fields(), settings.list_variables(), strict=True)
     ]
 
 
@@ -126,12 +126,12 @@ def _list_channels(file: str, environment: Mapping[str, str], settings: Notifica
 
 def _describe_address(channel: EmailChannel | ChatChannel | WebhookChannel, environment: Mapping[str, str]) -> str:
     """Describe where a channel sends. The path of a webhook is its secret."""
-    said = [] if channel.subject == "*" else [f"only {channel.subject}"]
-    said += [] if channel.only == "all" else [f"only {channel.only}"]
+    limits = [] if channel.subject == "*" else [f"only {channel.subject}"]
+    limits += [] if channel.only == "all" else [f"only {channel.only}"]
     if channel.digest is not None:
-        said.append(f"one message a day at {channel.digest:%H:%M} {channel.zone}")
+        limits.append(f"one message a day at {channel.digest:%H:%M} {channel.zone}")
     if channel.quiet is not None:
-        said.append(f"quiet from {channel.quiet.start:%H:%M} to {channel.quiet.end:%H:%M} {channel.zone}")
+        limits.append(f"quiet from {channel.quiet.start:%H:%M} to {channel.quiet.end:%H:%M} {channel.zone}")
     if isinstance(channel, EmailChannel):
         where = f"{', '.join(channel.to)} by {channel.host} port {channel.port}"
         variable = channel.password_variable
@@ -143,5 +143,5 @@ def _describe_address(channel: EmailChannel | ChatChannel | WebhookChannel, envi
         variable = channel.url_variable
         where = f"at {urlsplit(channel.url).hostname}" if channel.url else "at an address that is kept secret"
     if variable is not None:
-        said.append(f"{variable} is {SECRET if environment.get(variable) else 'not set'}")
-    return "; ".join([where, *said])
+        limits.append(f"{variable} is {SECRET if environment.get(variable) else 'not set'}")
+    return "; ".join([where, *limits])

@@ -96,8 +96,8 @@ def build_summary(outcome: GateOutcome, links: Links, limit: int) -> str:
 
 
 def _describe_judge(outcome: GateOutcome) -> str:
-    said = describe_judge(outcome, format_code)
-    return f"{'⚠ ' if outcome.weaker_judge else ''}{said}\n\n" if said else ""
+    sentence = describe_judge(outcome, format_code)
+    return f"{'⚠ ' if outcome.weaker_judge else ''}{sentence}\n\n" if sentence else ""
 
 
 def _build_table(rows: Sequence[MetricOutcome], room: int) -> str:
@@ -162,8 +162,8 @@ def _format_noise(verdict: MetricVerdict) -> str:
     if verdict.times is not None:
         return "intermittent"
     if verdict.rule == "exact":
-        agree, of = sum(side.agree for side in sides), sum(side.n for side in sides)
-        return "none" if agree == of else f"{of - agree} of {of} outlier"
+        agree, n_samples = sum(side.agree for side in sides), sum(side.n for side in sides)
+        return "none" if agree == n_samples else f"{n_samples - agree} of {n_samples} outlier"
     if len(sides) < 2:
         return "–"
     if all(side.agree == side.n for side in sides):
@@ -255,11 +255,11 @@ def _suggest_commands(outcome: GateOutcome) -> str:
     changed = {row.case for row in outcome.list_changed_metrics()}
     worse = {row.case for row in outcome.list_changed_metrics() if row.metric_verdict.direction == "regression"}
     cases = [case for case in outcome.cases if case.name in changed] or list(outcome.cases[:1])
-    again = _build_code_block("To measure it again, in a clone", [case.command for case in cases])
+    measure_block = _build_code_block("To measure it again, in a clone", [case.command for case in cases])
     why = _build_code_block(
         "To see where it comes from", [case.profile_command for case in cases if case.name in worse]
     )
-    return f"{again}{why}"
+    return f"{measure_block}{why}"
 
 
 def _build_code_block(title: str, commands: Iterable[str]) -> str:

@@ -60,19 +60,19 @@ def _describe_culprit(culprit: Culprit, name: str) -> str:
     before, after = quantity(culprit.before, unit, culprit.after), quantity(culprit.after, unit, culprit.before)
     stands = culprit.proof is not None and culprit.proof.state is ProofState.STANDS
     verb = "moves" if stands else "may move"
-    moved = f"{_format_commit(culprit.commit)} {verb} {format_code(name)} from {before} to {after}."
+    sentence = f"{_format_commit(culprit.commit)} {verb} {format_code(name)} from {before} to {after}."
     if culprit.brought:
-        moved += f" The commits that it merges moved it by {difference(culprit.brought, unit)} where they were made."
+        sentence += f" The commits that it merges moved it by {difference(culprit.brought, unit)} where they were made."
     n_others = len(culprit.candidates) - 1
     before = "the commit" if n_others == 1 else f"one of the {n_others} commits"
     doubt = (
         f" Or {before} before it, which measurements of the range cannot tell apart from it." if n_others > 0 else ""
     )
     if culprit.proof is None:
-        return f"{moved}{doubt} It is not proven."
+        return f"{sentence}{doubt} It is not proven."
     parent = _format_commit(culprit.parent)
     proof = f"{_PROOF_SENTENCES[culprit.proof.state]}, measured interleaved with its parent {parent}"
-    return f"{moved}{doubt} {proof}: {format_code(culprit.proof.sentence, _MAX_TEXT_CHARACTERS)}"
+    return f"{sentence}{doubt} {proof}: {format_code(culprit.proof.sentence, _MAX_TEXT_CHARACTERS)}"
 
 
 def _format_commit(name: str) -> str:

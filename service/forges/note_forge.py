@@ -129,15 +129,15 @@ class NoteForge(ABC):
     def _publish_note(self, pull: PullRequest, publication: Publication) -> int:
         name = qualify_name(self.kind, pull.repository)
         body = notes.build_body(publication, name, self.max_note_bytes)
-        posted = self._find_posted(pull, publication.comment_id, comment_text.build_marker(name, pull.number))
-        if posted is not None and posted.body != body:
+        note = self._find_posted(pull, publication.comment_id, comment_text.build_marker(name, pull.number))
+        if note is not None and note.body != body:
             try:
-                self.client.update_note(pull, posted.id, body)
+                self.client.update_note(pull, note.id, body)
             except Exception as error:
                 if not self._is_deleted(error):
                     raise
-                posted = None  # deleted between the two calls
-        return posted.id if posted is not None else self.client.create_note(pull, body)
+                note = None  # deleted between the two calls
+        return note.id if note is not None else self.client.create_note(pull, body)
 
     def _find_posted(self, pull: PullRequest, note_id: int | None, marker: str) -> Note | None:
         """Return the note that the service has written; None if there is none, or it was deleted."""

@@ -37,26 +37,26 @@ def describe_verdict(outcome: GateOutcome, show: Show) -> str:
 def describe_judge(outcome: GateOutcome, show: Show) -> str:
     """Return what head changes of how it is measured and judged, and who judged; empty if that is as usual."""
     report = outcome.report
-    said = []
+    parts = []
     if report.changes:
         changes = "; ".join(_judge_change(change, show) for change in report.changes[:_MAX_NAMED_CHANGES])
         others = _describe_others(len(report.changes) - _MAX_NAMED_CHANGES, "change")
-        said.append(f"This pull request changes how it is judged: {changes}{others}.")
+        parts.append(f"This pull request changes how it is judged: {changes}{others}.")
         if outcome.weaker_judge:
-            said.append("Somebody has to accept that." if outcome.accepted is None else "That is accepted.")
+            parts.append("Somebody has to accept that." if outcome.accepted is None else "That is accepted.")
         if report.judged_by is JudgeSource.TARGET:
-            said.append("It was judged as before, by the workload file of the branch that it goes into.")
+            parts.append("It was judged as before, by the workload file of the branch that it goes into.")
     if report.judged_by is JudgeSource.HEAD and not report.changes:
-        said.append("It was judged by its own workload file: the branch that it goes into has none yet.")
+        parts.append("It was judged by its own workload file: the branch that it goes into has none yet.")
     if any(case.case.base.case.definition != case.case.head.case.definition for case in outcome.cases):
-        said.append("Base and head were each built and run as their own workload files say.")
+        parts.append("Base and head were each built and run as their own workload files say.")
     if report.merge:
         count = len(report.merge_bases)
-        said.append(
+        parts.append(
             f"The branches have {count} merge bases, so what merging makes was compared with {report.base[:10]}, the "
             "tip that it goes into."
         )
-    return " ".join(said)
+    return " ".join(parts)
 
 
 def _judge_change(change: JudgeChange, show: Show) -> str:
@@ -138,11 +138,11 @@ def describe_failures(case: CaseOutcome) -> str:
     stages = [None if skipped else failure.stage for _, failure in case.failures]
     if len(stages) == 2 and stages[0] == stages[1]:
         return f"neither the base nor the head {_STAGE_SUCCESSES.get(stages[0], 'was measured')}"
-    said = (
+    parts = (
         f"the {side} {_STAGE_FAILURES.get(stage, 'was not measured')}"
         for (side, _), stage in zip(case.failures, stages, strict=True)
     )
-    return " and ".join(said)
+    return " and ".join(parts)
 
 
 def _describe_undecided(outcome: GateOutcome, show: Show) -> str:
@@ -153,21 +153,21 @@ def _describe_undecided(outcome: GateOutcome, show: Show) -> str:
     if changed is not None:
         lead = _describe_changes(outcome, show)
     else:
-        counted = any(row.metric_verdict.counts and row.is_count for row in outcome.metrics)
-        lead = "Not decided" if faults_open or not counted else "No change in faults"
+        has_count = any(row.metric_verdict.counts and row.is_count for row in outcome.metrics)
+        lead = "Not decided" if faults_open or not has_count else "No change in faults"
     return f"{lead}; {_describe_open(open_rows, show)}."
 
 
 def _describe_open(rows: Sequence[MetricOutcome], show: Show) -> str:
     """Return what is missing or needs more runs: what is missing first."""
     missing = [row for row in rows if row.metric_verdict.rule == "absent"]
-    lacking = [row for row in rows if row.head_lacks]
-    metrics = missing or lacking or rows
+    head_lacks = [row for row in rows if row.head_lacks]
+    metrics = missing or head_lacks or rows
     titles, where = describe_rows(metrics, show)
     if missing:
         sides = {_describe_lacking_side(row.metric_verdict) for row in missing}
         return f"{sides.pop() if len(sides) == 1 else 'one side lacks'} {titles} in {where}"
-    if lacking:
+    if head_lacks:
         return f"some executions of head lack {titles} in {where}"
     if all(row.metric_verdict.may_exceed for row in metrics):
         if len(metrics) == 1:

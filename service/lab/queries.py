@@ -164,7 +164,7 @@ def _reduce_report(document: Mapping[str, object], metrics: Sequence[str]) -> La
         of_metric = [sample["readings"].get(name, {}) for sample in samples]
         values = [reading.get("value") for reading in of_metric]
         if any(value is not None for value in values):
-            counted = all(reading.get("status", "counted") == "counted" for reading in of_metric)
-            readings[name] = Readings(values, counted)  # type: ignore[arg-type]
+            are_counted = all(reading.get("status", "counted") == "counted" for reading in of_metric)
+            readings[name] = Readings(values, are_counted)  # type: ignore[arg-type]
     build: Mapping[str, float] = document.get("build") or {}  # type: ignore[assignment]
     return LabReport(readings, 0.0 if build.get("cached") else float(build.get("seconds", 0.0)))

@@ -194,11 +194,12 @@ def _label_columns(part: NightlyGrid, settings: dict[str, dict[str, str]]) -> li
     for _, of_host in groupby(part.columns, key=lambda column: column.host):
         columns = [[settings.get(environment, {}) for environment in column.environments] for column in of_host]
         # What differs within a column tells its cases apart, not the columns.
-        within = {
+        differing = {
             name for environments in columns for name in set(chain(*environments)) if _differs(name, environments)
         }
         settings_per_column = (
-            {name: value for name, value in environments[0].items() if name not in within} for environments in columns
+            {name: value for name, value in environments[0].items() if name not in differing}
+            for environments in columns
         )
         labels += label_columns(list(settings_per_column))
     return labels

@@ -62,12 +62,12 @@ def send_to_chat(message: Message, channel: ChatChannel, environment: Mapping[st
             raise NotSentError(f"{chat.name}: {hide_secrets(_find_reason(result), url)}")
 
 
-def split_into_parts(message: Message, longest: int, chat: Chat) -> Iterator[str]:
+def split_into_parts(message: Message, max_characters: int, chat: Chat) -> Iterator[str]:
     """Return the text of a message in parts of whole lines.
 
     Parameters
     ----------
-    longest
+    max_characters
         Most characters of a part, as the service counts them: some are longer after Apprise has escaped them.
     """
     end = "  \n" if chat.format == "markdown" else "\n"
@@ -78,8 +78,8 @@ def split_into_parts(message: Message, longest: int, chat: Chat) -> Iterator[str
             if line in message.links
             else neutralise_line(line, markdown=chat.format == "markdown")
         )
-        written = _cut_line(written, longest)
-        if part and _count_characters(part + end + written) > longest:
+        written = _cut_line(written, max_characters)
+        if part and _count_characters(part + end + written) > max_characters:
             yield part.strip()
             part = ""
         part += (end if part else "") + written
@@ -137,11 +137,11 @@ def _count_characters(text: str) -> int:
     return len(escape(text))
 
 
-def _cut_line(line: str, longest: int) -> str:
+def _cut_line(line: str, max_characters: int) -> str:
     """Return a line that fits, and shows where it was cut."""
-    if _count_characters(line) <= longest:
+    if _count_characters(line) <= max_characters:
         return line
-    while _count_characters(line) >= longest:
+    while _count_characters(line) >= max_characters:
         line = line[:-1]
     return line.rstrip("\\") + "…"
 

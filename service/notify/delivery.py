@@ -84,8 +84,10 @@ def _claim_messages(database: Database, channel: ChannelSettings, now: datetime)
             for occasion in occasions
             if occasion.event_id in by_id and _is_concerned(channel, by_id[occasion.event_id])
         ]
-        together = channel.digest is not None or (channel.quiet is not None and len(new) > 1) or len(new) > MAX_SINGLE
-        batches = [new] if together and new else [[occasion] for occasion in new]
+        in_one_message = (
+            channel.digest is not None or (channel.quiet is not None and len(new) > 1) or len(new) > MAX_SINGLE
+        )
+        batches = [new] if in_one_message and new else [[occasion] for occasion in new]
         return retries + [deliveries.claim_message(session, channel.name, batch, now) for batch in batches]
 
 

@@ -98,10 +98,10 @@ def build_link(base: str, event: EventSummary | None = None) -> str:
     return f"{root}/" if event is None else f"{root}/events/{event.id}"
 
 
-def make_plain(text: str, longest: int = 200) -> str:
+def make_plain(text: str, max_characters: int = 200) -> str:
     """Return text as one line without control characters, including those that change the direction of writing."""
     line = " ".join(_CONTROL_CHARACTER.sub(" ", text).split())
-    return line if len(line) <= longest else line[: longest - 1] + "…"
+    return line if len(line) <= max_characters else line[: max_characters - 1] + "…"
 
 
 def escape_for_slack(message: Message) -> dict[str, str]:
@@ -147,5 +147,5 @@ def _offer_bisect(step: NextStep) -> tuple[str, ...]:
     if step.policy is BisectPolicy.DO:
         return (f"Next: the service bisects the commits{runs}",)
     # A command that a line cannot hold as it is would do something else.
-    whole = step.command if make_plain(step.command, _MAX_COMMAND_CHARACTERS) == step.command else ""
-    return (f"Next: bisect the commits{runs}{', in a clone: ' if whole else ''}{whole}",)
+    command = step.command if make_plain(step.command, _MAX_COMMAND_CHARACTERS) == step.command else ""
+    return (f"Next: bisect the commits{runs}{', in a clone: ' if command else ''}{command}",)

@@ -42,15 +42,15 @@ class BisectProgress:
 
 def read_progress(session: Session, job: Job) -> BisectProgress | None:
     """Return the progress of a job that bisects; None where nothing was measured for it yet."""
-    ended = bisect_results.read_result(job)
-    request = _find_request(session, job, ended)
+    result = bisect_results.read_result(job)
+    request = _find_request(session, job, result)
     question = None if request is None else bisect_inputs.read_question(session, request)
     if request is None or question is None:
         return None
     inside = set(question.graph.names)
     observations = [run for run in bisect_inputs.read_observations(session, request) if run.commit in inside]
     question = choose_rules(question, observations)
-    search = ended or (bisect_search.search_commits(session, request) if question.exact else None)
+    search = result or (bisect_search.search_commits(session, request) if question.exact else None)
     if search is None:
         # Computing the state of a noisy search takes seconds: its runner needs that, readers do not.
         measure = Measure(commits=(), left=job.runs_left or 0)
@@ -65,13 +65,13 @@ def read_progress(session: Session, job: Job) -> BisectProgress | None:
     )
 
 
-def _find_request(session: Session, job: Job, ended: Search | None) -> SearchRequest | None:
+def _find_request(session: Session, job: Job, search: Search | None) -> SearchRequest | None:
     """Return the request of the search: from its result, or before that from the first run measured for it."""
     if not isinstance(job.question, BisectQuestion):
         return None
     question = job.question
     # A search that has ended states its request.
-    request = ended.asked if ended else None
+    request = search.asked if search else None
     if request is not None:
         settings = environments.find_settings(session, [request.environment])
         if not settings:

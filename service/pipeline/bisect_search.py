@@ -64,13 +64,13 @@ def _decide_next_step(
     question: Question,
     observations: Sequence[Observation],
     *,
-    gone: frozenset[str] = frozenset(),
+    excluded: frozenset[str] = frozenset(),
 ) -> Answer:
     """Return the next step.
 
     Parameters
     ----------
-    gone
+    excluded
         The culprits of a noisy metric that a proof has refuted.
     """
     if not question.exact and len(question.commits) > MAX_COMMITS:
@@ -91,11 +91,11 @@ def _decide_next_step(
     }
     if refuted and not question.exact:
         # An exact search uses the levels of a failed proof itself; a noisy one needs to know what they refute.
-        gone |= refuted
-        remaining = [culprit for culprit in culprits if culprit.commit not in gone]
+        excluded |= refuted
+        remaining = [culprit for culprit in culprits if culprit.commit not in excluded]
         cleared = question.model_copy(update={"cleared": question.cleared | refuted})
-        given_up = proof.explain_giving_up(question, remaining, len(gone), observations)
-        return given_up or _decide_next_step(session, request, cleared, observations, gone=gone)
+        given_up = proof.explain_giving_up(question, remaining, len(excluded), observations)
+        return given_up or _decide_next_step(session, request, cleared, observations, excluded=excluded)
     with_proofs = Found(culprits=culprits)
     return proof.choose_next_proof(question, with_proofs, observations) if request.prove else with_proofs
 
@@ -110,8 +110,8 @@ def _prove_culprit(
     )
     if base is None or head is None:
         return culprit
-    smallest = proof.choose_precision(culprit, exact=question.exact)
-    request = ComparisonRequest(base=base, head=head, precision={name: smallest} if smallest else {})
+    precision = proof.choose_precision(culprit, exact=question.exact)
+    request = ComparisonRequest(base=base, head=head, precision={name: precision} if precision else {})
     comparison = interleaved.decide(request)
     proof_state, sentence = proof.judge_proof(culprit, name, comparison)
     measured = Proof(

@@ -105,7 +105,7 @@ def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
     # Both ends: the bad one has to descend from the good one.
     ends = {end: _check_commit(session, subject, values.get(end, ""), end, objections) for end in ("good", "bad")}
     good, bad = ends["good"], ends["bad"]
-    between: frozenset[str] = frozenset()
+    range_: frozenset[str] = frozenset()
     if good and bad:
         values |= {"good": good, "bad": bad}
         parents = revisions.map_parents(
@@ -114,10 +114,10 @@ def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
         if good == bad:
             objections["bad"] = "Both ends are the same commit: there is nothing to search."
         elif candidate_commits.is_ancestor(parents, bad, good):
-            between = candidate_commits.list_commits_between(parents, good, bad)
+            range_ = candidate_commits.list_commits_between(parents, good, bad)
         else:
             objections["bad"] = f"{bad[:10]} does not descend from {good[:10]}, as far as the service knows."
-    return CheckedBisect(values, objections, frozenset() if objections else between)
+    return CheckedBisect(values, objections, frozenset() if objections else range_)
 
 
 def _check_commit(session: Session, subject: str, text: str, end: str, objections: dict[str, str]) -> str | None:
@@ -146,8 +146,8 @@ def _has_only_imported(session: Session, subject: str, case: str, host: str) -> 
 def _describe_unknown(kind: str, text: str, names: Sequence[str]) -> str:
     if not names:
         return f"There is no {kind} “{text}”: nothing is stored yet."
-    near = get_close_matches(text, names, n=_MAX_LISTED_NAMES, cutoff=0.5)
-    if near:
-        return f"There is no {kind} “{text}”. Did you mean {' or '.join(near)}?"
+    similar = get_close_matches(text, names, n=_MAX_LISTED_NAMES, cutoff=0.5)
+    if similar:
+        return f"There is no {kind} “{text}”. Did you mean {' or '.join(similar)}?"
     more = f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES else ""
     return f"There is no {kind} “{text}”. There is {', '.join(names[:_MAX_LISTED_NAMES])}{more}."

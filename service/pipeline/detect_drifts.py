@@ -150,17 +150,17 @@ def _store_results(session: Session, judged: Sequence[JudgedSeries]) -> None:
         for result in judged
         if versions.get(result.series_id) == (result.version, result.judged_version)
     }
-    moved = [result for result in current.values() if result.differ]
-    if moved:
-        drifts.replace_drifts(session, {result.series_id: result.drifts for result in moved})
-        subjects = select(Series.subject_id).where(Series.id.in_([result.series_id for result in moved]))
+    with_new_drifts = [result for result in current.values() if result.differ]
+    if with_new_drifts:
+        drifts.replace_drifts(session, {result.series_id: result.drifts for result in with_new_drifts})
+        subjects = select(Series.subject_id).where(Series.id.in_([result.series_id for result in with_new_drifts]))
         increased = {"drifts_version": Subject.drifts_version + 1}
         session.execute(update(Subject).where(Subject.id.in_(subjects)).values(increased))
-        for result in moved:
+        for result in with_new_drifts:
             event_drifts.mark_withdrawn(session, result.withdrawn)
     event_marks.wake_events_after_run(session, current)
-    drawn = {
+    sparkline_of_series = {
         name: (result.version, result.sparkline) for name, result in current.items() if result.sparkline is not None
     }
-    sparklines.store_sparklines(session, drawn)
+    sparklines.store_sparklines(session, sparkline_of_series)
     session.execute(update(Series).where(Series.id.in_(current)).values(judged_version=Series.version))

@@ -141,12 +141,12 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
         trends = points.arrange_trends(session, chunk, since)
         if since is not None:
             start = since.position
-            short = [
+            undecided = [
                 identity
                 for identity in chunk
                 if not suite_shift.has_enough_points(trends[identity], start, last.get(identity, -1))
             ]
-            trends |= points.arrange_trends(session, short)
+            trends |= points.arrange_trends(session, undecided)
         for series_id, trend in trends.items():
             path = trend.path
             if len(path) > 1 and path[-1].revision == suite.newest.commit and path[-2].revision == suite.before.commit:

@@ -52,13 +52,13 @@ class DriftFacts:
         parents = self._parents(row.subject_id)
         of_subject = select(Revision).where(Revision.subject_id == row.subject_id)
         blamed = self._session.scalars(of_subject.where(Revision.commit == drift.after.revision)).one()
-        between = list_commits_between(parents, *drift.suspects)
+        candidates = list_commits_between(parents, *drift.suspects)
         settings_before, settings_after = self._read_settings_of_sides(drift)
         return DriftContext(
             title=blamed.title,
             author=blamed.author,
             committed_at=blamed.committed_at,
-            candidates=revisions.list_candidates(self._session, row.subject_id, between),
+            candidates=revisions.list_candidates(self._session, row.subject_id, candidates),
             candidates_known=are_all_known(parents, *drift.suspects),
             settings_before=settings_before,
             settings_after=settings_after,

@@ -22,7 +22,7 @@ def name_commit(session: Session, text: str, subject: str | None = None) -> tupl
         return commits[0], ""
     of_subject = f" of {subject}" if subject else ""
     if not commits:
-        return None, f"There is no commit {text}{of_subject}. {NAMING_ADVICE}{_find_newest(session, subject)}"
+        return None, f"There is no commit {text}{of_subject}. {NAMING_ADVICE}{_describe_newest(session, subject)}"
     if len({entry.subject for entry in commits}) == 1:
         names = ", ".join(entry.commit[: max(12, len(text) + 4)] for entry in commits)
         return None, f"{text} can mean several commits{of_subject}: {names}. Write more digits."
@@ -30,6 +30,6 @@ def name_commit(session: Session, text: str, subject: str | None = None) -> tupl
     return None, f"{text} can mean several commits: {names}. Choose the subject."
 
 
-def _find_newest(session: Session, subject: str | None) -> str:
+def _describe_newest(session: Session, subject: str | None) -> str:
     newest = revisions.list_newest_commits(session, subject, 1) if subject else []
     return f" The newest that the service knows is {newest[0].commit[:10]}." if newest else ""

@@ -70,8 +70,8 @@ def preview_bisect(session: Session, checked: CheckedBisect) -> BisectPreview | 
     # The host that measured the case last.
     values = checked.values
     subject, name = values["subject"], values["metric"]
-    of = CaseOnHost(subject, values["case"], values.get("host", ""))
-    reports = range_runs.list_newest_reports(session, of)
+    case = CaseOnHost(subject, values["case"], values.get("host", ""))
+    reports = range_runs.list_newest_reports(session, case)
     if not reports:
         return None
     host = reports[0].host.name
@@ -79,8 +79,8 @@ def preview_bisect(session: Session, checked: CheckedBisect) -> BisectPreview | 
     # Both ends with their levels.
     subject_id = session.scalars(select(Subject.id).where(Subject.name == subject)).one()
     good, bad = (revisions.list_candidates(session, subject_id, [values[end]])[0] for end in ("good", "bad"))
-    of = of._replace(host=host)
-    levels = range_runs.read_levels(session, of, name, [good.commit, bad.commit])
+    case = case._replace(host=host)
+    levels = range_runs.read_levels(session, case, name, [good.commit, bad.commit])
     # How long a run takes, and whether the count repeats.
     durations = range_runs.read_durations(reports)
     runs = [_build_observation(report, name) for report in reports]
@@ -91,8 +91,8 @@ def preview_bisect(session: Session, checked: CheckedBisect) -> BisectPreview | 
         bad=bad,
         levels=(levels.get(good.commit), levels.get(bad.commit)),
         commits=len(checked.range),
-        measured=len(checked.range & range_runs.list_measured_commits(session, of, name)),
-        host=of.host,
+        measured=len(checked.range & range_runs.list_measured_commits(session, case, name)),
+        host=case.host,
         unit=metric(name).unit,
         durations=durations,
         half_range=compute_half_range(runs) if unsteady else None,

@@ -37,12 +37,12 @@ def update_events(database: Database, subjects: Collection[str] | None = None) -
     Returns whether there are series to judge again: an event that becomes expected, because it was split from or merged
     with an expected one, gives its series another baseline.
     """
-    again = False
+    is_stale = False
     for subject_id, name in _find_changed_subjects(database, subjects):
         _mark_unchanged(database, subject_id, name)
         with database.writing([name]) as session:
-            again |= _update_subject(session, subject_id)
-    return again
+            is_stale |= _update_subject(session, subject_id)
+    return is_stale
 
 
 def is_due(database: Database, subjects: Collection[str] | None = None) -> bool:
@@ -122,11 +122,11 @@ def _update_subject(session: Session, subject_id: int) -> bool:
     if subject.drifts_version == subject.events_version:
         return False
     updated = event_drifts.update_drifts(session, subject_id)
-    again, assigned = _rebuild_events(session, subject, updated) if updated.moved else (False, set[str]())
+    is_stale, assigned = _rebuild_events(session, subject, updated) if updated.moved else (False, set[str]())
     _mark_drifts(session, updated.refreshed | assigned)
     order_cross_measurements.order_cross_measurements(session, subject_id, updated.refreshed)
     subject.events_version = subject.drifts_version
-    return again
+    return is_stale
 
 
 def _rebuild_events(session: Session, subject: Subject, updated: event_drifts.DriftUpdate) -> tuple[bool, set[str]]:
@@ -140,12 +140,12 @@ def _rebuild_events(session: Session, subject: Subject, updated: event_drifts.Dr
     _add_new_events(session, subject_id, assembled, events, now)
     was_sure = {name for name, event in events.items() if event.found and event.confirmed and not event.merged_into}
     assigned = _assign_drifts(session, assembled, new_rows, stored, events)
-    again = _carry_decisions(session, assembled, events)
+    is_stale = _carry_decisions(session, assembled, events)
     results = bisect_results.map_results_by_event(session, subject.name)
     _summarise_events(session, assembled, events, now, stored=stored, refreshed=updated.refreshed, results=results)
     _decide_automatically(session, subject_id, assembled, events, now)
     _log_withdrawals(session, events, was_sure, now)
-    return again, assigned
+    return is_stale, assigned
 
 
 def _read_known_events(stored: Iterable[LocatedDrift], events: Mapping[str, Event]) -> dict[str, KnownEvent]:
@@ -206,11 +206,11 @@ def _assign_drifts(
             changed.add(member.drift_id)
     session.flush()
     event_drifts.insert(session, [row for drift, row in new_rows.items() if drift in changed])
-    for name, into in assembled.merged.items():
-        events[name].merged_into = into
+    for name, target in assembled.merged.items():
+        events[name].merged_into = target
         for table in (EventDriftRow, DriftRow):
-            moved = update(table).where(table.event_id == name).values(event_id=into)
-            session.execute(moved.execution_options(synchronize_session=False))
+            statement = update(table).where(table.event_id == name).values(event_id=target)
+            session.execute(statement.execution_options(synchronize_session=False))
     return changed
 
 

@@ -52,8 +52,8 @@ def choose() -> ResponseReturnValue:
         wrong = {"base": wrong_base, "head": wrong_head}
         answer = render_template("releases/releases.html", refs=refs_by_subject, form=form, wrong=wrong)
         return answer, HTTPStatus.UNPROCESSABLE_ENTITY
-    between = "...".join(quote(form[name], safe="/~^") for name in ("base", "head"))
-    return redirect(url_for("releases.show", between=between, subject=form["subject"] or None))
+    address = "...".join(quote(form[name], safe="/~^") for name in ("base", "head"))
+    return redirect(url_for("releases.show", between=address, subject=form["subject"] or None))
 
 
 def _read_requested_releases(session: Session, text: str, subject: str) -> tuple[NamedCommit | None, str]:

@@ -43,11 +43,14 @@ def label_columns(columns: Sequence[Mapping[str, str]]) -> list[ColumnLabel]:
     values = {name: [settings.get(name) for settings in columns] for name in sorted(names, key=_rank_setting)}
     differ = {name: texts for name, texts in values.items() if len(set(texts)) > 1}
     words = {name: _describe_values(name, texts) for name, texts in differ.items()}
-    return [_build_label([said[place] for said in words.values()], tuple(differ)) for place in range(len(columns))]
+    return [
+        _build_label([texts_of_setting[place] for texts_of_setting in words.values()], tuple(differ))
+        for place in range(len(columns))
+    ]
 
 
-def _build_label(said: Sequence[str], names: tuple[str, ...]) -> ColumnLabel:
-    distinct = list(dict.fromkeys(said))
+def _build_label(texts_of_column: Sequence[str], names: tuple[str, ...]) -> ColumnLabel:
+    distinct = list(dict.fromkeys(texts_of_column))
     n_more = len(distinct) - MAX_NAMED
     # Instead of "1 more", which takes as much room, the last one is said.
     texts = distinct if n_more <= 1 else [*distinct[:MAX_NAMED], f"{n_more} more"]
@@ -73,8 +76,8 @@ def _describe_values(name: str, values: Sequence[str | None]) -> list[str]:
 
 def _list_short_versions(values: Sequence[str | None]) -> list[str | None]:
     """Return the shortest texts that tell some files, or some versions of a program, apart."""
-    for short in (_read_version, _read_digits, _read_day, _read_time, _read_folder):
-        texts = [None if value is None else short(value) for value in values]
+    for shorten in (_read_version, _read_digits, _read_day, _read_time, _read_folder):
+        texts = [None if value is None else shorten(value) for value in values]
         if "" not in texts and len(set(texts)) == len(set(values)):
             return texts
     return [None if value is None else _shorten_path(value) for value in values]

@@ -40,12 +40,12 @@ def find_digest_due(channel: ChannelSettings, now: datetime) -> datetime:
     assert channel.digest is not None
     zone = ZoneInfo(channel.zone)
     local = now.astimezone(zone)
-    passed, between = 0, 1
+    days_passed, days_between = 0, 1
     if channel.digest_day is not None:
-        passed, between = (local.weekday() - DAYS.index(channel.digest_day)) % len(DAYS), len(DAYS)
-    due_at = datetime.combine(local.date() - timedelta(days=passed), channel.digest, zone)
+        days_passed, days_between = (local.weekday() - DAYS.index(channel.digest_day)) % len(DAYS), len(DAYS)
+    due_at = datetime.combine(local.date() - timedelta(days=days_passed), channel.digest, zone)
     if due_at.astimezone(UTC) > now:
-        due_at = datetime.combine(due_at.date() - timedelta(days=between), channel.digest, zone)
+        due_at = datetime.combine(due_at.date() - timedelta(days=days_between), channel.digest, zone)
     return due_at.astimezone(UTC)
 
 

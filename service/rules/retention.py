@@ -92,10 +92,10 @@ def thin_profile(profile: Profile) -> Profile:
 
 def _keep_heaviest_stacks(profile: StackProfile, rest_frame: int) -> StackProfile:
     by_weight = sorted(profile.stacks, key=lambda stack: -stack.weight)
-    heavy, light = by_weight[:_MAX_STACKS], by_weight[_MAX_STACKS:]
-    if light:
-        heavy.append(Stack(frames=(rest_frame,), weight=sum(stack.weight for stack in light)))
-    return profile.model_copy(update={"stacks": tuple(heavy)})
+    kept_stacks, merged_stacks = by_weight[:_MAX_STACKS], by_weight[_MAX_STACKS:]
+    if merged_stacks:
+        kept_stacks.append(Stack(frames=(rest_frame,), weight=sum(stack.weight for stack in merged_stacks)))
+    return profile.model_copy(update={"stacks": tuple(kept_stacks)})
 
 
 def _renumber_frames(profile: StackProfile, indices: dict[int, int]) -> StackProfile:

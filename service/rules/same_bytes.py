@@ -76,6 +76,6 @@ def is_uncertain(change: Number, before: ProgramBytes, after: ProgramBytes) -> b
 
     It is not, if what they move between moved with it.
     """
-    moved = max(side.most_uncertain - side.least_uncertain for side in (before, after))
+    uncertain_faults = max(side.most_uncertain - side.least_uncertain for side in (before, after))
     least, most = after.least_uncertain - before.least_uncertain, after.most_uncertain - before.most_uncertain
-    return 0 < abs(change) <= moved and 2 * max(abs(least), abs(most)) < abs(change)
+    return 0 < abs(change) <= uncertain_faults and 2 * max(abs(least), abs(most)) < abs(change)

@@ -314,16 +314,17 @@ class Drift(View):
         if not isinstance(values, dict):
             return values
         candidates = values.get("candidates", ())
-        how = decide_certainty(
+        certainty_ = decide_certainty(
             Cause(values["cause"]),
             len(candidates),
             sure=not _get_value(values["evidence"], "wants_rerun"),
             all_known=values.get("candidates_known", True),
         )
         fields = {
-            name: _get_value(candidates[0], name) if how is Certainty.SINGLE else "" for name in ("title", "author")
+            name: _get_value(candidates[0], name) if certainty_ is Certainty.SINGLE else ""
+            for name in ("title", "author")
         }
-        return {**values, **fields, "certainty": how}
+        return {**values, **fields, "certainty": certainty_}
 
     @property
     def good(self) -> str:

@@ -83,8 +83,8 @@ def _build_view(row: AuditRow) -> AuditEntry:
     return AuditEntry.model_validate({name: getattr(row, name) for name in AuditEntry.model_fields})
 
 
-def _clean_text(text: str, longest: int) -> str:
-    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", redact_tokens(text))[:longest]
+def _clean_text(text: str, max_characters: int) -> str:
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", redact_tokens(text))[:max_characters]
 
 
 def _clean_detail(detail: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,8 +30,10 @@ def find_case(session: Session, key: str) -> CaseEntry | None:
 
 
 def _build_entries(session: Session, rows: Sequence[Case]) -> list[CaseEntry]:
-    counted = session.execute(select(Series.case_id, func.count(), func.max(Series.latest_at)).group_by(Series.case_id))
-    by_case = {case: (count, last) for case, count, last in counted}
+    series_counts = session.execute(
+        select(Series.case_id, func.count(), func.max(Series.latest_at)).group_by(Series.case_id)
+    )
+    by_case = {case: (count, last) for case, count, last in series_counts}
     return [
         CaseEntry(
             key=row.key,

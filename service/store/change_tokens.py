@@ -17,10 +17,10 @@ def read_token_of_everything(session: Session) -> str:
     """Return a text that changes whenever anything is measured, judged or decided."""
     newest = session.scalar(select(func.max(Run.number))) or 0
     # Writers of different subjects end in any order: a run can appear after one with a higher number.
-    near = session.scalar(select(func.count()).where(Run.number > newest - _NUMBERS_UNDER_WAY)) or 0
+    n_later = session.scalar(select(func.count()).where(Run.number > newest - _NUMBERS_UNDER_WAY)) or 0
     drifts = session.scalar(select(func.count()).select_from(DriftRow)) or 0
     decisions = session.scalar(select(func.max(DecisionRow.id))) or 0
-    return f"{newest}.{near}.{drifts}.{decisions}"
+    return f"{newest}.{n_later}.{drifts}.{decisions}"
 
 
 def read_token_of_jobs(session: Session) -> str:

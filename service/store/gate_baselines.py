@@ -21,7 +21,7 @@ Baselines = dict[tuple[int, str], Baseline]
 
 def find_baselines(session: Session, report: GateReport, metrics: Iterable[tuple[int, str]]) -> Baselines:
     """Return the baselines of metrics of a report's cases, in the environment of the head."""
-    baselines = {key: _find_of_case(session, report.cases[key[0]].head, key[1]) for key in metrics}
+    baselines = {key: _find_baseline(session, report.cases[key[0]].head, key[1]) for key in metrics}
     return {key: baseline for key, baseline in baselines.items() if baseline is not None}
 
 
@@ -36,7 +36,7 @@ def unpack_baselines(packed: Mapping[str, Any] | None) -> Baselines:
     return {(int(index), metric): Baseline(*(packed or {})[key]) for key, (index, metric) in keys.items()}
 
 
-def _find_of_case(session: Session, head: contract.Report, metric: str) -> Baseline | None:
+def _find_baseline(session: Session, head: contract.Report, metric: str) -> Baseline | None:
     # The series.
     series = session.scalar(
         select(Series.id)

@@ -217,9 +217,9 @@ def count_old(
         deleted, freed = session.execute(_select_sizes(*_select_older(drop, subjects))).one() if drop else (0, 0)
         thinned = 0
         if thin:
-            whole = (*_select_older(thin, subjects), StoredProfile.thinned.is_(False))
+            conditions = (*_select_older(thin, subjects), StoredProfile.thinned.is_(False))
             thinned, _ = session.execute(
-                _select_sizes(*whole, *([StoredProfile.started_at >= drop] if drop else []))
+                _select_sizes(*conditions, *([StoredProfile.started_at >= drop] if drop else []))
             ).one()
     return thinned, deleted, freed
 

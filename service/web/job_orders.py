@@ -58,11 +58,11 @@ def decide_job(job_id: int, act: Act, decision: JobDecision) -> Job:
         404, where there is no such job; 409, where its state does not allow the act; 403, where the job is beyond the
         limits of the caller's token.
     """
-    by = find_author(decision.author)
+    author = find_author(decision.author)
     with open_for_change(job_id) as (session, row, now):
-        jobs.move_to_next_state(row, act, by, decision.reason, now)
+        jobs.move_to_next_state(row, act, author, decision.reason, now)
         detail = {"act": act.value, "reason": decision.reason}
-        audit_log.record(session, AuditAction.JOB_CHANGED, f"job {job_id}", detail, by)
+        audit_log.record(session, AuditAction.JOB_CHANGED, f"job {job_id}", detail, author)
         job = jobs.build_view(row)
     find_scheduler().wake()
     return job

@@ -10,7 +10,7 @@ from service.web.access import audit_log, ownership
 from service.web.app_resources import get_database
 
 
-def change_settings(name: str, settings: SubjectChange, by: str) -> SubjectEntry | None:
+def change_settings(name: str, settings: SubjectChange, author: str) -> SubjectEntry | None:
     """Change the settings of a subject in the name of somebody, and log it; None if there is no such subject.
 
     Raises
@@ -26,6 +26,6 @@ def change_settings(name: str, settings: SubjectChange, by: str) -> SubjectEntry
             return None
         if after != before:
             detail = {"bisect policy": after.bisect_policy.value, "before": before.bisect_policy.value}
-            audit_log.record(session, AuditAction.SUBJECT_CHANGED, f"subject {name}", detail, by)
+            audit_log.record(session, AuditAction.SUBJECT_CHANGED, f"subject {name}", detail, author)
     find_scheduler().wake()
     return after

@@ -70,10 +70,10 @@ class Client:
 
         Forgejo stores each status that it is sent.
         """
-        ours = (
+        own_statuses = (
             entry for entry in self._list_pages(_build_statuses_path(repository, commit)) if entry["context"] == CONTEXT
         )
-        newest = max(ours, key=lambda entry: int(entry["id"]), default=None)
+        newest = max(own_statuses, key=lambda entry: int(entry["id"]), default=None)
         return (
             (_PASSED_OF_STATE[newest["status"]], newest["description"])
             if newest and newest["status"] in _PASSED_OF_STATE

@@ -26,7 +26,7 @@ class ForgejoForge(NoteForge):
     """What the smallest text column of its databases takes."""
 
     @classmethod
-    def at(cls, settings: TokenForge) -> ForgejoForge:
+    def from_settings(cls, settings: TokenForge) -> ForgejoForge:
         """Return the Forgejo of some settings; nothing is called yet."""
         return cls(Client(settings), settings)
 

@@ -73,10 +73,10 @@ class ActionsStarter:
 
         def reply(repository: Repository) -> str:
             pull = repository.get_pull(int(number))
-            posted = attempts > 1 and any(
+            is_posted = attempts > 1 and any(
                 marker in (comment.body or "") and comment.user.type == "Bot" for comment in pull.get_issue_comments()
             )
-            if not posted:
+            if not is_posted:
                 pull.create_issue_comment(f"{job_reply.render_reply(job, self.address)}\n\n{marker}")
             return ""
 

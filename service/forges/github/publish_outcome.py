@@ -39,15 +39,15 @@ def _publish_comment(pull: PullRequest, publication: Publication, app_id: int) -
     marker = comment_text.build_marker(publication.repository, publication.number)
     links = replace(publication.links, bisect=publication.offers_bisect and (pull.commits or 0) > 1)
     body = comment_text.build_comment(publication.outcome, links, marker)
-    posted = _post_comment(pull, publication, marker, app_id)
+    comment = _post_comment(pull, publication, marker, app_id)
     try:
-        if posted is None:
+        if comment is None:
             return pull.create_issue_comment(body).id
-        if posted.body != body:
-            posted.edit(body)
-        return posted.id
+        if comment.body != body:
+            comment.edit(body)
+        return comment.id
     except GithubException as error:
-        if error.status in _GONE_STATUSES and posted is not None:  # deleted between the two calls
+        if error.status in _GONE_STATUSES and comment is not None:  # deleted between the two calls
             return pull.create_issue_comment(body).id
         if error.status == 403 and "locked" in str(error.message or "").lower():
             return publication.comment_id  # the conversation is locked; the check run has the outcome
@@ -62,14 +62,14 @@ def _post_comment(pull: PullRequest, publication: Publication, marker: str, app_
         except GithubException as error:
             if error.status not in _GONE_STATUSES:
                 raise
-    marked = (posted for posted in pull.get_issue_comments() if marker in posted.body)
-    return next((posted for posted in marked if _is_by_app(posted, app_id)), None)
+    marked = (candidate for candidate in pull.get_issue_comments() if marker in candidate.body)
+    return next((candidate for candidate in marked if _is_by_app(candidate, app_id)), None)
 
 
-def _is_by_app(posted: IssueComment, app_id: int) -> bool:
+def _is_by_app(comment: IssueComment, app_id: int) -> bool:
     """Return whether the App wrote a comment: anybody can copy the marker."""
-    app: dict[str, Any] = posted.raw_data.get("performed_via_github_app") or {}
-    return app.get("id") == app_id if app else posted.user.type == "Bot"
+    app: dict[str, Any] = comment.raw_data.get("performed_via_github_app") or {}
+    return app.get("id") == app_id if app else comment.user.type == "Bot"
 
 
 def _publish_check_run(repository: Repository, publication: Publication) -> None:

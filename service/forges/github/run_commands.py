@@ -24,7 +24,7 @@ def run_commands(repository: Repository, comment: CommandComment, handlers: Hand
         _react(original, "-1")
         return
     marker = f"<!-- faultwatch reply {comment.comment_id} -->"
-    if any(marker in (posted.body or "") and posted.user.type == "Bot" for posted in pull.get_issue_comments()):
+    if any(marker in (answer.body or "") and answer.user.type == "Bot" for answer in pull.get_issue_comments()):
         return  # an earlier attempt replied, which is the last step
     results = [_run_command(repository, pull, command, handlers, workflow) for command in comment.commands]
     _react(original, "+1" if all(succeeded for succeeded, _ in results) else "confused")

@@ -26,7 +26,7 @@ class GitlabForge(NoteForge):
     """GitLab takes a million characters."""
 
     @classmethod
-    def at(cls, settings: TokenForge) -> GitlabForge:
+    def from_settings(cls, settings: TokenForge) -> GitlabForge:
         """Return the GitLab of some settings; nothing is called yet."""
         return cls(Client(settings), settings)
 

@@ -201,11 +201,16 @@ def build_grid(
     for run in runs:
         members.add(run, default, names, allowed)
     # The runs beside the default, measured in one session.
-    home = tuple(default.get(name) for name in names)
-    beside = _group_by_session(members.alike[home])
+    default_point = tuple(default.get(name) for name in names)
+    runs_by_session = _group_by_session(members.alike[default_point])
     cells = tuple(
         tuple(
-            _build_cell(dict(zip(names, (*row, *column), strict=True)), (*row, *column) == home, members, beside)
+            _build_cell(
+                dict(zip(names, (*row, *column), strict=True)),
+                (*row, *column) == default_point,
+                members,
+                runs_by_session,
+            )
             for column in column_values
         )
         for row in row_values
@@ -253,14 +258,14 @@ class _Members:
 
 
 def _build_cell(
-    values: Mapping[str, Value], default: bool, members: _Members, beside: Mapping[UUID, LabRun]
+    values: Mapping[str, Value], default: bool, members: _Members, runs_by_session: Mapping[UUID, LabRun]
 ) -> GridCell:
     point = tuple(values.values())
     runs = sorted(members.alike.get(point, ()), key=lambda run: run.started_at, reverse=True)
     measured = [run for run in runs if run.measured]
-    interleaved = None if default else next((run for run in measured if run.session in beside), None)
-    counted = next((run for run in measured if not run.reused), next(iter(measured), None))
-    run = interleaved or counted
+    interleaved = None if default else next((run for run in measured if run.session in runs_by_session), None)
+    newest = next((run for run in measured if not run.reused), next(iter(measured), None))
+    run = interleaved or newest
     failed = next((run_ for run_ in runs if not run_.measured), None)
     if failed and run and failed.started_at < run.started_at:
         failed = None
@@ -269,7 +274,7 @@ def _build_cell(
         values,
         default,
         run,
-        beside.get(interleaved.session) if interleaved and interleaved.session else None,
+        runs_by_session.get(interleaved.session) if interleaved and interleaved.session else None,
         failed,
         differs,
     )

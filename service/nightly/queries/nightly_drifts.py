@@ -30,8 +30,8 @@ def mark_measured(session: Session, nightly_run: NightlyRun, cells: Iterable[Nig
         for chunk in _list_case_keys(cell):
             series = select(Series.id).where(*_filter_by_cell(cell, chunk)).scalar_subquery()
             later = or_(Series.last_nightly_at.is_(None), Series.last_nightly_at < nightly_run.started_at)
-            noted = update(Series).where(Series.id.in_(series), later).values(turn)
-            session.execute(noted.execution_options(synchronize_session=False))
+            statement = update(Series).where(Series.id.in_(series), later).values(turn)
+            session.execute(statement.execution_options(synchronize_session=False))
 
 
 def list_unreported_drifts(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyCell]) -> list[str]:

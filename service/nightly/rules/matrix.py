@@ -441,10 +441,10 @@ def _build_cell(
         return _make_empty_cell(points)
     latest = _find_newest(levels)
     older = [point for point in levels if point is not latest]
-    until = latest.started_at - MIN_COMPARED_AGE if began is None or latest.started_at < began else began
-    earlier_nights = [point for point in older if point.started_at <= until]
+    compared_until = latest.started_at - MIN_COMPARED_AGE if began is None or latest.started_at < began else began
+    earlier_nights = [point for point in older if point.started_at <= compared_until]
     before = _find_newest(earlier_nights or older) if older else None
-    begun = [
+    in_this_run = [
         flagged[point.run_id] for point in levels if point.run_id in flagged and _is_between(before, point, latest)
     ]
     return GridCell(
@@ -455,8 +455,8 @@ def _build_cell(
         before=before.value if before else None,
         since=before.started_at if before else None,
         revision=latest.revision,
-        flagged=any(begun),
-        provisional=bool(begun) and not any(begun),
+        flagged=any(in_this_run),
+        provisional=bool(in_this_run) and not any(in_this_run),
         efficiency=efficiency,
     )
 

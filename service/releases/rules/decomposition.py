@@ -20,19 +20,19 @@ class EventOfDrift:
     blamed: str
 
 
-def is_between(drift: Drift, between: Collection[str], base: str) -> bool:
+def is_between(drift: Drift, range_: Collection[str], base: str) -> bool:
     """Return whether a drift can have happened between two releases.
 
     Parameters
     ----------
-    between
+    range_
         The commits that the second release contains and the first one does not.
     base
         The first release. A change of the configuration that was measured at it comes after it.
     """
     if drift.cause in {Cause.COMMIT, Cause.BOTH} and drift.candidates:
-        return any(candidate.commit in between for candidate in drift.candidates)
-    return drift.revision in between or (drift.cause is not Cause.COMMIT and drift.revision == base)
+        return any(candidate.commit in range_ for candidate in drift.candidates)
+    return drift.revision in range_ or (drift.cause is not Cause.COMMIT and drift.revision == base)
 
 
 def decompose_change(
@@ -71,26 +71,26 @@ def decompose_change(
 
 def _build_part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
     proven = event is not None and bool(event.culprits)
-    how = decide_certainty(
+    certainty_ = decide_certainty(
         drift.cause,
         len(drift.candidates),
         sure=not drift.evidence.wants_rerun,
         all_known=drift.candidates_known,
         proven=proven,
     )
-    is_named = how in {Certainty.SINGLE, Certainty.PROVEN}
+    is_named = certainty_ in {Certainty.SINGLE, Certainty.PROVEN}
     if event is not None and proven:
         name, commits = event.blamed, list(event.culprits)
     elif drift.cause in {Cause.COMMIT, Cause.BOTH}:
         name, commits = drift.blamed, [candidate.commit for candidate in drift.candidates] if is_named else []
     else:
         names = ", ".join(setting.name for setting in drift.settings) or "cause unknown"
-        name, commits = prefix_provisional(names) if how is Certainty.PROVISIONAL else names, []
+        name, commits = prefix_provisional(names) if certainty_ is Certainty.PROVISIONAL else names, []
     return ReleasePart(
         drift_id=drift.id,
         event_id=event.id if event else None,
         cause=drift.cause,
-        certainty=how,
+        certainty=certainty_,
         name=name,
         commits=commits,
         change=drift.change,

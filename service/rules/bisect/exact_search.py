@@ -100,16 +100,16 @@ def _describe_too_many_steps(question: Question, values: Mapping[str, Number]) -
 
 
 def _read_levels(observations: Iterable[Observation]) -> tuple[dict[str, Number], set[str]]:
-    alone: dict[str, list[Number]] = {}
+    separate: dict[str, list[Number]] = {}
     interleaved: dict[str, list[Number]] = {}
     failed: set[str] = set()
     for observation in observations:
         if observation.value is None:
             failed.add(observation.commit)
         else:
-            values = interleaved if observation.session else alone
+            values = interleaved if observation.session else separate
             values.setdefault(observation.commit, []).append(observation.value)
-    best = alone | interleaved
+    best = separate | interleaved
     levels = {commit: level for commit, values in best.items() if (level := median(values)) is not None}
     return levels, failed - levels.keys()
 
@@ -129,17 +129,17 @@ class _Gap:
         """The number of suspects."""
         return len(self.suspects)
 
-    def estimate_measurements(self, many: int) -> int:
-        """Return the expected number of remaining measurements, if ``many`` commits are measured in one step."""
-        return min(len(self.tests), ceil(many * log2(max(2, self.total)) / log2(many + 1)))
+    def estimate_measurements(self, n_commits: int) -> int:
+        """Return the expected number of remaining measurements, if ``n_commits`` commits are measured in one step."""
+        return min(len(self.tests), ceil(n_commits * log2(max(2, self.total)) / log2(n_commits + 1)))
 
-    def choose(self, many: int, measured_commits: Collection[str]) -> list[str]:
-        """Return up to ``many`` commits to measure beside those that are measured already or will be."""
+    def choose(self, n_commits: int, measured_commits: Collection[str]) -> list[str]:
+        """Return up to ``n_commits`` commits to measure beside those that are measured already or will be."""
         shares = [self.tests.get(commit, 0) / self.total for commit in self.suspects]
         tested = [place for place, commit in enumerate(self.suspects) if commit in self.tests]
         allowed = [place for place in tested if self.suspects[place] not in measured_commits]
         taken_places = [place for place in tested if self.suspects[place] in measured_commits]
-        chosen = choose_places(shares, self.failed, many, allowed=allowed, taken=taken_places)
+        chosen = choose_places(shares, self.failed, n_commits, allowed=allowed, taken=taken_places)
         return [self.suspects[place] for place in chosen]
 
 
@@ -157,7 +157,10 @@ def _choose_inside_gaps(gaps: Iterable[_Gap], slots: int, taken: Collection[str]
             max(open_gaps, key=lambda index: (gaps[index].total / (slots_of_gap[index] + busy[index] + 1), -index))
         ] += 1
     chosen = [
-        commit for gap, many in zip(gaps, slots_of_gap, strict=True) if many for commit in gap.choose(many, taken)
+        commit
+        for gap, n_commits in zip(gaps, slots_of_gap, strict=True)
+        if n_commits
+        for commit in gap.choose(n_commits, taken)
     ]
     return list(dict.fromkeys(chosen))
 
@@ -253,15 +256,15 @@ class _ExactSearch:
         ]
         if not inner:
             return None
-        brought = {commit: (graph.collect_ancestry(commit) & suspects).bit_count() for commit in inner}
+        n_contained = {commit: (graph.collect_ancestry(commit) & suspects).bit_count() for commit in inner}
         late = [commit for commit in inner if not self._is_gap(commit, new)]
         early = [commit for commit in inner if not self._is_gap(old, commit)]
         if late:
-            return min(late, key=lambda commit: (brought[commit], graph.place[commit]))
+            return min(late, key=lambda commit: (n_contained[commit], graph.place[commit]))
         if early:
-            return max(early, key=lambda commit: (brought[commit], graph.place[commit]))
+            return max(early, key=lambda commit: (n_contained[commit], graph.place[commit]))
         half = suspects.bit_count() / 2
-        return min(inner, key=lambda commit: (abs(brought[commit] - half), graph.place[commit]))
+        return min(inner, key=lambda commit: (abs(n_contained[commit] - half), graph.place[commit]))
 
     def _explain_undivided(self, old: str, new: str, suspects: int) -> bool:
         """Explain a gap within which no commit that descends from ``old`` is measured."""
@@ -297,22 +300,22 @@ class _ExactSearch:
             self.required += required
             return False
         # Nothing is left to measure: name the culprit with the commits that cannot be told from it.
-        brought = self._sum_effects(suspects)
-        unclear = brought != 0 or (remaining.bit_count() == 1 and self._has_level_of_branch(new, suspects))
-        alike = suspects if unclear else remaining
+        moved_within = self._sum_effects(suspects)
+        is_unclear = moved_within != 0 or (remaining.bit_count() == 1 and self._has_level_of_branch(new, suspects))
+        candidates = suspects if is_unclear else remaining
         if failed := self._list_failed_before(new):  # No parent vouches for what only agreeing levels cleared.
-            alike |= suspects & ~cleared | failed
+            candidates |= suspects & ~cleared | failed
         parent = old
         if old not in self.values:  # It cannot be measured: all commits since the last one that can are in doubt.
             parent = self._find_nearest_measured(old)
-            alike |= self._list_between(parent, new) & ~self.graph.older
+            candidates |= self._list_between(parent, new) & ~self.graph.older
         self.culprits[new] = Culprit(
             commit=new,
             parent=parent,
             before=self._get_known_level(old),
             after=self._get_known_level(new),
-            candidates=tuple(self.graph.list_members(alike)),
-            brought=brought,
+            candidates=tuple(self.graph.list_members(candidates)),
+            brought=moved_within,
         )
         return True
 
@@ -354,8 +357,8 @@ class _ExactSearch:
     @property
     def _separated(self) -> int:
         """The culprits so far that are not named together with other commits."""
-        alone = (name for name, culprit in self.culprits.items() if culprit.candidates == (name,))
-        return sum(1 << self.graph.place[name] for name in alone)
+        single = (name for name, culprit in self.culprits.items() if culprit.candidates == (name,))
+        return sum(1 << self.graph.place[name] for name in single)
 
     @cached_property
     def _agreements(self) -> list[tuple[str, int]]:
@@ -431,16 +434,16 @@ class _ExactSearch:
         """Return the tests of the commits on one line between two commits, which are cheap to count."""
         graph, line = self.graph, self.graph.find_line_between(old, new) or ()
         tests: dict[str, int] = {}
-        counted: set[str] = set()
+        counted_commits: set[str] = set()
         for commit in line[1:-1]:
             waiting = [commit]
             while waiting:
                 name = waiting.pop()
-                if name not in counted and name in graph and suspects >> graph.place[name] & 1:
-                    counted.add(name)
+                if name not in counted_commits and name in graph and suspects >> graph.place[name] & 1:
+                    counted_commits.add(name)
                     waiting += graph.parents[name]
             if commit not in self.failed:
-                tests[commit] = len(counted)
+                tests[commit] = len(counted_commits)
         return tests
 
     def _open_gap(self, remaining: int, tests: Mapping[str, int]) -> bool:

@@ -70,7 +70,7 @@ class Graph:
         return table
 
     @cached_property
-    def _outside(self) -> Mapping[str, int]:
+    def _bits_outside(self) -> Mapping[str, int]:
         """The bit of each parent outside of the range."""
         outside = (parent for parents in self.parents.values() for parent in parents if parent not in self.place)
         return {name: 1 << (len(self.names) + number) for number, name in enumerate(dict.fromkeys(outside))}
@@ -78,7 +78,7 @@ class Graph:
     @cached_property
     def older(self) -> int:
         """What ``good`` contains: itself, and everything outside of the range."""
-        return 1 | sum(self._outside.values())
+        return 1 | sum(self._bits_outside.values())
 
     def collect_ancestry(self, commit: str) -> int:
         """Return what a commit contains: itself, its ancestors, and the parents outside of the range."""
@@ -107,15 +107,15 @@ class Graph:
         return by_commit
 
     def _collect_ancestors(self, commit: str) -> int:
-        if commit in self._outside:
-            return self._outside[commit]
+        if commit in self._bits_outside:
+            return self._bits_outside[commit]
         ancestors, visited, waiting = 0, {commit}, [commit]
         while waiting:
             name = waiting.pop()
             if name == self.good:
                 ancestors |= self.older
-            elif name in self._outside:
-                ancestors |= self._outside[name]
+            elif name in self._bits_outside:
+                ancestors |= self._bits_outside[name]
             else:
                 ancestors |= self._ancestry.get(name, 0) or 1 << self.place[name]
                 if name not in self._ancestry:

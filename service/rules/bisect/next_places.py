@@ -13,7 +13,7 @@ import numpy.typing as npt
 def choose_places(
     shares: Sequence[float],
     failed: Collection[int],
-    many: int,
+    count: int,
     *,
     allowed: Collection[int],
     taken: Collection[int] = (),
@@ -26,7 +26,7 @@ def choose_places(
         For each place, the share of the suspicion that lies on one side of it.
     failed
         Places that could not be measured.
-    many
+    count
         How many places to choose.
     allowed
         Places to choose from.
@@ -43,7 +43,7 @@ def choose_places(
     odds = estimate_measurable_chances(len(shares), failed)
     remaining = list(allowed)
     chosen: list[int] = []
-    for target in choose_target_shares([shares[place] for place in taken], min(many, len(remaining))):
+    for target in choose_target_shares([shares[place] for place in taken], min(count, len(remaining))):
         best = max(remaining, key=lambda place: (_compute_entropy(shares[place], target) * odds[place], -place))
         remaining.remove(best)
         chosen.append(best)
@@ -69,10 +69,10 @@ def choose_target_shares(shares: Iterable[float], many: int) -> list[float]:
     ]
 
 
-def estimate_measurable_chances(many: int, failed: Collection[int]) -> npt.NDArray[np.float64]:
+def estimate_measurable_chances(count: int, failed: Collection[int]) -> npt.NDArray[np.float64]:
     """Return the probability of each place to be measurable, given the failed ones; see :func:`choose_places`."""
-    odds = np.ones(many)
-    places = np.arange(many)
+    odds = np.ones(count)
+    places = np.arange(count)
     marks = np.array(sorted(failed), dtype=np.intp)
     if len(marks):
         place = np.searchsorted(marks, places)

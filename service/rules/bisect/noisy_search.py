@@ -184,11 +184,13 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
         n_left = ceil(len(missing) + log2(len(measurements.names)) / TYPICAL_BITS_PER_RUN)
         return Measure(commits=(measurements.names[missing[0]],), left=n_left)
 
-    alike = measurements.map_indistinguishable()
-    culprits, belief = _find_certain_culprits(measurements, alike, question.confidence)
-    many = len(measurements.data.values)
-    if belief is None or (culprits and many >= MAX_RUNS):
-        return Found(culprits=tuple(_build_culprit(measurements, alike, place, culprits) for place in sorted(culprits)))
+    first_like = measurements.map_indistinguishable()
+    culprits, belief = _find_certain_culprits(measurements, first_like, question.confidence)
+    n_runs = len(measurements.data.values)
+    if belief is None or (culprits and n_runs >= MAX_RUNS):
+        return Found(
+            culprits=tuple(_build_culprit(measurements, first_like, place, culprits) for place in sorted(culprits))
+        )
     why = _explain_endless(question, measurements, belief) if not culprits else ""
     if why:
         return describe_variation(question, observations, why)
@@ -201,7 +203,7 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
 
 
 def _find_certain_culprits(
-    measurements: _Measurements, alike: npt.NDArray[np.intp], confidence: float
+    measurements: _Measurements, first_like: npt.NDArray[np.intp], confidence: float
 ) -> tuple[list[int], Belief | None]:
     """Return the certain culprits, and the belief about the uncertain one; None if there is no further culprit."""
     culprits: list[int] = []
@@ -210,37 +212,37 @@ def _find_certain_culprits(
         if culprits and belief.none > 0.5:
             other = measurements.believe_other(culprits, waves)
             return culprits, None if other.none > MIN_NO_FURTHER_PROBABILITY else other
-        best = _is_certain(each, alike, confidence)
+        best = _is_certain(each, first_like, confidence)
         if best is None:
             return culprits, belief
         culprits.append(best)
         for earlier in culprits[:-1]:
             other_culprits = [culprit for culprit in culprits if culprit != earlier]
-            without, each, _ = measurements.believe_drift(other_culprits)
-            if _is_certain(each, alike, confidence) != earlier:
-                return other_culprits, without
+            belief_without, each, _ = measurements.believe_drift(other_culprits)
+            if _is_certain(each, first_like, confidence) != earlier:
+                return other_culprits, belief_without
     return culprits, None
 
 
 def _explain_endless(question: Question, measurements: _Measurements, belief: Belief) -> str:
     """Return why no commit can be named after as many runs as a search may take; empty while there are fewer."""
-    good, bad, many = 0, question.graph.place[question.bad], len(measurements.data.values)
+    good, bad, n_runs = 0, question.graph.place[question.bad], len(measurements.data.values)
     # Ends that were stored one after the other differ, or the host has drifted: measured interleaved, they show which.
     steady = measurements.believe([])
     patience = question.patience * (1 if steady.none > MAX_NO_STEP_PROBABILITY else DRIFT_RUNS_FACTOR)
     if belief.none > MAX_NO_STEP_PROBABILITY and min(measurements.data.n[good], measurements.data.n[bad]) >= patience:
         return _describe_doubt(question, measurements, good, bad, belief.none)
-    if many < MAX_RUNS:
+    if n_runs < MAX_RUNS:
         return ""
     likely = int(belief.each.argmax())
     return (
-        f"no commit is certain after {many} runs, and the most probable one is "
+        f"no commit is certain after {n_runs} runs, and the most probable one is "
         f"{measurements.names[likely + 1][:10]}, with a probability of {number(float(belief.each[likely]))}"
     )
 
 
-def _is_certain(each: Floats, alike: npt.NDArray[np.intp], confidence: float) -> int | None:
-    masses = np.bincount(alike, weights=each, minlength=len(alike))
+def _is_certain(each: Floats, first_like: npt.NDArray[np.intp], confidence: float) -> int | None:
+    masses = np.bincount(first_like, weights=each, minlength=len(first_like))
     best = int(masses.argmax())
     return best if float(masses[best]) >= confidence else None
 
@@ -262,12 +264,14 @@ def _estimate_remaining_runs(belief: Belief, measurements: _Measurements) -> int
 
 
 def _build_culprit(
-    measurements: _Measurements, alike: npt.NDArray[np.intp], place: int, culprits: Sequence[int]
+    measurements: _Measurements, first_like: npt.NDArray[np.intp], place: int, culprits: Sequence[int]
 ) -> Culprit:
-    together = np.flatnonzero(alike == alike[place])
-    candidates = [measurements.names[explanation + 1] for explanation in together]
-    tests = [int(explanation) + 1 for explanation in together if int(explanation) + 1 not in measurements.failed]
-    commit = tests[-1] if tests else int(together[-1]) + 1
+    indistinguishable = np.flatnonzero(first_like == first_like[place])
+    candidates = [measurements.names[explanation + 1] for explanation in indistinguishable]
+    tests = [
+        int(explanation) + 1 for explanation in indistinguishable if int(explanation) + 1 not in measurements.failed
+    ]
+    commit = tests[-1] if tests else int(indistinguishable[-1]) + 1
     parent = _find_parent(measurements, commit, set(candidates))
     sides = measurements.effect[:, list(culprits)]
     belief = measurements.believe([culprit for culprit in culprits if culprit != place])
@@ -277,7 +281,7 @@ def _build_culprit(
         before=_estimate_level(measurements, sides, parent),
         after=_estimate_level(measurements, sides, commit),
         candidates=tuple(candidates),
-        probability=min(1.0, float(belief.each[together].sum())),
+        probability=min(1.0, float(belief.each[indistinguishable].sum())),
     )
 
 

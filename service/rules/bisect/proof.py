@@ -104,18 +104,23 @@ def choose_next_proof(question: Question, answer: Answer, observations: Sequence
     """
     if not isinstance(answer, Found):
         return answer
-    gone = _count_unconfirmed_pairs(question, observations) if question.exact else 0
-    given_up = explain_giving_up(question, answer.culprits, gone, observations)
+    n_refuted = _count_unconfirmed_pairs(question, observations) if question.exact else 0
+    given_up = explain_giving_up(question, answer.culprits, n_refuted, observations)
     if given_up is not None:
         return given_up
     unproven = [culprit for culprit in answer.culprits if find_interleaved_runs(culprit, observations) is None]
     if not unproven:
-        tried = [culprit for culprit in answer.culprits if culprit.proof]
-        if not any(culprit.proof.state is ProofState.STANDS for culprit in tried if culprit.proof) and tried:
-            refused = describe_variation(question, observations, _explain_unproven(tried))
-            only_builds = all(culprit.proof.only_builds for culprit in tried if culprit.proof)
+        proven_or_refuted = [culprit for culprit in answer.culprits if culprit.proof]
+        if (
+            not any(culprit.proof.state is ProofState.STANDS for culprit in proven_or_refuted if culprit.proof)
+            and proven_or_refuted
+        ):
+            refused = describe_variation(question, observations, _explain_unproven(proven_or_refuted))
+            only_builds = all(culprit.proof.only_builds for culprit in proven_or_refuted if culprit.proof)
             return refused.model_copy(update={"only_builds": only_builds})
-        failed = {culprit.commit for culprit in tried if culprit.proof and culprit.proof.state is ProofState.FAILS}
+        failed = {
+            culprit.commit for culprit in proven_or_refuted if culprit.proof and culprit.proof.state is ProofState.FAILS
+        }
         return Found(culprits=tuple(culprit for culprit in answer.culprits if culprit.commit not in failed))
     first = unproven[0]
     return Prove(
@@ -128,7 +133,7 @@ def choose_next_proof(question: Question, answer: Answer, observations: Sequence
 
 
 def explain_giving_up(
-    question: Question, culprits: Iterable[Culprit], gone: int, observations: Sequence[Observation]
+    question: Question, culprits: Iterable[Culprit], n_refuted: int, observations: Sequence[Observation]
 ) -> Answer | None:
     """Return the end of a search of which too many proofs show nothing; None where it goes on.
 
@@ -136,12 +141,12 @@ def explain_giving_up(
 
     Parameters
     ----------
-    gone
+    n_refuted
         How many culprits a proof has refuted so that they are not among the culprits any more.
     """
-    tried = [culprit.proof for culprit in culprits if culprit.proof is not None]
+    proofs = [culprit.proof for culprit in culprits if culprit.proof is not None]
     standing = [culprit for culprit in culprits if culprit.proof and culprit.proof.state is ProofState.STANDS]
-    failed = gone + len(tried) - len(standing)
+    failed = n_refuted + len(proofs) - len(standing)
     if failed <= MAX_PROOFS_WITHOUT_RESULT:
         return None
     if standing:
@@ -150,23 +155,28 @@ def explain_giving_up(
     return describe_variation(question, observations, why)
 
 
-def _explain_unproven(tried: Sequence[Culprit]) -> str:
+def _explain_unproven(suspects: Sequence[Culprit]) -> str:
     """Return what the proofs of suspects showed, of which none stands."""
-    commits = ", ".join(culprit.commit[:10] for culprit in tried[:MAX_PROOFS_WITHOUT_RESULT])
-    others = f" and {len(tried) - MAX_PROOFS_WITHOUT_RESULT} more" if len(tried) > MAX_PROOFS_WITHOUT_RESULT else ""
-    sentence = tried[-1].proof.sentence if tried[-1].proof else ""
+    commits = ", ".join(culprit.commit[:10] for culprit in suspects[:MAX_PROOFS_WITHOUT_RESULT])
+    others = (
+        f" and {len(suspects) - MAX_PROOFS_WITHOUT_RESULT} more" if len(suspects) > MAX_PROOFS_WITHOUT_RESULT else ""
+    )
+    sentence = suspects[-1].proof.sentence if suspects[-1].proof else ""
     why = f"{commits}{others} may move it, but no proof stands: {sentence}"
     return why.rstrip(".")
 
 
 def _count_unconfirmed_pairs(question: Question, observations: Iterable[Observation]) -> int:
     """Count the pairs that differed in single runs, but not when they were measured interleaved."""
-    alone: dict[str, set[float]] = {}
+    values_of_single_runs: dict[str, set[float]] = {}
     sessions: dict[UUID, dict[str, float]] = {}
     for observation in observations:
         if observation.value is not None and observation.session is None:
-            alone.setdefault(observation.commit, set()).add(observation.value)
+            values_of_single_runs.setdefault(observation.commit, set()).add(observation.value)
         elif observation.value is not None and observation.session is not None:
             sessions.setdefault(observation.session, {})[observation.commit] = observation.value
     pairs = (tuple(values.items()) for values in sessions.values() if len(values) == 2)
-    return sum(left[1] == right[1] and alone.get(left[0], set()) != alone.get(right[0], set()) for left, right in pairs)
+    return sum(
+        left[1] == right[1] and values_of_single_runs.get(left[0], set()) != values_of_single_runs.get(right[0], set())
+        for left, right in pairs
+    )

@@ -125,7 +125,7 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
 
         # The settings that carry the difference, each with the level without it.
         culprits = _find_minimal_in_some_order(question.settings, has_effect)
-        without = {setting: get_level(culprits - {setting}) for setting in culprits}
+        level_without = {setting: get_level(culprits - {setting}) for setting in culprits}
     except _NotMeasuredError as missing:
         return _build_measure_step(question, missing.changed)
     except _UnmeasurableError as error:
@@ -138,7 +138,7 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         settings=tuple(setting for setting in question.settings if setting in culprits),
         before=before,
         after=after,
-        without={setting: value for setting, value in without.items() if value is not None},
+        without={setting: value for setting, value in level_without.items() if value is not None},
     )
 
 
@@ -216,12 +216,12 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     data = Data.from_pairs(len(tests), measured)
     before, after = place[frozenset()], place[frozenset(question.settings)]
     # Both environments have to be measured often enough.
-    lacking = next((which for which, end in (("before", before), ("after", after)) if end in failed), None)
-    if lacking is not None:
-        return Refused(sentence=f"The environment {lacking} could not be measured.")
-    few = next((end for end in (before, after) if data.n[end] < MIN_RUNS_PER_END), None)
-    if few is not None:
-        return _build_measure_step(question, tests[few])
+    failed_side = next((which for which, end in (("before", before), ("after", after)) if end in failed), None)
+    if failed_side is not None:
+        return Refused(sentence=f"The environment {failed_side} could not be measured.")
+    end_to_measure = next((end for end in (before, after) if data.n[end] < MIN_RUNS_PER_END), None)
+    if end_to_measure is not None:
+        return _build_measure_step(question, tests[end_to_measure])
     # The explanation that is probable enough.
     belief = compute_belief(effect, data, NO_STEP_PRIOR)
     best = int(belief.each.argmax())

@@ -111,8 +111,8 @@ def _has_different_start(facts: Facts) -> bool:
         return False
     sides = (facts.before.profile, facts.profile)
     region = [side.value("region:page-faults") for side in sides]
-    whole = [side.value("page-faults") for side in sides]
-    return None not in {*region, *whole} and region[0] == region[1] and whole[0] != whole[1]
+    counts = [side.value("page-faults") for side in sides]
+    return None not in {*region, *counts} and region[0] == region[1] and counts[0] != counts[1]
 
 
 def _estimate_price_of_start(facts: Facts) -> float | None:
@@ -121,16 +121,16 @@ def _estimate_price_of_start(facts: Facts) -> float | None:
     seconds, cpu = facts.seconds_per_fault, facts.profile.value("task-clock")
     if seconds is None or not cpu:
         return None
-    whole = [side.profile.value("page-faults") or 0 for side in (facts.before, facts)]
-    return abs(whole[1] - whole[0]) * seconds / cpu
+    counts = [side.profile.value("page-faults") or 0 for side in (facts.before, facts)]
+    return abs(counts[1] - counts[0]) * seconds / cpu
 
 
-def _describe_start(facts: Facts) -> tuple[str, ...]:
+def _describe_different_start(facts: Facts) -> tuple[str, ...]:
     assert facts.before is not None
-    whole = [side.profile.value("page-faults") or 0 for side in (facts.before, facts)]
+    counts = [side.profile.value("page-faults") or 0 for side in (facts.before, facts)]
     return (
         f"{facts.profile.value('region:page-faults') or 0:,.0f} faults in the region before and after",
-        f"{whole[0]:,.0f} → {whole[1]:,.0f} faults in the whole process",
+        f"{counts[0]:,.0f} → {counts[1]:,.0f} faults in the whole process",
     )
 
 
@@ -139,7 +139,7 @@ LOADER = Rule(
     title="The program's start-up changed, not its work",
     condition=_has_different_start,
     price=_estimate_price_of_start,
-    evidence=_describe_start,
+    evidence=_describe_different_start,
     remedies=lambda _: (
         Remedy(text="check what is linked: libraries, relocations (prelink, -z now), the size of static data"),
         Remedy(text="judge this workload by its region, if start-up does not matter"),

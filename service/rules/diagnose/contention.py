@@ -65,29 +65,33 @@ LOCK_CONTENTION = Rule(
 def _is_fault_storm(facts: Facts) -> bool:
     """Return whether processes have as many faults each as one has alone, which was measured, but take longer."""
     profile = facts.profile
-    alone = profile.references.get("alone")
+    readings_alone = profile.references.get("alone")
     if (
         profile.processes < 2
-        or alone is None
+        or readings_alone is None
         or facts.fault_cost < MIN_STORM_SHARE
         or facts.of_program < MIN_STORM_SHARE
     ):
         return False
-    together, constant = _find_first(profile.readings, *_FAULT_METRICS), _find_first(alone, *_FAULT_METRICS)
+    faults_together, constant = (
+        _find_first(profile.readings, *_FAULT_METRICS),
+        _find_first(readings_alone, *_FAULT_METRICS),
+    )
     efficiency = _compute_efficiency(facts)
-    if not together or not constant or efficiency is None:
+    if not faults_together or not constant or efficiency is None:
         return False
     return (
-        abs(together / profile.processes - constant) <= MAX_SAME_DIFFERENCE * constant
+        abs(faults_together / profile.processes - constant) <= MAX_SAME_DIFFERENCE * constant
         and efficiency < MIN_SCALING_EFFICIENCY
     )
 
 
 def _describe_storm(facts: Facts) -> tuple[str, ...]:
     processors = facts.profile.environment.settings.get("cpu.allowed")
-    on = f" on {processors} processors" if processors else ""
+    processors_clause = f" on {processors} processors" if processors else ""
     return (
-        f"each of {facts.profile.processes} processes{on} has {facts.faults:,} faults, as one process alone has; "
+        f"each of {facts.profile.processes} processes{processors_clause} has {facts.faults:,} faults, "
+        "as one process alone has; "
         f"weak-scaling efficiency {_compute_efficiency(facts) or 0:.2f}",
         f"{facts.fault_cost:.0%} of the CPU time goes into faults; the system share is {_format_system_share(facts)}",
         *facts.where,
@@ -157,9 +161,9 @@ _FAULT_METRICS = ("region:page-faults", "page-faults")
 
 
 def _compute_efficiency(facts: Facts) -> float | None:
-    alone = _find_first(facts.profile.references.get("alone", {}), "elapsed")
-    together = facts.profile.value("elapsed")
-    return alone / together if alone and together else None
+    seconds_alone = _find_first(facts.profile.references.get("alone", {}), "elapsed")
+    seconds_together = facts.profile.value("elapsed")
+    return seconds_alone / seconds_together if seconds_alone and seconds_together else None
 
 
 def _find_first(readings: Mapping[str, Reading], *names: str) -> float | None:

@@ -193,8 +193,8 @@ class Facts:
             )
         else:
             yield "too little CPU time was recorded to know what the faults cost"
-        waited, spent = quantity(self.lock_wait, "s"), quantity(self.cpu_seconds, "s")
-        yield f"threads waited {waited} for the mmap lock, in {spent} of CPU time"
+        lock_wait, cpu_time = quantity(self.lock_wait, "s"), quantity(self.cpu_seconds, "s")
+        yield f"threads waited {lock_wait} for the mmap lock, in {cpu_time} of CPU time"
         if self.storage_wait:
             yield f"threads waited {quantity(self.storage_wait, 's')} for storage"
         if self.profile.census:
@@ -239,10 +239,12 @@ def _compute_cost_shares(profile: Profile, on_cpu: StackProfile) -> tuple[float,
     return faulting / on_cpu.total, {call: weight / on_cpu.total for call, weight in mapping.items()}
 
 
-def _sum_waits(off_cpu: StackProfile | None, *within: frozenset[int]) -> float:
+def _sum_waits(off_cpu: StackProfile | None, *frame_sets: frozenset[int]) -> float:
     """Return the seconds for which threads waited in stacks that hold a frame of each of some sets."""
     stacks = off_cpu.stacks if off_cpu else ()
-    return sum(stack.weight for stack in stacks if not any(frames.isdisjoint(stack.frames) for frames in within)) / 1e9
+    return (
+        sum(stack.weight for stack in stacks if not any(frames.isdisjoint(stack.frames) for frames in frame_sets)) / 1e9
+    )
 
 
 def _find_frames(profile: Profile, functions: re.Pattern[str]) -> frozenset[int]:

@@ -74,23 +74,23 @@ def _is_memory_short(facts: Facts) -> bool:
 
 def _estimate_price_of_shortage(facts: Facts) -> float:
     """Return what enough memory wins: the stalls that the kernel counted, otherwise the waits of faults for storage."""
-    stalled = facts.profile.value("cgroup:memory-stall-some")
-    waited = facts.fault_storage_wait if stalled is None else stalled
-    return waited / (waited + facts.cpu_seconds) if waited and facts.cpu_seconds else 0.0
+    stall_seconds = facts.profile.value("cgroup:memory-stall-some")
+    wait_seconds = facts.fault_storage_wait if stall_seconds is None else stall_seconds
+    return wait_seconds / (wait_seconds + facts.cpu_seconds) if wait_seconds and facts.cpu_seconds else 0.0
 
 
 def _describe_shortage(facts: Facts) -> tuple[str, ...]:
-    stalled = facts.profile.value("cgroup:memory-stall-some")
+    stall_seconds = facts.profile.value("cgroup:memory-stall-some")
     limit = facts.profile.environment.settings.get("process.memory_limit", "none")
-    waited = (
+    wait_sentence = (
         f"threads waited {quantity(facts.fault_storage_wait, 's')} for storage in faults"
-        if stalled is None
-        else f"tasks stalled for {quantity(stalled, 's')} waiting for memory"
+        if stall_seconds is None
+        else f"tasks stalled for {quantity(stall_seconds, 's')} waiting for memory"
     )
     return (
         f"{_count_major_faults(facts):,.0f} major faults; kinds of memory: {_list_memory_kinds(facts)}",
         f"{_count_refaults(facts):,.0f} pages were needed again soon after they were evicted; memory limit: {limit}",
-        waited,
+        wait_sentence,
     )
 
 

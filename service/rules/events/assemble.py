@@ -69,19 +69,19 @@ def assemble_events(drifts: Collection[LocatedDrift], stored: Mapping[str, Known
         next((came_back[drift.drift_id] for drift in group if drift.drift_id in came_back), None) for group in groups
     ]
     first = [group for group, event in zip(groups, returned_to, strict=True) if event is None]
-    carried = assign_stored_events(first, stored)
-    assembled = AssembledEvents(merged=carried.merged)
+    matching = assign_stored_events(first, stored)
+    assembled = AssembledEvents(merged=matching.merged)
 
     # Groups of stored events.
     for group, event in zip(groups, returned_to, strict=True):
         if event is not None:
             _add_event(assembled, event, group, returned=True)
-    for group, event in zip(first, carried.events, strict=True):
+    for group, event in zip(first, matching.events, strict=True):
         if event is not None:
             _add_event(assembled, event, group)
     # Other groups: an event that comes back, or a new one.
     for index, group in enumerate(first):
-        if carried.events[index] is not None:
+        if matching.events[index] is not None:
             continue
         event = _find_returning_event(group, assembled, resolutions, stored)
         if event is not None:
@@ -89,7 +89,7 @@ def assemble_events(drifts: Collection[LocatedDrift], stored: Mapping[str, Known
             continue
         event = _make_name(group, {*stored, *assembled.new})
         assembled.new.append(event)
-        assembled.origins[event] = carried.origins.get(index, [])
+        assembled.origins[event] = matching.origins.get(index, [])
         _add_event(assembled, event, group)
 
     # The transitions of each event.

@@ -65,7 +65,7 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored: Mapping[str, Know
     Equal drifts count most, then drifts of the same series at the same location, then the same location.
     """
     scores = _score_pairs(groups, stored)
-    carried = CarriedEvents([None] * len(groups))
+    matching = CarriedEvents([None] * len(groups))
     group_of_event: dict[str, int] = {}
 
     def rank(entry: tuple[tuple[int, str], _Score]) -> tuple[object, ...]:
@@ -74,19 +74,19 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored: Mapping[str, Know
 
     ranked = sorted(scores.items(), key=rank)
     for (index, event), _ in ranked:
-        if carried.events[index] is None and event not in group_of_event:
-            carried.events[index] = event
+        if matching.events[index] is None and event not in group_of_event:
+            matching.events[index] = event
             group_of_event[event] = index
     for (index, event), score in ranked:
         if not any(score[:2]) or not stored[event].alive:
             continue
-        if carried.events[index] is None:
-            carried.origins.setdefault(index, []).append(event)
+        if matching.events[index] is None:
+            matching.origins.setdefault(index, []).append(event)
         elif event not in group_of_event:
-            into = carried.events[index]
-            assert into is not None
-            carried.merged.setdefault(event, into)
-    return carried
+            target = matching.events[index]
+            assert target is not None
+            matching.merged.setdefault(event, target)
+    return matching
 
 
 def _score_pairs(groups: Sequence[DriftGroup], stored: Mapping[str, KnownEvent]) -> dict[tuple[int, str], _Score]:

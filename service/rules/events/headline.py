@@ -50,25 +50,25 @@ def write_headline(drifts: Sequence[Drift]) -> str:
     :attr:`EventSummary.full_headline`.
     """
     first = choose_leading_drift(drifts)
-    alike = [drift for drift in drifts if drift.direction is first.direction]
+    same_direction = [drift for drift in drifts if drift.direction is first.direction]
     opposite = [drift for drift in drifts if drift.direction is not first.direction]
     text = f"{_describe_change(first)} in {first.case}"
-    if len(alike) > 1:
-        largest = _find_largest(alike, first.metric)
+    if len(same_direction) > 1:
+        largest = _find_largest(same_direction, first.metric)
         goes_further = largest.metric == first.metric and abs(largest.change) > abs(first.change)
         largest_elsewhere = (
             f", up to {_describe_change(largest)} in {largest.case}{_mark_provisional(largest, first)}"
             if goes_further
             else ""
         )
-        text += f" and {len(alike) - 1:,} more{largest_elsewhere}"
+        text += f" and {len(same_direction) - 1:,} more{largest_elsewhere}"
     if opposite:
         largest = _find_largest(opposite, first.metric)
-        how = "better" if largest.direction is Direction.IMPROVEMENT else "worse"
+        word = "better" if largest.direction is Direction.IMPROVEMENT else "worse"
         widest = (
-            f"{len(opposite):,} {how}, up to {_describe_change(largest)}"
+            f"{len(opposite):,} {word}, up to {_describe_change(largest)}"
             if len(opposite) > 1
-            else f"{how}: {_describe_change(largest)}"
+            else f"{word}: {_describe_change(largest)}"
         )
         text += f"; {widest} in {largest.case}{_mark_provisional(largest, first)}"
     return with_plain_spaces(text)

@@ -27,8 +27,8 @@ def parse_since(text: str, now: datetime) -> datetime:
         return now - timedelta(hours=int(ago[1]) * _HOURS_OF_UNIT[ago[2]])
     if word in DAYS:
         today = now.astimezone(UTC).date()
-        passed = (today.weekday() - DAYS.index(word)) % len(DAYS) or len(DAYS)
-        return datetime.combine(today - timedelta(days=passed), time(), UTC)
+        days_passed = (today.weekday() - DAYS.index(word)) % len(DAYS) or len(DAYS)
+        return datetime.combine(today - timedelta(days=days_passed), time(), UTC)
     try:
         moment = datetime.fromisoformat(text.strip())
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -35,7 +35,7 @@ def find_visit_at(stored: Visit | None, now: datetime) -> Visit:
     """Return the visit to which a request belongs; the stored one where nothing is to be written."""
     if stored is None:
         return Visit(None, now)
-    passed = now - stored.seen_at
-    if passed >= MIN_PAUSE:
+    time_passed = now - stored.seen_at
+    if time_passed >= MIN_PAUSE:
         return Visit(stored.seen_at, now)
-    return Visit(stored.since, now) if passed >= STORED_PRECISION else stored
+    return Visit(stored.since, now) if time_passed >= STORED_PRECISION else stored

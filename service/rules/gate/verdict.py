@@ -291,8 +291,8 @@ class GateOutcome:
     @property
     def same_bytes(self) -> bool:
         """Whether nothing changed, and base and head have the same bytes in every case."""
-        alike = all(case.comparison is not None and case.comparison.same_bytes for case in self.cases)
-        return alike and self.state is GateState.SAME
+        have_same_bytes = all(case.comparison is not None and case.comparison.same_bytes for case in self.cases)
+        return have_same_bytes and self.state is GateState.SAME
 
     @cached_property
     def weaker_judge(self) -> tuple[JudgeChange, ...]:

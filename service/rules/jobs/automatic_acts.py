@@ -75,8 +75,10 @@ def _list_due_acts(job: JobSnapshot, now: datetime) -> Iterator[AutomaticAct]:
 
 def describe_job(kind: str, case: str, asked_by: str) -> str:
     """Return what a job is and who ordered it: ``a profile of copy[mib=8], which the service ordered by itself``."""
-    by = "the service ordered by itself" if asked_by == SERVICE else f"{asked_by} ordered" if asked_by else ""
-    return f"{_KIND_WORDS.get(kind, 'a job')} of {case}{f', which {by}' if by else ''}"
+    author_clause = (
+        "the service ordered by itself" if asked_by == SERVICE else f"{asked_by} ordered" if asked_by else ""
+    )
+    return f"{_KIND_WORDS.get(kind, 'a job')} of {case}{f', which {author_clause}' if author_clause else ''}"
 
 
 def suggest_command_to_go_first(job_id: int) -> str:

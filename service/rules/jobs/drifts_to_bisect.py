@@ -131,8 +131,8 @@ def choose_drift_to_bisect(drifts: Iterable[Drift], is_measurable: Callable[[Dri
     A single candidate needs no bisect; neither a commit nor a bisect explains a change of the configuration; and a
     suspicion may end by itself.
     """
-    unclear = [drift for drift in drifts if len(drift.candidates) > 1 or not drift.candidates_known]
-    return _choose_cheapest(unclear, is_measurable)
+    open_drifts = [drift for drift in drifts if len(drift.candidates) > 1 or not drift.candidates_known]
+    return _choose_cheapest(open_drifts, is_measurable)
 
 
 def choose_drift_to_prove(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:

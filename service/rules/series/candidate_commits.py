@@ -38,18 +38,18 @@ def are_all_known(parents: Mapping[str, Collection[str]], before: str, after: st
     Where single commits are measured or imported, the ones between them are not known. A commit without parents begins
     a history, or its parents were not sent.
     """
-    between = list_commits_between(parents, before, after)
-    return all(parents[commit] and all(parent in parents for parent in parents[commit]) for commit in between)
+    candidates = list_commits_between(parents, before, after)
+    return all(parents[commit] and all(parent in parents for parent in parents[commit]) for commit in candidates)
 
 
 def _collect_contained(
-    parents: Mapping[str, Iterable[str]], commits: Iterable[str], without: frozenset[str]
+    parents: Mapping[str, Iterable[str]], commits: Iterable[str], excluded: frozenset[str]
 ) -> frozenset[str]:
     contained: set[str] = set()
     waiting = list(commits)
     while waiting:
         commit = waiting.pop()
-        if commit in parents and commit not in contained and commit not in without:
+        if commit in parents and commit not in contained and commit not in excluded:
             contained.add(commit)
             waiting += parents[commit]
     return frozenset(contained)

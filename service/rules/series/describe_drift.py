@@ -81,10 +81,10 @@ def describe_drifts(
     floor
         By how much runs of the same bytes differ; None where that was not measured.
     """
-    ids, within = make_drift_ids(head.id, drifts), are_within_budget(drifts, head.budget, head.better)
+    ids, within_budget = make_drift_ids(head.id, drifts), are_within_budget(drifts, head.budget, head.better)
     return [
         _describe_drift(identity, head, drift, context, is_within=is_within, floor=floor)
-        for identity, drift, context, is_within in zip(ids, drifts, contexts, within, strict=True)
+        for identity, drift, context, is_within in zip(ids, drifts, contexts, within_budget, strict=True)
     ]
 
 

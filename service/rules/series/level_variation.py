@@ -31,7 +31,7 @@ def describe_level_variation(values: Sequence[Number]) -> str:
     low, high = min(values), max(values)
     if len(times) <= _MAX_NAMED_VALUES:
         often = {value: "once" if times[value] == 1 else f"{times[value]:,} times" for value in sorted(times)}
-        counts = " or ".join(f"{value:,} ({said})" for value, said in often.items())
+        counts = " or ".join(f"{value:,} ({frequency})" for value, frequency in often.items())
     else:
         counts = f"{low:,} to {high:,}"
     sentence = (

@@ -51,10 +51,10 @@ def draw_sparkline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]]
     def place_point(index: int) -> tuple[float, float]:
         return round(left + index * step, 1), round(bottom - (values[index] - low) * rise, 1)
 
-    drawn = sorted({*find_extremes(COLUMNS, values), len(values) - 1})
+    indices = sorted({*find_extremes(COLUMNS, values), len(values) - 1})
     marks = [(*place_point(index), worse) for index, worse in _select_distinguishable(flagged, len(values))]
     return Sparkline(
-        line="M" + " ".join(f"{x:g},{y:g}" for x, y in map(place_point, drawn)),
+        line="M" + " ".join(f"{x:g},{y:g}" for x, y in map(place_point, indices)),
         last=place_point(len(values) - 1),
         worse="".join(f"M{x:g},{y - 4.5:g}l4.5,8h-9z" for x, y, worse in marks if worse),
         better="".join(f"M{x:g},{y + 4.5:g}l4.5,-8h-9z" for x, y, worse in marks if not worse),

@@ -78,9 +78,9 @@ def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[Pat
         side = "before" if drift.run_before not in runs else "after"
         return f"The run {side} the change is no longer judged: it was removed, or is in quarantine."
     # It is detected at another commit.
-    moved = _find_moved(drift, new)
-    if moved is not None:
-        return f"With the runs measured since then, the change lies at commit {moved.revision[:12]} instead."
+    moved_drift = _find_moved(drift, new)
+    if moved_drift is not None:
+        return f"With the runs measured since then, the change lies at commit {moved_drift.revision[:12]} instead."
     # Unprepared files explain it.
     before = [point for point in points if point.environment == drift.environment_before]
     after = [point for point in points if point.environment == drift.environment_after]
@@ -96,10 +96,10 @@ def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[Pat
             f"Contradicted by {_list_runs(later)} after it, at {_format_level(later)}: the level before it was "
             f"{format_level(drift.before)}."
         )
-    between = after[last_old + 1 : first_new] if drift.environment_before == drift.environment_after else []
-    if between:
-        levels = _format_range(between)
-        return f"Contradicted by {_list_runs(between)} measured since then between its two sides, at {levels}."
+    runs_between = after[last_old + 1 : first_new] if drift.environment_before == drift.environment_after else []
+    if runs_between:
+        levels = _format_range(runs_between)
+        return f"Contradicted by {_list_runs(runs_between)} measured since then between its two sides, at {levels}."
     return (
         f"Judged again with {len(points):,} runs, the series varies too much for it: {_format_range(old)} before it, "
         f"{_format_range(new_level)} after it."

@@ -63,9 +63,9 @@ class Database:
             self._checkpoints = DeferredWork(checkpoint, longest_delay=wal.INTERVAL_SECONDS)
         self._deferred: dict[Callable[[Database], None], DeferredWork] = {}
         if self.is_sqlite:
-            _prepare_sqlite(self.engine, self._file, busy_seconds, checks_references=checks_references)
+            _configure_sqlite(self.engine, self._file, busy_seconds, checks_references=checks_references)
         else:
-            _prepare_postgresql(self.engine)
+            _configure_postgresql(self.engine)
             self._reading_engine = self.engine.execution_options(
                 isolation_level="REPEATABLE READ", postgresql_readonly=True
             )
@@ -182,7 +182,7 @@ def _find_file_beside(file: Path, suffix: str) -> Path:
     return file.with_name(f"{file.name}-{suffix}")
 
 
-def _prepare_sqlite(engine: Engine, file: Path | None, busy_seconds: float, *, checks_references: bool) -> None:
+def _configure_sqlite(engine: Engine, file: Path | None, busy_seconds: float, *, checks_references: bool) -> None:
     @event.listens_for(engine, "connect")
     def on_connect(connection: sqlite3.Connection, _: Any) -> None:
         connection.isolation_level = None  # on_begin starts transactions, not the driver
@@ -213,7 +213,7 @@ _OF_A_SESSION = (
 """Settings of a connection to PostgreSQL. Not options of the connection, which poolers refuse."""
 
 
-def _prepare_postgresql(engine: Engine) -> None:
+def _configure_postgresql(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _: Any) -> None:
         with connection.cursor() as cursor:

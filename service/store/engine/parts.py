@@ -151,15 +151,15 @@ def reclaim_space(database: Database) -> int:
         sizes = {part.name: _measure_size(connection, part.name) for divided in parts.values() for part in divided}
     for pair in zip(*parts.values(), strict=True):  # The tables are divided alike.
         end = pair[0].end
-        within = [first for first in loose if first < end]
-        freed = sum(loose.pop(first) for first in within)
+        loose_runs = [first for first in loose if first < end]
+        freed = sum(loose.pop(first) for first in loose_runs)
         if end + RUNS_PER_PART > newest or freed < _MIN_FREE_SHARE * sum(sizes[part.name] for part in pair):
             continue
         results = [_rewrite_part(database, table, part) for table, part in zip(parts, pair, strict=True)]
         returned += sum(size or 0 for size in results)
         if None not in results:
             with database.writing() as session:
-                session.execute(delete(LoosePart).where(LoosePart.first_run.in_(within)))
+                session.execute(delete(LoosePart).where(LoosePart.first_run.in_(loose_runs)))
     return returned
 
 

@@ -27,7 +27,7 @@ class WriteLock:
     def hold(self) -> Iterator[None]:
         """Wait for the lock, and hold it. The kernel releases it when the process ends, however it ends."""
         deadline = time.monotonic() + self._seconds
-        ours = self._threads.acquire(timeout=self._seconds)
+        is_acquired = self._threads.acquire(timeout=self._seconds)
         try:
             descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError:
@@ -39,7 +39,7 @@ class WriteLock:
         finally:
             if descriptor >= 0:
                 os.close(descriptor)
-            if ours:
+            if is_acquired:
                 self._threads.release()
 
 

@@ -189,8 +189,8 @@ def _read_new_drifts(session: Session, subject_id: int) -> Iterable[tuple[str, o
 
 def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
     stored = select(EventDriftRow.drift_id).where(EventDriftRow.subject_id == subject_id)
-    looks = select(SuiteLook).where(SuiteLook.subject_id == subject_id, SuiteLook.id.not_in(stored))
-    for look in session.scalars(looks):
+    query = select(SuiteLook).where(SuiteLook.subject_id == subject_id, SuiteLook.id.not_in(stored))
+    for look in session.scalars(query):
         if look.document:
             yield look.id, look.document
 

@@ -17,10 +17,15 @@ def add_silence(session: Session, request: triage.SilenceRequest, author: str, n
     """Store a silence; None if there is no such series."""
     patterns = {"subject": request.subject, "host": request.host, "case": request.case, "metric": request.metric}
     if request.series_id is not None:
-        of = series.find_series(session, request.series_id)
-        if of is None:
+        silenced_series = series.find_series(session, request.series_id)
+        if silenced_series is None:
             return None
-        patterns = {"subject": of.subject.name, "host": of.host.name, "case": of.case.name, "metric": of.metric}
+        patterns = {
+            "subject": silenced_series.subject.name,
+            "host": silenced_series.host.name,
+            "case": silenced_series.case.name,
+            "metric": silenced_series.metric,
+        }
     row = SilenceRow(**patterns, author=author, reason=request.reason, created_at=now, until=request.until)
     session.add(row)
     session.flush()
@@ -40,8 +45,8 @@ def list_page(session: Session, active: bool | None, limit: int, offset: int) ->
     now = datetime.now(UTC)
     query = select(SilenceRow)
     if active is not None:
-        lasts = SilenceRow.ended_at.is_(None) & (SilenceRow.until > now)
-        query = query.where(lasts if active else ~lasts)
+        is_active = SilenceRow.ended_at.is_(None) & (SilenceRow.until > now)
+        query = query.where(is_active if active else ~is_active)
     total = session.scalar(select(func.count()).select_from(query.subquery())) or 0
     rows = session.scalars(query.order_by(SilenceRow.id.desc()).limit(limit).offset(offset))
     return triage.SilenceList(items=[build_view(row, now) for row in rows], total=total, limit=limit, offset=offset)

@@ -76,10 +76,10 @@ def _replace_content(url: URL, file: Path) -> None:
     ]
     psql = [_find_tool("psql"), "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file=-"]
     with (
-        tempfile.TemporaryFile() as said,
-        subprocess.Popen(script, stdout=subprocess.PIPE, stderr=said) as making,
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen(script, stdout=subprocess.PIPE, stderr=errors) as making,
         subprocess.Popen(
-            psql, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said, env=_build_environment(url)
+            psql, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=errors, env=_build_environment(url)
         ) as running,
     ):
         assert making.stdout is not None
@@ -93,8 +93,8 @@ def _replace_content(url: URL, file: Path) -> None:
             running.stdin.close()
         making.stdout.close()
         if running.wait() or making.wait():
-            said.seek(0)
-            raise _make_failure("pg_restore", said.read().decode(errors="replace"))
+            errors.seek(0)
+            raise _make_failure("pg_restore", errors.read().decode(errors="replace"))
 
 
 def _run_tool(url: URL, program: str, *arguments: str, connect: bool = True) -> None:
@@ -117,8 +117,8 @@ def _build_environment(url: URL) -> dict[str, str]:
     return os.environ | {variables[name]: str(value) for name, value in parameters.items() if name in variables}
 
 
-def _make_failure(program: str, said: str) -> ServiceError:
-    reason = (said.strip().splitlines() or ["no message"])[0]
+def _make_failure(program: str, output: str) -> ServiceError:
+    reason = (output.strip().splitlines() or ["no message"])[0]
     return ServiceError(f"{program} failed", reason, "Resolve this, then try again.")
 
 

@@ -106,8 +106,10 @@ def _find_by_hash(session: Session, prefix: str, subject: str | None) -> list[Na
     if not _HASH.fullmatch(prefix.lower()):
         return []
     # A range, which the index of commits answers: "g" stands behind every digit of a hash.
-    begins = Revision.commit.between(prefix.lower(), f"{prefix.lower()}g")
-    return [NamedCommit(*row) for row in session.execute(_select_commits(subject).where(begins).limit(_MAX_COMMITS))]
+    has_prefix = Revision.commit.between(prefix.lower(), f"{prefix.lower()}g")
+    return [
+        NamedCommit(*row) for row in session.execute(_select_commits(subject).where(has_prefix).limit(_MAX_COMMITS))
+    ]
 
 
 def _find_by_date(session: Session, text: str, subject: str | None) -> list[NamedCommit]:

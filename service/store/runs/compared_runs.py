@@ -53,8 +53,8 @@ def find_sides(session: Session, text: str, subject: str | None = None) -> list[
     has_kind = colon and kind in {"revision", "run", "environment", "host"}
     key = name if has_kind else text.strip()
     finders = {"run": _find_run, "host": _find_host, "environment": _find_environments, "revision": _find_revisions}
-    tried = [finders[kind]] if has_kind else list(finders.values())
-    return [side for finder in tried for side in finder(session, key, subject)]
+    finders_to_try = [finders[kind]] if has_kind else list(finders.values())
+    return [side for finder in finders_to_try for side in finder(session, key, subject)]
 
 
 def list_runs(

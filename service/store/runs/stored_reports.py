@@ -38,5 +38,7 @@ def is_same_report(sent: bytes, stored: bytes, *, thinned: bool = False, reduced
     """
     if sent == stored:
         return True
-    whole = unpack_report(sent)
-    return (reduce_report(whole)[0] if reduced else thin_report(whole) if thinned else whole) == unpack_report(stored)
+    report = unpack_report(sent)
+    return (reduce_report(report)[0] if reduced else thin_report(report) if thinned else report) == unpack_report(
+        stored
+    )

@@ -112,12 +112,12 @@ def list_level_starts(session: Session, oldest: Mapping[int, int]) -> dict[UUID,
     """
     document = DriftRow.document
     columns = document["run_after"].as_string(), document["evidence"]["wants_rerun"].as_boolean()
-    begun: dict[UUID, bool] = {}
+    level_starts: dict[UUID, bool] = {}
     for chunk in bulk.split_into_chunks(sorted(oldest, key=lambda series: oldest[series]), _SERIES_PER_QUERY):
         # The position is compared before any document is parsed.
         recent = DriftRow.series_id.in_(chunk), DriftRow.position >= oldest[chunk[0]]
-        begun |= {UUID(run): not unsure for run, unsure in session.execute(select(*columns).where(*recent))}
-    return begun
+        level_starts |= {UUID(run): not unsure for run, unsure in session.execute(select(*columns).where(*recent))}
+    return level_starts
 
 
 def list_drifts_of_series(session: Session, series_id: int) -> list[DriftView]:

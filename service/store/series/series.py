@@ -77,8 +77,8 @@ def list_page(
 ) -> history.SeriesPage:
     """Return a page of series by subject, host, case and metric; all of them without a limit."""
     query = _JOINED.where(*series_filter.list_conditions())
-    counted = query.with_only_columns(Series.id).subquery() if series_filter != SeriesFilter() else Series
-    total = session.scalar(select(func.count()).select_from(counted)) or 0
+    counted_query = query.with_only_columns(Series.id).subquery() if series_filter != SeriesFilter() else Series
+    total = session.scalar(select(func.count()).select_from(counted_query)) or 0
     order = (Subject.name, Host.name, Case.name, Case.definition, Series.metric, Series.id)
     rows = session.scalars(query.order_by(*order).limit(limit).offset(offset)).all()
     items = [

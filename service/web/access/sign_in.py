@@ -31,18 +31,18 @@ def form() -> ResponseReturnValue:
 @bp.post("/sign-in")
 def sign_in() -> ResponseReturnValue:
     """Check a token and remember its id. The secret stays out of the cookie."""
-    to = _keep_inside(request.form.get("to", "/"))
+    destination = _keep_inside(request.form.get("to", "/"))
     try:
         stored = verify_token(request.form.get("token", "").strip(), "sign-in page")
     except ProblemError as error:
-        return render_template("sign_in.html", to=to, refused=str(error)), error.status, error.headers
+        return render_template("sign_in.html", to=destination, refused=str(error)), error.status, error.headers
     if stored is None:
-        return render_template("sign_in.html", to=to, refused=_REFUSED_MESSAGE), HTTPStatus.FORBIDDEN
+        return render_template("sign_in.html", to=destination, refused=_REFUSED_MESSAGE), HTTPStatus.FORBIDDEN
     session.clear()
     session["token"] = stored.id
     with get_database().writing() as store:
         audit_log.record(store, AuditAction.SIGNED_IN, f"token {stored.id}", author=stored.name)
-    return redirect(to)
+    return redirect(destination)
 
 
 @bp.post("/sign-out")
@@ -58,5 +58,5 @@ def sign_out() -> ResponseReturnValue:
 def _keep_inside(address: str) -> str:
     """Return an address of this service; the first page in place of any other, so that no link leads elsewhere."""
     parts = urlsplit(address)
-    ours = not parts.scheme and not parts.netloc and address.startswith("/") and "\\" not in address
-    return address if ours and not address.startswith("//") else "/"
+    is_inside = not parts.scheme and not parts.netloc and address.startswith("/") and "\\" not in address
+    return address if is_inside and not address.startswith("//") else "/"

@@ -71,10 +71,10 @@ def triage(json_data: told.TriageRequest) -> told.TriageReceipt:
 
     Events that do not allow it stay as they are, and the answer says why.
     """
-    by = find_author(json_data.author)
+    author = find_author(json_data.author)
     with get_database().writing() as session:
-        receipt = triage_events.triage_events(session, json_data, by, datetime.now(UTC))
-        audit_log.record_triage(session, json_data, receipt, by)
+        receipt = triage_events.triage_events(session, json_data, author, datetime.now(UTC))
+        audit_log.record_triage(session, json_data, receipt, author)
     detect_drifts.judge_changed_series(get_database())
     return receipt
 
@@ -115,7 +115,7 @@ def delivered(event_id: str) -> told.DeliveryList:
 @bp.output(told.Decision, status_code=201)
 def decide(event_id: str, json_data: told.DecisionRequest) -> told.Decision:
     """Decide about an event: acknowledge, expect, fix, dismiss (a false alarm) or reopen it."""
-    by = find_author(json_data.author)
+    author = find_author(json_data.author)
     with get_database().writing() as session:
         event = events.find_event(session, event_id)
         if event is None:
@@ -125,9 +125,9 @@ def decide(event_id: str, json_data: told.DecisionRequest) -> told.Decision:
                 HTTPStatus.CONFLICT, f"The event was merged into event {event.merged_into}: decide about that one."
             )
         try:
-            decision = decisions.build_view(decide_events.add_decision(session, event, json_data, by))
+            decision = decisions.build_view(decide_events.add_decision(session, event, json_data, author))
             audit_detail = {"decision": json_data.action.value, "reason": json_data.reason}
-            audit_log.record(session, AuditAction.DECIDED, f"event {event_id}", audit_detail, by)
+            audit_log.record(session, AuditAction.DECIDED, f"event {event_id}", audit_detail, author)
         except decide_events.DecisionNotAllowedError as error:
             possible = ", ".join(lifecycle.list_allowed_actions(error.state))
             detail = f"cannot be {json_data.action} while the event is {error.state}; possible: {possible}"

@@ -106,13 +106,13 @@ def log(job_id: int) -> ResponseReturnValue:
 @bp.output(Lease)
 def claim(job_id: int, json_data: Claim) -> Lease:
     """Claim a job. It is the runner's as long as it reports progress; a host has one job at a time."""
-    lasts = find_scheduler().lease
+    lease = find_scheduler().lease
     with job_orders.open_for_change(job_id, own=True, claiming=json_data.host) as (session, row, now):
         if not row.state.open:
             raise ProblemError(HTTPStatus.GONE, f"Job {job_id} is {row.state}: {row.sentence or 'nobody said why'}")
-        secret = lease_jobs.claim_job(session, row, json_data, lasts, now, holder=find_caller().holder)
+        secret = lease_jobs.claim_job(session, row, json_data, lease, now, holder=find_caller().holder)
         return Lease(
-            job=jobs.build_view(row), lease=secret, heartbeat_seconds=lasts.total_seconds() / HEARTBEATS_PER_LEASE
+            job=jobs.build_view(row), lease=secret, heartbeat_seconds=lease.total_seconds() / HEARTBEATS_PER_LEASE
         )
 
 

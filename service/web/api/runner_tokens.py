@@ -56,8 +56,8 @@ def post(json_data: RunnerTokenRequest) -> RunnerToken:
     try:
         answer = github.client.request_runner_token(json_data.repository, json_data.purpose)
     except Failure as error:
-        said = getattr(error, "message", "") or type(error).__name__
-        detail = f"GitHub gave no token: {said}. The App needs administration: write for {json_data.repository}."
+        message = getattr(error, "message", "") or type(error).__name__
+        detail = f"GitHub gave no token: {message}. The App needs administration: write for {json_data.repository}."
         raise ProblemError(HTTPStatus.BAD_GATEWAY, detail) from None
     with get_database().writing() as session:
         audit_log.record(session, AuditAction.RUNNER_TOKEN, json_data.repository, {"purpose": json_data.purpose})

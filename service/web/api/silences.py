@@ -50,13 +50,13 @@ def add(json_data: triage.SilenceRequest) -> triage.Silence:
     now = datetime.now(UTC)
     if json_data.until <= now:
         raise make_unprocessable("until", "is not in the future")
-    by = find_author(json_data.author)
+    author = find_author(json_data.author)
     with get_database().writing() as session:
-        silence = silences.add_silence(session, json_data, by, now)
+        silence = silences.add_silence(session, json_data, author, now)
         if silence is None:
             raise make_unprocessable("series_id", f"there is no series {json_data.series_id}")
         session.flush()
-        audit_log.record(session, AuditAction.SILENCED, *silences.summarise_silence(silence), by)
+        audit_log.record(session, AuditAction.SILENCED, *silences.summarise_silence(silence), author)
         return silences.build_view(silence, now)
 
 
@@ -65,10 +65,10 @@ def add(json_data: triage.SilenceRequest) -> triage.Silence:
 @bp.output(triage.Silence)
 def end(silence_id: int, query_data: EndQuery) -> triage.Silence:
     """End a silence. It stays listed, with the author of its end; one that is over stays as it is."""
-    now, by = datetime.now(UTC), find_author(query_data.author)
+    now, author = datetime.now(UTC), find_author(query_data.author)
     with get_database().writing() as session:
-        row = silences.end_silence(session, silence_id, by, now)
+        row = silences.end_silence(session, silence_id, author, now)
         if row is None:
             raise make_not_found(f"silence {silence_id}")
-        audit_log.record(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=by)
+        audit_log.record(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=author)
         return silences.build_view(row, now)

@@ -74,5 +74,5 @@ def build_events_badge(waiting: int) -> Badge:
 @cache
 def _read_colours() -> Mapping[str, str]:
     """Return the colours of the style sheet's light theme, as ``#rrggbb`` by name, so that each is defined once."""
-    light = _STYLE_SHEET.read_text(encoding="utf-8").partition(":root {")[2].partition("}")[0]
-    return dict(_COLOUR_VARIABLE.findall(light))
+    light_theme = _STYLE_SHEET.read_text(encoding="utf-8").partition(":root {")[2].partition("}")[0]
+    return dict(_COLOUR_VARIABLE.findall(light_theme))

@@ -103,21 +103,21 @@ def draw_search(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequen
         return _place_x(graph, graph.place[commit])
 
     main = graph.line or (graph.good, graph.bad)
-    beside = [commit for commit in graph.names if commit not in set(main)]
-    top = _LINE_Y + (_BRANCH_HEIGHT if beside else 0)
+    branch_commits = [commit for commit in graph.names if commit not in set(main)]
+    top = _LINE_Y + (_BRANCH_HEIGHT if branch_commits else 0)
     placed = []
     for number, mark in enumerate(marks):
         at = x(mark.commit), round(top + 14 + (number + 0.5) * row, 1)
         placed.append(PlacedMark(mark, *at, _draw_shape(mark.side, *at, size)))
-    few = len(graph.names) <= _MAX_TICKS
+    has_ticks = len(graph.names) <= _MAX_TICKS
     flags = tuple(_label_culprit(x(culprit.commit), culprit.text, number) for number, culprit in enumerate(culprits))
     return SearchPicture(
         height=round(top + 24 + len(marks) * row, 1),
         line=f"M{x(main[0])},{_LINE_Y}H{x(main[-1])}",
-        ticks="".join(f"M{x(commit)},{_LINE_Y - 3}v6" for commit in main) if few else "",
-        branches=_draw_branches(graph, set(main)) if few else "",
+        ticks="".join(f"M{x(commit)},{_LINE_Y - 3}v6" for commit in main) if has_ticks else "",
+        branches=_draw_branches(graph, set(main)) if has_ticks else "",
         rows=tuple(placed),
-        left=_list_remaining(graph, placed) if len(culprits) < 2 and row >= 8 and not beside else (),
+        left=_list_remaining_ranges(graph, placed) if len(culprits) < 2 and row >= 8 and not branch_commits else (),
         flags=flags,
         numbered=row >= 12,
         top=top,
@@ -128,7 +128,7 @@ def _place_x(graph: Graph, place: int) -> float:
     return round(_LEFT + place * (WIDTH - _LEFT - _RIGHT) / max(1, len(graph.names) - 1), 1)
 
 
-def _list_remaining(graph: Graph, placed: Sequence[PlacedMark]) -> tuple[tuple[float, float, float], ...]:
+def _list_remaining_ranges(graph: Graph, placed: Sequence[PlacedMark]) -> tuple[tuple[float, float, float], ...]:
     """Return the range left after each row: from the last commit before the step to the first one after it."""
     low, high = 0, len(graph.names) - 1
     side_at: dict[int, MeasuredSide] = {}

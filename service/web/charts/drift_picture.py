@@ -114,8 +114,8 @@ def _find_end_of_level(drifts: Iterable[Drift], place: dict[UUID, int], index: i
     if way < 0:
         starts = [place[drift.run_after] for drift in drifts if drift.run_after in place]
         return max([end, *(start for start in starts if start <= index)])
-    lasts = [place[drift.run_before] for drift in drifts if drift.run_before in place]
-    return min([end, *(last for last in lasts if last >= index)])
+    ends = [place[drift.run_before] for drift in drifts if drift.run_before in place]
+    return min([end, *(last for last in ends if last >= index)])
 
 
 def _mark_drift(drift: Drift, left: float, top: float) -> DriftMark:

@@ -112,7 +112,7 @@ def build_chart(
     series: SeriesDetail,
     run_url: Links,
     window: Window | None = None,
-    beside: Iterable[SeriesDetail] = (),
+    overlaid: Iterable[SeriesDetail] = (),
     plotted: Callable[[SeriesDetail], Plot] = build_plot,
 ) -> Chart:
     """Lay a series out.
@@ -123,13 +123,13 @@ def build_chart(
         Address of the page of a run.
     window
         The part that is zoomed to; None for the whole series.
-    beside
+    overlaid
         Series to overlay, each at its own commits.
     plotted
         Computes the plot of a series, or returns a stored one.
     """
-    laid = plotted(series)
-    path, aside, slots = laid.path, laid.aside, laid.slots
+    plot = plotted(series)
+    path, aside, slots = plot.path, plot.aside, plot.slots
     scale = _choose_scale([path, aside], series.unit)
     dot = _DotMaker(series.unit, scale, slots, run_url)
     thinned = path.thin(window)
@@ -143,8 +143,8 @@ def build_chart(
         )
     ]
     gaps = [
-        *_list_failures(series.failures, laid, run_url),
-        *_describe_gap(laid.valueless, slots, run_url),
+        *_list_failures(series.failures, plot, run_url),
+        *_describe_gap(plot.valueless, slots, run_url),
     ]
     return {
         "title": series.title,
@@ -164,14 +164,14 @@ def build_chart(
         # A series that is not judged has no levels: a median of all points would claim one.
         "levels": _list_levels(path, series.drifts, scale) if series.judged else [],
         "lines": _list_lines(series, path),
-        "others": [_describe_other(other, slots, run_url, window, {series.unit: scale}) for other in beside],
+        "others": [_describe_other(other, slots, run_url, window, {series.unit: scale}) for other in overlaid],
     }
 
 
 def _choose_scale(stretches: Iterable[Stretch], unit: str) -> Scale:
     """Return the unit in which the values of a chart are short: MiB instead of bytes, ms instead of seconds."""
-    largest = max((abs(value) for stretch in stretches for value in stretch.values), default=0)
-    return scale_of(largest, unit) or Scale(1, unit)
+    largest_value = max((abs(value) for stretch in stretches for value in stretch.values), default=0)
+    return scale_of(largest_value, unit) or Scale(1, unit)
 
 
 def scale_value(value: Number, scale: Scale) -> Number:
@@ -244,11 +244,11 @@ def _flag_drift(drift: Drift, dot: Dot) -> FlaggedDot:
     return {**dot, "direction": drift.direction.value, "label": size, "why": f"{drift.direction}: {size}{share}"}
 
 
-def _list_failures(failures: Iterable[SeriesFailure], laid: Plot, run_url: Links) -> list[Gap]:
+def _list_failures(failures: Iterable[SeriesFailure], plot: Plot, run_url: Links) -> list[Gap]:
     return [
         {
-            "x": laid.slots.find_slot(failure),
-            "t": laid.find_time_near(failure.position),
+            "x": plot.slots.find_slot(failure),
+            "t": plot.find_time_near(failure.position),
             "commit": failure.revision[:10],
             "title": failure.title,
             "text": f"failed at {failure.stage}: {failure.message}",

@@ -71,10 +71,10 @@ class UnknownCommitError(Exception):
 @page(bp, "/events")
 def index() -> Page:
     """List the events that the filters in the address select; without any, all open ones."""
-    return _list(inbox.read_inbox(request.args, path="/events", since=inbox.ALL, limit=_MAX_LISTED))
+    return _build_list_page(inbox.read_inbox(request.args, path="/events", since=inbox.ALL, limit=_MAX_LISTED))
 
 
-def _list(events_: inbox.Inbox, **context: object) -> Page:
+def _build_list_page(events_: inbox.Inbox, **context: object) -> Page:
     return Page(
         "events.html",
         inbox.build_context(events_, states=inbox.STATES, **context),
@@ -97,13 +97,15 @@ def triage() -> ResponseReturnValue:
             audit_log.record_triage(session, triage_request, receipt, triage_request.author)
     except ValidationError as error:
         problem = forms.describe_errors(error) if chosen else "Select at least one event."
-        again = {"form": form, "checked": chosen, "problem": problem}
+        form_context = {"form": form, "checked": chosen, "problem": problem}
         if path == "/":
             page_ = overview.build_page(
-                inbox.read_inbox(query, path=path, since=inbox.VISIT, limit=overview.EVENTS_PER_PAGE), **again
+                inbox.read_inbox(query, path=path, since=inbox.VISIT, limit=overview.EVENTS_PER_PAGE), **form_context
             )
         else:
-            page_ = _list(inbox.read_inbox(query, path=path, since=inbox.ALL, limit=_MAX_LISTED), **again)
+            page_ = _build_list_page(
+                inbox.read_inbox(query, path=path, since=inbox.ALL, limit=_MAX_LISTED), **form_context
+            )
         return render_template(page_.template, **page_.context), HTTPStatus.UNPROCESSABLE_ENTITY
     detect_drifts.judge_changed_series(get_database())
     flash(_describe_receipt(triage_request.action, receipt))

@@ -243,7 +243,9 @@ def _find_start(chosen: str, visit: Visit | None, now: datetime) -> datetime | N
 
 def _build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEvent]:
     leading = overview.map_leading_drifts(store, [event.id for event in items], 1)
-    drawn = sparklines.read_sparklines(store, [of_event[0].series_id for of_event in leading.values() if of_event])
+    sparkline_of_series = sparklines.read_sparklines(
+        store, [of_event[0].series_id for of_event in leading.values() if of_event]
+    )
     rows = []
     further_runs = FurtherRuns(store, datetime.now(UTC))
     for event in items:
@@ -252,7 +254,7 @@ def _build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEve
             ListedEvent(
                 event,
                 drift,
-                drawn.get(drift.series_id) if drift else None,
+                sparkline_of_series.get(drift.series_id) if drift else None,
                 find_assignees(event),
                 describe_next_step(event, can_be_confirmed=_can_be_confirmed(event, drift, further_runs)),
             )
@@ -268,7 +270,7 @@ def _can_be_confirmed(event: EventSummary, drift: Drift | None, further_runs: Fu
 def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str, str]]]:
     """Return what the filters offer, each as the value in the address and the text that is shown."""
     subject_names = [entry.name for entry in subjects.list_subjects(store).items]
-    offered: dict[str, list[tuple[str, str]]] = {
+    choices: dict[str, list[tuple[str, str]]] = {
         "since": list(_SINCE_WORDS.items()),
         "direction": [("", "both directions"), ("regression", "worse"), ("improvement", "better")],
         "certainty": [
@@ -289,12 +291,12 @@ def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str
         "subject": [("", "all subjects"), *((name, name) for name in subject_names)],
     }
     if not guard.is_anonymous():
-        offered["host"] = [("", "all hosts"), *((name, name) for name in hosts.list_host_names(store))]
+        choices["host"] = [("", "all hosts"), *((name, name) for name in hosts.list_host_names(store))]
         assigned = [(name, name) for name in events.list_assignees(store)]
-        offered["assignee"] = [("", "anybody"), (NOBODY, "nobody yet"), *assigned]
+        choices["assignee"] = [("", "anybody"), (NOBODY, "nobody yet"), *assigned]
     if query.since not in _SINCE_WORDS:
-        offered["since"].insert(0, (query.since, query.since))
-    return offered
+        choices["since"].insert(0, (query.since, query.since))
+    return choices
 
 
 def build_context(inbox: Inbox, **context: Any) -> dict[str, Any]:

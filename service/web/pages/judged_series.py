@@ -41,12 +41,12 @@ def index() -> Page:
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
     with get_database().reading() as session:
         series, total = overview.list_judged(session, _SERIES_PER_PAGE, offset)
-        drawn = sparklines.read_sparklines(session, [summary.id for summary in series])
+        sparkline_of_series = sparklines.read_sparklines(session, [summary.id for summary in series])
     return Page(
         "judged_series.html",
         {
             "cases": _group_by_case(series),
-            "sparklines": drawn,
+            "sparklines": sparkline_of_series,
             "shown": len(series),
             "total": total,
             "offset": offset,

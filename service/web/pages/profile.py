@@ -15,7 +15,7 @@ from service.web import vendor
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
-from service.web.rendering.profile_view import ProfileView, view_alone, view_beside
+from service.web.rendering.profile_view import ProfileView, build_compared_view, build_single_view
 
 bp = make_page_blueprint("profile")
 
@@ -77,7 +77,7 @@ def _show_alone(session: Session, profile_id: UUID) -> ProfileView:
         abort(
             404, "There is no such profile. It may belong to another Faultwatch service, or wait in a runner's spool."
         )
-    return view_alone(summary)
+    return build_single_view(summary)
 
 
 def _show_compared(session: Session, before: str, after: UUID) -> ProfileView:
@@ -97,7 +97,7 @@ def read_pair(session: Session, before: UUID, after: UUID) -> ProfileView:
 
 @lru_cache(maxsize=16)
 def _find_compared(before: bytes, after: bytes) -> ProfileView:
-    return view_beside(profiles.read_compressed(before), profiles.read_compressed(after))
+    return build_compared_view(profiles.read_compressed(before), profiles.read_compressed(after))
 
 
 def _list_others(session: Session, summary: ProfileGist) -> ProfileList:

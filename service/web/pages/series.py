@@ -82,8 +82,8 @@ def _explain_variation(series: SeriesDetail) -> str:
     if not series.judged or metric(series.metric).kind is not Kind.COUNT:
         return ""
     path = [point for point in series.points if point.on_path and not point.reused and point.value is not None]
-    begins = {drift.run_after for drift in series.drifts}
-    start = max((place for place, point in enumerate(path) if point.run_id in begins), default=0)
+    runs_after_drifts = {drift.run_after for drift in series.drifts}
+    start = max((place for place, point in enumerate(path) if point.run_id in runs_after_drifts), default=0)
     return describe_level_variation([point.value for point in path[start:] if point.value is not None])
 
 
@@ -103,5 +103,5 @@ def _find_whole_and_region(series: SeriesDetail, siblings: Sequence[Sibling]) ->
     of_case = [sibling for sibling in siblings if sibling.case == series.case and sibling.host == series.host]
     by_metric = {series.metric: series.id, **{sibling.metric: sibling.id for sibling in of_case}}
     metric = series.metric.removeprefix(_REGION_PREFIX)
-    whole, region = by_metric.get(metric), by_metric.get(_REGION_PREFIX + metric)
-    return {} if whole is None or region is None else {"Whole process": whole, "Region of interest": region}
+    whole_id, region_id = by_metric.get(metric), by_metric.get(_REGION_PREFIX + metric)
+    return {} if whole_id is None or region_id is None else {"Whole process": whole_id, "Region of interest": region_id}

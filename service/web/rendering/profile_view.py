@@ -106,12 +106,12 @@ class ProfileView:
         return build_try_command(self.after.revision.commit, self.after.case, remedy)
 
 
-def view_alone(summary: ProfileGist) -> ProfileView:
+def build_single_view(summary: ProfileGist) -> ProfileView:
     """Return one profile as a page shows it, without its stacks."""
     return ProfileView(summary, None, summary.diagnosis)
 
 
-def view_beside(before: Profile, after: Profile) -> ProfileView:
+def build_compared_view(before: Profile, after: Profile) -> ProfileView:
     """Return two profiles as a page shows them."""
     return ProfileView(
         summarise_profile(after),

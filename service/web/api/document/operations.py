@@ -134,8 +134,8 @@ def complete_description(
     document["operationId"] = _IDS[operation.endpoint.removeprefix("api.")]
     document["tags"] = [operation.noun]
     text = inspect.cleandoc(operation.view.__doc__ or "").partition("\n\n")[2]
-    needs = f"Needs the scope `{scope}`." if scope else "Needs no token."
-    document["description"] = f"{make_one_line(text)} {needs}".strip()
+    scope_sentence = f"Needs the scope `{scope}`." if scope else "Needs no token."
+    document["description"] = f"{make_one_line(text)} {scope_sentence}".strip()
     document["security"] = [{TOKEN: []}] if scope else []
     in_path = [entry for entry in document.get("parameters", ()) if entry["in"] == "path"]
     for parameter in in_path:
