@@ -120,7 +120,7 @@ class LocalStarter:
         with log_file.open("ab") as stream:
             # The process inherits the lock with its output, and keeps it if the service ends before it.
             fcntl.flock(stream, fcntl.LOCK_EX)
-            token = self._issue_token(job_id) if self.by_token else {}
+            token = self._issue_token_variable(job_id) if self.by_token else {}
             return subprocess.run(
                 # Isolated from the current directory: it may be anybody's.
                 [sys.executable, "-P", "-m", "faultwatch", "job", "run", *self._choose_sandbox(), str(job_id)],
@@ -140,7 +140,7 @@ class LocalStarter:
         origin = CodeOrigin.ORDERED if self.by_token else CodeOrigin.OWN
         return ["--sandbox"] if needs_sandbox(origin) else []
 
-    def _issue_token(self, job_id: int) -> dict[str, str]:
+    def _issue_token_variable(self, job_id: int) -> dict[str, str]:
         with self.database.writing() as session:
             token = tokens.issue_token(
                 session, f"job {job_id}", [Scope.READ, Scope.REPORT], _TOKEN_DAYS, datetime.now(UTC)

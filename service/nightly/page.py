@@ -14,7 +14,7 @@ from runner.contract.metrics import MetricView, list_shown_metrics, metric
 from runner.contract.nightly import NightlyDigest
 from service.nightly.queries import nightly_runs, recent_points
 from service.nightly.rules import matrix
-from service.nightly.rules.digest import list_missed as missed_in
+from service.nightly.rules.digest import list_missed
 from service.nightly.rules.matrix import (
     GridCase,
     GridCell,
@@ -65,7 +65,7 @@ def show() -> Page:
     query = MatrixQuery.from_query()
     with get_database().reading() as session:
         nightly_run = _find_nightly_run(session)
-        missed = [] if nightly_run is None else missed_in(nightly_run)
+        missed = [] if nightly_run is None else list_missed(nightly_run)
         seen_cases = _list_seen_cases(session, query)
         cases_ = matrix.list_cases(chain(*seen_cases))
         current = [case for case in cases_ if not case.superseded or "earlier" in request.args]
@@ -176,7 +176,7 @@ def _find_nightly_run(session: Session) -> NightlyDigest | None:
 
 def _find_last_nightly_run(nightly_run: NightlyDigest) -> LastNightlyRun:
     hosts = frozenset(cell.host for cell in nightly_run.cells)
-    missed = {(cell.host, cell.case): cell.why for cell in missed_in(nightly_run) if cell.case}
+    missed = {(cell.host, cell.case): cell.why for cell in list_missed(nightly_run) if cell.case}
     return LastNightlyRun(nightly_run.started_at, hosts, missed)
 
 

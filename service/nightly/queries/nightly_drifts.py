@@ -35,7 +35,7 @@ def mark_measured(session: Session, nightly_run: NightlyRun, cells: Iterable[Nig
 
 
 def list_unreported_drifts(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyCell]) -> list[str]:
-    """Return the drifts that are new to a nightly run: no nightly run has told of them, and none is below the floor.
+    """Return the drifts that are new to a nightly run: no nightly run has reported them, and none is below the floor.
 
     Only the last nightly run that has measured a series tells what is new in it: which drifts begin at its revision,
     and which earlier ones were found since the first nightly run began. When a drift was measured does not matter: a
@@ -72,7 +72,7 @@ def list_unreported_drifts(session: Session, nightly_run: NightlyRun, cells: Ite
 
 
 def mark_reported(session: Session, nightly_run: str, drift_ids: Iterable[str]) -> None:
-    """Have a nightly run tell of some drifts. Those that another nightly run tells of by now stay with that one."""
+    """Note that a nightly run reports some drifts. Those that another one has reported meanwhile stay with that one."""
     for chunk in bulk.split_into_chunks(drift_ids, _KEYS_PER_QUERY):
         unreported = EventDriftRow.drift_id.in_(chunk), EventDriftRow.reported_in.is_(None)
         statement = update(EventDriftRow).where(*unreported).values(reported_in=nightly_run)
@@ -80,7 +80,7 @@ def mark_reported(session: Session, nightly_run: str, drift_ids: Iterable[str]) 
 
 
 def list_reported_drifts(session: Session, nightly_run: NightlyRun) -> list[NightlyDrift]:
-    """Return the drifts that a nightly run has told of, as they are known now.
+    """Return the drifts that a nightly run has reported, as they are known now.
 
     One that was a fact and does not stand any more says why; one that was provisional and is gone is left out.
     """
@@ -95,11 +95,11 @@ def list_reported_drifts(session: Session, nightly_run: NightlyRun) -> list[Nigh
         .order_by(EventDriftRow.drift_id, DriftRow.id)
     )
     drifts: dict[str, NightlyDrift] = {}
-    for is_reported, host, case, metric, document in rows:
+    for reported, host, case, metric, document in rows:
         if document is not None:
             drifts[document["id"]] = _describe_present(document)
-        elif is_reported.withdrawal is not None:
-            drifts[is_reported.drift_id] = _describe_withdrawn(is_reported, host, case, metric)
+        elif reported.withdrawal is not None:
+            drifts[reported.drift_id] = _describe_withdrawn(reported, host, case, metric)
     return list(drifts.values())
 
 

@@ -38,7 +38,7 @@ def find_nightly_run(session: Session, name: str) -> NightlyDigest | None:
 
 
 def find_unreported_drifts(session: Session, name: str) -> list[str]:
-    """Return the drifts that are new to a nightly run, and that it does not tell yet."""
+    """Return the drifts that are new to a nightly run, and that it does not report yet."""
     row = session.get(NightlyRun, name)
     return [] if row is None else nightly_drifts.list_unreported_drifts(session, row, _read_cells(row))
 

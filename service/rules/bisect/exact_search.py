@@ -233,12 +233,12 @@ class _ExactSearch:
         if commit in self.values:
             return self.values[commit]
         bit, contained, suspected = 1 << self.graph.place[commit], self.graph.collect_ancestry(commit), self._suspected
-        agreed = (
+        levels = (
             self.values[low]
             for low, between in self._agreements
             if between & bit and contained >> self.graph.place[low] & 1 and not between & suspected
         )
-        return next(agreed, None)
+        return next(levels, None)
 
     def _find_nearest_measured(self, commit: str) -> str:
         """Return the newest measured commit before one that cannot be measured; they have the same level."""

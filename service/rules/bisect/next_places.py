@@ -1,4 +1,4 @@
-"""Chooses the places of a line to measure next, by how they divide the suspicion."""
+"""Chooses the places of a line to measure next: those that divide the probability of a step most evenly."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def choose_places(
     allowed: Collection[int],
     taken: Collection[int] = (),
 ) -> list[int]:
-    """Return the places that best divide the suspicion into equal parts.
+    """Return the places that best divide the probability of a step into equal parts.
 
     Parameters
     ----------
     shares
-        For each place, the share of the suspicion that lies on one side of it.
+        For each place, the probability that the step lies on one side of it.
     failed
         Places that could not be measured.
     count
@@ -51,7 +51,7 @@ def choose_places(
 
 
 def choose_target_shares(shares: Iterable[float], many: int) -> list[float]:
-    """Return the shares of the suspicion at which further measurements divide it best, in order.
+    """Return the shares of the probability at which further measurements divide it best, in order.
 
     Without any that are taken, they divide it into ``many`` + 1 equal parts. Otherwise each goes to the part that would
     be largest without it.

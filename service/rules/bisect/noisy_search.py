@@ -69,6 +69,7 @@ class _Measurements:
 
     @classmethod
     def from_observations(cls, question: Question, observations: Iterable[Observation]) -> Self:
+        """Return the measurements of single runs: the runs of proofs are left out."""
         graph = question.graph
         values: dict[str, list[Number]] = {}
         failed: set[str] = set()
@@ -118,20 +119,20 @@ class _Measurements:
             groups = groups * 2 + self.effect[:, explanation]
         return np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.intp)
 
-    def believe(self, culprits: Sequence[int], waves: int = 0) -> Belief:
+    def compute_belief_in_next(self, culprits: Sequence[int], waves: int = 0) -> Belief:
         """Return the belief about one more culprit besides those already found."""
         prior = NO_FURTHER_STEP_PRIOR if culprits else NO_STEP_PRIOR
         return compute_belief(
             self.effect, self.data, prior, groups=self.group_tests(culprits), cleared=self.cleared, waves=waves
         )
 
-    def believe_drift(self, culprits: Sequence[int]) -> tuple[Belief, Floats, int]:
-        """Return the belief that describes the measurements best, what all together believe, and the number of waves.
+    def compute_belief_with_waves(self, culprits: Sequence[int]) -> tuple[Belief, Floats, int]:
+        """Return the belief that describes the measurements best, the mean of all beliefs, and the number of waves.
 
         There is one belief for no drift of the host, and one for each number of waves; each counts by its evidence.
         """
         choices = [0, *(2**power for power in range(self.waves.bit_length())), self.waves]
-        beliefs = {waves: self.believe(culprits, waves) for waves in choices}
+        beliefs = {waves: self.compute_belief_in_next(culprits, waves) for waves in choices}
         evidence = {
             waves: belief.evidence + (log(DRIFT_PRIOR_ODDS) if waves else 0) for waves, belief in beliefs.items()
         }
@@ -140,12 +141,12 @@ class _Measurements:
         each = sum(weights[waves] * belief.each for waves, belief in beliefs.items()) / sum(weights.values())
         return beliefs[best], np.asarray(each), best
 
-    def believe_other(self, culprits: Sequence[int], waves: int) -> Belief:
+    def compute_belief_in_equal_step(self, culprits: Sequence[int], waves: int) -> Belief:
         """Return the belief about one more step that is as large as the smallest of those found."""
         sizes = []
         for culprit in culprits:
             other_culprits = [other for other in culprits if other != culprit]
-            sizes.append(abs(float(self.believe(other_culprits, waves).step[culprit])))
+            sizes.append(abs(float(self.compute_belief_in_next(other_culprits, waves).step[culprit])))
         groups = self.group_tests(culprits)
         excluded = {*self.cleared, *culprits, *self._list_undecidable(groups)}
         return compute_belief(
@@ -208,9 +209,9 @@ def _find_certain_culprits(
     """Return the certain culprits, and the belief about the uncertain one; None if there is no further culprit."""
     culprits: list[int] = []
     while len(culprits) < MAX_CULPRITS:
-        belief, each, waves = measurements.believe_drift(culprits)
+        belief, each, waves = measurements.compute_belief_with_waves(culprits)
         if culprits and belief.none > 0.5:
-            other = measurements.believe_other(culprits, waves)
+            other = measurements.compute_belief_in_equal_step(culprits, waves)
             return culprits, None if other.none > MIN_NO_FURTHER_PROBABILITY else other
         best = _is_certain(each, first_like, confidence)
         if best is None:
@@ -218,7 +219,7 @@ def _find_certain_culprits(
         culprits.append(best)
         for earlier in culprits[:-1]:
             other_culprits = [culprit for culprit in culprits if culprit != earlier]
-            belief_without, each, _ = measurements.believe_drift(other_culprits)
+            belief_without, each, _ = measurements.compute_belief_with_waves(other_culprits)
             if _is_certain(each, first_like, confidence) != earlier:
                 return other_culprits, belief_without
     return culprits, None
@@ -228,7 +229,7 @@ def _explain_endless(question: Question, measurements: _Measurements, belief: Be
     """Return why no commit can be named after as many runs as a search may take; empty while there are fewer."""
     good, bad, n_runs = 0, question.graph.place[question.bad], len(measurements.data.values)
     # Ends that were stored one after the other differ, or the host has drifted: measured interleaved, they show which.
-    steady = measurements.believe([])
+    steady = measurements.compute_belief_in_next([])
     patience = question.patience * (1 if steady.none > MAX_NO_STEP_PROBABILITY else DRIFT_RUNS_FACTOR)
     if belief.none > MAX_NO_STEP_PROBABILITY and min(measurements.data.n[good], measurements.data.n[bad]) >= patience:
         return _describe_doubt(question, measurements, good, bad, belief.none)
@@ -274,7 +275,7 @@ def _build_culprit(
     commit = tests[-1] if tests else int(indistinguishable[-1]) + 1
     parent = _find_parent(measurements, commit, set(candidates))
     sides = measurements.effect[:, list(culprits)]
-    belief = measurements.believe([culprit for culprit in culprits if culprit != place])
+    belief = measurements.compute_belief_in_next([culprit for culprit in culprits if culprit != place])
     return Culprit(
         commit=measurements.names[commit],
         parent=measurements.names[parent],

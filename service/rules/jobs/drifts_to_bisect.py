@@ -96,7 +96,7 @@ def count_allowed_runs(policy: BisectPolicy, ordered: Iterable[OrderedBisect], n
 def may_be_bisected(bisects: Sequence[OrderedBisect], now: datetime) -> bool:
     """Return whether the service may order a bisect of an event, given those that were ordered for it.
 
-    A bisect that ended has told what measurements can tell. One that somebody cancelled is not wanted, and one that a
+    A bisect that ended has found what measurements can show. One that somebody cancelled is not wanted, and one that a
     person ordered is the person's. One that failed is repeated on another day, but not for ever.
     """
     failed = [bisect for bisect in bisects if bisect.by_service and bisect.state is State.FAILED]

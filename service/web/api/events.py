@@ -10,7 +10,7 @@ from pydantic import AwareDatetime
 
 from service.pipeline import decide_events, detect_drifts, next_bisect, triage_events
 from service.rules.events import lifecycle
-from service.schemas import triage as told
+from service.schemas import triage as triage_schemas
 from service.schemas.audit import AuditAction
 from service.schemas.history import Cause, Certainty, Direction
 from service.schemas.triage import EventOrder, State
@@ -51,8 +51,8 @@ class EventQuery(PageQuery):
 
 @bp.get("/events")
 @bp.input(EventQuery, location="query")
-@bp.output(told.EventList)
-def index(query_data: EventQuery) -> told.EventList:
+@bp.output(triage_schemas.EventList)
+def index(query_data: EventQuery) -> triage_schemas.EventList:
     """Return events, those of the newest commits first unless another order is given."""
     private = guard.is_anonymous()  # who looks into an event is not public, and a filter would tell
     hidden = {"assignee", "snoozed"} if private else set()
@@ -64,9 +64,9 @@ def index(query_data: EventQuery) -> told.EventList:
 
 
 @bp.post("/events/triage")
-@bp.input(told.TriageRequest)
-@bp.output(told.TriageReceipt)
-def triage(json_data: told.TriageRequest) -> told.TriageReceipt:
+@bp.input(triage_schemas.TriageRequest)
+@bp.output(triage_schemas.TriageReceipt)
+def triage(json_data: triage_schemas.TriageRequest) -> triage_schemas.TriageReceipt:
     """Decide once about several events: acknowledge, expect, dismiss, reopen, assign, snooze, wake or silence them.
 
     Events that do not allow it stay as they are, and the answer says why.
@@ -80,8 +80,8 @@ def triage(json_data: told.TriageRequest) -> told.TriageReceipt:
 
 
 @bp.get("/events/<event_id>")
-@bp.output(told.EventDetail)
-def get(event_id: str) -> told.EventDetail:
+@bp.output(triage_schemas.EventDetail)
+def get(event_id: str) -> triage_schemas.EventDetail:
     """Return one event with its drifts. A merged event stays, and names the event it was merged into."""
     with get_database().reading() as session:
         event = next_bisect.read_event_with_next_step(session, event_id, datetime.now(UTC))
@@ -91,8 +91,8 @@ def get(event_id: str) -> told.EventDetail:
 
 
 @bp.get("/events/<event_id>/decisions")
-@bp.output(told.DecisionList)
-def log(event_id: str) -> told.DecisionList:
+@bp.output(triage_schemas.DecisionList)
+def log(event_id: str) -> triage_schemas.DecisionList:
     """Return what was decided about an event, oldest first."""
     with get_database().reading() as session:
         if events.find_event(session, event_id) is None:
@@ -101,8 +101,8 @@ def log(event_id: str) -> told.DecisionList:
 
 
 @bp.get("/events/<event_id>/deliveries")
-@bp.output(told.DeliveryList)
-def delivered(event_id: str) -> told.DeliveryList:
+@bp.output(triage_schemas.DeliveryList)
+def delivered(event_id: str) -> triage_schemas.DeliveryList:
     """Return the notifications of an event: channels, times, and what is to be tried again."""
     with get_database().reading() as session:
         if events.find_event(session, event_id) is None:
@@ -111,9 +111,9 @@ def delivered(event_id: str) -> told.DeliveryList:
 
 
 @bp.post("/events/<event_id>/decisions")
-@bp.input(told.DecisionRequest)
-@bp.output(told.Decision, status_code=201)
-def decide(event_id: str, json_data: told.DecisionRequest) -> told.Decision:
+@bp.input(triage_schemas.DecisionRequest)
+@bp.output(triage_schemas.Decision, status_code=201)
+def decide(event_id: str, json_data: triage_schemas.DecisionRequest) -> triage_schemas.Decision:
     """Decide about an event: acknowledge, expect, fix, dismiss (a false alarm) or reopen it."""
     author = find_author(json_data.author)
     with get_database().writing() as session:

@@ -60,7 +60,7 @@ def test_a_job_that_others_can_order_is_confined(
     monkeypatch.setenv("PYTHONPATH", ".")
     database = Database(f"sqlite:///{tmp_path}/faultwatch.db")
     starter = LocalStarter(tmp_path / "home", database, by_token=by_token, ended=lambda *_: None)
-    monkeypatch.setattr(starter.__class__, "_issue_token", lambda *_: {})
+    monkeypatch.setattr(starter.__class__, "_issue_token_variable", lambda *_: {})
     starter._run_and_release(7)
     seen = starter.find_log_file(7).read_text().splitlines()
     assert seen == [f"words: -P -m faultwatch job run {'--sandbox ' if by_token else ''}7", str(tmp_path / "home")]
