@@ -65,7 +65,7 @@ def list_tasks(app: Flask, database: Database, config: Config) -> list[Task]:
 
 
 def maintain_database(database: Database) -> None:
-    """Do for the database what no request does."""
+    """Refresh the statistics of tables that have grown."""
     statistics.analyse_due_tables(database)
 
 

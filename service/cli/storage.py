@@ -154,7 +154,7 @@ def retain(
 
 
 def _describe_retention(result: RetentionResult, *, dry_run: bool) -> str:
-    """Return what retention has done, or would do, in a line."""
+    """Describe in a line what retention has done, or would do."""
     parts = [f"{result.thinned:,} reports and {result.profiles_thinned:,} profiles thinned"]
     if result.reduced:
         parts.append(f"{result.reduced:,} reports reduced to their levels")
@@ -192,7 +192,7 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
 
 
 def _refuse_unknown_subjects(database: Database, names: Collection[str]) -> None:
-    """Refuse subjects that there are not.
+    """Refuse names of subjects that are not stored.
 
     Raises
     ------

@@ -34,7 +34,7 @@ def hide_password(address: str) -> str:
 
 
 def _add_several_servers(address: str) -> URL:
-    """Let PostgreSQL's library read an address. SQLAlchemy has several servers in the query."""
+    """Read an address that names several servers with PostgreSQL's library; SQLAlchemy takes them in the query."""
     from psycopg import Error  # noqa: PLC0415 - most services have SQLite
     from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
 

@@ -223,7 +223,7 @@ class Settings(BaseSettings):
 
     @classmethod
     def list_variables(cls) -> Iterator[Variable]:
-        """Return what the fields say about their variables."""
+        """Return the variables of the fields, with their titles, meanings and defaults."""
         for _, field in cls.list_fields():
             extra = _get_extra(field)
             yield Variable(
@@ -243,7 +243,7 @@ class Settings(BaseSettings):
                 yield variable, file.read(Path(path) if path else None, variable)
 
     def format_value(self, name: str) -> str:
-        """Return what is shown of a field, which is never a secret."""
+        """Return the value of a field as text; a secret is never shown."""
         field, value = type(self).model_fields[name], getattr(self, name)
         extra = _get_extra(field)
         if extra["shown"] is not None:
@@ -259,7 +259,7 @@ class Settings(BaseSettings):
 
 
 def find_secret_file(field: FieldInfo) -> SecretFile | None:
-    """Return what marks a field whose variable names a file; None for another field."""
+    """Return the secret file of a field whose variable names one; None for another field."""
     return next((mark for mark in field.metadata if isinstance(mark, SecretFile)), None)
 
 

@@ -146,7 +146,7 @@ def describe_failures(case: CaseOutcome) -> str:
 
 
 def _describe_undecided(outcome: GateOutcome, show: Show) -> str:
-    """Return what the faults did, even where another metric is undecided, and what is undecided."""
+    """Describe the change of the faults, even where another metric is undecided, and name what is undecided."""
     open_rows = [row for row in outcome.metrics if row.is_open]
     faults_open = any(row.is_count for row in open_rows)
     changed = next(outcome.list_changed_metrics(), None)

@@ -118,7 +118,7 @@ class LabAddress:
         return values
 
     def build_query(self) -> LabQuery:
-        """Return what to show.
+        """Return the query for the lab: the axes, the values to add, and the number of pairs.
 
         Raises
         ------

@@ -56,7 +56,7 @@ class LabReport:
 def find_newest_target(
     session: Session, subject: str = "", case: str = "", host: str = "", commit: str = ""
 ) -> LabTarget | None:
-    """Return what was measured last for a history, of what is named; None where nothing was."""
+    """Return the case, host and commit of the newest run of a history that fits the given names; None without one."""
     run_filter = RunFilter(
         subject or None, case or None, commit or None, Outcome.MEASURED, host or None, quarantined=False
     )

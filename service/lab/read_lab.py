@@ -73,7 +73,7 @@ class LabProblem(ValueError):
 
 
 def find_target(session: Session, subject: str, case: str, host: str, commit: str) -> LabTarget | None:
-    """Return what a lab is about: what was measured last of what is named. None where nothing was measured at all.
+    """Return the case, host and commit of a lab: those of the newest run that fits the given names; None without a run.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ def hide_secrets(text: str, url: str) -> str:
 
 
 def _build_receiver(url: str, asset: AppriseAsset, name: str) -> tuple[NotifyBase, Chat]:
-    """Return what sends to an address. What options in the address could change is set here.
+    """Return the sender to an address. Options that the address could set are set here.
 
     Raises
     ------
@@ -147,6 +147,6 @@ def _cut_line(line: str, max_characters: int) -> str:
 
 
 def _find_reason(result: AppriseResult) -> str:
-    """Return what Apprise last warned of."""
+    """Return the last warning of Apprise."""
     logs = [entry.message for service in result for attempt in service for entry in attempt.logs]
     return logs[-1] if logs else "the receiver did not accept the message"

@@ -68,7 +68,7 @@ def list_known_names(session: Session, subject: str, limit: int) -> KnownNames:
 
 
 def list_known_commits(session: Session, subject: str, limit: int) -> list[Candidate | RefRow]:
-    """Return what completes a box that takes a commit: tags and branches, then the newest commits."""
+    """Return the completions of a field that takes a commit: tags and branches, then the newest commits."""
     return [*refs.list_refs(session, subject, limit), *revisions.list_newest_commits(session, subject, limit)]
 
 

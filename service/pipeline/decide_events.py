@@ -93,7 +93,7 @@ def _update_state(session: Session, event: Event, at: datetime) -> None:
 
 
 def _mark_series_stale(session: Session, event: Event) -> None:
-    """Have the series of an event judged again: its decision adds or removes their baseline."""
+    """Mark the series of an event to be judged again: its decision adds or removes their baseline."""
     of_event = select(EventDriftRow.series_id).where(
         EventDriftRow.event_id == event.id, EventDriftRow.series_id.is_not(None)
     )

@@ -48,7 +48,7 @@ class DriftFacts:
         return replace(drift, cause=Cause.BOTH) if list_upgraded_files(before, after) else drift
 
     def find_description_facts(self, row: Series, drift: SeriesDrift) -> DriftContext:
-        """Return what the description of a drift in a series needs."""
+        """Return the commits, settings, levels and costs that the description of a drift needs."""
         parents = self._parents(row.subject_id)
         of_subject = select(Revision).where(Revision.subject_id == row.subject_id)
         blamed = self._session.scalars(of_subject.where(Revision.commit == drift.after.revision)).one()

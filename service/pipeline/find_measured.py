@@ -71,7 +71,7 @@ class UnmeasuredCommit:
 def find_measured_neighbours(
     session: Session, commit: NamedCommit, host: str = "", workload: str = ""
 ) -> UnmeasuredCommit | None:
-    """Return what stands for a commit without a measured run; None where it has one, or no commit of the subject has.
+    """Return the measured neighbours of a commit without a measured run; None where it has one, or no commit has.
 
     Parameters
     ----------

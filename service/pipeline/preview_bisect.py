@@ -63,7 +63,7 @@ class BisectPreview:
 
 
 def preview_bisect(session: Session, checked: CheckedBisect) -> BisectPreview | None:
-    """Return what a form will order that has nothing wrong with it.
+    """Return the preview of the bisect that a valid form orders.
 
     None where no run of the case can be measured again.
     """

@@ -76,7 +76,7 @@ def find_next_due(session: Session) -> datetime | None:
 
 
 def postpone_all_of_forge(session: Session, time: datetime, forge: ForgeKind) -> None:
-    """Let no row of a forge fall due before a time: it limits the rate."""
+    """Postpone all rows of a forge that limits the rate until a time."""
 
     def is_its(name: InstrumentedAttribute[str]) -> ColumnElement[bool]:
         return not_(name.contains(":")) if forge is ForgeKind.GITHUB else name.startswith(f"{forge}:")

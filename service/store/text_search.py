@@ -20,7 +20,7 @@ Result = tuple[str, str, str, str]
 
 
 def search_text(session: Session, text: str) -> Iterator[Result]:
-    """Return what contains every word of a text, kind by kind."""
+    """Return the results that contain every word of a text, kind by kind."""
     words = text.split()
     if not words:
         return

@@ -13,7 +13,7 @@ _MAX_COMMITS = 3
 
 
 def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = True, confirmed: bool = True) -> str:
-    """Return whom a headline blames: the only candidate by its title, else no single commit.
+    """Return the text for the cause in a headline: the only candidate by its title, else the range of commits.
 
     While the change waits for further runs, the sentence says so before it names anything, so that no list cuts it off.
 
@@ -41,7 +41,7 @@ def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = Tru
 
 
 def prefix_provisional(text: str) -> str:
-    """Return what is said of a cause with its certainty in front: further runs have to confirm the change."""
+    """Return the text about a cause with the word that it is provisional in front: further runs have to confirm it."""
     return text if not text or text.startswith(PROVISIONAL) else PROVISIONAL + text
 
 

@@ -1,4 +1,4 @@
-"""Decides what the service does for a webhook of Forgejo or Gitea. Pure: payload in, actions out.
+"""Decides what the service does for a webhook of Forgejo or Gitea.
 
 Forgejo has signed the payload, but most of its text is untrusted. A label accepts nothing here: the event does not say
 which label was added, so that a user who changes another one would accept a head that was pushed since.

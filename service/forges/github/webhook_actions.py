@@ -1,4 +1,4 @@
-"""Decides what the service does for a webhook of GitHub. Pure: payload in, actions out.
+"""Decides what the service does for a webhook of GitHub.
 
 GitHub has signed the payload, but most of its text is untrusted.
 """

@@ -24,7 +24,7 @@ def dispatch_workflow(repository: Repository, workflow: str, inputs: dict[str, s
 
 
 def build_push_inputs(revision: str, address: str) -> dict[str, str]:
-    """Return what the workflow that measures a revision is given for a push: what, and the service to report to."""
+    """Return the inputs of the workflow that measures a pushed revision: the revision, and the service to report to."""
     return {"revision": revision, "service": address}
 
 

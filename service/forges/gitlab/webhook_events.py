@@ -1,4 +1,4 @@
-"""Decides what the service does for a webhook of GitLab. Pure: payload in, actions out.
+"""Decides what the service does for a webhook of GitLab.
 
 The payloads are described in the document "Webhook events" of GitLab. Most of their text is untrusted.
 """

@@ -33,7 +33,7 @@ class Reach:
     repositories: Patterns | None = None
 
     def includes(self, repository: str) -> bool:
-        """Whether it may publish about a repository: a token with any limit names those about which it may."""
+        """Return whether the token may publish about a repository: one with any limit names its repositories."""
         return self == EVERYWHERE or (self.repositories is not None and matches_any(repository, self.repositories))
 
     def explain_objection(self, scopes: Iterable[Scope]) -> str:

@@ -29,7 +29,7 @@ def count_seconds_to_wait(failures: Sequence[datetime], max_failures: int, now: 
 
 
 def normalise_address(address: str) -> str:
-    """Return what counts as one address: of IPv6 the network of 64 bits, of which a host has all addresses."""
+    """Return the part of an address that identifies a host: of IPv6 the network of 64 bits."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

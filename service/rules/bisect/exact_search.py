@@ -198,9 +198,8 @@ class _ExactSearch:
                 complete = self._explain_undivided(old, new, suspects)
             else:
                 halves = [(low, high) for low, high in ((old, middle), (middle, new)) if self._is_gap(low, high)]
-                results = [
-                    self.find_culprits_between(low, high) for low, high in halves
-                ]  # All of them, so that all gaps open.
+                # All of them, so that all gaps open.
+                results = [self.find_culprits_between(low, high) for low, high in halves]
                 complete = all(results)
             self._explained[old, new] = complete
             if complete:

@@ -97,7 +97,7 @@ class Graph:
             commits ^= lowest
 
     def map_ancestries(self, commits: int) -> dict[str, int]:
-        """Return what each commit of a set contains; the set must hold all commits between any two of it."""
+        """Return the ancestry of each commit of a set, which must hold all commits between any two of its own."""
         by_commit: dict[str, int] = {}
         for name in self.list_members(commits):
             contained = 1 << self.place[name]

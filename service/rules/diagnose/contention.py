@@ -30,7 +30,7 @@ def _is_lock_contended(facts: Facts) -> bool:
 
 
 def _estimate_price_of_lock(facts: Facts) -> float:
-    """Return what not waiting wins: the share of the threads' time, up to the time that the processors were idle.
+    """Return what ending the wait saves: the share of the threads' time, up to the time that the processors were idle.
 
     Where all processors are busy, another thread runs while one waits, and the waiting costs nothing.
     """

@@ -24,7 +24,7 @@ def _is_memory_returned(facts: Facts) -> bool:
 
 
 def _estimate_price_of_returned(facts: Facts) -> float:
-    """Return what keeping the pages wins: the faults of the pages that came back, and the calls that gave them away."""
+    """Return the share of CPU time that keeping the pages saves: their faults, and the calls that returned them."""
     return _compute_refault_share(facts) * facts.fault_cost + facts.sum_costs("madvise")
 
 
@@ -81,7 +81,7 @@ def _has_temporary_buffers(facts: Facts) -> bool:
 
 
 def _estimate_price_of_buffers(facts: Facts) -> float:
-    """Return what keeping the buffers wins: all but the one that can be the result, where there are several."""
+    """Return the CPU share that keeping the buffers saves, without one that can be the result of an operation."""
     takes = facts.takes_per_operation
     kept_share = 1 - 1 / takes if takes is not None and takes >= MAX_CALLS_FOR_RESULT else 1.0
     return kept_share * _compute_cost_of_buffers(facts)

@@ -25,7 +25,7 @@ def _is_start_cold(facts: Facts) -> bool:
 
 
 def _estimate_price_of_cold_start(facts: Facts) -> float | None:
-    """Return what files in memory win: the time by which the warm start is shorter, if it was spent on storage.
+    """Return the share of time that a warm start saves, if it was spent on storage.
 
     Both are measured once, so one alone can be chance: another program's work, or the wait for a processor.
     """
@@ -73,7 +73,7 @@ def _is_memory_short(facts: Facts) -> bool:
 
 
 def _estimate_price_of_shortage(facts: Facts) -> float:
-    """Return what enough memory wins: the stalls that the kernel counted, otherwise the waits of faults for storage."""
+    """Return the share of time that enough memory saves: the stalls that the kernel counted, or waits for storage."""
     stall_seconds = facts.profile.value("cgroup:memory-stall-some")
     wait_seconds = facts.fault_storage_wait if stall_seconds is None else stall_seconds
     return wait_seconds / (wait_seconds + facts.cpu_seconds) if wait_seconds and facts.cpu_seconds else 0.0

@@ -61,7 +61,7 @@ def narrow_event(document: Mapping[str, Any], result: BisectResult | None) -> di
 
 
 def _name_culprits(culprits: Sequence[Culprit], candidates: Sequence[Candidate]) -> str:
-    """Return whom the headline names: each culprit, or the commits that measurements cannot tell apart."""
+    """Return the culprits as the headline names them, or the commits that measurements cannot distinguish."""
     if len(culprits) == 1:
         return name_candidates([entry.commit for entry in candidates], candidates[-1].title)
     return name_culprits([culprit.commit for culprit in culprits])

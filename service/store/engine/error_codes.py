@@ -22,7 +22,7 @@ def is_locked(error: BaseException) -> bool:
 
 
 def is_unreachable(error: BaseException) -> bool:
-    """Return whether PostgreSQL cannot be reached, ended the connection, or is a standby that does not write yet.
+    """Return whether PostgreSQL cannot be reached, has ended the connection, or is a standby that does not write yet.
 
     That is class 08, 57P of an operator's intervention, and 53300 of a server that has no connection left. An error of
     the connection itself has no code.

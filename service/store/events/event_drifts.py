@@ -94,7 +94,7 @@ def list_stored(session: Session, subject_id: int) -> list[LocatedDrift]:
 
 
 def locate_drift(session: Session, rows: Sequence[EventDriftRow]) -> list[LocatedDrift]:
-    """Return what the rules read of rows that are not stored yet."""
+    """Return rows that are not stored yet as the rules read them."""
     positions = _read_positions(session, rows)
     return [
         _build_located_drift(row, positions[row.first_revision_id], positions[row.last_revision_id]) for row in rows

@@ -125,7 +125,7 @@ def _read_rows(source: sqlite3.Connection, table: Table) -> Iterator[bulk.Values
 
 
 def _find_converter(kind: object) -> Callable[[Any], Any] | None:
-    """Return what makes a value of SQLite one that PostgreSQL reads; None where both have the same."""
+    """Return the function that converts a value of SQLite for PostgreSQL; None where both have the same."""
     if isinstance(kind, Moment):
         return lambda value: f"{value}+00"
     return bool if isinstance(kind, Boolean) else None
@@ -139,7 +139,7 @@ def _report_progress(rows: Iterator[bulk.Values], done: int, total: int, progres
 
 
 def _set_sequences(connection: Connection) -> None:
-    """Let new rows have numbers that no row has had."""
+    """Set the sequences above all numbers that rows have had."""
     last_numbers = dict(connection.execute(select(LastNumber.kind, LastNumber.number)).all())
     for table in Base.metadata.sorted_tables:
         for column in table.primary_key:

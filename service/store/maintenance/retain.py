@@ -124,7 +124,7 @@ class _Step:
 def apply_rule(
     database: Database, rule: RetentionRule, progress: Progress = lambda _done, _total: None
 ) -> RetentionResult:
-    """Do what a rule says, while the service goes on; what is interrupted goes on where it was.
+    """Apply a rule while the service runs; an interrupted run continues where it was.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def _apply_step(database: Database, rule: RetentionRule, progress: Progress) -> 
 
 
 def estimate_rule(database: Database, rule: RetentionRule) -> RetentionResult:
-    """Say what a rule would do. What reports would free is estimated from some of them, and changes nothing."""
+    """Estimate what a rule would do, and change nothing. The bytes freed are estimated from a sample of the reports."""
     thinned, deleted, freed = profiles.count_old(database, rule.thin, rule.profiles, rule.subjects)
     result = RetentionResult(profiles_thinned=thinned, profiles_deleted=deleted, freed=freed)
     numbers = _read_subjects(database, rule).values()
@@ -290,7 +290,7 @@ def _write_reports(session: Session, step: _Step, reports: Collection[_Kept]) ->
 
 
 def _invalidate_caches(session: Session, series_ids: Iterable[int]) -> None:
-    """Let caches of series be rebuilt. There is nothing to judge: what was judged still is."""
+    """Invalidate the caches of series, without judging them again."""
     is_judged = Series.judged_version == Series.version
     judged = case((is_judged, Series.version + 1), else_=Series.judged_version)
     for chunk in bulk.split_into_chunks(sorted(series_ids), bulk.MAX_PARAMETERS):

@@ -77,7 +77,7 @@ def list_runs(
 
 
 def read_version(session: Session, sides: Sequence[Side]) -> Hashable | None:
-    """Return what changes whenever the comparison of two commits does; None where the sides are anything else.
+    """Return a value that changes whenever the comparison of two commits does; None for other sides.
 
     Stored runs never change, but more of them arrive, and drifts are detected between them.
     """

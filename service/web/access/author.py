@@ -1,4 +1,4 @@
-"""Who decides: the caller, by token; on a service without tokens, the author that the request names."""
+"""Finds the author of a decision: the caller, by token; without tokens, the author that the request names."""
 
 from __future__ import annotations
 

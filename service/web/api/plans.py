@@ -40,7 +40,7 @@ def post(json_data: PlanRequest) -> Plan:
 
 
 def _select_series(request: PlanRequest) -> SeriesFilter:
-    """Return what selects the series of a request: its cases are mostly those of one workload."""
+    """Return the filters for the series of a request: its cases are mostly those of one workload."""
     definitions = {case.definition for case in request.cases}
     definition = definitions.pop() if len(definitions) == 1 else None
     return SeriesFilter(subject=request.subject, host=request.host.name, definition=definition)

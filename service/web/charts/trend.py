@@ -1,4 +1,4 @@
-"""What the trend chart draws: a series put on the axis of the page. Pure: models in, one document out.
+"""What the trend chart draws: a series put on the axis of the page.
 
 Each point of the path has a *slot* of its own, in path order, so that a change of the configuration lies between two
 points even where both measured the same commit. Revisions that could not be measured have slots, too.

@@ -266,7 +266,7 @@ def _check_form(form: Mapping[str, str]) -> tuple[CheckedBisect | None, Mapping[
 
 
 def _make_preview_key(values: Mapping[str, str]) -> str:
-    """Return what a preview is about, so that nothing else is ordered by its button."""
+    """Return the key of a preview, by which its button orders exactly what was previewed."""
     return " ".join(values.get(name) or "any" for name in ("subject", "case", "metric", "host", "good", "bad", "least"))
 
 

@@ -300,7 +300,7 @@ def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str
 
 
 def build_context(inbox: Inbox, **context: Any) -> dict[str, Any]:
-    """Return what the templates of the list need."""
+    """Return the context of the templates of the list."""
     return {
         "inbox": inbox,
         "may_decide": guard.find_caller().may(Scope.TRIAGE),

@@ -18,7 +18,7 @@ _INVISIBLE_CHARACTER = re.compile(
 
 
 def register(app: Flask) -> None:
-    """Let no page of an application have such a character."""
+    """Replace invisible characters in all pages of an application."""
     app.after_request(_show_character)
 
 
