@@ -23,7 +23,7 @@ from bench.store_data import START, SUBJECT, Size, batches
 from bench.store_service import Service, get, number, post
 from service.store.engine.database import Database
 from service.store.engine.parts import TABLES
-from service.store.maintenance.retain import RetentionRule, retain
+from service.store.maintenance.retain import RetentionRule, apply_rule
 from tests.service import postgres
 
 CASES = 100
@@ -143,7 +143,7 @@ def main() -> None:
     os.nice(10)
     database = Database(sys.argv[1])
     rule = RetentionRule(reduce=datetime.fromisoformat(sys.argv[2]))
-    print(retain(database, rule, lambda done, total: progress(f"{done:,} of {total:,} runs reduced")))
+    print(apply_rule(database, rule, lambda done, total: progress(f"{done:,} of {total:,} runs reduced")))
     database.close()
 
 

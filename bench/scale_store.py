@@ -26,9 +26,9 @@ from bench.store_service import UNSETTLED, Service, get, number
 from runner.contract import Case
 from service.store.engine.database import Database
 from service.store.engine.parts import RUNS_PER_PART
-from service.store.engine.upgrade import upgrade
+from service.store.engine.upgrade import upgrade_database
 from service.store.maintenance.backup import restore
-from service.store.shared_rows import case_key
+from service.store.shared_rows import make_case_key
 from tests.service import postgres
 
 LONG, WIDE = Size(10, 1000), Size(1000, 16)
@@ -177,7 +177,7 @@ def settle(url: str) -> None:
 def _multiply(file: Path, new: Path, copies: int) -> Path:
     """Write a store with so many times the cases, each with the runs of one of the file."""
     database = Database(f"sqlite:///{new}")
-    upgrade(database)
+    upgrade_database(database)
     database.close()
     with closing(sqlite3.connect(new, isolation_level=None)) as connection:
         for pragma in ("journal_mode = OFF", "synchronous = OFF", "foreign_keys = OFF", "cache_size = -500000"):
@@ -209,7 +209,7 @@ def _cases(connection: sqlite3.Connection, copy: int, cases: int) -> Iterator[tu
         place = json.loads(parameters)["number"] + copy * cases
         case = Case(workload=workload, definition=definition, parameters={"number": place})
         told = json.dumps({"number": place})
-        yield row_id + copy * cases, case_key(case), workload, definition, told, f"{workload}[number={place}]"
+        yield row_id + copy * cases, make_case_key(case), workload, definition, told, f"{workload}[number={place}]"
 
 
 def _changes(copy: int, copies: int, series: int, cases: int) -> dict[str, dict[str, str]]:

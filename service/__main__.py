@@ -57,7 +57,7 @@ def serve(host: str, port: int | None, port_file: Path | None, parent: int | Non
     settings = read_config()
     from service import serving  # noqa: PLC0415 - so that --help and wrong settings answer fast
 
-    serving.serve(settings if port is None else settings.replaced(port=port), host, port_file)
+    serving.serve(settings if port is None else settings.copy_with(port=port), host, port_file)
 
 
 @cli.command()
@@ -65,7 +65,7 @@ def upgrade() -> None:
     """Upgrade the database to the schema of this version, as serve does."""
     from service.config.settings import Config  # noqa: PLC0415
     from service.store.engine.database import BUSY_SECONDS_AT_START, Database  # noqa: PLC0415
-    from service.store.engine.upgrade import upgrade as run  # noqa: PLC0415
+    from service.store.engine.upgrade import upgrade_database as run  # noqa: PLC0415
 
     database = Database(Config.from_environment().database_url, BUSY_SECONDS_AT_START)
     run(database)

@@ -15,9 +15,9 @@ from service.jobs import extension as jobs
 from service.page_blueprints import register_pages
 from service.pipeline import detect_drifts
 from service.store.engine.database import Database
-from service.store.engine.upgrade import upgrade
+from service.store.engine.upgrade import upgrade_database
 from service.version import VERSION
-from service.web import admission, compression, current, feeds, metrics, row_ids, settings_changes, webhooks
+from service.web import admission, app_resources, compression, feeds, metrics, row_ids, settings_changes, webhooks
 from service.web.access import body_limits, guard, sign_in
 from service.web.access.sessions import keep_sessions
 from service.web.api import actions_sign_in
@@ -41,11 +41,13 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     accepts_newer
         Whether a newer version may have upgraded the database.
     """
+    # The database, in the schema of this version.
     config = config or read_config()
     database = Database(config.database_url)
-    upgrade(database, accepts_newer=accepts_newer)
-    detect_drifts.refresh(database)  # judge what a stopped service left unjudged
+    upgrade_database(database, accepts_newer=accepts_newer)
+    detect_drifts.judge_changed_series(database)  # judge what a stopped service left unjudged
 
+    # The application.
     app = APIFlask(
         "service",
         title="Faultwatch",
@@ -59,21 +61,24 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
         TRUSTED_HOSTS=None if config.trusted_hosts is None else list(config.trusted_hosts),
     )
     app.json = JsonProvider(app)
+    # What every request passes: compression, settings, limits, access.
     compression.register(app)
-    current.use(app, database, config)
+    app_resources.register(app, database, config)
     row_ids.register(app)
     body_limits.register(app)
     admission.register(app)
     guard.register(app, by_token=config.by_token)
     keep_sessions(app, config)
+    # The API, the pages, webhooks and feeds.
     register_api(app)
     register_pages(app)
     app.register_blueprint(webhooks.bp)
     forges.register(app, database, config, jobs.register(app, database, config))
-    actions_sign_in.trust(app, config.jobs)
+    actions_sign_in.register_trusted_jobs(app, config.jobs)
     app.register_blueprint(feeds.bp)
     app.register_blueprint(metrics.bp)
     app.register_blueprint(sign_in.bp)
+    # What every response passes last.
     app.after_request(_add_security_headers)
     visible_text.register(app)
     settings_changes.record_changes(database, config)

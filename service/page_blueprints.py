@@ -63,13 +63,13 @@ _MAIN_PAGES = {
 def register_pages(app: Flask) -> None:
     """Give an application its pages, with their templates, scripts and error pages."""
     templates.register(app)
-    app.jinja_env.globals |= {"main_pages": _MAIN_PAGES, "may_order": evidence.may_order, "follow": _follow}
+    app.jinja_env.globals |= {"main_pages": _MAIN_PAGES, "may_order": evidence.may_order, "follow": _build_watcher}
     for page in _PAGES:
         app.register_blueprint(page)
     app.register_blueprint(vendor.bp)
     error_pages.handle_unknown_addresses(app)
 
 
-def _follow(series_id: int | None = None, jobs: bool = False) -> Markup:
+def _build_watcher(series_id: int | None = None, jobs: bool = False) -> Markup:
     """Return the element by which a page follows what is measured: in one series or in all, and the jobs if asked."""
-    return Markup(live.watcher(live.read_current_state(series_id, jobs), series_id, jobs))  # noqa: S704 - a template of ours
+    return Markup(live.build_watcher(live.read_current_state(series_id, jobs), series_id, jobs))  # noqa: S704 - a template of ours

@@ -25,9 +25,9 @@ from service.config import notifications
 from service.config.settings import Config
 from service.errors import ServiceError
 from service.store.engine.database import BUSY_SECONDS_AT_START, Database
-from service.store.engine.error_codes import is_away
-from service.store.engine.upgrade import upgrade
-from service.web import current
+from service.store.engine.error_codes import is_unreachable
+from service.store.engine.upgrade import upgrade_database
+from service.web import app_resources
 
 THREADS = 8
 _SYSTEMD_SOCKET = 3
@@ -53,10 +53,10 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
     port_file
         File to write the port to, once the service listens.
     """
-    notifications.load(config.home, config.notifications.file)  # report errors in the file now
+    notifications.load_notification_settings(config.home, config.notifications.file)  # report errors in the file now
     listener = listen(host, config.port)
     database = Database(config.database_url, BUSY_SECONDS_AT_START)
-    upgrade(database)
+    upgrade_database(database)
     database.close()
 
     address, port = listener.getsockname()[:2]
@@ -69,10 +69,12 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
     background: list[BackgroundScheduler] = []  # of this worker process, which makes one application
 
     def make_app() -> Flask:
-        app = _make_patiently(config.replaced(trusted_hosts=trusted_hosts(config, str(address))))
+        app = _make_when_database_answers(config.copy_with(trusted_hosts=list_trusted_hosts(config, str(address))))
         with app.app_context():
-            database = current.database()
-        background.append(tasks.start(app, database, config, f"http://{_quote_host(_local_address(address))}:{port}"))
+            database = app_resources.get_database()
+        background.append(
+            tasks.start(app, database, config, f"http://{_quote_host(_find_local_address(address))}:{port}")
+        )
         # The objects made so far stay alive. Collecting garbage while a batch of runs is parsed would take as long as
         # the parsing.
         gc.freeze()
@@ -90,23 +92,23 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
     _Server(make_app, listener, config.workers, when_ready, worker_exit).run()
 
 
-def _make_patiently(config: Config) -> Flask:
+def _make_when_database_answers(config: Config) -> Flask:
     """Make an application, and wait for its database where that is away.
 
     gunicorn ends the whole service where a new worker fails. A database that is started again must not do that.
     """
-    said = False
+    is_reported = False
     while True:
         try:
             # A machine that serves goes on when another one brings a newer version: its workers may be replaced.
             return create_app(config, accepts_newer=True)
         except (ServiceError, SQLAlchemyError) as error:
             # The upgrade explains errors of the database.
-            if not is_away(error.__cause__ if isinstance(error, ServiceError) and error.__cause__ else error):
+            if not is_unreachable(error.__cause__ if isinstance(error, ServiceError) and error.__cause__ else error):
                 raise
-            if not said:
+            if not is_reported:
                 log.warning("waiting for the database: %s", error)
-            said = True
+            is_reported = True
             time.sleep(_PAUSE_SECONDS)
 
 
@@ -127,7 +129,7 @@ def listen(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def trusted_hosts(config: Config, host: str) -> tuple[str, ...] | None:
+def list_trusted_hosts(config: Config, host: str) -> tuple[str, ...] | None:
     """Return the host names to accept: the configured ones on loopback, all where others can reach the service."""
     try:
         public = not ipaddress.ip_address(host).is_loopback
@@ -179,7 +181,7 @@ def _write_atomically(path: Path, text: str) -> None:
     part.replace(path)
 
 
-def _local_address(address: str) -> str:
+def _find_local_address(address: str) -> str:
     """Return the address at which this machine reaches a server that listens on ``address``."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # noqa: S104 - nothing is bound here
 

@@ -42,7 +42,9 @@ def lead(commits: int, measure: Callable[[int, int], float]) -> Led:
     nodes = tuple(Node(commit=str(place), parents=(str(place - 1),)) for place in range(1, commits + 1))
     question = Question(good="0", bad=str(commits), commits=nodes, exact=False)
     seen: list[Observation] = []
-    while isinstance(answer := noisy_search.search(question, seen), Measure) and len(seen) <= noisy_search.MAX_RUNS:
+    while (
+        isinstance(answer := noisy_search.search_noisy(question, seen), Measure) and len(seen) <= noisy_search.MAX_RUNS
+    ):
         seen += [Observation(commit=commit, value=measure(int(commit), len(seen))) for commit in answer.commits]
     return Led(answer, len(seen))
 
@@ -150,7 +152,9 @@ def _settings(random_: random.Random, figures: dict[str, object], misses: list[s
         together = random_.random() < 0.5
         broken = {frozenset(): False, frozenset(NAMES): False}
         seen: list[Mixture] = []
-        while isinstance(answer := setting_search.search(SettingQuestion(settings=NAMES), seen), MeasureSettings):
+        while isinstance(
+            answer := setting_search.search_settings(SettingQuestion(settings=NAMES), seen), MeasureSettings
+        ):
             changed = frozenset(answer.changed)
             effect = 5 * (guilty <= changed) if together else 5 * len(guilty & changed)
             fails = broken.setdefault(changed, random_.random() < 0.3)
@@ -161,7 +165,9 @@ def _settings(random_: random.Random, figures: dict[str, object], misses: list[s
         seen = []
         effects = [random_.uniform(0, 2) for _ in NAMES]
         question = SettingQuestion(settings=NAMES[: 3 + number % 8], exact=False)
-        while isinstance(answer := setting_search.search(question, seen), MeasureSettings) and len(seen) <= 400:
+        while (
+            isinstance(answer := setting_search.search_settings(question, seen), MeasureSettings) and len(seen) <= 400
+        ):
             value = sum(effects[NAMES.index(name)] for name in answer.changed) + random_.gauss(0, 1)
             seen.append(Mixture(changed=frozenset(answer.changed), value=value))
         endless += isinstance(answer, MeasureSettings)

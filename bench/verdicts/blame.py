@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from bench.verdicts import histories
-from service.rules.series.candidate_commits import are_all_known, commits_between
+from service.rules.series.candidate_commits import are_all_known, list_commits_between
 
 HISTORIES = 2000
 REAL = 60
@@ -32,7 +32,7 @@ def run(seed: int) -> tuple[dict[str, object], list[str]]:
                 model = set(history.between(before, after))
                 truth = git.rev_list(before, after) if git else model
                 model_wrong += model != truth
-                wrong += commits_between(history.parents, before, after) != truth
+                wrong += list_commits_between(history.parents, before, after) != truth
                 unknown += not are_all_known(history.parents, before, after)
                 several += len(truth) > 1
                 pairs += 1

@@ -120,7 +120,7 @@ def gate(base: Draws, head: Draws, judging: Judging, chance: random.Random, case
 
 def headline(outcome: GateOutcome) -> str:
     """Return the first line of the comment."""
-    return wording.verdict(outcome, str)
+    return wording.describe_verdict(outcome, str)
 
 
 class Tally:

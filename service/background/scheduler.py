@@ -104,22 +104,22 @@ class BackgroundScheduler:
                 now = time.monotonic()
                 for entry in self._entries.values():
                     if not entry.running and entry.due <= now:
-                        self._start(entry, now)
+                        self._start_task(entry, now)
                 due = min((entry.due for entry in self._entries.values() if not entry.running), default=math.inf)
                 self._changed.wait(None if due == math.inf else max(0.0, due - now))
 
-    def _start(self, entry: _Entry, now: float) -> None:
+    def _start_task(self, entry: _Entry, now: float) -> None:
         entry.running, entry.due = True, math.inf
         try:
-            threading.Thread(target=self._run, args=(entry,), daemon=True, name=entry.task.name).start()
+            threading.Thread(target=self._run_repeatedly, args=(entry,), daemon=True, name=entry.task.name).start()
         except RuntimeError as error:  # the system has no thread left
             log.error("%s is delayed: %s", entry.task.name, error)
             entry.running, entry.due = False, now + entry.task.interval
 
-    def _run(self, entry: _Entry) -> None:
+    def _run_repeatedly(self, entry: _Entry) -> None:
         wait = entry.task.interval
         try:
-            wait = self._work(entry.task)
+            wait = self._run_once(entry.task)
             entry.error = ""
         except Exception as error:  # the task is tried again, and the others continue
             _report(entry, error)
@@ -128,11 +128,11 @@ class BackgroundScheduler:
                 entry.running, entry.due = False, min(entry.due, time.monotonic() + wait)
                 self._changed.notify_all()
 
-    def _work(self, task: Task) -> float:
+    def _run_once(self, task: Task) -> float:
         """Run a task; return the seconds to the next run."""
         if task.exclusive:
-            with self.database.exclusively(task.name) as ours:
-                if not ours:
+            with self.database.run_exclusively(task.name) as is_locked:
+                if not is_locked:
                     return min(_BUSY_SECONDS, task.interval)
                 due = task.work()
         else:

@@ -1,4 +1,4 @@
-"""The background tasks of the service: each is an entry of :func:`tasks`."""
+"""The background tasks of the service: each is an entry of :func:`list_tasks`."""
 
 from __future__ import annotations
 
@@ -37,36 +37,36 @@ def start(app: Flask, database: Database, config: Config, url: str) -> Backgroun
     url
         Where runners on this machine reach the service.
     """
-    scheduler = BackgroundScheduler(database, tasks(app, database, config))
-    jobs.start(app, url, lambda: scheduler.wake(_JOBS, _BISECTS, _PROFILES))
-    if (worker := forges.worker(app)) is not None:
+    scheduler = BackgroundScheduler(database, list_tasks(app, database, config))
+    jobs.start_jobs(app, url, lambda: scheduler.wake(_JOBS, _BISECTS, _PROFILES))
+    if (worker := forges.find_worker(app)) is not None:
         worker.wake = lambda: scheduler.wake(_FORGES)
     scheduler.start()
     return scheduler
 
 
-def tasks(app: Flask, database: Database, config: Config) -> list[Task]:
+def list_tasks(app: Flask, database: Database, config: Config) -> list[Task]:
     """Return the tasks of an application.
 
     Jobs and forges are not exclusive: processes differ in what they can start and in the forges that they know, and
     each row is leased to the process that takes it.
     """
-    scheduler, worker = jobs.scheduler(app), forges.worker(app)
+    scheduler, worker = jobs.find_scheduler(app), forges.find_worker(app)
     entries = [
         Task(_EVENTS, lambda: _settle_events(database, config), interval=10, exclusive=True, delay=10),
         Task(_JOBS, scheduler.work, interval=5),
         Task(_BISECTS, DriftBisector(scheduler, config.narrowing_runs, config.idle).work, interval=5, exclusive=True),
         Task(_PROFILES, DriftProfiler(scheduler, config.idle).order_profiles, interval=5, exclusive=True),
-        Task(_UPKEEP, lambda: _keep_up(database), interval=600, exclusive=True, delay=60),
+        Task(_UPKEEP, lambda: maintain_database(database), interval=600, exclusive=True, delay=60),
     ]
     if worker is not None:
         entries.append(Task(_FORGES, worker.work, interval=60))
     return entries
 
 
-def _keep_up(database: Database) -> None:
-    """Do for the database what no request does."""
-    statistics.refresh(database)
+def maintain_database(database: Database) -> None:
+    """Refresh the statistics of tables that have grown."""
+    statistics.analyse_due_tables(database)
 
 
 def _settle_events(database: Database, config: Config) -> None:
@@ -74,8 +74,8 @@ def _settle_events(database: Database, config: Config) -> None:
 
     In this order, in one task: a message must neither list drifts that are one shift, nor what was accepted.
     """
-    detect_drifts.refresh(database)
+    detect_drifts.judge_changed_series(database)
     detect_suite_shifts.detect_shifts(database)
-    accept_merged.settle(database, datetime.now(UTC))
-    channels = notifications.load(config.home, config.notifications.file)
+    accept_merged.expect_accepted_drifts(database, datetime.now(UTC))
+    channels = notifications.load_notification_settings(config.home, config.notifications.file)
     delivery.run_round(database, channels, os.environ, datetime.now(UTC))

@@ -23,7 +23,7 @@ def config(as_json: bool) -> None:
 
     settings = read_config()
     try:
-        channels: notifications.NotificationSettings | str = notifications.load(
+        channels: notifications.NotificationSettings | str = notifications.load_notification_settings(
             settings.home, settings.notifications.file
         )
     except ServiceError as error:

@@ -16,12 +16,12 @@ def notify() -> None:
     from service.config.settings import Config  # noqa: PLC0415
     from service.notify import delivery  # noqa: PLC0415
     from service.store.engine.database import Database  # noqa: PLC0415
-    from service.store.engine.upgrade import upgrade  # noqa: PLC0415
+    from service.store.engine.upgrade import upgrade_database  # noqa: PLC0415
 
     config = Config.from_environment()
-    channels = settings.load(config.home, config.notifications.file)
+    channels = settings.load_notification_settings(config.home, config.notifications.file)
     database = Database(config.database_url)
-    upgrade(database)
+    upgrade_database(database)
     result = delivery.run_round(database, channels, os.environ, datetime.now(UTC))
     click.echo(f"{result.sent} sent through {len(channels.channel)} channels, {len(result.failed)} of them failed")
     for reason in result.failed:

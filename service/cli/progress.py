@@ -11,15 +11,15 @@ import click
 _QUIET = "faultwatch.quiet"
 
 
-def _be_quiet(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
-    context.meta[_QUIET] = wanted
+def _set_quiet(context: click.Context, _option: click.Parameter, is_quiet: bool) -> None:
+    context.meta[_QUIET] = is_quiet
 
 
 quiet_option = click.Option(
     ["--quiet", "-q"],
     is_flag=True,
     expose_value=False,
-    callback=_be_quiet,
+    callback=_set_quiet,
     help="No progress on standard error; errors are shown.",
 )
 """An option of every command."""
@@ -28,14 +28,14 @@ quiet_option = click.Option(
 def add_quiet_option(command: click.Command) -> None:
     """Add the option to a command, or to the commands of a group."""
     if isinstance(command, click.Group):
-        for one in command.commands.values():
-            add_quiet_option(one)
+        for subcommand in command.commands.values():
+            add_quiet_option(subcommand)
     else:
         command.params.append(quiet_option)
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Callable[[int, int], None]]:
+def show_progress(title: str) -> Iterator[Callable[[int, int], None]]:
     """Show a bar; yields a function that takes how many steps are done, and of how many."""
     hidden = not sys.stderr.isatty() or click.get_current_context().meta.get(_QUIET, False)
     with click.progressbar(length=1, label=title, file=sys.stderr, hidden=hidden) as bar:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from service.cli.progress import progress
+from service.cli.progress import show_progress
 from service.errors import ServiceError
 from service.schemas.audit import AuditAction
 
@@ -30,7 +30,7 @@ _ROWS_SHOWN = 10_000
 """Rows after which the progress is shown again."""
 
 
-def _database_address() -> str:
+def _read_database_address() -> str:
     from service.config.settings import Config
 
     return Config.from_environment().database_url
@@ -43,9 +43,9 @@ def backup(file: Path) -> None:
     from service.store.engine.database import Database
     from service.store.maintenance.backup import backup as run
 
-    database = Database(_database_address())
-    with progress("backing up") as shown:
-        run(database, file, shown)
+    database = Database(_read_database_address())
+    with show_progress("backing up") as report_progress:
+        run(database, file, report_progress)
     click.echo(f"{database.name} was backed up to {file}: {file.stat().st_size:,} bytes")
 
 
@@ -55,14 +55,14 @@ def backup(file: Path) -> None:
 def restore(file: Path, replace: bool) -> None:
     """Replace the database with the backup in FILE. Stop the service first."""
     from service.store.engine.database import Database
-    from service.store.engine.upgrade import upgrade
+    from service.store.engine.upgrade import upgrade_database
     from service.store.maintenance.backup import restore as run
 
-    database = Database(_database_address())
-    with progress("loading") as shown:
-        run(database, file, replace, shown)
-    upgrade(database)
-    _record(database, AuditAction.DATA_RESTORED, file.name, {"replace": replace})
+    database = Database(_read_database_address())
+    with show_progress("loading") as report_progress:
+        run(database, file, replace, report_progress)
+    upgrade_database(database)
+    _record_in_audit_log(database, AuditAction.DATA_RESTORED, file.name, {"replace": replace})
     database.close()
     click.echo(f"{database.name} was restored from {file}")
 
@@ -88,7 +88,7 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
     """Export everything that was measured."""
     from service.store.engine.database import Database
 
-    database = Database(_database_address())
+    database = Database(_read_database_address())
     if kind in {"parquet", "pyperf"}:
         if output is None:
             raise ServiceError("This format needs a folder", f"--format {kind}", "Name one with --output.")
@@ -131,30 +131,30 @@ def retain(
     given, judged counts keep all of their samples, other judged metrics three, and the rest only the level.
     """
     from service.store.engine.database import Database
-    from service.store.maintenance.retain import RetentionRule, estimate
-    from service.store.maintenance.retain import retain as run
+    from service.store.maintenance.retain import RetentionRule, estimate_rule
+    from service.store.maintenance.retain import apply_rule as run
 
-    database, now = Database(_database_address()), datetime.now(UTC)
-    _refuse_unknown(database, subjects)
+    database, now = Database(_read_database_address()), datetime.now(UTC)
+    _refuse_unknown_subjects(database, subjects)
     thin, reduce, profiles = (
         None if age is None else now - timedelta(days=age) for age in (days, samples_days, profiles_days)
     )
     rule = RetentionRule(thin, reduce, profiles, subjects)
     if dry_run:
-        result = estimate(database, rule)
+        result = estimate_rule(database, rule)
     else:
         os.nice(_RETENTION_NICENESS)
-        with progress("thinning reports") as shown:
-            result = run(database, rule, shown)
+        with show_progress("thinning reports") as report_progress:
+            result = run(database, rule, report_progress)
         ages = {"days": days, "samples_days": samples_days, "profiles_days": profiles_days}
         chosen = {name: age for name, age in ages.items() if age is not None}
-        _record(database, AuditAction.DATA_THINNED, ", ".join(subjects), {**chosen, **asdict(result)})
+        _record_in_audit_log(database, AuditAction.DATA_THINNED, ", ".join(subjects), {**chosen, **asdict(result)})
     database.close()
-    click.echo(_describe(result, dry_run=dry_run))
+    click.echo(_describe_retention(result, dry_run=dry_run))
 
 
-def _describe(result: RetentionResult, *, dry_run: bool) -> str:
-    """Return what retention has done, or would do, in a line."""
+def _describe_retention(result: RetentionResult, *, dry_run: bool) -> str:
+    """Describe in a line what retention has done, or would do."""
     parts = [f"{result.thinned:,} reports and {result.profiles_thinned:,} profiles thinned"]
     if result.reduced:
         parts.append(f"{result.reduced:,} reports reduced to their levels")
@@ -176,23 +176,23 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
     The service may run, but nobody should send runs of the subject meanwhile.
     """
     from service.store.engine.database import Database
-    from service.store.maintenance import forget as subjects
+    from service.store.maintenance import forget as deletion
 
     # What is deleted is deleted in order; SQLite would read all points for each run to check it.
-    database = Database(_database_address(), checks_references=False)
-    _refuse_unknown(database, [subject])
-    counts = {name: count for name, count in subjects.count_stored(database, subject).items() if count}
+    database = Database(_read_database_address(), checks_references=False)
+    _refuse_unknown_subjects(database, [subject])
+    counts = {name: count for name, count in deletion.count_stored(database, subject).items() if count}
     click.echo(f"{subject} has {', '.join(f'{count:,} × {name}' for name, count in counts.items()) or 'nothing'}")
     if not dry_run and (yes or click.confirm("Delete all of it?", default=False)):
-        with progress("deleting") as shown:
-            subjects.forget(database, subject, shown)
-        _record(database, AuditAction.SUBJECT_FORGOTTEN, subject, counts)
+        with show_progress("deleting") as report_progress:
+            deletion.delete_subject(database, subject, report_progress)
+        _record_in_audit_log(database, AuditAction.SUBJECT_FORGOTTEN, subject, counts)
         click.echo(f"{subject} is forgotten")
     database.close()
 
 
-def _refuse_unknown(database: Database, names: Collection[str]) -> None:
-    """Refuse subjects that there are not.
+def _refuse_unknown_subjects(database: Database, names: Collection[str]) -> None:
+    """Refuse names of subjects that are not stored.
 
     Raises
     ------
@@ -202,35 +202,35 @@ def _refuse_unknown(database: Database, names: Collection[str]) -> None:
     from service.store import subjects
 
     with database.reading() as session:
-        known = [entry.name for entry in subjects.list_subjects(session).items]
+        stored_names = [entry.name for entry in subjects.list_subjects(session).items]
     for name in names:
-        if name not in known:
-            raise ServiceError("There is no such subject", name, f"Known: {', '.join(known) or 'none yet'}.")
+        if name not in stored_names:
+            raise ServiceError("There is no such subject", name, f"Known: {', '.join(stored_names) or 'none yet'}.")
 
 
-def _record(database: Database, action: AuditAction, target: str, detail: Mapping[str, object]) -> None:
+def _record_in_audit_log(database: Database, action: AuditAction, target: str, detail: Mapping[str, object]) -> None:
     from service.store import audit
 
     with database.writing() as session:
-        audit.record(session, audit.local_actor(), action, target, detail, now=datetime.now(UTC))
+        audit.record_entry(session, audit.find_local_actor(), action, target, detail, now=datetime.now(UTC))
 
 
 def _write_lines(database: Database, kind: str, subject: str | None, stream: TextIO) -> None:
     from service.store.maintenance import export as exports
 
-    with database.reading() as session, progress("exporting rows") as shown:
-        total = exports.count(session, kind, subject)
-        for number, line in enumerate(exports.lines(session, kind, subject)):
+    with database.reading() as session, show_progress("exporting rows") as report_progress:
+        total = exports.count_rows(session, kind, subject)
+        for number, line in enumerate(exports.list_lines(session, kind, subject)):
             stream.write(line)
             if number % _ROWS_SHOWN == 0:
-                shown(number, total)
+                report_progress(number, total)
 
 
 def _write_columns(database: Database, subject: str | None, folder: Path) -> str:
     from service.store.maintenance import columns
 
-    with progress("exporting runs") as shown:
-        added = columns.export(database, folder, subject, shown)
+    with show_progress("exporting runs") as report_progress:
+        added = columns.export_columns(database, folder, subject, report_progress)
     return f"{added.runs:,} runs with {added.rows:,} rows were added to {folder}"
 
 
@@ -239,10 +239,10 @@ def _write_suites(database: Database, subject: str | None, folder: Path) -> str:
 
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
-    with database.reading() as session, progress("exporting runs") as shown:
-        total = exports.count(session, "pyperf", subject)
-        for run_id, text in exports.suites(session, subject):
+    with database.reading() as session, show_progress("exporting runs") as report_progress:
+        total = exports.count_rows(session, "pyperf", subject)
+        for run_id, text in exports.list_suites(session, subject):
             (folder / f"{run_id}.json").write_text(text, encoding="utf-8")
             count += 1
-            shown(count, total)
+            report_progress(count, total)
     return f"{count:,} suite files are in {folder}"

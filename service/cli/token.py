@@ -47,7 +47,7 @@ def token() -> None:
     help="Publishes about these repositories only, and registers their runners: owner/name, owner/*, "
     "gitlab:group/name. Repeatable; needed with register, and to publish with other limits.",
 )
-def new(
+def create_token(
     *,
     name: str,
     scopes: tuple[str, ...],
@@ -60,11 +60,13 @@ def new(
     from service.store import audit, tokens  # noqa: PLC0415 - so that --help stays fast
 
     now, reach = datetime.now(UTC), Reach(hosts or None, subjects or None, repositories or None)
-    detail = {"name": name, "scopes": scopes, "days": days, **tokens.limits(reach)}
+    detail = {"name": name, "scopes": scopes, "days": days, **tokens.list_limits(reach)}
     try:
-        with _database().writing() as session:
-            issued = tokens.issue(session, name, [Scope(scope) for scope in scopes], days, now, reach=reach)
-            audit.record(session, audit.local_actor(), AuditAction.TOKEN_MADE, f"token {issued.id}", detail, now=now)
+        with _open_database().writing() as session:
+            issued = tokens.issue_token(session, name, [Scope(scope) for scope in scopes], days, now, reach=reach)
+            audit.record_entry(
+                session, audit.find_local_actor(), AuditAction.TOKEN_MADE, f"token {issued.id}", detail, now=now
+            )
     except tokens.WrongTokenError as error:
         raise ServiceError(f"Wrong {error.part}", repr(name), f"{error}.".capitalize()) from None
     click.echo(issued.text)
@@ -72,12 +74,12 @@ def new(
 
 @token.command(name="list")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def listed(as_json: bool) -> None:
+def list_all_tokens(as_json: bool) -> None:
     """List all tokens, the newest first."""
     from service.store import tokens  # noqa: PLC0415
 
     now = datetime.now(UTC)
-    with _database().reading() as session:
+    with _open_database().reading() as session:
         rows: list[dict[str, str]] = [
             {
                 "id": row.id,
@@ -104,21 +106,23 @@ def revoke(token_id: str) -> None:
     from service.store import audit, tokens  # noqa: PLC0415
 
     now = datetime.now(UTC)
-    with _database().writing() as session:
-        row = tokens.revoke(session, token_id, now)
+    with _open_database().writing() as session:
+        row = tokens.revoke_token(session, token_id, now)
         if row is not None:
             detail = {"name": row.name}
-            audit.record(session, audit.local_actor(), AuditAction.TOKEN_REVOKED, f"token {row.id}", detail, now=now)
+            audit.record_entry(
+                session, audit.find_local_actor(), AuditAction.TOKEN_REVOKED, f"token {row.id}", detail, now=now
+            )
     if row is None:
         raise ServiceError("There is no such token", token_id, "List the tokens with: faultwatch-service token list")
     click.echo(f"{token_id} was revoked.")
 
 
-def _database() -> Database:
+def _open_database() -> Database:
     from service.config.settings import Config  # noqa: PLC0415
     from service.store.engine.database import BUSY_SECONDS_AT_START, Database  # noqa: PLC0415
-    from service.store.engine.upgrade import upgrade  # noqa: PLC0415
+    from service.store.engine.upgrade import upgrade_database  # noqa: PLC0415
 
     database = Database(Config.from_environment().database_url, BUSY_SECONDS_AT_START)
-    upgrade(database)
+    upgrade_database(database)
     return database

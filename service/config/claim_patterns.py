@@ -14,8 +14,8 @@ def matches_workflow(reference: str, pattern: str) -> bool:
     a pattern without REF fits any too.
     """
     path, _, ref = pattern.partition("@")
-    wanted_ref = "[^@]*" if ref in {"", "*"} else _expression(ref)
-    return bool(re.fullmatch(f"{_expression(path)}@{wanted_ref}", reference))
+    wanted_ref = "[^@]*" if ref in {"", "*"} else _convert_to_regex(ref)
+    return bool(re.fullmatch(f"{_convert_to_regex(path)}@{wanted_ref}", reference))
 
 
 def matches_repository(claims: Mapping[str, Any], pattern: str) -> bool:
@@ -24,13 +24,13 @@ def matches_repository(claims: Mapping[str, Any], pattern: str) -> bool:
     A number behind it, as in ``owner/name:123`` or ``owner/*:45``, is GitHub's id of the repository or of the owner: a
     name can be given to another repository after a deletion, an id cannot.
     """
-    wanted, _, number = pattern.partition(":")
-    owner, _, name = wanted.partition("/")
+    name_pattern, _, number = pattern.partition(":")
+    owner, _, name = name_pattern.partition("/")
     repository = str(claims.get("repository", "")).lower()
     if name != "*":
-        return repository == wanted and number in {"", str(claims.get("repository_id", ""))}
+        return repository == name_pattern and number in {"", str(claims.get("repository_id", ""))}
     return repository.startswith(f"{owner}/") and number in {"", str(claims.get("repository_owner_id", ""))}
 
 
-def _expression(pattern: str) -> str:
+def _convert_to_regex(pattern: str) -> str:
     return "[^@/]*".join(map(re.escape, pattern.split("*")))

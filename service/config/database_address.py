@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy import URL, make_url
 
-_HIDDEN = "***"
+_MASK = "***"
 
 
-def parse(address: str) -> URL:
+def parse_address(address: str) -> URL:
     """Return an address as SQLAlchemy has it.
 
     Raises
@@ -23,25 +23,25 @@ def parse(address: str) -> URL:
         # `postgresql://one:5432,other:5432/name`: SQLAlchemy takes everything after the first colon for a port.
         if "," not in address:
             raise
-        return _names_several_servers(address)
+        return _add_several_servers(address)
 
 
 def hide_password(address: str) -> str:
     """Return an address to be shown, with ``***`` in place of what is secret."""
-    url = parse(address)
-    query = {name: _HIDDEN if "pass" in name.lower() else value for name, value in url.query.items()}
+    url = parse_address(address)
+    query = {name: _MASK if "pass" in name.lower() else value for name, value in url.query.items()}
     return url.set(query=query).render_as_string(hide_password=True)
 
 
-def _names_several_servers(address: str) -> URL:
-    """Let PostgreSQL's library read an address. SQLAlchemy has several servers in the query."""
+def _add_several_servers(address: str) -> URL:
+    """Read an address that names several servers with PostgreSQL's library; SQLAlchemy takes them in the query."""
     from psycopg import Error  # noqa: PLC0415 - most services have SQLite
     from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
 
     scheme, _, rest = address.partition("://")
     try:
-        given = {name: str(value) for name, value in conninfo_to_dict(f"{scheme.partition('+')[0]}://{rest}").items()}
+        options = {name: str(value) for name, value in conninfo_to_dict(f"{scheme.partition('+')[0]}://{rest}").items()}
     except Error as error:
         raise ValueError(str(error).strip()) from error
-    user, password, name = (given.pop(key, None) for key in ("user", "password", "dbname"))
-    return URL.create(scheme, user, password, database=name, query=given)
+    user, password, name = (options.pop(key, None) for key in ("user", "password", "dbname"))
+    return URL.create(scheme, user, password, database=name, query=options)

@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from runner.contract.base import Name
-from service.config.setting_fields import Settings, setting
+from service.config.setting_fields import Settings, declare_setting
 from service.errors import ServiceError
 
 VARIABLE = "FAULTWATCH_NOTIFICATIONS"
@@ -35,7 +35,7 @@ Address = Annotated[
 ]
 
 
-def _is_zone(name: str) -> str:
+def _require_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -49,7 +49,7 @@ def _read_time(value: object) -> object:
 
 Day = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 DAYS: tuple[Day, ...] = get_args(Day)
-Zone = Annotated[str, AfterValidator(_is_zone)]
+Zone = Annotated[str, AfterValidator(_require_zone)]
 OfDay = Annotated[time, BeforeValidator(_read_time)]
 
 
@@ -128,7 +128,7 @@ class EmailChannel(ChannelSettings):
         return self
 
 
-def _split(url: str) -> SplitResult:
+def _split_address(url: str) -> SplitResult:
     try:
         return urlsplit(url)
     except ValueError:
@@ -227,11 +227,11 @@ class ChatChannel(AddressedChannel):
         ValueError
             If it is of no supported service, or unencrypted outside loopback and not declared insecure.
         """
-        parts = _split(url)
+        parts = _split_address(url)
         scheme, query = parts.scheme.lower(), {name.lower(): value for name, value in parse_qsl(parts.query)}
         if scheme not in CHATS and scheme != "https":
-            known = ", ".join(sorted({chat.name for chat in CHATS.values()}))
-            raise ValueError(f"url is of no supported service ({known})")
+            services = ", ".join(sorted({chat.name for chat in CHATS.values()}))
+            raise ValueError(f"url is of no supported service ({services})")
         if self.insecure or parts.hostname in LOOPBACK:
             return url
         if scheme in CHATS and not CHATS[scheme].encrypted:
@@ -255,7 +255,7 @@ class WebhookChannel(AddressedChannel):
         ValueError
             If it is not an address, or an unencrypted one outside loopback that is not declared insecure.
         """
-        parts = _split(url)
+        parts = _split_address(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise ValueError("url is not an address such as https://…")
         if parts.scheme == "http" and parts.hostname not in LOOPBACK and not self.insecure:
@@ -284,11 +284,13 @@ class NotificationFile(Settings):
 
     heading, guide = "Notifications", "Notifications"
 
-    file: Path | None = setting(VARIABLE, "File of channels", None, usual="`notifications.toml` in `FAULTWATCH_HOME`")
+    file: Path | None = declare_setting(
+        VARIABLE, "File of channels", None, usual="`notifications.toml` in `FAULTWATCH_HOME`"
+    )
     """The file with the notification channels."""
 
 
-def load(home: Path, named: Path | None = None) -> NotificationSettings:
+def load_notification_settings(home: Path, file_setting: Path | None = None) -> NotificationSettings:
     """Read the file that is named, else the one in the folder of data; without a file there are no channels.
 
     Raises
@@ -296,11 +298,11 @@ def load(home: Path, named: Path | None = None) -> NotificationSettings:
     ServiceError
         If the file cannot be read or a setting is invalid.
     """
-    path = named.expanduser() if named else home / FILE
+    path = file_setting.expanduser() if file_setting else home / FILE
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        if named:
+        if file_setting:
             raise ServiceError(
                 "The file does not exist", f"{VARIABLE}={path}", "Create it, or unset the variable."
             ) from None

@@ -57,7 +57,7 @@ class SecretFile:
         """
         if file is None and self.is_optional:
             return None
-        secret = _read(file, variable)
+        secret = _read_file(file, variable)
         if self.is_token and not (secret and secret.isascii() and secret.isprintable()):
             raise ServiceError("This file has no token", variable, "Write it there, on one line.")
         if len(secret.encode()) < self.min_length:
@@ -66,7 +66,7 @@ class SecretFile:
         return secret
 
 
-def _read(file: Path | None, variable: str) -> str:
+def _read_file(file: Path | None, variable: str) -> str:
     reason = "it is not set"
     if file is not None:
         try:
@@ -81,7 +81,7 @@ def _split_words(text: object) -> object:
     return tuple(text.replace(",", " ").split()) if isinstance(text, str) else text
 
 
-def _yes_or_no(text: object) -> object:
+def _parse_yes_or_no(text: object) -> object:
     if isinstance(text, str):
         if text not in {"yes", "no"}:
             raise ValueError("write yes or no")
@@ -89,18 +89,18 @@ def _yes_or_no(text: object) -> object:
     return text
 
 
-def _seconds(text: object) -> object:
+def _parse_seconds(text: object) -> object:
     return timedelta(seconds=int(text)) if isinstance(text, str) else text
 
 
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_words)]
 """Separated by commas or spaces."""
-YesOrNo = Annotated[bool, BeforeValidator(_yes_or_no)]
-Seconds = Annotated[timedelta, BeforeValidator(_seconds)]
+YesOrNo = Annotated[bool, BeforeValidator(_parse_yes_or_no)]
+Seconds = Annotated[timedelta, BeforeValidator(_parse_seconds)]
 """A whole number of seconds."""
 
 
-def setting(
+def declare_setting(
     variable: str,
     title: str,
     default: Any = ...,
@@ -209,23 +209,23 @@ class Settings(BaseSettings):
             cls(**values, **others)  # a wrong value is reported before a file that cannot be read
         except ValidationError as error:
             name = str(error.errors(include_url=False)[0]["loc"][0])
-            unit = next(variable.unit for variable in cls.variables() if variable.name == name)
+            unit = next(variable.unit for variable in cls.list_variables() if variable.name == name)
             valid = unit.replace("`", "") or "a valid value"
             raise ServiceError(
                 "A setting is not valid", f"{name}={environment.get(name, '')}", f"Set it to {valid}, or unset it."
             ) from None
-        return cls(**values | dict(cls._secrets(environment)), **others)
+        return cls(**values | dict(cls._read_secrets(environment)), **others)
 
     @classmethod
-    def fields(cls) -> Iterator[tuple[str, FieldInfo]]:
+    def list_fields(cls) -> Iterator[tuple[str, FieldInfo]]:
         """Return the fields that have a variable, with their names."""
         return ((name, field) for name, field in cls.model_fields.items() if field.validation_alias)
 
     @classmethod
-    def variables(cls) -> Iterator[Variable]:
-        """Return what the fields say about their variables."""
-        for _, field in cls.fields():
-            extra = _extra(field)
+    def list_variables(cls) -> Iterator[Variable]:
+        """Return the variables of the fields, with their titles, meanings and defaults."""
+        for _, field in cls.list_fields():
+            extra = _get_extra(field)
             yield Variable(
                 str(field.validation_alias),
                 field.title or "",
@@ -235,20 +235,20 @@ class Settings(BaseSettings):
             )
 
     @classmethod
-    def _secrets(cls, environment: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
-        for _, field in cls.fields():
-            file, variable = secret_file(field), str(field.validation_alias)
+    def _read_secrets(cls, environment: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
+        for _, field in cls.list_fields():
+            file, variable = find_secret_file(field), str(field.validation_alias)
             if file is not None:
                 path = environment.get(variable)
                 yield variable, file.read(Path(path) if path else None, variable)
 
     def format_value(self, name: str) -> str:
-        """Return what is shown of a field, which is never a secret."""
+        """Return the value of a field as text; a secret is never shown."""
         field, value = type(self).model_fields[name], getattr(self, name)
-        extra = _extra(field)
+        extra = _get_extra(field)
         if extra["shown"] is not None:
             return str(extra["shown"](self))
-        if secret_file(field) is not None:
+        if find_secret_file(field) is not None:
             return SECRET
         return _format_text(value) or str(extra["unset"])
 
@@ -258,8 +258,8 @@ class Settings(BaseSettings):
         return bool(getattr(self, name) == default)
 
 
-def secret_file(field: FieldInfo) -> SecretFile | None:
-    """Return what marks a field whose variable names a file; None for another field."""
+def find_secret_file(field: FieldInfo) -> SecretFile | None:
+    """Return the secret file of a field whose variable names one; None for another field."""
     return next((mark for mark in field.metadata if isinstance(mark, SecretFile)), None)
 
 
@@ -268,12 +268,12 @@ class _Environment(EnvSettingsSource):
 
     def __init__(self, settings: type[Settings], environment: Mapping[str, str]) -> None:
         super().__init__(settings, case_sensitive=True, env_ignore_empty=True)
-        names = [variable.name for variable in settings.variables()]
+        names = [variable.name for variable in settings.list_variables()]
         # Only these: pydantic-settings would also read variables with the names of fields.
         self.env_vars = {name: environment[name] for name in names if environment.get(name)}
 
     def prepare_field_value(self, field_name: str, field: FieldInfo, value: Any, value_is_complex: bool) -> Any:
-        if secret_file(field) is not None:
+        if find_secret_file(field) is not None:
             return ""
         return super().prepare_field_value(field_name, field, value, value_is_complex)
 
@@ -289,6 +289,6 @@ def _format_text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _extra(field: FieldInfo) -> dict[str, Any]:
+def _get_extra(field: FieldInfo) -> dict[str, Any]:
     assert isinstance(field.json_schema_extra, dict)
     return field.json_schema_extra

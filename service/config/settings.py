@@ -17,7 +17,7 @@ from runner.contract.report import safe_name
 from service.config.access import Access
 from service.config.forge_settings import BaseAddress, ForgeSettings
 from service.config.notifications import NotificationFile
-from service.config.setting_fields import SECRET, Seconds, SecretFile, Settings, Words, YesOrNo, setting
+from service.config.setting_fields import SECRET, Seconds, SecretFile, Settings, Words, YesOrNo, declare_setting
 from service.config.trusted_jobs import TrustedJobs
 
 SESSION_KEY = "session.key"
@@ -36,11 +36,11 @@ def read_host_name() -> str:
     return safe_name(socket.gethostname())
 
 
-def _with_loopback(words: object) -> object:
+def _add_loopback(words: object) -> object:
     return (*LOOPBACK, *words.replace(",", " ").split()) if isinstance(words, str) else words
 
 
-def _show_database(config: Config) -> str:
+def _hide_database_password(config: Config) -> str:
     from service.config.database_address import hide_password  # noqa: PLC0415 - SQLAlchemy: --help needs none
 
     return hide_password(config.database_url)
@@ -54,30 +54,32 @@ class Config(Settings):
 
     heading, guide = "Service", "Who may do what"
 
-    home: Annotated[Path, AfterValidator(lambda home: home.expanduser().absolute())] = setting(
+    home: Annotated[Path, AfterValidator(lambda home: home.expanduser().absolute())] = declare_setting(
         "FAULTWATCH_HOME",
         "Home",
         default_factory=lambda: Path("~/.local/share/faultwatch").expanduser(),
         usual="`~/.local/share/faultwatch`",
     )
     """The folder of all data."""
-    database_url: str = setting(
+    database_url: str = declare_setting(
         "DATABASE_URL",
         "Database",
         default_factory=lambda settings: f"sqlite:///{settings['home'] / 'faultwatch.db'}",
         usual="SQLite in `FAULTWATCH_HOME`",
-        shown=_show_database,
+        shown=_hide_database_password,
         repr=False,
     )
     """The database: `postgresql://user:password@host/name`, or `sqlite:////path/to/file.db`."""
-    port: Annotated[int, Field(ge=0, le=65535)] = setting("FAULTWATCH_PORT", "Port", 8080, unit="a number, 0 to 65535")
+    port: Annotated[int, Field(ge=0, le=65535)] = declare_setting(
+        "FAULTWATCH_PORT", "Port", 8080, unit="a number, 0 to 65535"
+    )
     """The TCP port; 0 for any free one."""
     # A foreign web page must not reach a service on loopback by pointing its own name there. None trusts every name.
-    trusted_hosts: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_with_loopback)] = setting(
+    trusted_hosts: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_add_loopback)] = declare_setting(
         "FAULTWATCH_NAMES", "Names", LOOPBACK, usual="loopback's", unit="words", unset="any"
     )
     """The names by which the service may be called. Requests for another name are refused."""
-    access: Access | None = setting(
+    access: Access | None = declare_setting(
         "FAULTWATCH_ACCESS",
         "Access",
         None,
@@ -86,13 +88,15 @@ class Config(Settings):
         shown=lambda config: "by token" if config.by_token else "open: every caller may do everything",
     )
     """Whether callers need a token."""
-    anonymous_read: YesOrNo = setting("FAULTWATCH_ANONYMOUS_READ", "Anonymous reading", False, unit="`yes` or `no`")
+    anonymous_read: YesOrNo = declare_setting(
+        "FAULTWATCH_ANONYMOUS_READ", "Anonymous reading", False, unit="`yes` or `no`"
+    )
     """Whether callers without a token see the results."""
-    workers: Annotated[int, Field(ge=1, le=64)] = setting(
+    workers: Annotated[int, Field(ge=1, le=64)] = declare_setting(
         "FAULTWATCH_WORKERS", "Processes", 1, unit="a number, 1 to 64"
     )
     """Number of serving processes."""
-    jobs_here: YesOrNo | None = setting(
+    jobs_here: YesOrNo | None = declare_setting(
         "FAULTWATCH_JOBS_HERE",
         "Jobs here",
         None,
@@ -101,11 +105,11 @@ class Config(Settings):
         shown=lambda config: "yes" if config.starts_jobs else "no",
     )
     """Whether this machine carries out jobs."""
-    host: Annotated[str, AfterValidator(safe_name)] = setting(
+    host: Annotated[str, AfterValidator(safe_name)] = declare_setting(
         "FAULTWATCH_HOST", "Host", default_factory=read_host_name, usual="the host name"
     )
     """The name of this machine in the reports of its jobs."""
-    lease: _Duration = setting(
+    lease: _Duration = declare_setting(
         "FAULTWATCH_LEASE_SECONDS",
         "Lease",
         JOB_LEASE,
@@ -113,7 +117,7 @@ class Config(Settings):
         shown=lambda config: f"{config.lease.total_seconds():.0f} s",
     )
     """For how long a silent runner keeps its job."""
-    narrowing_runs: Annotated[int, Field(ge=1, le=100_000)] = setting(
+    narrowing_runs: Annotated[int, Field(ge=1, le=100_000)] = declare_setting(
         "FAULTWATCH_NARROWING_RUNS",
         "Runs that narrow ranges",
         NARROWING_RUNS,
@@ -122,7 +126,7 @@ class Config(Settings):
     )
     """How many runs within 24 hours the service has measured by itself to find the commits of drifts, for each subject
     whose policy is `do`."""
-    idle: _Duration = setting(
+    idle: _Duration = declare_setting(
         "FAULTWATCH_IDLE_SECONDS",
         "Idle after",
         HOST_IDLE_TIME,
@@ -130,18 +134,22 @@ class Config(Settings):
         shown=lambda config: f"{config.idle.total_seconds():.0f} s",
     )
     """After how long without a new run a host counts as idle, so that the service may order work by itself."""
-    proxies: Words = setting("FAULTWATCH_PROXIES", "Proxies", (), usual="none", unit="words", unset="on this machine")
+    proxies: Words = declare_setting(
+        "FAULTWATCH_PROXIES", "Proxies", (), usual="none", unit="words", unset="on this machine"
+    )
     """Addresses of the proxies, other than those on this machine, that say for whom they ask."""
-    session_key: Annotated[bytes | None, SecretFile("The session key", min_length=32, is_optional=True)] = setting(
-        "FAULTWATCH_SESSION_KEY_FILE",
-        "Session key",
-        None,
-        usual="`session.key` in `FAULTWATCH_HOME`, which the service makes",
-        shown=lambda config: SECRET if config.session_key else str(config.home / SESSION_KEY),
-        repr=False,
+    session_key: Annotated[bytes | None, SecretFile("The session key", min_length=32, is_optional=True)] = (
+        declare_setting(
+            "FAULTWATCH_SESSION_KEY_FILE",
+            "Session key",
+            None,
+            usual="`session.key` in `FAULTWATCH_HOME`, which the service makes",
+            shown=lambda config: SECRET if config.session_key else str(config.home / SESSION_KEY),
+            repr=False,
+        )
     )
     """The file with the key that signs the cookies of browsers. Machines with one database need the same one."""
-    address: BaseAddress = setting("FAULTWATCH_ADDRESS", "Address", "", usual="none")
+    address: BaseAddress = declare_setting("FAULTWATCH_ADDRESS", "Address", "", usual="none")
     """The address at which people and runners reach the service, for links."""
     forges: dict[ForgeKind, ForgeSettings] = Field(default_factory=dict)
     """The forges that are turned on."""
@@ -180,12 +188,12 @@ class Config(Settings):
         """
         config = cls.read(environment)
         read = (forge.read_if_on(environment, config.address) for forge in forges)
-        return config.replaced(
+        return config.copy_with(
             forges={settings.kind: settings for settings in read if settings is not None},
             jobs=TrustedJobs.read_if_on(environment, config.address),
             notifications=NotificationFile.read(environment),
         )
 
-    def replaced(self, **changes: Any) -> Config:
+    def copy_with(self, **changes: Any) -> Config:
         """Return the same settings with other values of some fields."""
         return self.model_copy(update=changes)

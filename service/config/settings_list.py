@@ -17,7 +17,7 @@ from service.config.notifications import (
     NotificationSettings,
     WebhookChannel,
 )
-from service.config.setting_fields import SECRET, Settings, secret_file
+from service.config.setting_fields import SECRET, Settings, find_secret_file
 from service.config.settings import Config
 from service.config.trusted_jobs import TrustedJobs
 
@@ -74,64 +74,64 @@ def list_settings(
             title=section.heading,
             document=section.guide,
             empty=section.off,
-            settings=_settings(settings, environment) if settings else [],
+            settings=_list_settings_of(settings, environment) if settings else [],
         )
         for section, settings in sections
     ]
-    return [*groups, _notifications(config, environment, channels)]
+    return [*groups, _build_notification_group(config, environment, channels)]
 
 
-def _settings(settings: Settings, environment: Mapping[str, str]) -> list[Setting]:
+def _list_settings_of(settings: Settings, environment: Mapping[str, str]) -> list[Setting]:
     return [
         Setting(
             name=variable.title,
             variable=variable.name,
             value=settings.format_value(name),
-            source=_source(settings, name, variable.name, environment),
+            source=_find_source(settings, name, variable.name, environment),
             meaning=variable.meaning.replace("`", ""),
         )
-        for (name, _), variable in zip(settings.fields(), settings.variables(), strict=True)
+        for (name, _), variable in zip(settings.list_fields(), settings.list_variables(), strict=True)
     ]
 
 
-def _source(settings: Settings, name: str, variable: str, environment: Mapping[str, str]) -> str:
+def _find_source(settings: Settings, name: str, variable: str, environment: Mapping[str, str]) -> str:
     if environment.get(variable):
-        is_file = secret_file(type(settings).model_fields[name]) is not None
+        is_file = find_secret_file(type(settings).model_fields[name]) is not None
         return environment[variable] if is_file else ENVIRONMENT
     return DEFAULT if settings.has_default(name) else AT_THE_START
 
 
-def _notifications(
+def _build_notification_group(
     config: Config, environment: Mapping[str, str], channels: NotificationSettings | str
 ) -> SettingGroup:
     title, guide = NotificationFile.heading, NotificationFile.guide
     if isinstance(channels, str):
         return SettingGroup(title=title, document=guide, empty=channels, settings=[])
-    (file,) = _settings(config.notifications, environment)
+    (file,) = _list_settings_of(config.notifications, environment)
     path = str(config.notifications.file or config.home / FILE)
-    settings = [file.model_copy(update={"value": path}), *_channels(path, environment, channels)]
+    settings = [file.model_copy(update={"value": path}), *_list_channels(path, environment, channels)]
     return SettingGroup(title=title, document=guide, settings=settings)
 
 
-def _channels(file: str, environment: Mapping[str, str], settings: NotificationSettings) -> Iterator[Setting]:
+def _list_channels(file: str, environment: Mapping[str, str], settings: NotificationSettings) -> Iterator[Setting]:
     source = file if settings != NotificationSettings() else DEFAULT
 
-    def one(name: str, value: str, source: str, meaning: str) -> Setting:
+    def make_setting(name: str, value: str, source: str, meaning: str) -> Setting:
         return Setting(name=name, variable="", value=value, source=source, meaning=meaning)
 
-    yield one("Address in messages", settings.url, source, "Where their links lead.")
+    yield make_setting("Address in messages", settings.url, source, "Where their links lead.")
     for channel in settings.channel:
-        yield one(channel.name, _channel(channel, environment), file, f"A channel: {channel.kind}.")
+        yield make_setting(channel.name, _describe_address(channel, environment), file, f"A channel: {channel.kind}.")
 
 
-def _channel(channel: EmailChannel | ChatChannel | WebhookChannel, environment: Mapping[str, str]) -> str:
+def _describe_address(channel: EmailChannel | ChatChannel | WebhookChannel, environment: Mapping[str, str]) -> str:
     """Describe where a channel sends. The path of a webhook is its secret."""
-    said = [] if channel.subject == "*" else [f"only {channel.subject}"]
-    said += [] if channel.only == "all" else [f"only {channel.only}"]
+    limits = [] if channel.subject == "*" else [f"only {channel.subject}"]
+    limits += [] if channel.only == "all" else [f"only {channel.only}"]
     if channel.digest is not None:
-        said.append(f"one message a day at {channel.digest:%H:%M} {channel.zone}")
+        limits.append(f"one message a day at {channel.digest:%H:%M} {channel.zone}")
     if channel.quiet is not None:
-        said.append(f"quiet from {channel.quiet.start:%H:%M} to {channel.quiet.end:%H:%M} {channel.zone}")
+        limits.append(f"quiet from {channel.quiet.start:%H:%M} to {channel.quiet.end:%H:%M} {channel.zone}")
     if isinstance(channel, EmailChannel):
         where = f"{', '.join(channel.to)} by {channel.host} port {channel.port}"
         variable = channel.password_variable
@@ -143,5 +143,5 @@ def _channel(channel: EmailChannel | ChatChannel | WebhookChannel, environment: 
         variable = channel.url_variable
         where = f"at {urlsplit(channel.url).hostname}" if channel.url else "at an address that is kept secret"
     if variable is not None:
-        said.append(f"{variable} is {SECRET if environment.get(variable) else 'not set'}")
-    return "; ".join([where, *said])
+        limits.append(f"{variable} is {SECRET if environment.get(variable) else 'not set'}")
+    return "; ".join([where, *limits])

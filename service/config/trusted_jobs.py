@@ -11,7 +11,7 @@ from pydantic_settings import NoDecode
 
 from service.config.access import GITHUB
 from service.config.claim_patterns import matches_repository, matches_workflow
-from service.config.setting_fields import Settings, Words, setting
+from service.config.setting_fields import Settings, Words, declare_setting
 from service.errors import ServiceError
 
 
@@ -23,7 +23,7 @@ class IssuerUnavailable(Exception):
     """The issuer's keys are not available at the moment."""
 
 
-def _repositories(names: tuple[str, ...]) -> tuple[str, ...]:
+def _check_repositories(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if not re.fullmatch(r"[^/*:]+/[^/:]+(:[0-9]+)?", name.lower()):
             where = f"FAULTWATCH_ACTIONS_REPOSITORIES: {name.lower()}"
@@ -31,11 +31,11 @@ def _repositories(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name.lower() for name in names)
 
 
-def _subjects(words: object) -> object:
-    return tuple(map(_assignment, words.replace(",", " ").split())) if isinstance(words, str) else words
+def _parse_subjects(words: object) -> object:
+    return tuple(map(_parse_assignment, words.replace(",", " ").split())) if isinstance(words, str) else words
 
 
-def _assignment(word: str) -> tuple[str, str]:
+def _parse_assignment(word: str) -> tuple[str, str]:
     repository, _, pattern = word.partition("=")
     if not re.fullmatch(r"[^/*:=]+/[^/*:=]+", repository) or not re.fullmatch(r"[A-Za-z0-9_.*-]{1,100}", pattern):
         where = f"FAULTWATCH_ACTIONS_SUBJECTS: {word}"
@@ -51,28 +51,30 @@ class TrustedJobs(Settings):
 
     address: str = ""
     """Address at which runners reach this service; empty where that is not known."""
-    repositories: Annotated[Words, AfterValidator(_repositories)] = setting(
+    repositories: Annotated[Words, AfterValidator(_check_repositories)] = declare_setting(
         "FAULTWATCH_ACTIONS_REPOSITORIES", "Repositories", usual="none: no job may", unit="words"
     )
     """The repositories whose jobs may sign in, such as `owner/name` or `owner/*`."""
-    audience: Annotated[str, AfterValidator(lambda audience: audience.rstrip("/"))] = setting(
+    audience: Annotated[str, AfterValidator(lambda audience: audience.rstrip("/"))] = declare_setting(
         "FAULTWATCH_ACTIONS_AUDIENCE",
         "Audience",
         default_factory=lambda settings: settings["address"].rstrip("/"),
         usual="`FAULTWATCH_ADDRESS`",
     )
     """The audience that identities must name."""
-    workflows: Words = setting("FAULTWATCH_ACTIONS_WORKFLOWS", "Workflows", (), usual="any", unset="any", unit="words")
+    workflows: Words = declare_setting(
+        "FAULTWATCH_ACTIONS_WORKFLOWS", "Workflows", (), usual="any", unset="any", unit="words"
+    )
     """The workflows whose jobs may sign in."""
-    runners: Annotated[Words, AfterValidator(lambda runners: runners or ("self-hosted",))] = setting(
+    runners: Annotated[Words, AfterValidator(lambda runners: runners or ("self-hosted",))] = declare_setting(
         "FAULTWATCH_ACTIONS_RUNNERS", "Runners", ("self-hosted",), usual="`self-hosted`", unit="words"
     )
     """The kinds of runners whose jobs may sign in."""
-    issuer: Annotated[str, AfterValidator(lambda issuer: issuer.rstrip("/"))] = setting(
+    issuer: Annotated[str, AfterValidator(lambda issuer: issuer.rstrip("/"))] = declare_setting(
         "FAULTWATCH_ACTIONS_ISSUER", "Issuer", GITHUB, usual="GitHub"
     )
     """Who signs identities."""
-    subjects: Annotated[tuple[tuple[str, str], ...], NoDecode, BeforeValidator(_subjects)] = setting(
+    subjects: Annotated[tuple[tuple[str, str], ...], NoDecode, BeforeValidator(_parse_subjects)] = declare_setting(
         "FAULTWATCH_ACTIONS_SUBJECTS",
         "Subjects",
         (),
@@ -81,7 +83,7 @@ class TrustedJobs(Settings):
         shown=lambda jobs: ", ".join(map("=".join, jobs.subjects)) or "of the same name",
     )
     """Subjects of other names than their repository: `owner/name=subject`."""
-    hosts: Words = setting("FAULTWATCH_ACTIONS_HOSTS", "Hosts", (), usual="any", unset="any", unit="words")
+    hosts: Words = declare_setting("FAULTWATCH_ACTIONS_HOSTS", "Hosts", (), usual="any", unset="any", unit="words")
     """The hosts as which jobs may report."""
 
     @model_validator(mode="after")
@@ -104,15 +106,15 @@ class TrustedJobs(Settings):
             return None
         return cls.read(environment, address=address)
 
-    def objection(self, claims: Mapping[str, Any]) -> str:
+    def explain_objection(self, claims: Mapping[str, Any]) -> str:
         """Return in one line why a job with a genuine identity may not sign in; empty where it may."""
         repository, owner = str(claims.get("repository", "")).lower(), str(claims.get("repository_owner", "")).lower()
-        if not any(matches_repository(claims, wanted) for wanted in self.repositories):
+        if not any(matches_repository(claims, pattern) for pattern in self.repositories):
             return f"jobs of {repository!r} may not sign in here"
         if owner != repository.partition("/")[0]:
             return f"the owner is {owner!r}"
         workflow = str(claims.get("job_workflow_ref", ""))
-        if self.workflows and not any(matches_workflow(workflow, wanted) for wanted in self.workflows):
+        if self.workflows and not any(matches_workflow(workflow, pattern) for pattern in self.workflows):
             return f"the workflow {workflow!r} may not sign in here"
         runner = claims.get("runner_environment")
         if runner not in self.runners:

@@ -19,7 +19,7 @@ LABEL_REASON = "by label"
 """The reason of an acceptance by label, which gives none."""
 MEASURE_LABEL = "faultwatch: measure"
 """The label that has a pull request measured, by the workflow of the default branch."""
-_STRICT = ConfigDict(strict=True)
+_STRICT_CONFIG = ConfigDict(strict=True)
 _Repository = Annotated[
     str,
     Field(
@@ -32,7 +32,7 @@ _Id = Annotated[int, Field(ge=1, lt=2**63)]
 _Login = Annotated[str, Field(pattern=r"^[^\x00-\x20\x7f]+$", max_length=100)]
 
 
-@dataclass(frozen=True, slots=True, config=_STRICT)
+@dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
 class CommandComment:
     """Run the commands of a comment. Its author may lack the permission."""
 
@@ -43,7 +43,7 @@ class CommandComment:
     commands: tuple[Command, ...]
 
 
-@dataclass(frozen=True, slots=True, config=_STRICT)
+@dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
 class RecordHead:
     """Record the head of a pull request, which is going to be measured."""
 
@@ -52,7 +52,7 @@ class RecordHead:
     head: _Commit
 
 
-@dataclass(frozen=True, slots=True, config=_STRICT)
+@dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
 class AcceptHead:
     """Accept the change of a head, by label. Who set the label may lack the permission."""
 
@@ -62,7 +62,7 @@ class AcceptHead:
     author: _Login
 
 
-@dataclass(frozen=True, slots=True, config=_STRICT)
+@dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
 class RecordMerge:
     """Record that a head was merged into its base."""
 
@@ -73,7 +73,7 @@ class RecordMerge:
     """The merge commit."""
 
 
-@dataclass(frozen=True, slots=True, config=_STRICT)
+@dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
 class MeasureHead:
     """Start the workflow that measures a pull request. Who asked for it may lack the permission."""
 
@@ -85,7 +85,7 @@ class MeasureHead:
     """Who asked for it; None where the forge has let the workflow of the pull request run."""
 
 
-@dataclass(frozen=True, slots=True, config=_STRICT)
+@dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
 class MeasureBranch:
     """Start the workflow that measures the new head of the default branch."""
 
@@ -93,14 +93,14 @@ class MeasureBranch:
     head: _Commit
 
 
-@dataclass(frozen=True, slots=True, config=_STRICT)
+@dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
 class ForgetRepositories:
     """Publish nothing more in repositories that the App was removed from."""
 
     repositories: tuple[_Repository, ...]
 
 
-@dataclass(frozen=True, slots=True, config=_STRICT)
+@dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
 class UpdateJob:
     """Update a job whose workflow has started or ended."""
 
@@ -120,7 +120,7 @@ Deciders = Mapping[str, Callable[[Payload], Iterator[WebhookAction]]]
 """What decides for each event of a forge, by the event's name there."""
 
 
-def decide(deciders: Deciders, event: str, payload: Payload) -> tuple[WebhookAction, ...]:
+def decide_actions(deciders: Deciders, event: str, payload: Payload) -> tuple[WebhookAction, ...]:
     """Return the actions for a webhook; none where the event is irrelevant or a field is missing or wrong."""
     decider = deciders.get(event)
     try:

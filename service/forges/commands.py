@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-_LINE = re.compile(r"/faultwatch(?:[ \t]+(\S.*))?")
-_FENCE = re.compile(r"(`{3,}|~{3,})")
+_COMMAND_LINE = re.compile(r"/faultwatch(?:[ \t]+(\S.*))?")
+_CODE_FENCE = re.compile(r"(`{3,}|~{3,})")
 _MAX_COMMAND_CHARACTERS = 500
 _MAX_COMMANDS = 5
 
@@ -46,20 +46,20 @@ Only people with write access to this repository can run them.
 """
 
 
-def parse(comment: str) -> tuple[Command, ...]:
+def parse_commands(comment: str) -> tuple[Command, ...]:
     """Return the first few commands of a comment: lines that start with ``/faultwatch``, outside of code and quotes."""
     commands: list[Command] = []
     fence = ""
     for line in comment.splitlines():
-        mark = _FENCE.match(line.lstrip(" "))
+        mark = _CODE_FENCE.match(line.lstrip(" "))
         if mark and (not fence or mark[1].startswith(fence)):
             fence = "" if fence else mark[1]
-        elif not fence and (match := _LINE.fullmatch(line.rstrip())):
-            commands.append(_command(match[1] or ""))
+        elif not fence and (match := _COMMAND_LINE.fullmatch(line.rstrip())):
+            commands.append(_parse_command(match[1] or ""))
     return tuple(dict.fromkeys(commands))[:_MAX_COMMANDS]
 
 
-def _command(words: str) -> Command:
+def _parse_command(words: str) -> Command:
     word, *rest = words.split(maxsplit=1)[:2] or [""]
     text = rest[0][:_MAX_COMMAND_CHARACTERS] if rest else ""
     try:

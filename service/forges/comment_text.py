@@ -13,10 +13,17 @@ from urllib.parse import urlencode
 from runner.contract import MetricVerdict, Verdict, metric
 from runner.contract.comparison import Side
 from runner.contract.verdict_words import lacks_a_side, stands_out, verdict_words
-from service.forges.wording import change, describe_rows, describe_since, judge, metric_name, verdict
+from service.forges.wording import (
+    describe_judge,
+    describe_rows,
+    describe_since,
+    describe_verdict,
+    format_change,
+    format_metric_name,
+)
 from service.rules.gate import insight
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, MetricOutcome
-from service.text.markdown import block, code
+from service.text.markdown import format_block, format_code
 from service.text.numbers import percent, quantity, span
 
 MAX_COMMENT_BYTES = 65_536
@@ -28,10 +35,10 @@ _MAX_REASONS = 3
 _MAX_LOG_CHARACTERS = 3_000
 _MAX_COMMANDS = 3
 _MAX_COMMAND_CHARACTERS = 1_000
-_HEAD = (
+_TABLE_HEAD = (
     "| case | metric | base | head | change | noise | verdict |\n| :--- | :--- | ---: | ---: | ---: | :--- | :--- |\n"
 )
-_FOLD = "<details><summary>{}</summary>\n\n", "\n</details>\n"
+_FOLDED_SECTION = "<details><summary>{}</summary>\n\n", "\n</details>\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +51,13 @@ class Links:
     """Whether to offer the command by which a case is bisected."""
 
 
-def links(address: str, base: str, head: str, log_url: str) -> Links:
+def build_links(address: str, base: str, head: str, log_url: str) -> Links:
     """Return the links of a comment."""
     compare = f"{address}/compare?{urlencode({'base': base, 'head': head})}" if address else ""
     return Links(compare, log_url)
 
 
-def marker(repository: str, pull_request: int) -> str:
+def build_marker(repository: str, pull_request: int) -> str:
     """Return the invisible marker by which the comment of a pull request is found again."""
     return f"<!-- faultwatch gate {repository.lower()}#{pull_request} -->"
 
@@ -69,111 +76,122 @@ def build_comment(outcome: GateOutcome, links: Links, end: str = "", limit: int 
     limit
         Most bytes of the comment.
     """
-    first = f"**{verdict(outcome, code)}**\n\n{_judge(outcome)}{_failures(outcome.cases)}"
+    first = (
+        f"**{describe_verdict(outcome, format_code)}**\n\n{_describe_judge(outcome)}{_describe_failures(outcome.cases)}"
+    )
     sides = (
         f"{_describe_missing(outcome.metrics)}{_describe_same_bytes(outcome)}"
-        f"{_describe_stored_bases(outcome.cases)}{_environments(outcome.cases)}"
+        f"{_describe_stored_bases(outcome.cases)}{_describe_environments(outcome.cases)}"
     )
-    steps = f"{_commands(outcome)}{_offer_bisect(outcome, links)}"
-    last = f"{insight.format_insights(outcome.insights)}{sides}{steps}{_links(outcome, links)}"
+    steps = f"{_suggest_commands(outcome)}{_offer_bisect(outcome, links)}"
+    last = f"{insight.format_insights(outcome.insights)}{sides}{steps}{_format_links(outcome, links)}"
     last = f"{last}{end}\n" if end else last
-    room = limit - _size(first) - _size(last)
-    return f"{first}{_table(outcome.metrics, room)}{last}"
+    room = limit - _count_bytes(first) - _count_bytes(last)
+    return f"{first}{_build_table(outcome.metrics, room)}{last}"
 
 
-def summary(outcome: GateOutcome, links: Links, limit: int) -> str:
+def build_summary(outcome: GateOutcome, links: Links, limit: int) -> str:
     """Return the comment without its first line, for check runs, whose title has the verdict."""
     return build_comment(outcome, links, limit=limit).partition("\n\n")[2] or "Nothing was measured.\n"
 
 
-def _judge(outcome: GateOutcome) -> str:
-    said = judge(outcome, code)
-    return f"{'⚠ ' if outcome.weaker_judge else ''}{said}\n\n" if said else ""
+def _describe_judge(outcome: GateOutcome) -> str:
+    sentence = describe_judge(outcome, format_code)
+    return f"{'⚠ ' if outcome.weaker_judge else ''}{sentence}\n\n" if sentence else ""
 
 
-def _table(rows: Sequence[MetricOutcome], room: int) -> str:
-    visible = [_line(row) for row in rows if not row.settled]
-    folded = [_line(row) for row in rows if row.settled]
+def _build_table(rows: Sequence[MetricOutcome], room: int) -> str:
+    visible = [_build_row(row) for row in rows if not row.settled]
+    folded = [_build_row(row) for row in rows if row.settled]
     table = _fit_into_limit(visible, room)
     if not folded:
         return table
-    before, after = _FOLD
+    before, after = _FOLDED_SECTION
     before = before.format(f"{len(folded)} more: unchanged, or not judged")
-    rest = _fit_into_limit(folded, room - _size(table) - _size(before) - _size(after))
-    return f"{table}{before}{rest}{after}\n" if rest else table
+    folded_table = _fit_into_limit(folded, room - _count_bytes(table) - _count_bytes(before) - _count_bytes(after))
+    return f"{table}{before}{folded_table}{after}\n" if folded_table else table
 
 
 def _fit_into_limit(lines: Sequence[str], room: int) -> str:
     """Return a table of the rows that fit, and the number of those that do not."""
-    left = room - _size(_HEAD) - _size(_describe_left_out(len(lines))) - 2
-    taken = 0
+    remaining = room - _count_bytes(_TABLE_HEAD) - _count_bytes(_describe_left_out(len(lines))) - 2
+    n_lines = 0
     for line in lines:
-        left -= _size(line)
-        if left < 0:
+        remaining -= _count_bytes(line)
+        if remaining < 0:
             break
-        taken += 1
-    if not taken:
-        return _describe_left_out(len(lines)) if _size(_describe_left_out(len(lines))) <= room else ""
-    return f"{_HEAD}{''.join(lines[:taken])}\n{_describe_left_out(len(lines) - taken)}"
+        n_lines += 1
+    if not n_lines:
+        return _describe_left_out(len(lines)) if _count_bytes(_describe_left_out(len(lines))) <= room else ""
+    return f"{_TABLE_HEAD}{''.join(lines[:n_lines])}\n{_describe_left_out(len(lines) - n_lines)}"
 
 
 def _describe_left_out(count: int) -> str:
     return f"… and {count:,} more row{'s' if count != 1 else ''}.\n\n" if count else ""
 
 
-def _line(row: MetricOutcome) -> str:
+def _build_row(row: MetricOutcome) -> str:
     verdict = row.metric_verdict
-    levels = _level(verdict, verdict.base), _level(verdict, verdict.head)
-    cells = (code(row.case), metric_name(verdict, code), *levels, _change(verdict), _noise(verdict), _verdict(row))
+    levels = _format_level(verdict, verdict.base), _format_level(verdict, verdict.head)
+    cells = (
+        format_code(row.case),
+        format_metric_name(verdict, format_code),
+        *levels,
+        _format_change(verdict),
+        _format_noise(verdict),
+        _format_verdict(row),
+    )
     return f"| {' | '.join(cells)} |\n"
 
 
-def _level(verdict: MetricVerdict, side: Side) -> str:
+def _format_level(verdict: MetricVerdict, side: Side) -> str:
     return "–" if side.level is None else quantity(side.level, metric(verdict.metric).unit)
 
 
-def _change(verdict: MetricVerdict) -> str:
+def _format_change(verdict: MetricVerdict) -> str:
     """Return the change, and the bounds of what it truly is where a noisy metric is judged."""
-    shown = change(verdict)
+    text = format_change(verdict)
     if verdict.bounds is None or not verdict.counts or not any(verdict.bounds):
-        return shown
-    return f"{shown}, between {percent(verdict.bounds[0])} and {percent(verdict.bounds[1])}"
+        return text
+    return f"{text}, between {percent(verdict.bounds[0])} and {percent(verdict.bounds[1])}"
 
 
-def _noise(verdict: MetricVerdict) -> str:
+def _format_noise(verdict: MetricVerdict) -> str:
     """Return how far the samples of each side lie apart, or how many samples of an exact count disagree."""
     sides = [side for side in (verdict.base, verdict.head) if side.level is not None]
     if verdict.times is not None:
         return "intermittent"
     if verdict.rule == "exact":
-        agree, of = sum(side.agree for side in sides), sum(side.n for side in sides)
-        return "none" if agree == of else f"{of - agree} of {of} outlier"
+        agree, n_samples = sum(side.agree for side in sides), sum(side.n for side in sides)
+        return "none" if agree == n_samples else f"{n_samples - agree} of {n_samples} outlier"
     if len(sides) < 2:
         return "–"
     if all(side.agree == side.n for side in sides):
         return "none"
-    return f"{_span(verdict, verdict.base)} and {_span(verdict, verdict.head)}"
+    return f"{_format_span(verdict, verdict.base)} and {_format_span(verdict, verdict.head)}"
 
 
-def _span(verdict: MetricVerdict, side: Side) -> str:
+def _format_span(verdict: MetricVerdict, side: Side) -> str:
     unit, low, high = metric(verdict.metric).unit, side.low or 0, side.high or 0
     return quantity(low, unit) if low == high else span(low, high, unit)
 
 
-def _verdict(row: MetricOutcome) -> str:
+def _format_verdict(row: MetricOutcome) -> str:
     crept = row.crept is not None
     words = verdict_words(row.metric_verdict, crept=crept, since=describe_since(row))
     return re.sub(r"^\w+", r"**\g<0>**", words) if stands_out(row.metric_verdict, crept=crept) else words
 
 
-def _failures(cases: Iterable[CaseOutcome]) -> str:
+def _describe_failures(cases: Iterable[CaseOutcome]) -> str:
     failures = [(case, side, failure) for case in cases for side, failure in case.failures]
     parts = []
     for case, side, failure in failures[:_MAX_FAILURES]:
-        parts.append(f"{code(case.name)}, {side}, {failure.stage}: {code(failure.message, 300)}\n\n")
+        parts.append(f"{format_code(case.name)}, {side}, {failure.stage}: {format_code(failure.message, 300)}\n\n")
         if failure.log.strip():
-            before, after = _FOLD
-            parts.append(f"{before.format('End of the log')}{block(failure.log, _MAX_LOG_CHARACTERS)}\n{after}\n")
+            before, after = _FOLDED_SECTION
+            parts.append(
+                f"{before.format('End of the log')}{format_block(failure.log, _MAX_LOG_CHARACTERS)}\n{after}\n"
+            )
     if len(failures) > _MAX_FAILURES:
         parts.append(f"… and {len(failures) - _MAX_FAILURES} more that could not be measured.\n\n")
     return "".join(parts)
@@ -187,8 +205,8 @@ def _describe_missing(rows: Iterable[MetricOutcome]) -> str:
             reasons.setdefault(row.metric_verdict.sentence, []).append(row)
     parts = []
     for sentence, about in list(reasons.items())[:_MAX_REASONS]:
-        metrics, cases = describe_rows(about, code)
-        parts.append(f"{metrics[:1].upper()}{metrics[1:]} in {cases}: {code(sentence, 300)}\n\n")
+        metrics, cases = describe_rows(about, format_code)
+        parts.append(f"{metrics[:1].upper()}{metrics[1:]} in {cases}: {format_code(sentence, 300)}\n\n")
     if len(reasons) > _MAX_REASONS:
         parts.append(f"… and {len(reasons) - _MAX_REASONS} more reasons why a side has no value.\n\n")
     return "".join(parts)
@@ -212,7 +230,7 @@ def _describe_stored_bases(cases: Sequence[CaseOutcome]) -> str:
     return f"The base{which} was not measured again: a stored run in the same environment serves as base.\n\n"
 
 
-def _environments(cases: Iterable[CaseOutcome]) -> str:
+def _describe_environments(cases: Iterable[CaseOutcome]) -> str:
     """Return a table of the settings in which the environments of base and head differ. There should be none."""
     settings: dict[tuple[str, str, str], None] = {}
     for case in cases:
@@ -221,30 +239,34 @@ def _environments(cases: Iterable[CaseOutcome]) -> str:
             settings[name, base.get(name, ""), head.get(name, "")] = None
     if not settings:
         return ""
-    cells = [[code(cell, _MAX_SETTING_CHARACTERS) for cell in setting] for setting in list(settings)[:_MAX_SETTINGS]]
+    cells = [
+        [format_code(cell, _MAX_SETTING_CHARACTERS) for cell in setting] for setting in list(settings)[:_MAX_SETTINGS]
+    ]
     rows = [f"| {' | '.join(row)} |\n" for row in cells]
     more = _describe_left_out(len(settings) - _MAX_SETTINGS) if len(settings) > _MAX_SETTINGS else ""
     heading = "| setting | base | head |\n| :--- | :--- | :--- |\n"
     return f"The environments of base and head differ:\n\n{heading}{''.join(rows)}\n{more}"
 
 
-def _commands(outcome: GateOutcome) -> str:
+def _suggest_commands(outcome: GateOutcome) -> str:
     """Return the commands that measure the first changed cases again, or else the first case, and profile the worse."""
     if outcome.report.merge:
         return ""  # Nobody else has that commit: the gate of the branches makes it again.
     changed = {row.case for row in outcome.list_changed_metrics()}
     worse = {row.case for row in outcome.list_changed_metrics() if row.metric_verdict.direction == "regression"}
     cases = [case for case in outcome.cases if case.name in changed] or list(outcome.cases[:1])
-    again = _block("To measure it again, in a clone", [case.command for case in cases])
-    why = _block("To see where it comes from", [case.profile_command for case in cases if case.name in worse])
-    return f"{again}{why}"
+    measure_block = _build_code_block("To measure it again, in a clone", [case.command for case in cases])
+    why = _build_code_block(
+        "To see where it comes from", [case.profile_command for case in cases if case.name in worse]
+    )
+    return f"{measure_block}{why}"
 
 
-def _block(title: str, commands: Iterable[str]) -> str:
-    shown = [command for command in commands if len(command) <= _MAX_COMMAND_CHARACTERS and command.isprintable()]
-    if not shown:
+def _build_code_block(title: str, commands: Iterable[str]) -> str:
+    suitable = [command for command in commands if len(command) <= _MAX_COMMAND_CHARACTERS and command.isprintable()]
+    if not suitable:
         return ""
-    text = block(chr(10).join(shown[:_MAX_COMMANDS]), _MAX_COMMANDS * _MAX_COMMAND_CHARACTERS + 2)
+    text = format_block(chr(10).join(suitable[:_MAX_COMMANDS]), _MAX_COMMANDS * _MAX_COMMAND_CHARACTERS + 2)
     return f"{title}:\n\n{text}\n\n"
 
 
@@ -253,15 +275,16 @@ def _offer_bisect(outcome: GateOutcome, links: Links) -> str:
     over = [row.case for row in outcome.list_changed_metrics() if row.metric_verdict.over or row.crept is not None]
     if not links.bisect or not over:
         return ""
-    return f"To find which commit it is, comment {code(f'/faultwatch bisect {over[0]}', _MAX_COMMAND_CHARACTERS)}.\n\n"
+    command = format_code(f"/faultwatch bisect {over[0]}", _MAX_COMMAND_CHARACTERS)
+    return f"To find which commit it is, comment {command}.\n\n"
 
 
-def _links(outcome: GateOutcome, links: Links) -> str:
-    named = (("Compare", links.compare), ("Log", links.log))
-    parts = [f"[{name}]({address})" for name, address in named if address]
+def _format_links(outcome: GateOutcome, links: Links) -> str:
+    addresses = (("Compare", links.compare), ("Log", links.log))
+    parts = [f"[{name}]({address})" for name, address in addresses if address]
     parts.append(f"{outcome.base[:10]} → {outcome.head[:10]}")
     return f"{' · '.join(parts)}\n"
 
 
-def _size(part: str) -> int:
+def _count_bytes(part: str) -> int:
     return len(part.encode())

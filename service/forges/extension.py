@@ -30,6 +30,6 @@ def register(app: Flask, data: Database, config: Config, scheduler: JobScheduler
     app.extensions[_EXTENSION] = ForgeWorker(data, forges, jobs=scheduler)
 
 
-def worker(app: Flask | None = None) -> ForgeWorker | None:
+def find_worker(app: Flask | None = None) -> ForgeWorker | None:
     """Return the worker of an application; None where it publishes on no forge."""
     return cast("ForgeWorker | None", (app or current_app).extensions.get(_EXTENSION))

@@ -10,16 +10,23 @@ from collections.abc import Iterator
 from typing import Literal
 
 from runner.contract.gate import FindingRule, GateFinding
-from service.forges.wording import change, describe_failures, describe_since, judge, metric_name, verdict
+from service.forges.wording import (
+    describe_failures,
+    describe_judge,
+    describe_since,
+    describe_verdict,
+    format_change,
+    format_metric_name,
+)
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
 from service.text.markdown import make_plain
 
 _MAX_TEXT_CHARACTERS = 1_000
-_FAILING = {GateState.HEAD_FAILED, GateState.DISTURBED, GateState.OLD_BASE_FAILED}
+_FAILING_STATES = {GateState.HEAD_FAILED, GateState.DISTURBED, GateState.OLD_BASE_FAILED}
 """States of a case that was not measured that fail the gate."""
 
 
-def findings(outcome: GateOutcome) -> tuple[GateFinding, ...]:
+def list_findings(outcome: GateOutcome) -> tuple[GateFinding, ...]:
     """Return what somebody has to look at. One of them is a failure if, and only if, the gate fails."""
     if not outcome.cases:
         level: Literal["failure", "warning"] = "warning" if outcome.passed else "failure"
@@ -29,7 +36,7 @@ def findings(outcome: GateOutcome) -> tuple[GateFinding, ...]:
                 rule=FindingRule.NOT_MEASURED,
                 level=level,
                 title="Nothing was measured",
-                message=verdict(outcome, make_plain),
+                message=describe_verdict(outcome, make_plain),
             ),
         )
     return (
@@ -46,7 +53,7 @@ def _list_for_judge(outcome: GateOutcome) -> Iterator[GateFinding]:
             rule=FindingRule.JUDGE_CHANGED,
             level=level,
             title="This pull request changes how it is judged",
-            message=make_plain(judge(outcome, make_plain), _MAX_TEXT_CHARACTERS),
+            message=make_plain(describe_judge(outcome, make_plain), _MAX_TEXT_CHARACTERS),
             file=next((case.case.file for case in outcome.cases), ""),
         )
 
@@ -55,15 +62,15 @@ def _list_for_case(case: CaseOutcome, outcome: GateOutcome) -> Iterator[GateFind
     if case.state is GateState.ADDED:
         return
     if case.comparison is None or case.state is GateState.UNMEASURED:
-        yield _unmeasured(case, outcome)
+        yield _build_unmeasured_finding(case, outcome)
         return
     for row in case.metrics:
         yield from _list_for_metric(case, row, outcome)
 
 
-def _unmeasured(case: CaseOutcome, outcome: GateOutcome) -> GateFinding:
+def _build_unmeasured_finding(case: CaseOutcome, outcome: GateOutcome) -> GateFinding:
     _, failure = case.failed or ("", None)
-    fails = not outcome.passed and (case.state in _FAILING or outcome.state is GateState.NOTHING)
+    fails = not outcome.passed and (case.state in _FAILING_STATES or outcome.state is GateState.NOTHING)
     return GateFinding(
         rule=FindingRule.NOT_MEASURED,
         level="failure" if fails else "warning",
@@ -88,14 +95,14 @@ def _list_for_metric(case: CaseOutcome, row: MetricOutcome, outcome: GateOutcome
         rule = FindingRule.WITHIN_BUDGET
     else:
         return
-    worse = describe_since(row) if rule is FindingRule.STEP_BY_STEP else change(judged)
+    worse = describe_since(row) if rule is FindingRule.STEP_BY_STEP else format_change(judged)
     amount = "" if judged.change is None else f"{worse}, budget {judged.budget}. "
     yield GateFinding(
         rule=rule,
         level=level,
         case=case.name,
         metric=judged.metric,
-        title=make_plain(f"{case.name}: {metric_name(judged, make_plain)}"),
+        title=make_plain(f"{case.name}: {format_metric_name(judged, make_plain)}"),
         message=make_plain(f"{amount}{judged.sentence}", _MAX_TEXT_CHARACTERS),
         file=case.case.file,
         line=case.case.lines.get(judged.metric, 1),

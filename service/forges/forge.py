@@ -31,7 +31,7 @@ class Publication:
     offers_bisect: bool = False
     """Whether the comment offers to find the commit, if the pull request has several."""
 
-    def with_insights(self, insights: tuple[Insight, ...]) -> Publication:
+    def add_insights(self, insights: tuple[Insight, ...]) -> Publication:
         """Return the same publication with what profiles show."""
         return replace(self, outcome=replace(self.outcome, insights=insights))
 
@@ -85,7 +85,7 @@ Header = Callable[[str], str]
 
 
 class Forge(Protocol):
-    """A forge. Every method that calls it raises what :meth:`refusal` explains."""
+    """A forge. Every method that calls it raises what :meth:`find_refusal` explains."""
 
     @property
     def address(self) -> str:
@@ -101,14 +101,14 @@ class Forge(Protocol):
         The id of the comment; None if there is none.
         """
 
-    def delivery(self, header: Header, body: bytes) -> Delivery | None:
+    def read_delivery(self, header: Header, body: bytes) -> Delivery | None:
         """Return the delivery that a request to the webhook is; None where the forge has not sent it."""
 
-    def actions(self, event: str, payload: Mapping[str, Any]) -> tuple[WebhookAction, ...]:
+    def list_actions(self, event: str, payload: Mapping[str, Any]) -> tuple[WebhookAction, ...]:
         """Return what to do for a webhook; nothing where it is irrelevant or not as documented."""
 
-    def do(self, action: RepositoryAction, handlers: Handlers) -> None:
+    def run_action(self, action: RepositoryAction, handlers: Handlers) -> None:
         """Do what only the forge can do, such as to answer a command."""
 
-    def refusal(self, error: Exception) -> Refusal | None:
+    def find_refusal(self, error: Exception) -> Refusal | None:
         """Return why a call failed; None for an exception that is no answer of the forge."""

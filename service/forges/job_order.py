@@ -11,20 +11,22 @@ from service.jobs.scheduler import JobScheduler, WrongOrderError
 from service.rules.gate.verdict import CaseOutcome, judge_gate
 from service.store import forges as store
 from service.store.jobs import Requester
-from service.text.markdown import code
+from service.text.markdown import format_code
 
-_VARIABLE = "variable."
+_VARIABLE_PREFIX = "variable."
 _MAX_NAMED = 10
 
 
-def order(jobs: JobScheduler, comment: CommandComment, command: Command, head: str, address: str) -> tuple[bool, str]:
+def order_job(
+    jobs: JobScheduler, comment: CommandComment, command: Command, head: str, address: str
+) -> tuple[bool, str]:
     """Order a job about a head; return whether that succeeded, and the reply."""
     with jobs.database.reading() as session:
         gate = store.find_gate(session, comment.repository, comment.number, head)
-        report = store.report_of(gate) if gate and gate.document else None
+        report = store.read_report(gate) if gate and gate.document else None
     if report is None:
         return False, f"{head[:10]} is not measured yet. Repeat the command once it is."
-    question = question_of(command, report)
+    question = build_question(command, report)
     if isinstance(question, str):
         return False, question
     job_order = JobOrder(question=question, backend=Backend.GITHUB, github=comment.repository)
@@ -35,16 +37,16 @@ def order(jobs: JobScheduler, comment: CommandComment, command: Command, head: s
         return False, str(error)
     link = f"[job {job.id}]({address}/jobs/{job.id})" if address else f"job {job.id}"
     status = "Its result will be posted here." if new else "It was already ordered."
-    return True, f"The {command.verb} of {code(question.case)} at {head[:10]} is {link}. {status}"
+    return True, f"The {command.verb} of {format_code(question.case)} at {head[:10]} is {link}. {status}"
 
 
-def question_of(command: Command, report: GateReport) -> Question | str:
+def build_question(command: Command, report: GateReport) -> Question | str:
     """Return the question of the job, or why there is none. All but the case comes from the gate's report."""
     cases = {outcome.name: outcome for outcome in judge_gate(report, None).cases}
     outcome = cases.get(command.text)
     if outcome is None:
-        names = ", ".join(code(name) for name in list(cases)[:_MAX_NAMED])
-        return f"There is no case {code(command.text)}. The cases are: {names or 'none'}."
+        names = ", ".join(format_code(name) for name in list(cases)[:_MAX_NAMED])
+        return f"There is no case {format_code(command.text)}. The cases are: {names or 'none'}."
     head = outcome.case.head
     shared = {
         "subject": head.subject,
@@ -52,18 +54,18 @@ def question_of(command: Command, report: GateReport) -> Question | str:
         "host": head.host.name,
         "workload": outcome.case.file,
         "variables": {
-            name.removeprefix(_VARIABLE): value
+            name.removeprefix(_VARIABLE_PREFIX): value
             for name, value in head.environment.settings.items()
-            if name.startswith(_VARIABLE) and "(hidden)" not in value
+            if name.startswith(_VARIABLE_PREFIX) and "(hidden)" not in value
         },
     }
     if command.verb is Verb.PROFILE:
         return ProfileQuestion.model_validate(shared | {"revision": report.head, "against": report.base})
-    metric = _metric_to_bisect(outcome)
+    metric = _choose_metric_to_bisect(outcome)
     return BisectQuestion.model_validate(shared | {"good": report.base, "bad": report.head, "metric": metric})
 
 
-def _metric_to_bisect(outcome: CaseOutcome) -> str:
+def _choose_metric_to_bisect(outcome: CaseOutcome) -> str:
     """Return the first metric over its budget, else one that changed, else minor faults."""
     metrics = outcome.comparison.metrics if outcome.comparison else ()
     changed = [verdict for verdict in metrics if verdict.verdict is Verdict.CHANGED]

@@ -13,33 +13,35 @@ from pydantic import ValidationError
 from runner.contract import metric
 from runner.contract.job import BisectQuestion, Job, State
 from runner.contract.search import Culprit, Found, NothingToFind, ProofState, Search
-from service.text.markdown import code
+from service.text.markdown import format_code
 from service.text.numbers import difference, quantity
 
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MAX_TEXT_CHARACTERS = 500
 _MAX_CULPRITS = 8
 """Culprits that are listed."""
-_PROOF = {
+_PROOF_SENTENCES = {
     ProofState.STANDS: "Proven",
     ProofState.FAILS: "**Not proven**",
     ProofState.OPEN: "Neither proven nor refuted",
 }
 
 
-def reply(job: Job, address: str) -> str:
+def render_reply(job: Job, address: str) -> str:
     """Return the reply, as Markdown."""
     verb = {State.DONE: "is done", State.FAILED: "has failed", State.CANCELLED: "was cancelled"}.get(
         job.state, f"is {job.state}"
     )
     page = "bisects" if isinstance(job.question, BisectQuestion) else "jobs"
     link = f"[Job {job.id}]({address}/{page}/{job.id})" if address else f"Job {job.id}"
-    lines = [f"{link}, the {job.question.kind} of {code(job.question.case)}, {verb}."]
-    result = _result(job)
-    return "\n\n".join([*lines, *(result or ([code(job.sentence, _MAX_TEXT_CHARACTERS)] if job.sentence else []))])
+    lines = [f"{link}, the {job.question.kind} of {format_code(job.question.case)}, {verb}."]
+    result = _describe_result(job)
+    return "\n\n".join(
+        [*lines, *(result or ([format_code(job.sentence, _MAX_TEXT_CHARACTERS)] if job.sentence else []))]
+    )
 
 
-def _result(job: Job) -> list[str]:
+def _describe_result(job: Job) -> list[str]:
     if not isinstance(job.question, BisectQuestion) or job.result is None:
         return []
     try:
@@ -47,28 +49,31 @@ def _result(job: Job) -> list[str]:
     except ValidationError:
         return []
     if isinstance(answer, NothingToFind):
-        return [f"No commit is named: {code(answer.sentence, _MAX_TEXT_CHARACTERS)}"]
+        return [f"No commit is named: {format_code(answer.sentence, _MAX_TEXT_CHARACTERS)}"]
     culprits = answer.culprits if isinstance(answer, Found) else ()
-    listed = [_culprit(culprit, job.question.metric) for culprit in culprits[:_MAX_CULPRITS]]
+    listed = [_describe_culprit(culprit, job.question.metric) for culprit in culprits[:_MAX_CULPRITS]]
     return [*listed, f"And {len(culprits) - _MAX_CULPRITS} more."] if len(culprits) > _MAX_CULPRITS else listed
 
 
-def _culprit(culprit: Culprit, name: str) -> str:
+def _describe_culprit(culprit: Culprit, name: str) -> str:
     unit = metric(name).unit
     before, after = quantity(culprit.before, unit, culprit.after), quantity(culprit.after, unit, culprit.before)
     stands = culprit.proof is not None and culprit.proof.state is ProofState.STANDS
     verb = "moves" if stands else "may move"
-    moved = f"{_commit(culprit.commit)} {verb} {code(name)} from {before} to {after}."
+    sentence = f"{_format_commit(culprit.commit)} {verb} {format_code(name)} from {before} to {after}."
     if culprit.brought:
-        moved += f" The commits that it merges moved it by {difference(culprit.brought, unit)} where they were made."
-    others = len(culprit.candidates) - 1
-    before = "the commit" if others == 1 else f"one of the {others} commits"
-    doubt = f" Or {before} before it, which measurements of the range cannot tell apart from it." if others > 0 else ""
+        sentence += f" The commits that it merges moved it by {difference(culprit.brought, unit)} where they were made."
+    n_others = len(culprit.candidates) - 1
+    before = "the commit" if n_others == 1 else f"one of the {n_others} commits"
+    doubt = (
+        f" Or {before} before it, which measurements of the range cannot tell apart from it." if n_others > 0 else ""
+    )
     if culprit.proof is None:
-        return f"{moved}{doubt} It is not proven."
-    proof = f"{_PROOF[culprit.proof.state]}, measured interleaved with its parent {_commit(culprit.parent)}"
-    return f"{moved}{doubt} {proof}: {code(culprit.proof.sentence, _MAX_TEXT_CHARACTERS)}"
+        return f"{sentence}{doubt} It is not proven."
+    parent = _format_commit(culprit.parent)
+    proof = f"{_PROOF_SENTENCES[culprit.proof.state]}, measured interleaved with its parent {parent}"
+    return f"{sentence}{doubt} {proof}: {format_code(culprit.proof.sentence, _MAX_TEXT_CHARACTERS)}"
 
 
-def _commit(name: str) -> str:
-    return name if _HASH.fullmatch(name) else code(name, 64)
+def _format_commit(name: str) -> str:
+    return name if _HASH.fullmatch(name) else format_code(name, 64)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from runner.contract.gate import ForgeKind
 
 
-def qualified(forge: ForgeKind, name: str) -> str:
+def qualify_name(forge: ForgeKind, name: str) -> str:
     """Return a name with its forge."""
     return name if forge is ForgeKind.GITHUB else f"{forge}:{name}"
 
 
-def split(name: str) -> tuple[ForgeKind, str]:
+def split_name(name: str) -> tuple[ForgeKind, str]:
     """Return the forge, and the name there.
 
     Raises
@@ -22,5 +22,5 @@ def split(name: str) -> tuple[ForgeKind, str]:
     ValueError
         There is no such forge.
     """
-    forge, colon, own = name.partition(":")
-    return (ForgeKind(forge), own) if colon else (ForgeKind.GITHUB, name)
+    forge, colon, name_there = name.partition(":")
+    return (ForgeKind(forge), name_there) if colon else (ForgeKind.GITHUB, name)

@@ -20,13 +20,13 @@ from service.forges.actions import (
     Deciders,
     RepositoryAction,
     WebhookAction,
-    decide,
+    decide_actions,
 )
 from service.forges.forge import Delivery, Handlers, Header, Publication, Refusal
-from service.forges.names import qualified, split
+from service.forges.names import qualify_name, split_name
 from service.forges.notes import Note, Status
 
-_GONE = frozenset({404, 410})
+_GONE_STATUSES = frozenset({404, 410})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +39,19 @@ class PullRequest:
 
 
 class NoteClient(Protocol):
-    """The calls of a forge's API. Each raises what :meth:`refusal` explains."""
+    """The calls of a forge's API. Each raises what :meth:`find_refusal` explains."""
 
     @property
     def user_id(self) -> int:
         """Id of the user whose token the service has."""
 
-    def head(self, pull: PullRequest) -> str:
+    def find_head_commit(self, pull: PullRequest) -> str:
         """Return the commit that is to be merged."""
 
-    def notes(self, pull: PullRequest) -> Iterator[Note]:
+    def list_notes(self, pull: PullRequest) -> Iterator[Note]:
         """Return the notes that users wrote, the oldest first."""
 
-    def note(self, pull: PullRequest, note_id: int) -> Note:
+    def find_note(self, pull: PullRequest, note_id: int) -> Note:
         """Return one note."""
 
     def create_note(self, pull: PullRequest, body: str) -> int:
@@ -60,7 +60,7 @@ class NoteClient(Protocol):
     def update_note(self, pull: PullRequest, note_id: int, body: str) -> None:
         """Change the text of a note."""
 
-    def newest_status(self, repository: str, commit: str) -> tuple[bool, str] | None:
+    def find_newest_status(self, repository: str, commit: str) -> tuple[bool, str] | None:
         """Return whether the newest status of the service passed, and its description; None if it has set none."""
 
     def create_status(self, repository: str, commit: str, status: Status) -> None:
@@ -69,7 +69,7 @@ class NoteClient(Protocol):
     def may_write(self, repository: str, user: str) -> bool:
         """Return whether a user may push to the repository."""
 
-    def refusal(self, error: Exception) -> Refusal | None:
+    def find_refusal(self, error: Exception) -> Refusal | None:
         """Return why a call failed; None for another exception."""
 
 
@@ -86,7 +86,7 @@ class NoteForge(ABC):
     max_note_bytes: ClassVar[int]
 
     @abstractmethod
-    def delivery(self, header: Header, body: bytes) -> Delivery | None:
+    def read_delivery(self, header: Header, body: bytes) -> Delivery | None:
         """Return the delivery that a request to the webhook is; None where the forge has not sent it."""
 
     @property
@@ -94,70 +94,70 @@ class NoteForge(ABC):
         """Where people reach this service."""
         return self.settings.address
 
-    def actions(self, event: str, payload: Mapping[str, Any]) -> tuple[WebhookAction, ...]:
+    def list_actions(self, event: str, payload: Mapping[str, Any]) -> tuple[WebhookAction, ...]:
         """Return the actions for a webhook."""
-        return decide(self.events, event, payload)
+        return decide_actions(self.events, event, payload)
 
-    def refusal(self, error: Exception) -> Refusal | None:
+    def find_refusal(self, error: Exception) -> Refusal | None:
         """Return why a call failed."""
-        return self.client.refusal(error)
+        return self.client.find_refusal(error)
 
     def publish(self, publication: Publication) -> int | None:
         """Write or edit the note of a pull request, and set the status of the head; return the note's id."""
         pull, head = PullRequest(publication.repository, publication.number), publication.outcome.head
         note_id = publication.comment_id
-        if self.client.head(pull) == head:
+        if self.client.find_head_commit(pull) == head:
             note_id = self._publish_note(pull, publication)
-        self._set_status(pull.repository, head, notes.status_of(publication))
+        self._set_status(pull.repository, head, notes.build_status(publication))
         return note_id
 
-    def do(self, action: RepositoryAction, handlers: Handlers) -> None:
+    def run_action(self, action: RepositoryAction, handlers: Handlers) -> None:
         """Answer the commands of a note, or take an acceptance, of somebody who may push."""
         if not isinstance(action, CommandComment | AcceptHead):
             return
-        pull = PullRequest(split(action.repository)[1], action.number)
+        pull = PullRequest(split_name(action.repository)[1], action.number)
         if not self.client.may_write(pull.repository, action.author):
             return
         if isinstance(action, AcceptHead):  # the note about the gate says who accepted it
             handlers.accept(action.head, LABEL_REASON)
             return
-        marker = notes.reply_marker(action.comment_id)
-        if notes.find_posted(self.client.notes(pull), marker, self.client.user_id) is None:
-            reply = notes.reply(action.commands, self.client.head(pull), handlers)
+        marker = notes.build_reply_marker(action.comment_id)
+        if notes.find_posted(self.client.list_notes(pull), marker, self.client.user_id) is None:
+            reply = notes.run_and_reply(action.commands, self.client.find_head_commit(pull), handlers)
             self.client.create_note(pull, notes.break_quick_actions(f"{reply}\n\n{marker}"))
 
     def _publish_note(self, pull: PullRequest, publication: Publication) -> int:
-        name = qualified(self.kind, pull.repository)
-        body = notes.body_of(publication, name, self.max_note_bytes)
-        posted = self._find_posted(pull, publication.comment_id, comment_text.marker(name, pull.number))
-        if posted is not None and posted.body != body:
+        name = qualify_name(self.kind, pull.repository)
+        body = notes.build_body(publication, name, self.max_note_bytes)
+        note = self._find_posted(pull, publication.comment_id, comment_text.build_marker(name, pull.number))
+        if note is not None and note.body != body:
             try:
-                self.client.update_note(pull, posted.id, body)
+                self.client.update_note(pull, note.id, body)
             except Exception as error:
-                if not self._is_gone(error):
+                if not self._is_deleted(error):
                     raise
-                posted = None  # deleted between the two calls
-        return posted.id if posted is not None else self.client.create_note(pull, body)
+                note = None  # deleted between the two calls
+        return note.id if note is not None else self.client.create_note(pull, body)
 
     def _find_posted(self, pull: PullRequest, note_id: int | None, marker: str) -> Note | None:
         """Return the note that the service has written; None if there is none, or it was deleted."""
         if note_id is not None:
             try:
-                return self.client.note(pull, note_id)
+                return self.client.find_note(pull, note_id)
             except Exception as error:
-                if not self._is_gone(error):
+                if not self._is_deleted(error):
                     raise
-        return notes.find_posted(self.client.notes(pull), marker, self.client.user_id)
+        return notes.find_posted(self.client.list_notes(pull), marker, self.client.user_id)
 
     def _set_status(self, repository: str, head: str, status: Status) -> None:
         """Set the status of a commit, unless it is so already."""
         try:
-            if self.client.newest_status(repository, head) != (status.passed, status.description):
+            if self.client.find_newest_status(repository, head) != (status.passed, status.description):
                 self.client.create_status(repository, head, status)
         except Exception as error:
-            if not self._is_gone(error):  # a commit that a force-push removed can have no status any more
+            if not self._is_deleted(error):  # a commit that a force-push removed can have no status any more
                 raise
 
-    def _is_gone(self, error: Exception) -> bool:
-        refusal = self.client.refusal(error)
-        return refusal is not None and refusal.status in _GONE
+    def _is_deleted(self, error: Exception) -> bool:
+        refusal = self.client.find_refusal(error)
+        return refusal is not None and refusal.status in _GONE_STATUSES

@@ -12,14 +12,16 @@ from dataclasses import dataclass, replace
 from service.forges import comment_text
 from service.forges.commands import HELP, Command, Verb
 from service.forges.forge import Handlers, Publication
-from service.forges.wording import verdict
-from service.text.markdown import code, make_plain
+from service.forges.wording import describe_verdict
+from service.text.markdown import format_code, make_plain
 
 CONTEXT = "Faultwatch"
 """Name of the commit status."""
 MAX_DESCRIPTION_CHARACTERS = 140
 """Most characters of the description of a status: what both forges show whole."""
-_NOT_HERE = "This service does that on GitHub only. Start the job of your CI system again, or use the dashboard."
+_GITHUB_ONLY_REPLY = (
+    "This service does that on GitHub only. Start the job of your CI system again, or use the dashboard."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +44,20 @@ class Status:
     """Where its details are; empty if there are none."""
 
 
-def body_of(publication: Publication, name: str, most: int) -> str:
+def build_body(publication: Publication, name: str, max_bytes: int) -> str:
     """Return the text of the comment, with its marker.
 
     Parameters
     ----------
     name
         The repository, with its forge.
-    most
+    max_bytes
         Most bytes of the text.
     """
     links = replace(publication.links, bisect=False)
-    text = comment_text.build_comment(publication.outcome, links, comment_text.marker(name, publication.number), most)
+    text = comment_text.build_comment(
+        publication.outcome, links, comment_text.build_marker(name, publication.number), max_bytes
+    )
     return break_quick_actions(text)
 
 
@@ -71,27 +75,27 @@ def find_posted(notes: Iterable[Note], marker: str, author: int) -> Note | None:
     return next((note for note in notes if note.author == author and marker in note.body), None)
 
 
-def status_of(publication: Publication) -> Status:
+def build_status(publication: Publication) -> Status:
     """Return the status of the head: the sentence of the verdict, and whether the gate passes."""
-    description = make_plain(verdict(publication.outcome, make_plain), MAX_DESCRIPTION_CHARACTERS)
+    description = make_plain(describe_verdict(publication.outcome, make_plain), MAX_DESCRIPTION_CHARACTERS)
     return Status(publication.outcome.passed, description, publication.links.compare or publication.links.log)
 
 
-def reply_marker(comment_id: int) -> str:
+def build_reply_marker(comment_id: int) -> str:
     """Return the invisible marker of the reply to a comment."""
     return f"<!-- faultwatch reply {comment_id} -->"
 
 
-def reply(commands: Iterable[Command], head: str, handlers: Handlers) -> str:
+def run_and_reply(commands: Iterable[Command], head: str, handlers: Handlers) -> str:
     """Run commands of somebody who may, and return the reply."""
-    return "\n\n".join(_run(command, head, handlers) for command in commands)
+    return "\n\n".join(_run_command(command, head, handlers) for command in commands)
 
 
-def _run(command: Command, head: str, handlers: Handlers) -> str:
+def _run_command(command: Command, head: str, handlers: Handlers) -> str:
     if command.verb is Verb.HELP or command.problem:
         return f"{command.problem}\n\n{HELP}".strip()
     if command.verb is not Verb.ACCEPT:
-        return _NOT_HERE
+        return _GITHUB_ONLY_REPLY
     if handlers.accept(head, command.text):
-        return f"Accepted for {head[:10]}: {code(command.text, 500)}"
+        return f"Accepted for {head[:10]}: {format_code(command.text, 500)}"
     return f"The head is now {head[:10]}, which is not measured yet. Accept it once it is."

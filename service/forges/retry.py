@@ -14,7 +14,7 @@ _MAX_WAIT = timedelta(hours=3)
 _FIRST_WAIT = timedelta(seconds=5)
 _RATE_LIMIT_WAIT = timedelta(minutes=1)
 """GitHub's own advice for a rate limit that comes without a time."""
-_PERMANENT = frozenset({404, 410, 422})
+_PERMANENT_STATUSES = frozenset({404, 410, 422})
 """Statuses that another attempt will not change: the target is gone, or the forge rejects the request as such."""
 
 
@@ -64,17 +64,17 @@ def decide_retry(status: int | None, headers: Mapping[str, str], message: str, a
         The time.
     """
     wait = min(_MAX_WAIT, _FIRST_WAIT * 2 ** min(attempts - 1, 20))
-    if status == 429 or (status == 403 and _rate_limited(headers, message)):
+    if status == 429 or (status == 403 and _is_rate_limited(headers, message)):
         return Retry(
             now + max(_read_requested_wait(headers, now) or _RATE_LIMIT_WAIT, timedelta(seconds=1)), pause_all=True
         )
-    if status in _PERMANENT or attempts >= MAX_ATTEMPTS:
+    if status in _PERMANENT_STATUSES or attempts >= MAX_ATTEMPTS:
         return Retry(None)
     requested = _read_requested_wait(headers, now) if status is not None and status >= 500 else None
     return Retry(now + max(wait, requested or wait))
 
 
-def _rate_limited(headers: Mapping[str, str], message: str) -> bool:
+def _is_rate_limited(headers: Mapping[str, str], message: str) -> bool:
     spent = headers.get("x-ratelimit-remaining") == "0"
     return spent or "retry-after" in headers or "rate limit" in message.lower()
 

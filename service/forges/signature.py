@@ -16,6 +16,6 @@ def is_signed(secret: bytes, body: bytes, signature: str, prefix: str = "sha256=
     return is_equal(sign(secret, body, prefix).encode(), signature)
 
 
-def is_equal(secret: bytes, shown: str) -> bool:
+def is_equal(secret: bytes, header: str) -> bool:
     """Return whether a header has a secret, in constant time."""
-    return hmac.compare_digest(secret, shown.encode(errors="surrogateescape"))
+    return hmac.compare_digest(secret, header.encode(errors="surrogateescape"))

@@ -11,10 +11,10 @@ from service.text.numbers import difference, percent
 
 _MAX_NAMED_CHANGES = 8
 """How many changes of the workload file are named."""
-_DIGITS = 20
+_MAX_GROUPED_DIGITS = 20
 Show = Callable[[str], str]
 """Escapes text from a repository."""
-_FAILURES: Mapping[Stage | None, str] = {Stage.BUILD: "does not build", Stage.RUN: "does not run to its end"}
+_STAGE_FAILURES: Mapping[Stage | None, str] = {Stage.BUILD: "does not build", Stage.RUN: "does not run to its end"}
 _NOT_MEASURED: Mapping[GateState, str] = {
     GateState.HEAD_FAILED: "",
     GateState.DISTURBED: ", so there is nothing to compare",
@@ -24,39 +24,39 @@ _NOT_MEASURED: Mapping[GateState, str] = {
     GateState.NOTHING: ", so nothing was compared",
 }
 """How the sentence about a case that was not measured goes on."""
-_SUCCESSES: Mapping[Stage | None, str] = {Stage.BUILD: "builds", Stage.RUN: "runs to its end"}
+_STAGE_SUCCESSES: Mapping[Stage | None, str] = {Stage.BUILD: "builds", Stage.RUN: "runs to its end"}
 
 
-def verdict(outcome: GateOutcome, show: Show) -> str:
+def describe_verdict(outcome: GateOutcome, show: Show) -> str:
     """Return the verdict as one sentence that names the worst case."""
     first = "This pull request changes how it is judged, and nobody has accepted that. "
     lead = first if outcome.weaker_judge and outcome.accepted is None else ""
-    return f"{lead}{_describe(outcome, show)}{_acceptance(outcome, show)}"
+    return f"{lead}{_describe_state(outcome, show)}{_describe_acceptance(outcome, show)}"
 
 
-def judge(outcome: GateOutcome, show: Show) -> str:
+def describe_judge(outcome: GateOutcome, show: Show) -> str:
     """Return what head changes of how it is measured and judged, and who judged; empty if that is as usual."""
     report = outcome.report
-    said = []
+    parts = []
     if report.changes:
-        named = "; ".join(_judge_change(change, show) for change in report.changes[:_MAX_NAMED_CHANGES])
-        more = _describe_others(len(report.changes) - _MAX_NAMED_CHANGES, "change")
-        said.append(f"This pull request changes how it is judged: {named}{more}.")
+        changes = "; ".join(_judge_change(change, show) for change in report.changes[:_MAX_NAMED_CHANGES])
+        others = _describe_others(len(report.changes) - _MAX_NAMED_CHANGES, "change")
+        parts.append(f"This pull request changes how it is judged: {changes}{others}.")
         if outcome.weaker_judge:
-            said.append("Somebody has to accept that." if outcome.accepted is None else "That is accepted.")
+            parts.append("Somebody has to accept that." if outcome.accepted is None else "That is accepted.")
         if report.judged_by is JudgeSource.TARGET:
-            said.append("It was judged as before, by the workload file of the branch that it goes into.")
+            parts.append("It was judged as before, by the workload file of the branch that it goes into.")
     if report.judged_by is JudgeSource.HEAD and not report.changes:
-        said.append("It was judged by its own workload file: the branch that it goes into has none yet.")
+        parts.append("It was judged by its own workload file: the branch that it goes into has none yet.")
     if any(case.case.base.case.definition != case.case.head.case.definition for case in outcome.cases):
-        said.append("Base and head were each built and run as their own workload files say.")
+        parts.append("Base and head were each built and run as their own workload files say.")
     if report.merge:
         count = len(report.merge_bases)
-        said.append(
+        parts.append(
             f"The branches have {count} merge bases, so what merging makes was compared with {report.base[:10]}, the "
             "tip that it goes into."
         )
-    return " ".join(said)
+    return " ".join(parts)
 
 
 def _judge_change(change: JudgeChange, show: Show) -> str:
@@ -72,47 +72,47 @@ def _judge_change(change: JudgeChange, show: Show) -> str:
         return f"matrix {' and '.join(parts)}"
     group, _, name = key.partition(".")
     if table == "metrics" and name:
-        what = f"{group} of {show(name)}"
+        subject = f"{group} of {show(name)}"
     else:
-        what = show(key if table in {"workload", "metrics"} else f"[{table}] {key}")
+        subject = show(key if table in {"workload", "metrics"} else f"[{table}] {key}")
     absent = "0" if group == "budget" else "none"
-    before, after = (" ".join(map(_group_rows, items)) or absent for items in (change.before, change.after))
-    return f"{what} {show(before)} → {show(after)}"
+    before, after = (" ".join(map(_group_digits, items)) or absent for items in (change.before, change.after))
+    return f"{subject} {show(before)} → {show(after)}"
 
 
-def _group_rows(text: str) -> str:
+def _group_digits(text: str) -> str:
     """Return a whole number with commas, and any other text as it is."""
-    return f"{int(text):,}" if text.isascii() and text.isdecimal() and len(text) < _DIGITS else text
+    return f"{int(text):,}" if text.isascii() and text.isdecimal() and len(text) < _MAX_GROUPED_DIGITS else text
 
 
-def _describe(outcome: GateOutcome, show: Show) -> str:
+def _describe_state(outcome: GateOutcome, show: Show) -> str:
     state, cases = outcome.state, outcome.cases
     if not cases:
         return "Nothing was measured: there was no case."
     if state in _NOT_MEASURED:
-        return _unmeasured(outcome, show)
+        return _describe_unmeasured(outcome, show)
     if state in {GateState.UNDECIDED, GateState.HEAD_LACKS}:
         return _describe_undecided(outcome, show)
     if state in {GateState.SAME, GateState.ADDED}:
-        return _unchanged(outcome, show)
+        return _describe_unchanged(outcome, show)
     row = next(outcome.list_changed_metrics())
     if state is GateState.CREPT:
-        step, budget = change(row.metric_verdict), row.metric_verdict.budget
-        where = f"{show(row.case)} ({metric_name(row.metric_verdict, show)})"
+        step, budget = format_change(row.metric_verdict), row.metric_verdict.budget
+        where = f"{show(row.case)} ({format_metric_name(row.metric_verdict, show)})"
         return f"Worse step by step: {describe_since(row)} in {where}; {step} is within the budget of {budget}."
-    return f"{_changes(outcome, show)}."
+    return f"{_describe_changes(outcome, show)}."
 
 
-def _unchanged(outcome: GateOutcome, show: Show) -> str:
+def _describe_unchanged(outcome: GateOutcome, show: Show) -> str:
     count = sum(case.state is GateState.SAME for case in outcome.cases)
     if not count:
-        return f"Head adds {_count(len(outcome.cases), 'case')}: there is nothing to compare with."
+        return f"Head adds {_format_count(len(outcome.cases), 'case')}: there is nothing to compare with."
     nothing = f"No change in {_list_names(_list_judged_titles(outcome, show))}"
-    what = "No change: base and head have the same bytes" if outcome.same_bytes else nothing
-    return f"{what}, in {_count(count, 'case')}."
+    statement = "No change: base and head have the same bytes" if outcome.same_bytes else nothing
+    return f"{statement}, in {_format_count(count, 'case')}."
 
 
-def _unmeasured(outcome: GateOutcome, show: Show) -> str:
+def _describe_unmeasured(outcome: GateOutcome, show: Show) -> str:
     """Return which case was not measured, and which side of it failed."""
     states = {GateState.UNMEASURED} if outcome.state is GateState.NOTHING else {outcome.state}
     cases = [case for case in outcome.cases if case.state in states]
@@ -123,8 +123,8 @@ def _unmeasured(outcome: GateOutcome, show: Show) -> str:
         lead = "Nothing was measured" if nothing else "A case was not measured"
         return f"{lead}: no metric that decides has a value in {where}."
     tail = _NOT_MEASURED[outcome.state]
-    what = describe_failures(worst)
-    sentence = f"{what[:1].upper()}{what[1:]}{tail}: {where}."
+    failures = describe_failures(worst)
+    sentence = f"{failures[:1].upper()}{failures[1:]}{tail}: {where}."
     if outcome.state is GateState.OLD_BASE_FAILED:
         return f"{sentence} Merge the branch that it goes into, or have somebody accept it."
     return sentence
@@ -137,76 +137,76 @@ def describe_failures(case: CaseOutcome) -> str:
     skipped = case.case.base.outcome is Outcome.SKIPPED and case.case.head.outcome is Outcome.SKIPPED
     stages = [None if skipped else failure.stage for _, failure in case.failures]
     if len(stages) == 2 and stages[0] == stages[1]:
-        return f"neither the base nor the head {_SUCCESSES.get(stages[0], 'was measured')}"
-    said = (
-        f"the {side} {_FAILURES.get(stage, 'was not measured')}"
+        return f"neither the base nor the head {_STAGE_SUCCESSES.get(stages[0], 'was measured')}"
+    parts = (
+        f"the {side} {_STAGE_FAILURES.get(stage, 'was not measured')}"
         for (side, _), stage in zip(case.failures, stages, strict=True)
     )
-    return " and ".join(said)
+    return " and ".join(parts)
 
 
 def _describe_undecided(outcome: GateOutcome, show: Show) -> str:
-    """Return what the faults did, even where another metric is undecided, and what is undecided."""
+    """Describe the change of the faults, even where another metric is undecided, and name what is undecided."""
     open_rows = [row for row in outcome.metrics if row.is_open]
     faults_open = any(row.is_count for row in open_rows)
     changed = next(outcome.list_changed_metrics(), None)
     if changed is not None:
-        lead = _changes(outcome, show)
+        lead = _describe_changes(outcome, show)
     else:
-        counted = any(row.metric_verdict.counts and row.is_count for row in outcome.metrics)
-        lead = "Not decided" if faults_open or not counted else "No change in faults"
-    return f"{lead}; {_open(open_rows, show)}."
+        has_count = any(row.metric_verdict.counts and row.is_count for row in outcome.metrics)
+        lead = "Not decided" if faults_open or not has_count else "No change in faults"
+    return f"{lead}; {_describe_open(open_rows, show)}."
 
 
-def _open(rows: Sequence[MetricOutcome], show: Show) -> str:
+def _describe_open(rows: Sequence[MetricOutcome], show: Show) -> str:
     """Return what is missing or needs more runs: what is missing first."""
     missing = [row for row in rows if row.metric_verdict.rule == "absent"]
-    lacking = [row for row in rows if row.head_lacks]
-    shown = missing or lacking or rows
-    titles, where = describe_rows(shown, show)
+    head_lacks = [row for row in rows if row.head_lacks]
+    metrics = missing or head_lacks or rows
+    titles, where = describe_rows(metrics, show)
     if missing:
-        sides = {_side_without(row.metric_verdict) for row in missing}
+        sides = {_describe_lacking_side(row.metric_verdict) for row in missing}
         return f"{sides.pop() if len(sides) == 1 else 'one side lacks'} {titles} in {where}"
-    if lacking:
+    if head_lacks:
         return f"some executions of head lack {titles} in {where}"
-    if all(row.metric_verdict.may_exceed for row in shown):
-        if len(shown) == 1:
+    if all(row.metric_verdict.may_exceed for row in metrics):
+        if len(metrics) == 1:
             return "whether that exceeds the budget needs more runs"
-        return f"whether {titles} {_verb(titles, 'exceeds', 'exceed')} the budget needs more runs in {where}"
-    return f"{titles} {_verb(titles, 'needs', 'need')} more runs in {where}"
+        return f"whether {titles} {_choose_verb(titles, 'exceeds', 'exceed')} the budget needs more runs in {where}"
+    return f"{titles} {_choose_verb(titles, 'needs', 'need')} more runs in {where}"
 
 
 def describe_rows(rows: Sequence[MetricOutcome], show: Show) -> tuple[str, str]:
     """Return of which metrics rows are, and of which cases."""
-    titles = _list_names(list(dict.fromkeys(metric_name(row.metric_verdict, show) for row in rows)))
+    titles = _list_names(list(dict.fromkeys(format_metric_name(row.metric_verdict, show) for row in rows)))
     cases = list(dict.fromkeys(row.case for row in rows))
     return titles, f"{show(cases[0])}{_describe_others(len(cases) - 1, 'case')}"
 
 
-def _verb(titles: str, one: str, many: str) -> str:
-    return many if titles.endswith("faults") or " and " in titles else one
+def _choose_verb(titles: str, singular: str, plural: str) -> str:
+    return plural if titles.endswith("faults") or " and " in titles else singular
 
 
-def _side_without(verdict: MetricVerdict) -> str:
+def _describe_lacking_side(verdict: MetricVerdict) -> str:
     if not verdict.base.n and not verdict.head.n:
         return "base and head lack"
     return "base lacks" if not verdict.base.n else "head lacks"
 
 
-def _changes(outcome: GateOutcome, show: Show) -> str:
+def _describe_changes(outcome: GateOutcome, show: Show) -> str:
     """Return the change that matters most, and the number of the others."""
     rows = list(outcome.list_changed_metrics())
     verdict = rows[0].metric_verdict
     lead = "Better"
     if verdict.direction == "regression":
         lead = "Worse" if verdict.over or verdict.may_exceed else "Worse, within budget"
-    return f"{lead}: {_row(rows[0], show)}{_describe_others(len(rows) - 1, 'change')}"
+    return f"{lead}: {_describe_row(rows[0], show)}{_describe_others(len(rows) - 1, 'change')}"
 
 
 def _list_judged_titles(outcome: GateOutcome, show: Show) -> list[str]:
     """Return what was judged: the fault counts together, and each other metric."""
     rows = [row.metric_verdict for row in outcome.metrics if row.metric_verdict.counts]
-    names = ("faults" if metric(verdict.metric).exact else metric_name(verdict, show) for verdict in rows)
+    names = ("faults" if metric(verdict.metric).exact else format_metric_name(verdict, show) for verdict in rows)
     return sorted(dict.fromkeys(names), key=lambda name: name != "faults")
 
 
@@ -223,14 +223,14 @@ def describe_since(row: MetricOutcome) -> str:
     total = row.metric_verdict.head.level - row.baseline.level
     percent = 100 * total / abs(row.baseline.level) if row.baseline.level else None
     since_baseline = row.metric_verdict.model_copy(update={"change": total, "percent": percent})
-    return f"{change(since_baseline)} since {row.baseline.commit[:10]}"
+    return f"{format_change(since_baseline)} since {row.baseline.commit[:10]}"
 
 
-def _row(row: MetricOutcome, show: Show) -> str:
-    return f"{change(row.metric_verdict)} in {show(row.case)} ({metric_name(row.metric_verdict, show)})"
+def _describe_row(row: MetricOutcome, show: Show) -> str:
+    return f"{format_change(row.metric_verdict)} in {show(row.case)} ({format_metric_name(row.metric_verdict, show)})"
 
 
-def _acceptance(outcome: GateOutcome, show: Show) -> str:
+def _describe_acceptance(outcome: GateOutcome, show: Show) -> str:
     if outcome.accepted is None:
         return " Somebody has to accept that." if outcome.state is GateState.HEAD_LACKS else ""
     if not outcome.needs_acceptance:
@@ -239,7 +239,7 @@ def _acceptance(outcome: GateOutcome, show: Show) -> str:
     return f" Accepted by {show(outcome.accepted.by)}{reason}."
 
 
-def metric_name(verdict: MetricVerdict, show: Show) -> str:
+def format_metric_name(verdict: MetricVerdict, show: Show) -> str:
     """Return the title of a metric in the catalogue, or the name that a workload file gave it."""
     title = metric(verdict.metric).title
     if title == verdict.metric:
@@ -247,23 +247,23 @@ def metric_name(verdict: MetricVerdict, show: Show) -> str:
     return title if title[:2].isupper() else title[:1].lower() + title[1:]
 
 
-def change(verdict: MetricVerdict) -> str:
+def format_change(verdict: MetricVerdict) -> str:
     """Return a change in the metric's unit and, unless the base is zero, in percent."""
     if verdict.change is None:
         return "–"
     if not verdict.change:
         return "0"
     unit = metric(verdict.metric).unit
-    shown = difference(verdict.change, "points" if unit == "%" else unit)
-    shown = shown if verdict.percent is None else f"{shown} ({percent(verdict.percent)})"
+    text = difference(verdict.change, "points" if unit == "%" else unit)
+    text = text if verdict.percent is None else f"{text} ({percent(verdict.percent)})"
     if verdict.times is None:
-        return shown
-    return f"{shown} in {verdict.times} of {min(verdict.base.n, verdict.head.n)} executions"
+        return text
+    return f"{text} in {verdict.times} of {min(verdict.base.n, verdict.head.n)} executions"
 
 
 def _describe_others(count: int, noun: str) -> str:
     return f", and {count} other {noun}{'s' if count != 1 else ''}" if count > 0 else ""
 
 
-def _count(count: int, noun: str) -> str:
+def _format_count(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' if count != 1 else ''}"

@@ -24,9 +24,9 @@ from service.forges.actions import (
     WebhookAction,
 )
 from service.forges.commands import Command
-from service.forges.comment_text import links
+from service.forges.comment_text import build_links
 from service.forges.forge import Forge, Handlers, Publication
-from service.forges.names import split
+from service.forges.names import split_name
 from service.forges.retry import Retry, schedule_retry
 from service.jobs.scheduler import JobScheduler
 from service.pipeline import gate_insights
@@ -73,8 +73,8 @@ class ForgeWorker:
             if delivery is None:
                 return False
             key, name, payload, attempts = delivery.id, delivery.event, delivery.payload, delivery.attempts
-        kind, event = split(name)
-        retry, error = self._attempt(kind, lambda forge: self._act(forge, event, payload), attempts)
+        kind, event = split_name(name)
+        retry, error = self._try_call(kind, lambda forge: self._run_actions(forge, event, payload), attempts)
         with self.database.writing() as session:
             row = session.get_one(ForgeDelivery, key)
             row.error, row.due_at = error, retry.at if retry else None
@@ -89,51 +89,51 @@ class ForgeWorker:
             gate = store.take_gate(session, self.now())
             if gate is None:
                 return False
-            key, wanted, attempts = gate.id, gate.wanted, gate.attempts
-            kind, publication = split(gate.pull.repository)[0], self._publication(gate)
+            key, version, attempts = gate.id, gate.wanted, gate.attempts
+            kind, publication = split_name(gate.pull.repository)[0], self._build_publication(gate)
         with self.database.reading() as session:
-            publication = publication.with_insights(gate_insights.find(session, publication.outcome))
-            publication = replace(publication, offers_bisect=_offers_bisect(session, publication))
+            publication = publication.add_insights(gate_insights.find_insights(session, publication.outcome))
+            publication = replace(publication, offers_bisect=_may_offer_bisect(session, publication))
         comment_id: list[int | None] = [publication.comment_id]
 
         def publish_now(forge: Forge) -> None:
             comment_id[0] = forge.publish(publication)
 
-        retry, error = self._attempt(kind, publish_now, attempts)
+        retry, error = self._try_call(kind, publish_now, attempts)
         with self.database.writing() as session:
             row = session.get_one(ForgeGate, key, options=[store.WITH_PULL])
             row.pull.comment_id, row.pull.busy_until = comment_id[0], None
             row.error = error
             if retry is None:
-                row.told = wanted
-            if row.wanted == wanted:  # else the gate has changed meanwhile and stays due
+                row.told = version
+            if row.wanted == version:  # else the gate has changed meanwhile and stays due
                 row.due_at = retry.at if retry else None
             self._pause_if_limited(session, kind, retry)
         return True
 
-    def _publication(self, gate: ForgeGate) -> Publication:
-        report = store.report_of(gate)
+    def _build_publication(self, gate: ForgeGate) -> Publication:
+        report = store.read_report(gate)
         acceptance = Acceptance(gate.accepted_by, gate.accepted_reason) if gate.accepted_by else None
-        kind, repository = split(gate.pull.repository)
+        kind, repository = split_name(gate.pull.repository)
         return Publication(
             repository=repository,
             number=gate.pull.number,
-            outcome=judge_gate(report, acceptance).with_baselines(gate_baselines.unpack(gate.baselines)),
-            links=links(self._address(kind), report.base, report.head, report.log_url),
+            outcome=judge_gate(report, acceptance).with_baselines(gate_baselines.unpack_baselines(gate.baselines)),
+            links=build_links(self._find_address(kind), report.base, report.head, report.log_url),
             comment_id=gate.pull.comment_id,
             key=f"faultwatch-{gate.id}-{gate.wanted}",
             attempted=gate.attempts > 1,
         )
 
-    def _address(self, kind: ForgeKind) -> str:
+    def _find_address(self, kind: ForgeKind) -> str:
         forge = self.forges.get(kind)
         return forge.address if forge else ""
 
-    def _act(self, forge: Forge, event: str, payload: str | None) -> None:
-        for action in forge.actions(event, json.loads(payload or "{}")):
-            self._do(forge, action)
+    def _run_actions(self, forge: Forge, event: str, payload: str | None) -> None:
+        for action in forge.list_actions(event, json.loads(payload or "{}")):
+            self._run_action(forge, action)
 
-    def _do(self, forge: Forge, action: WebhookAction) -> None:
+    def _run_action(self, forge: Forge, action: WebhookAction) -> None:
         if isinstance(action, ForgetRepositories):
             with self.database.writing() as session:
                 store.stop_publishing(session, action.repositories)
@@ -149,10 +149,10 @@ class ForgeWorker:
                 self.jobs.update_from_workflow(action.job_id, action.repository, action.url, action.conclusion)
         else:
             if isinstance(action, MeasureHead) and action.number is None:
-                action = replace(action, number=self._pull_request_of(action))
-            forge.do(action, self._handlers(action))
+                action = replace(action, number=self._find_pull_request(action))
+            forge.run_action(action, self._build_handlers(action))
 
-    def _handlers(self, comment: RepositoryAction) -> Handlers:
+    def _build_handlers(self, comment: RepositoryAction) -> Handlers:
         def accept(head: str, reason: str) -> bool:
             assert isinstance(comment, CommandComment | AcceptHead)
             return self._accept(AcceptHead(comment.repository, comment.number, head, comment.author), reason)
@@ -161,37 +161,37 @@ class ForgeWorker:
             assert isinstance(comment, CommandComment)
             if self.jobs is None:
                 return False, "This service orders no jobs."
-            address = self._address(split(comment.repository)[0])
-            ordered = job_order.order(self.jobs, comment, command, head, address)
+            address = self._find_address(split_name(comment.repository)[0])
+            ordered = job_order.order_job(self.jobs, comment, command, head, address)
             if ordered[0]:
                 target = f"{comment.repository}#{comment.number}"
                 detail = {"kind": command.verb.value, "case": command.text, "head": head}
                 with self.database.writing() as session:
-                    audit.record(
+                    audit.record_entry(
                         session, Actor(comment.author), AuditAction.JOB_ORDERED, target, detail, now=self.now()
                     )
             return ordered
 
         return Handlers(accept, order_job)
 
-    def _pull_request_of(self, action: MeasureHead) -> int | None:
+    def _find_pull_request(self, action: MeasureHead) -> int | None:
         """Return the pull request recorded for a head: GitHub names none where the head is in a fork."""
         with self.database.reading() as session:
-            return store.pull_request_of(session, action.repository, action.head)
+            return store.find_pull_request(session, action.repository, action.head)
 
     def _accept(self, action: AcceptHead, reason: str) -> bool:
         """Accept the change of a head, of somebody who may; return False where the head is unknown."""
         with self.database.writing() as session:
-            if store.pull_request_of(session, action.repository, action.head) is None:
+            if store.find_pull_request(session, action.repository, action.head) is None:
                 return False
             gate = store.get_or_create_gate(session, action.repository, action.number, action.head)
-            store.accept(gate, action.author, reason, self.now())
+            store.accept_head(gate, action.author, reason, self.now())
             target = f"{action.repository}#{action.number}"
             detail = {"head": action.head, "reason": reason}
-            audit.record(session, Actor(action.author), AuditAction.ACCEPTED, target, detail, now=self.now())
+            audit.record_entry(session, Actor(action.author), AuditAction.ACCEPTED, target, detail, now=self.now())
         return True
 
-    def _attempt(
+    def _try_call(
         self, kind: ForgeKind, work: Callable[[Forge], None], attempts: int
     ) -> tuple[Retry | None, str | None]:
         """Do some work with a forge; if it fails, return when to retry it and what happened."""
@@ -201,7 +201,7 @@ class ForgeWorker:
         try:
             work(forge)
         except Exception as error:
-            refusal = forge.refusal(error)
+            refusal = forge.find_refusal(error)
             if refusal is None:
                 log.exception("work for %s crashed", kind)
             retry, message = schedule_retry(refusal, error, attempts, self.now())
@@ -214,11 +214,11 @@ class ForgeWorker:
     @staticmethod
     def _pause_if_limited(session: Session, kind: ForgeKind, retry: Retry | None) -> None:
         if retry and retry.pause_all and retry.at:
-            store.postpone_all(session, retry.at, kind)
+            store.postpone_all_of_forge(session, retry.at, kind)
 
 
-def _offers_bisect(session: Session, publication: Publication) -> bool:
+def _may_offer_bisect(session: Session, publication: Publication) -> bool:
     """Return whether the policy of the subject lets the comment offer a bisect."""
     names = {case.case.head.subject for case in publication.outcome.cases}
-    policies = subjects.policies(session, names)
+    policies = subjects.map_bisect_policies(session, names)
     return BisectPolicy.OFF not in policies.values()

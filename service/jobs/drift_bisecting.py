@@ -11,10 +11,10 @@ from runner.contract.job import Backend, JobOrder, State, Where
 from service.config.settings import HOST_IDLE_TIME, NARROWING_RUNS
 from service.jobs.scheduler import JobScheduler
 from service.pipeline import next_bisect
-from service.rules.jobs import giving_way
+from service.rules.jobs import bisect_preemption
 from service.rules.jobs.automatic_acts import SERVICE
-from service.rules.jobs.bisect_question import bisect_question
-from service.rules.jobs.giving_way import OpenJob
+from service.rules.jobs.bisect_preemption import OpenJob
+from service.rules.jobs.bisect_question import build_bisect_question
 from service.schemas.audit import AuditAction
 from service.store import audit, hosts, jobs, subjects
 from service.store.audit import Actor
@@ -45,7 +45,7 @@ class DriftBisector:
 
     def work(self) -> None:
         """Give way to what people ordered, and order what is due."""
-        self.give_way()
+        self.preempt_bisects()
         self.order_bisects()
 
     def order_bisects(self) -> None:
@@ -55,26 +55,30 @@ class DriftBisector:
         now = self.scheduler.now()
         with self.scheduler.database.reading() as session:
             names = [name for name in subjects.list_to_bisect(session) if self._is_due(name, now)]
-            due = [self._order(session, name) for name in names]
+            orders = [self._order_bisect(session, name) for name in names]
         self._looked_at.update(dict.fromkeys(names, now))
-        for order in due:
-            if order is not None and self.scheduler.backend(order) is not Backend.CALLER:
-                self._place(order)
+        for order in orders:
+            if order is not None and self.scheduler.choose_backend(order) is not Backend.CALLER:
+                self._place_order(order)
 
-    def give_way(self) -> None:
+    def preempt_bisects(self) -> None:
         """Pause, resume and end the bisects that the service ordered by itself, as others want the hosts."""
         now = self.scheduler.now()
         with self.scheduler.database.reading() as session:
-            if not any(_is_own(row) for row in jobs.open_jobs(session)):
+            if not any(_is_ordered_by_service(row) for row in jobs.list_open_jobs(session)):
                 return
         with self.scheduler.database.writing() as session:
-            rows = {row.id: row for row in jobs.open_jobs(session)}
-            others = [_open_job(session, row) for row in rows.values() if row.asked_by != SERVICE or _is_own(row)]
-            decided = giving_way.acts(
-                others, lambda host: next_bisect.is_idle(hosts.find_last_seen(session, host), now, self.idle), now
+            rows = {row.id: row for row in jobs.list_open_jobs(session)}
+            open_jobs = [
+                _describe_open_job(session, row)
+                for row in rows.values()
+                if row.asked_by != SERVICE or _is_ordered_by_service(row)
+            ]
+            decided = bisect_preemption.decide_acts(
+                open_jobs, lambda host: next_bisect.is_idle(hosts.find_last_seen(session, host), now, self.idle), now
             )
             for job_id, act in decided.items():
-                jobs.move(rows[job_id], act.act, SERVICE, act.why, now)
+                jobs.move_to_next_state(rows[job_id], act.act, SERVICE, act.why, now)
         if decided:
             self.scheduler.wake()
 
@@ -82,32 +86,34 @@ class DriftBisector:
         looked_at = self._looked_at.get(subject)
         return looked_at is None or looked_at <= now - min(_MAX_INTERVAL, self.idle)
 
-    def _order(self, session: Session, subject: str) -> JobOrder | None:
-        drift, runs = next_bisect.drift_to_order(
+    def _order_bisect(self, session: Session, subject: str) -> JobOrder | None:
+        drift, runs = next_bisect.choose_drift_to_order(
             session, subject, self.scheduler.now(), runs_a_day=self.runs_a_day, idle=self.idle
         )
-        question = bisect_question(drift, points.find_settings(session, drift.environment_after)) if drift else None
+        question = (
+            build_bisect_question(drift, points.find_settings(session, drift.environment_after)) if drift else None
+        )
         if question is None:
             return None
-        return JobOrder(question=question, github=jobs.github_of(session, subject), most_runs=runs)
+        return JobOrder(question=question, github=jobs.find_github_repository(session, subject), most_runs=runs)
 
-    def _place(self, order: JobOrder) -> None:
+    def _place_order(self, order: JobOrder) -> None:
         job, new = self.scheduler.order(order, Requester(SERVICE, Where.API))
         if new:
             detail = {"kind": job.question.kind, "subject": job.question.subject, "case": job.question.case}
             with self.scheduler.database.writing() as session:
                 actor, now = Actor(SERVICE), self.scheduler.now()
-                audit.record(session, actor, AuditAction.JOB_ORDERED, f"job {job.id}", detail, now=now)
+                audit.record_entry(session, actor, AuditAction.JOB_ORDERED, f"job {job.id}", detail, now=now)
 
 
-def _is_own(row: Job) -> bool:
+def _is_ordered_by_service(row: Job) -> bool:
     """Return whether the service ordered a bisect by itself."""
     return row.asked_by == SERVICE and row.kind == "bisect"
 
 
-def _open_job(session: Session, row: Job) -> OpenJob:
-    own, drift = _is_own(row), row.question.get("drift")
-    settled, in_doubt = next_bisect.explain_settled(session, drift) if own and drift else ("", False)
+def _describe_open_job(session: Session, row: Job) -> OpenJob:
+    by_service, drift = _is_ordered_by_service(row), row.question.get("drift")
+    settled, in_doubt = next_bisect.explain_settled(session, drift) if by_service and drift else ("", False)
     last: dict[str, str] = row.course[-1] if row.course else {}
     return OpenJob(
         id=row.id,
@@ -115,8 +121,8 @@ def _open_job(session: Session, row: Job) -> OpenJob:
         backend=row.backend,
         host=row.host or row.question.get("host"),
         created_at=row.created_at,
-        by_service=own,
-        gave_way=own and row.state is State.PAUSED and last.get("by") == SERVICE,
+        by_service=by_service,
+        was_paused=by_service and row.state is State.PAUSED and last.get("by") == SERVICE,
         in_doubt=in_doubt,
         settled=settled,
     )

@@ -13,7 +13,7 @@ from service.config.settings import HOST_IDLE_TIME
 from service.jobs.scheduler import JobScheduler
 from service.rules.jobs import drifts_to_profile
 from service.rules.jobs.automatic_acts import SERVICE
-from service.rules.jobs.bisect_question import bisect_question
+from service.rules.jobs.bisect_question import build_bisect_question
 from service.schemas.history import Drift
 from service.store import jobs, profiles
 from service.store.jobs import Requester
@@ -45,27 +45,27 @@ class DriftProfiler:
             return
         with self.scheduler.database.reading() as session:
             version = session.scalar(select(func.sum(Subject.drifts_version))) or 0
-            if version == self._seen_version or not self._is_quiet(session):
+            if version == self._seen_version or not self._are_hosts_idle(session):
                 return
-            questions = drifts_to_profile.questions_to_order(
+            questions = drifts_to_profile.list_questions_to_order(
                 drifts.list_drifts(session, DriftFilter(), _NEWEST_DRIFTS).items,
-                lambda drift: profile_question(session, drift),
-                lambda question: _is_answered(session, question),
+                lambda drift: build_profile_question(session, drift),
+                lambda question: _has_profiles(session, question),
             )
         self._seen_version = version
         for question in questions:
             order = JobOrder(question=question)
-            if self.scheduler.backend(order) is not Backend.CALLER:
+            if self.scheduler.choose_backend(order) is not Backend.CALLER:
                 self.scheduler.order(order, Requester(SERVICE, Where.API))
 
-    def _is_quiet(self, session: Session) -> bool:
+    def _are_hosts_idle(self, session: Session) -> bool:
         newest = session.scalar(select(func.max(Run.finished_at)))
         return newest is None or newest < self.scheduler.now() - self.idle
 
 
-def profile_question(session: Session, drift: Drift) -> ProfileQuestion | None:
+def build_profile_question(session: Session, drift: Drift) -> ProfileQuestion | None:
     """Return what to profile for a drift, in the environment of the drift; None if no job can have the question."""
-    bisect = bisect_question(drift, points.find_settings(session, drift.environment_after))
+    bisect = build_bisect_question(drift, points.find_settings(session, drift.environment_after))
     if bisect is None:
         return None
     return ProfileQuestion(
@@ -78,12 +78,12 @@ def profile_question(session: Session, drift: Drift) -> ProfileQuestion | None:
     )
 
 
-def _is_answered(session: Session, question: ProfileQuestion) -> bool:
+def _has_profiles(session: Session, question: ProfileQuestion) -> bool:
     """Return whether both profiles exist, or a job was ordered for them before, with whatever result."""
     revisions = [revision for revision in (question.revision, question.against) if revision is not None]
     filters = (ProfileFilter(question.subject, question.case, revision, question.host) for revision in revisions)
     if all(profiles.find_newest(session, profile_filter) for profile_filter in filters):
         return True
-    document = jobs.document(question)
+    document = jobs.build_question_document(question)
     rows = session.scalars(select(Job.question).where(Job.kind == question.kind, Job.subject == question.subject))
     return any(row == document for row in rows)

@@ -30,24 +30,24 @@ def register(app: Flask, data: Database, config: Config) -> JobScheduler:
     scheduler = JobScheduler(data, lease=config.lease)
     local = None
     if config.starts_jobs:
-        local = LocalStarter(config.home, data, config.by_token, scheduler.process_ended, host=config.host)
+        local = LocalStarter(config.home, data, config.by_token, scheduler.handle_ended_process, host=config.host)
         scheduler.starters[Backend.LOCAL] = local
     app.extensions[_EXTENSION] = _JobsExtension(scheduler, local)
     return scheduler
 
 
-def scheduler(app: Flask | None = None) -> JobScheduler:
+def find_scheduler(app: Flask | None = None) -> JobScheduler:
     """Return the scheduler of an application, by default of the current one."""
-    return _extension(app).scheduler
+    return _get_extension(app).scheduler
 
 
-def log_file(job_id: int) -> Path | None:
+def find_log_file(job_id: int) -> Path | None:
     """Return the log of a job that ran on this machine; None if there is none."""
-    local = _extension().local
-    return local.log_file(job_id) if local and local.log_file(job_id).exists() else None
+    local = _get_extension().local
+    return local.find_log_file(job_id) if local and local.find_log_file(job_id).exists() else None
 
 
-def start(app: Flask, url: str, wake: Callable[[], None]) -> None:
+def start_jobs(app: Flask, url: str, wake: Callable[[], None]) -> None:
     """Start carrying out jobs on this machine.
 
     Parameters
@@ -59,11 +59,11 @@ def start(app: Flask, url: str, wake: Callable[[], None]) -> None:
     wake
         Wakes the thread that calls the scheduler.
     """
-    extension = _extension(app)
+    extension = _get_extension(app)
     extension.scheduler.wake, extension.scheduler.awake_since = wake, datetime.now(UTC)
     if extension.local is not None:
         extension.local.url = url
 
 
-def _extension(app: Flask | None = None) -> _JobsExtension:
+def _get_extension(app: Flask | None = None) -> _JobsExtension:
     return cast(_JobsExtension, (app or current_app).extensions[_EXTENSION])

@@ -18,7 +18,7 @@ from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.contract.job import Job, JobOrder
 from service.config.settings import read_host_name
 from service.rules.access.scope import Scope
-from service.rules.jobs.automatic_acts import how_to_go_first, job_words
+from service.rules.jobs.automatic_acts import describe_job, suggest_command_to_go_first
 from service.store import tokens
 from service.store.engine.database import Database
 
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 _TOKEN_DAYS = 7
 """A job that takes longer is lost with its token, and queued again."""
-_PASSED_ON = re.compile(
+_VARIABLES_PASSED_ON = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_.*|TZ|TMPDIR|XDG_.*|VIRTUAL_ENV|SSL_CERT_.*|(https?|no)_proxy"
     r"|FAULTWATCH_(HOST|HOST_LOCK|CPUS|DECLARED_SETTINGS|SANDBOX_.*)",
     re.IGNORECASE,
@@ -63,7 +63,7 @@ class LocalStarter:
     _busy: bool = field(default=False, init=False)
     """Whether a process that was started here has not ended."""
 
-    def objection(self, order: JobOrder) -> str:
+    def explain_objection(self, order: JobOrder) -> str:
         """Return why this machine cannot carry a job out; an empty text where it can."""
         host = order.question.host if order.question else None
         return "" if host in {None, self.host} else f"this machine is {self.host}, and the job is for {host}"
@@ -74,9 +74,9 @@ class LocalStarter:
 
     def start(self, job: Job) -> str:
         """Start the job, and say so: it keeps this machine from other measurements. Return its log's address."""
-        what = job_words(job.question.kind, job.question.case, job.asked_by)
-        print(f"Job {job.id} measures on this machine next: {what}; {how_to_go_first(job.id)}.", flush=True)
-        thread = threading.Thread(target=self._carry_out, args=(job.id,), daemon=True, name=f"job {job.id}")
+        what = describe_job(job.question.kind, job.question.case, job.asked_by)
+        print(f"Job {job.id} measures on this machine next: {what}; {suggest_command_to_go_first(job.id)}.", flush=True)
+        thread = threading.Thread(target=self._run_and_release, args=(job.id,), daemon=True, name=f"job {job.id}")
         self._busy = True
         try:
             thread.start()
@@ -85,10 +85,10 @@ class LocalStarter:
             raise
         return f"/api/v1/jobs/{job.id}/log"
 
-    def holds(self, job_id: int) -> bool:
+    def is_waiting(self, job_id: int) -> bool:
         """Return whether the process of a job lives: it may wait for the host as long as it takes."""
         try:
-            with self.log_file(job_id).open("rb") as stream:
+            with self.find_log_file(job_id).open("rb") as stream:
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -96,15 +96,15 @@ class LocalStarter:
             return False
         return False
 
-    def log_file(self, job_id: int) -> Path:
+    def find_log_file(self, job_id: int) -> Path:
         """Return the log file of a job."""
         return self.home / "jobs" / f"{job_id}.log"
 
-    def _carry_out(self, job_id: int) -> None:
+    def _run_and_release(self, job_id: int) -> None:
         """Run the process of a job until it ends. Without a process, the job is lost because no runner takes it."""
         end = ""
         try:
-            end = f"Its process has ended with status {self._run(job_id)}."
+            end = f"Its process has ended with status {self._run_process(job_id)}."
         except Exception:
             log.exception("the process of job %s could not be started", job_id)
         finally:
@@ -112,37 +112,41 @@ class LocalStarter:
         if end:
             self.ended(job_id, end)
 
-    def _run(self, job_id: int) -> int:
+    def _run_process(self, job_id: int) -> int:
         """Run the process of a job; return its exit status."""
-        log_file = self.log_file(job_id)
+        log_file = self.find_log_file(job_id)
         log_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         log_file.parent.chmod(0o700)  # It may be there already, open to others.
         with log_file.open("ab") as stream:
             # The process inherits the lock with its output, and keeps it if the service ends before it.
             fcntl.flock(stream, fcntl.LOCK_EX)
-            token = self._token(job_id) if self.by_token else {}
+            token = self._issue_token_variable(job_id) if self.by_token else {}
             return subprocess.run(
                 # Isolated from the current directory: it may be anybody's.
-                [sys.executable, "-P", "-m", "faultwatch", "job", "run", *self._sandbox(), str(job_id)],
+                [sys.executable, "-P", "-m", "faultwatch", "job", "run", *self._choose_sandbox(), str(job_id)],
                 check=False,
                 cwd=self.home,
-                env=_passed_on(os.environ) | {"FAULTWATCH_HOME": str(self.home), "FAULTWATCH_URL": self.url} | token,
+                env=_select_variables(os.environ)
+                | {"FAULTWATCH_HOME": str(self.home), "FAULTWATCH_URL": self.url}
+                | token,
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,
                 start_new_session=True,  # stopping the service does not interrupt a measurement
             ).returncode
 
-    def _sandbox(self) -> list[str]:
+    def _choose_sandbox(self) -> list[str]:
         """Return the option that confines a job, if others than this machine's user can order one."""
         origin = CodeOrigin.ORDERED if self.by_token else CodeOrigin.OWN
         return ["--sandbox"] if needs_sandbox(origin) else []
 
-    def _token(self, job_id: int) -> dict[str, str]:
+    def _issue_token_variable(self, job_id: int) -> dict[str, str]:
         with self.database.writing() as session:
-            token = tokens.issue(session, f"job {job_id}", [Scope.READ, Scope.REPORT], _TOKEN_DAYS, datetime.now(UTC))
+            token = tokens.issue_token(
+                session, f"job {job_id}", [Scope.READ, Scope.REPORT], _TOKEN_DAYS, datetime.now(UTC)
+            )
         return {"FAULTWATCH_TOKEN": token.text}
 
 
-def _passed_on(variables: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in variables.items() if _PASSED_ON.fullmatch(name)}
+def _select_variables(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if _VARIABLES_PASSED_ON.fullmatch(name)}

@@ -10,9 +10,9 @@ from typing import Protocol
 
 from runner.contract.job import Backend, Job, JobOrder, State
 from service.config.settings import JOB_LEASE
-from service.rules.jobs.automatic_acts import SERVICE, AutomaticAct, automatic_act
+from service.rules.jobs.automatic_acts import SERVICE, AutomaticAct, find_due_act
 from service.rules.jobs.backend_choice import BackendRefusedError, choose_backend
-from service.rules.jobs.bisect_question import bisect_question
+from service.rules.jobs.bisect_question import build_bisect_question
 from service.rules.jobs.states import Act
 from service.store import jobs
 from service.store.engine.database import Database
@@ -46,7 +46,7 @@ class WrongOrderError(ValueError):
 class Starter(Protocol):
     """Starts jobs somewhere."""
 
-    def objection(self, order: JobOrder) -> str:
+    def explain_objection(self, order: JobOrder) -> str:
         """Return why it cannot start a job; an empty text where it can."""
 
     def has_room(self) -> bool:
@@ -61,7 +61,7 @@ class Starter(Protocol):
             Where the runner could not be started.
         """
 
-    def holds(self, job_id: int) -> bool:
+    def is_waiting(self, job_id: int) -> bool:
         """Return whether a job that was started, and that no runner has claimed yet, is known to wait its turn."""
 
 
@@ -123,16 +123,20 @@ class JobScheduler:
         now = self.now()
         if order.deadline_at is not None and order.deadline_at <= now:
             raise WrongOrderError("deadline_at", "is not in the future")
-        order = self.with_question(order)
+        order = self.fill_in_question(order)
         with self.database.writing() as session:
             if order.github is None and order.question is not None:
-                order = order.model_copy(update={"github": jobs.github_of(session, order.question.subject)})
-            row, new = jobs.order(session, order.model_copy(update={"backend": self.backend(order)}), requester, now)
-            job = jobs.view(row)
+                order = order.model_copy(
+                    update={"github": jobs.find_github_repository(session, order.question.subject)}
+                )
+            row, new = jobs.store_order(
+                session, order.model_copy(update={"backend": self.choose_backend(order)}), requester, now
+            )
+            job = jobs.build_view(row)
         self.wake()
         return job, new
 
-    def with_question(self, order: JobOrder) -> JobOrder:
+    def fill_in_question(self, order: JobOrder) -> JobOrder:
         """Return an order with its question, which may be that of a drift.
 
         Raises
@@ -143,15 +147,15 @@ class JobScheduler:
         if order.drift is None:
             return order
         with self.database.reading() as session:
-            drift = drifts.find(session, order.drift)
+            drift = drifts.find_drift(session, order.drift)
             if drift is None:
                 raise WrongOrderError("drift", f"there is no drift {order.drift}")
-            question = bisect_question(drift, points.find_settings(session, drift.environment_after))
+            question = build_bisect_question(drift, points.find_settings(session, drift.environment_after))
         if question is None:
             raise WrongOrderError("drift", "the name of its case or metric is too long for a job")
         return order.model_copy(update={"question": question, "drift": None})
 
-    def backend(self, order: JobOrder) -> Backend:
+    def choose_backend(self, order: JobOrder) -> Backend:
         """Return the backend that starts a job: the one that the order names, else the first that can.
 
         Raises
@@ -159,7 +163,7 @@ class JobScheduler:
         WrongOrderError
             Where the named backend cannot start the job.
         """
-        objections = {backend: starter.objection(order) for backend, starter in self.starters.items()}
+        objections = {backend: starter.explain_objection(order) for backend, starter in self.starters.items()}
         try:
             return choose_backend(order.backend, objections)
         except BackendRefusedError as error:
@@ -168,37 +172,37 @@ class JobScheduler:
     def work(self) -> None:
         """Do everything that is due."""
         with self.database.reading() as session:
-            due = [row.id for row in jobs.open_jobs(session) if self._due_act(row)]
+            due = [row.id for row in jobs.list_open_jobs(session) if self._find_due_act(row)]
         for job_id in due:
             while self._apply_due_act(job_id):
                 pass
         while self._post_result():
             pass
 
-    def _due_act(self, row: JobRow) -> AutomaticAct | None:
+    def _find_due_act(self, row: JobRow) -> AutomaticAct | None:
         leased_until = row.leased_until and max(row.leased_until, self.awake_since + self.lease)
-        due = automatic_act(replace(jobs.snapshot(row), leased_until=leased_until), self.now())
+        due = find_due_act(replace(jobs.build_snapshot(row), leased_until=leased_until), self.now())
         starter = self.starters.get(row.backend)
         if due is None or (due.act is Act.DISPATCH and (starter is None or not starter.has_room())):
             return None  # another process of the service may have the starter, or room for the job
-        if due.act is Act.LOSE and row.state is State.DISPATCHED and starter is not None and starter.holds(row.id):
+        if due.act is Act.LOSE and row.state is State.DISPATCHED and starter is not None and starter.is_waiting(row.id):
             return None
         return due
 
     def _apply_due_act(self, job_id: int) -> bool:
         """Apply what is due for a job; return whether more may be due."""
         with self.database.writing() as session:
-            row = jobs.find(session, job_id)
-            due = self._due_act(row) if row else None
+            row = jobs.find_job(session, job_id)
+            due = self._find_due_act(row) if row else None
             if row is None or due is None:
                 return False
-            jobs.move(row, due.act, SERVICE, due.why, self.now())
-            dispatched = jobs.view(row) if due.act is Act.DISPATCH else None
+            jobs.move_to_next_state(row, due.act, SERVICE, due.why, self.now())
+            dispatched = jobs.build_view(row) if due.act is Act.DISPATCH else None
         if dispatched is not None:
-            self._start(dispatched)
+            self._start_job(dispatched)
         return dispatched is None
 
-    def _start(self, job: Job) -> None:
+    def _start_job(self, job: Job) -> None:
         why, retry_at, log_url = "", None, ""
         try:
             log_url = self.starters[job.backend].start(job)
@@ -210,18 +214,18 @@ class JobScheduler:
         if why:
             log.warning("job %s was not started: %s", job.id, why)
         with self.database.writing() as session:
-            row = jobs.find(session, job.id)
+            row = jobs.find_job(session, job.id)
             if row is not None and why and row.state is State.DISPATCHED:
                 jobs.record_failed_start(row, why, retry_at, self.now())
             elif row is not None and log_url:
                 row.log_url = log_url
 
-    def process_ended(self, job_id: int, why: str) -> None:
+    def handle_ended_process(self, job_id: int, why: str) -> None:
         """Mark a job lost where its process has ended and the job has not."""
         with self.database.writing() as session:
-            row = jobs.find(session, job_id)
+            row = jobs.find_job(session, job_id)
             if row is not None and row.state in {State.DISPATCHED, State.RUNNING}:
-                jobs.move(row, Act.LOSE, SERVICE, why, self.now())
+                jobs.move_to_next_state(row, Act.LOSE, SERVICE, why, self.now())
         self.wake()
 
     def update_from_workflow(self, job_id: int, repository: str, log_url: str, conclusion: str | None) -> None:
@@ -241,16 +245,16 @@ class JobScheduler:
             How the workflow has ended; None while it runs.
         """
         with self.database.writing() as session:
-            row = jobs.find(session, job_id)
+            row = jobs.find_job(session, job_id)
             if row is None or row.github != repository or row.state not in {State.DISPATCHED, State.RUNNING}:
                 return
             if row.state is State.RUNNING and row.log_url != log_url:
                 return
             row.log_url = log_url
             if conclusion == "cancelled":
-                jobs.move(row, Act.CANCEL, SERVICE, "Its workflow was cancelled.", self.now())
+                jobs.move_to_next_state(row, Act.CANCEL, SERVICE, "Its workflow was cancelled.", self.now())
             elif conclusion is not None:
-                jobs.move(row, Act.LOSE, SERVICE, f"Its workflow has ended: {conclusion}.", self.now())
+                jobs.move_to_next_state(row, Act.LOSE, SERVICE, f"Its workflow has ended: {conclusion}.", self.now())
         self.wake()
 
     def _post_result(self) -> bool:
@@ -259,12 +263,12 @@ class JobScheduler:
         if poster is None:
             return False
         with self.database.writing() as session:
-            row = jobs.result_due(session, now)
+            row = jobs.find_due_result(session, now)
             if row is None:
                 return False
             row.post_at = now + _POSTING_LEASE  # if this process is killed, the result falls due again
             row.post_attempts += 1
-            job, attempts = jobs.view(row), row.post_attempts
+            job, attempts = jobs.build_view(row), row.post_attempts
         retry_at = None
         try:
             poster.post_result(job, attempts)
@@ -272,7 +276,7 @@ class JobScheduler:
             log.warning("the result of job %s was not posted: %s", job.id, error)
             retry_at = error.retry_at
         with self.database.writing() as session:
-            row = jobs.find(session, job.id)
+            row = jobs.find_job(session, job.id)
             if row is not None:
                 row.post_at = retry_at
         return True

@@ -9,8 +9,8 @@ from service.lab import lab_address
 from service.lab.lab_address import LabAddress
 from service.lab.read_lab import LabProblem
 from service.lab.schemas import SettingsLab
-from service.web.current import database
-from service.web.problems import make_not_found, unprocessable
+from service.web.app_resources import get_database
+from service.web.problems import make_not_found, make_unprocessable
 
 bp = APIBlueprint("settings_lab", __name__)
 
@@ -41,11 +41,11 @@ class LabArguments(BaseModel):
 @bp.output(SettingsLab)
 def get(query_data: LabArguments) -> SettingsLab:
     """Return a case at one commit under combinations of settings. Order an empty cell by its `question`."""
-    with database().reading() as session:
+    with get_database().reading() as session:
         try:
-            lab = lab_address.read(session, LabAddress.from_query(query_data.model_dump()))
+            lab = lab_address.read_lab_at(session, LabAddress.from_query(query_data.model_dump()))
         except LabProblem as problem:
-            raise unprocessable(problem.field, str(problem)) from None
+            raise make_unprocessable(problem.field, str(problem)) from None
     if lab is None:
         raise make_not_found("run from which a lab could start")
     return lab

@@ -16,7 +16,7 @@ from service.lab.schemas import SettingsLab
 
 SEPARATOR = "|"
 """Between the values to measure: no value that a job may set contains it."""
-_PLACE = "place."
+_PLACE_PREFIX = "place."
 _MAX_PAIRS = 1000
 _MAX_ADDED = 100
 
@@ -49,16 +49,24 @@ class LabAddress:
 
         The form of the page sends ``place.NAME`` for each setting, and ``name`` and ``values`` of one to add.
         """
-        own = {name: arguments.get(name, "").strip() for name in cls.__dataclass_fields__}
-        placed = {name.removeprefix(_PLACE): place for name, place in arguments.items() if name.startswith(_PLACE)}
+        texts = {name: arguments.get(name, "").strip() for name in cls.__dataclass_fields__}
+        placed = {
+            name.removeprefix(_PLACE_PREFIX): place
+            for name, place in arguments.items()
+            if name.startswith(_PLACE_PREFIX)
+        }
         for place in ("rows", "columns") if placed else ():
-            own[place] = " ".join(name for name, chosen in placed.items() if chosen == place)
-        address = cls(**own)
+            texts[place] = " ".join(name for name, chosen in placed.items() if chosen == place)
+        address = cls(**texts)
         name = arguments.get("name", "").strip()
         values = arguments.get("values", "").strip()
-        return address.adding(setting_names.canonical_name(name), _values(name, values)) if name else address
+        return (
+            address.add_values(setting_names.find_canonical_name(name), _parse_values(name, values))
+            if name
+            else address
+        )
 
-    def adding(self, name: str, values: Iterable[str]) -> LabAddress:
+    def add_values(self, name: str, values: Iterable[str]) -> LabAddress:
         """Return the address with more values of a setting, which becomes one of the rows or of the columns."""
         entries = [*filter(None, self.set.split(SEPARATOR)), *(f"{name}={value}" for value in values)]
         rows, columns = self.rows.split(), self.columns.split()
@@ -66,14 +74,16 @@ class LabAddress:
             (rows if columns else columns).append(name)
         return replace(self, set=SEPARATOR.join(dict.fromkeys(entries)), rows=" ".join(rows), columns=" ".join(columns))
 
-    def without(self, name: str) -> LabAddress:
+    def remove_setting(self, name: str) -> LabAddress:
         """Return the address without the values of a setting that somebody added."""
         entries = [
             entry
             for entry in self.set.split(SEPARATOR)
-            if entry and setting_names.canonical_name(entry.partition("=")[0].strip()) != name
+            if entry and setting_names.find_canonical_name(entry.partition("=")[0].strip()) != name
         ]
-        rows, columns = (" ".join(one for one in text.split() if one != name) for text in (self.rows, self.columns))
+        rows, columns = (
+            " ".join(value for value in text.split() if value != name) for text in (self.rows, self.columns)
+        )
         return replace(self, set=SEPARATOR.join(entries), rows=rows, columns=columns)
 
     @property
@@ -81,7 +91,7 @@ class LabAddress:
         """The arguments of the query, in short: what is empty is left out."""
         return {name: value for name, value in asdict(self).items() if value}
 
-    def added(self) -> dict[str, list[Value]]:
+    def list_added(self) -> dict[str, list[Value]]:
         """Return the values to measure, by the name of the setting.
 
         Raises
@@ -97,18 +107,18 @@ class LabAddress:
             name, equals, text = entry.strip().partition("=")
             if not equals or not name:
                 raise LabProblem("set", f"{entry!r} does not have the form NAME=VALUE.")
-            name = setting_names.canonical_name(name)
+            name = setting_names.find_canonical_name(name)
             try:
                 value = setting_names.read_value(name, text)
             except ValueError as error:
-                raise LabProblem("set", f"{setting_names.title(name)}: {error}.") from None
-            if objection := setting_names.objection(name, value):
+                raise LabProblem("set", f"{setting_names.format_title(name)}: {error}.") from None
+            if objection := setting_names.explain_objection(name, value):
                 raise LabProblem("set", f"{objection[:1].upper()}{objection[1:]}.")
             values.setdefault(name, []).append(value)
         return values
 
-    def query(self) -> LabQuery:
-        """Return what to show.
+    def build_query(self) -> LabQuery:
+        """Return the query for the lab: the axes, the values to add, and the number of pairs.
 
         Raises
         ------
@@ -118,18 +128,18 @@ class LabAddress:
         if self.pairs and not (self.pairs.isdecimal() and 2 <= int(self.pairs) <= _MAX_PAIRS):
             raise LabProblem("pairs", f"The number of pairs has to be from 2 to {_MAX_PAIRS}.")
         rows, columns = (
-            [setting_names.canonical_name(name) for name in text.split()] for text in (self.rows, self.columns)
+            [setting_names.find_canonical_name(name) for name in text.split()] for text in (self.rows, self.columns)
         )
-        return LabQuery(rows, columns, self.added(), self.environment, int(self.pairs) if self.pairs else None)
+        return LabQuery(rows, columns, self.list_added(), self.environment, int(self.pairs) if self.pairs else None)
 
 
-def _values(name: str, text: str) -> list[str]:
+def _parse_values(name: str, text: str) -> list[str]:
     """Return the values that a person wrote into one box; only values of variables can contain commas and spaces."""
-    listed = setting_names.canonical_name(name) in setting_names.LISTED
+    listed = setting_names.find_canonical_name(name) in setting_names.LISTED
     return [value.strip() for value in re.split(r"[|,\s]+" if listed else r"\|", text) if value.strip()] or [""]
 
 
-def read(session: Session, address: LabAddress) -> SettingsLab | None:
+def read_lab_at(session: Session, address: LabAddress) -> SettingsLab | None:
     """Return the lab at an address; None where nothing was measured yet.
 
     Raises
@@ -137,11 +147,11 @@ def read(session: Session, address: LabAddress) -> SettingsLab | None:
     LabProblem
         There is no such lab.
     """
-    query = address.query()
+    query = address.build_query()
     target = read_lab.find_target(session, address.subject, address.case, address.host, address.commit)
     if target is None:
         return None
     try:
-        return read_lab.read(session, target, query)
+        return read_lab.read_lab(session, target, query)
     except ValueError as error:
         raise LabProblem("rows", f"{error}.") from None

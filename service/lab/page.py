@@ -13,7 +13,7 @@ from flask.typing import ResponseReturnValue
 from runner.contract import metric
 from runner.contract.allocators import ALLOCATOR_LIBRARIES
 from runner.contract.job import Backend, JobOrder, Where
-from service.jobs.extension import scheduler
+from service.jobs.extension import find_scheduler
 from service.lab import lab_address
 from service.lab.lab_address import LabAddress
 from service.lab.read_lab import DEFAULT_PAIRS, LabProblem
@@ -27,21 +27,21 @@ from service.store.jobs import JobFilter, Requester
 from service.store.revisions import refs
 from service.web import job_orders
 from service.web.access import guard
-from service.web.access.author import author
-from service.web.current import database
-from service.web.pages.error_pages import page_blueprint
+from service.web.access.author import find_author
+from service.web.app_resources import get_database
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.formats import Page, Table, page
 
-bp = page_blueprint("lab")
+bp = make_page_blueprint("lab")
 
 _MAX_COMPLETIONS = 200
 _MAX_JOBS = 200
-_ARENAS = "variable.MALLOC_ARENA_MAX"
-_OFFERS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
+_ARENAS_VARIABLE = "variable.MALLOC_ARENA_MAX"
+_OFFERED_SETTINGS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "allocators": ("Other allocators", PRELOAD, tuple(ALLOCATOR_LIBRARIES)),
     "pages": ("Huge pages", HUGE_PAGES, POLICIES),
-    "arenas": ("One arena", _ARENAS, ("1",)),
+    "arenas": ("One arena", _ARENAS_VARIABLE, ("1",)),
 }
 """Settings to add by one click: the text, the setting, and its values."""
 
@@ -57,10 +57,13 @@ class Offer:
 @page(bp, "/lab")
 def show() -> Page:
     """Show the lab of a case at a commit."""
-    context = _context(LabAddress.from_query(request.args))
+    context = _build_context(LabAddress.from_query(request.args))
     lab: SettingsLab | None = context["lab"]
     return Page(
-        "lab/lab.html", context, document=lambda: lab or {"problem": context["problem"]}, table=lambda: _table(lab)
+        "lab/lab.html",
+        context,
+        document=lambda: lab or {"problem": context["problem"]},
+        table=lambda: _build_table(lab),
     )
 
 
@@ -68,17 +71,17 @@ def show() -> Page:
 def order() -> ResponseReturnValue:
     """Order one cell, or all empty ones, by the buttons of the page; the address is that of the page."""
     address = LabAddress.from_query(request.args)
-    form = forms.given()
-    with database().reading() as session:
+    form = forms.read_form()
+    with get_database().reading() as session:
         try:
-            lab = lab_address.read(session, address)
+            lab = lab_address.read_lab_at(session, address)
         except LabProblem as problem:
             abort(HTTPStatus.UNPROCESSABLE_ENTITY, str(problem))
-    chosen = [cell for cell in _cells(lab) if cell.question is not None and _is_chosen(cell, form.get("cell", ""))]
+    chosen = [cell for cell in _list_cells(lab) if cell.question is not None and _is_chosen(cell, form.get("cell", ""))]
     if not chosen:
         return _show_again(address, "There is nothing to order: the cells are measured or ordered already.")
     name = form["author"] or None
-    requester = Requester(author(name), Where.DASHBOARD)
+    requester = Requester(find_author(name), Where.DASHBOARD)
     for cell in chosen:
         job_orders.place_order(JobOrder(question=cell.question, author=name), requester)
     return redirect(url_for("lab.show", **address.arguments), HTTPStatus.SEE_OTHER)  # type: ignore[arg-type]
@@ -89,94 +92,100 @@ def _is_chosen(cell: LabCell, key: str) -> bool:
 
 
 def _show_again(address: LabAddress, problem: str) -> ResponseReturnValue:
-    context = _context(address) | {"problem": problem}
+    context = _build_context(address) | {"problem": problem}
     return render_template("lab/lab.html", **context), HTTPStatus.UNPROCESSABLE_ENTITY
 
 
-def _context(address: LabAddress) -> dict[str, Any]:
+def _build_context(address: LabAddress) -> dict[str, Any]:
+    # The lab at the address, or what is wrong with the address.
     lab, wrong, problem = None, "", ""
-    with database().reading() as session:
+    with get_database().reading() as session:
         try:
-            lab = lab_address.read(session, address)
+            lab = lab_address.read_lab_at(session, address)
         except LabProblem as error:
             wrong, problem = error.field, str(error)
         subject = lab.subject if lab else address.subject
-        known = check_bisect.list_known_names(session, subject, _MAX_COMPLETIONS)
-        named = refs.list_refs(session, subject or None, _MAX_COMPLETIONS)
-        waiting = jobs.page(session, JobFilter(open=True), _MAX_JOBS).items if lab else ()
+        completions = check_bisect.list_known_names(session, subject, _MAX_COMPLETIONS)
+        ref_list = refs.list_refs(session, subject or None, _MAX_COMPLETIONS)
+        waiting = jobs.list_page(session, JobFilter(open=True), _MAX_JOBS).items if lab else ()
     return {
         "lab": lab,
         "address": address,
         "wrong": wrong,
         "problem": problem,
-        "known": known,
-        "refs": named,
+        "known": completions,
+        "refs": ref_list,
         "hidden": {name: value for name, value in address.arguments.items() if name in {"set", "environment"}},
         "chosen": {name: value for name, value in address.arguments.items() if name in {"rows", "columns"}},
-        "offers": _offers(address, lab) if lab else [],
-        "removable": _removable(address, lab) if lab else {},
-        "may_order": lab is not None and not lab.refusal and guard.caller().may(Scope.ORDER),
+        "offers": _list_offers(address, lab) if lab else [],
+        "removable": _list_removals(address, lab) if lab else {},
+        "may_order": lab is not None and not lab.refusal and guard.find_caller().may(Scope.ORDER),
         "ahead": sum((job.host or job.question.host) in {None, lab.host} for job in waiting) if lab else 0,
-        "waits": _waits(lab) if lab else False,
+        "waits": _has_no_starter(lab) if lab else False,
         "pairs": DEFAULT_PAIRS,
         "placed": _build_address(address, lab).arguments if lab else {},
     }
 
 
-def _waits(lab: SettingsLab) -> bool:
+def _has_no_starter(lab: SettingsLab) -> bool:
     """Return whether nothing starts the jobs of this host by itself."""
-    question = next((cell.question for cell in _cells(lab) if cell.question is not None), None)
-    return question is not None and scheduler().backend(JobOrder(question=question)) is Backend.CALLER
+    question = next((cell.question for cell in _list_cells(lab) if cell.question is not None), None)
+    return question is not None and find_scheduler().choose_backend(JobOrder(question=question)) is Backend.CALLER
 
 
-def _offers(address: LabAddress, lab: SettingsLab) -> list[Offer]:
-    shown = {(one.name, value) for one in lab.settings for value in one.values}
-    here = _build_address(address, lab)
+def _list_offers(address: LabAddress, lab: SettingsLab) -> list[Offer]:
+    measured = {(setting.name, value) for setting in lab.settings for value in setting.values}
+    full_address = _build_address(address, lab)
     return [
-        Offer(text, url_for("lab.show", **here.adding(name, values).arguments))  # type: ignore[arg-type]
-        for text, name, values in _OFFERS.values()
-        if not {(name, setting_names.read_value(name, value)) for value in values} <= shown
+        Offer(text, url_for("lab.show", **full_address.add_values(name, values).arguments))  # type: ignore[arg-type]
+        for text, name, values in _OFFERED_SETTINGS.values()
+        if not {(name, setting_names.read_value(name, value)) for value in values} <= measured
     ]
 
 
-def _removable(address: LabAddress, lab: SettingsLab) -> dict[str, str]:
+def _list_removals(address: LabAddress, lab: SettingsLab) -> dict[str, str]:
     """Return the addresses without the settings that somebody added, by the name of the setting."""
     try:
-        added = address.added()
+        added = address.list_added()
     except LabProblem:
         return {}
-    here = _build_address(address, lab)
-    return {name: url_for("lab.show", **here.without(name).arguments) for name in added}  # type: ignore[arg-type]
+    full_address = _build_address(address, lab)
+    return {name: url_for("lab.show", **full_address.remove_setting(name).arguments) for name in added}  # type: ignore[arg-type]
 
 
 def _build_address(address: LabAddress, lab: SettingsLab) -> LabAddress:
     """Return the address of what is shown, with everything named that was left out: links do not lead elsewhere."""
-    own = address.arguments | {"subject": lab.subject, "case": lab.case, "host": lab.host, "commit": lab.commit[:12]}
-    return LabAddress.from_query(own | {"rows": " ".join(lab.rows), "columns": " ".join(lab.columns)})
+    arguments = address.arguments | {
+        "subject": lab.subject,
+        "case": lab.case,
+        "host": lab.host,
+        "commit": lab.commit[:12],
+    }
+    return LabAddress.from_query(arguments | {"rows": " ".join(lab.rows), "columns": " ".join(lab.columns)})
 
 
-def _cells(lab: SettingsLab | None) -> list[LabCell]:
+def _list_cells(lab: SettingsLab | None) -> list[LabCell]:
     return [cell for row in lab.cells for cell in row] if lab else []
 
 
-def _table(lab: SettingsLab | None) -> Table:
+def _build_table(lab: SettingsLab | None) -> Table:
     names = [*(lab.rows if lab else ()), *(lab.columns if lab else ())]
     columns = (
         *("state", "default", "run", "session", "metric", "unit", "level", "n", "change", "percent"),
         *("certainty", "low_percent", "high_percent", "effect", "sentence"),
     )
     rows: list[tuple[object, ...]] = []
-    for cell in _cells(lab):
-        own = tuple(cell.values.get(name) for name in names)
+    for cell in _list_cells(lab):
+        values = tuple(cell.values.get(name) for name in names)
         place = (cell.state.value, cell.default, cell.run_id, cell.session)
         if not cell.metrics:
-            rows.append((*own, *place, *(None,) * 10, cell.sentence))
+            rows.append((*values, *place, *(None,) * 10, cell.sentence))
         for entry in cell.metrics:
             bounds = entry.bounds or (None, None)
             certainty = entry.certainty.value if entry.certainty else None
             rows.append(
                 (
-                    *(*own, *place, entry.metric, metric(entry.metric).unit, entry.level, entry.n, entry.change),
+                    *(*values, *place, entry.metric, metric(entry.metric).unit, entry.level, entry.n, entry.change),
                     *(entry.percent, certainty, *bounds, entry.effect.value, entry.sentence),
                 )
             )

@@ -28,7 +28,7 @@ _MAX_RUNS = 1000
 """Newest runs of a commit: a case in a hundred settings, each measured ten times."""
 _MAX_JOBS = 500
 _REPORTS_PER_QUERY = 500
-_SOUND = or_(Run.quarantine.is_(None), Run.quarantine.in_((*OUTSIDE, REUSED)))
+_IS_SOUND = or_(Run.quarantine.is_(None), Run.quarantine.in_((*OUTSIDE, REUSED)))
 """Runs that their host counted right."""
 
 
@@ -56,12 +56,14 @@ class LabReport:
 def find_newest_target(
     session: Session, subject: str = "", case: str = "", host: str = "", commit: str = ""
 ) -> LabTarget | None:
-    """Return what was measured last for a history, of what is named; None where nothing was."""
-    ids = RunFilter(subject or None, case or None, commit or None, Outcome.MEASURED, host or None, quarantined=False)
+    """Return the case, host and commit of the newest run of a history that fits the given names; None without one."""
+    run_filter = RunFilter(
+        subject or None, case or None, commit or None, Outcome.MEASURED, host or None, quarantined=False
+    )
     imported = select(Environment.id).where(Environment.settings[IMPORT_FORMAT].as_string().is_not(None))
     number = session.scalar(
         select(Run.number)
-        .where(*ids.conditions(ids.ids(session)), Run.environment_id.not_in(imported))
+        .where(*run_filter.list_conditions(run_filter.list_ids(session)), Run.environment_id.not_in(imported))
         .order_by(Run.started_at.desc(), Run.number.desc())
         .limit(1)
     )
@@ -70,40 +72,40 @@ def find_newest_target(
     return None if row is None else LabTarget(*row)
 
 
-def list_of_commit(session: Session, target: LabTarget) -> list[LabRun]:
+def list_runs_of_commit(session: Session, target: LabTarget) -> list[LabRun]:
     """Return the runs of all cases of the workload at the commit, by its present definition, the newest first."""
     return _read_runs(session, target, Revision.commit == target.commit, Case.definition == target.definition)
 
 
-def find_of_case(session: Session, target: LabTarget) -> list[LabRun]:
+def find_run_of_case(session: Session, target: LabTarget) -> list[LabRun]:
     """Return the newest run of the case that a history has, at whatever commit; none where there is none."""
-    return _read_runs(session, target, Case.key == target.case_key, Run.quarantine.is_(None), most=1)
+    return _read_runs(session, target, Case.key == target.case_key, Run.quarantine.is_(None), limit=1)
 
 
-def commit_of(session: Session, run: LabRun) -> str:
+def find_commit(session: Session, run: LabRun) -> str:
     """Return the commit of a run."""
     return session.scalars(
         select(Revision.commit).join(Run, Run.revision_id == Revision.id).where(Run.number == run.number)
     ).one()
 
 
-def reports(session: Session, numbers: Collection[int], metrics: Sequence[str]) -> dict[int, LabReport]:
+def read_reports(session: Session, numbers: Collection[int], metrics: Sequence[str]) -> dict[int, LabReport]:
     """Return some metrics of some runs, by the number of the run."""
     lab_reports: dict[int, LabReport] = {}
-    for chunk in bulk.chunks(list(numbers), _REPORTS_PER_QUERY):
+    for chunk in bulk.split_into_chunks(list(numbers), _REPORTS_PER_QUERY):
         query = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(chunk))
         for number, document in session.execute(query):
             # Read as it is: models of thousands of readings would take longer than all the rest of the page.
-            lab_reports[number] = _lean(json.loads(zlib.decompress(document)), metrics)
+            lab_reports[number] = _reduce_report(json.loads(zlib.decompress(document)), metrics)
     return lab_reports
 
 
-def orders(session: Session, target: LabTarget) -> list[tuple[RemedyQuestion, JobView]]:
+def list_orders(session: Session, target: LabTarget) -> list[tuple[RemedyQuestion, JobView]]:
     """Return the jobs about the case at the commit with other settings, the newest first."""
     rows = session.scalars(
         select(Job).where(Job.subject == target.subject, Job.kind == "remedy").order_by(Job.id.desc()).limit(_MAX_JOBS)
     )
-    views = (jobs.view(row) for row in rows if row.question.get("revision") == target.commit)
+    views = (jobs.build_view(row) for row in rows if row.question.get("revision") == target.commit)
     return [
         (view.question, view)
         for view in views
@@ -112,7 +114,7 @@ def orders(session: Session, target: LabTarget) -> list[tuple[RemedyQuestion, Jo
     ]
 
 
-def _read_runs(session: Session, target: LabTarget, *conditions: object, most: int = _MAX_RUNS) -> list[LabRun]:
+def _read_runs(session: Session, target: LabTarget, *conditions: object, limit: int = _MAX_RUNS) -> list[LabRun]:
     rows = session.execute(
         select_joined(
             *(Run.number, Run.id, Case.key, Case.parameters, Run.environment_id, Environment.hash, Run.started_at),
@@ -122,19 +124,20 @@ def _read_runs(session: Session, target: LabTarget, *conditions: object, most: i
             Subject.name == target.subject,
             Host.name == target.host,
             Case.workload == target.workload,
-            _SOUND,
+            _IS_SOUND,
             *conditions,  # type: ignore[arg-type]
         )
         .order_by(Run.started_at.desc(), Run.number.desc())
-        .limit(most)
+        .limit(limit)
     ).all()
-    known = _settings(session, {row.environment_id for row in rows})
+    # Settings apart: many runs share an environment.
+    settings = _read_settings(session, {row.environment_id for row in rows})
     return [
         LabRun(
             number=row.number,
             run_id=row.id,
             case_key=row.key,
-            settings=known[row.environment_id]
+            settings=settings[row.environment_id]
             | {f"{PARAMETER}{name}": parameter_text(value) for name, value in row.parameters.items()},
             environment=row.hash,
             started_at=row.started_at,
@@ -149,19 +152,19 @@ def _read_runs(session: Session, target: LabTarget, *conditions: object, most: i
     ]
 
 
-def _settings(session: Session, ids: Iterable[int]) -> dict[int, dict[str, str]]:
+def _read_settings(session: Session, ids: Iterable[int]) -> dict[int, dict[str, str]]:
     rows = session.execute(select(Environment.id, Environment.settings).where(Environment.id.in_(list(ids))))
     return {identity: settings for identity, settings in rows}  # noqa: C416 - the rows are no pairs to mypy
 
 
-def _lean(document: Mapping[str, object], metrics: Sequence[str]) -> LabReport:
+def _reduce_report(document: Mapping[str, object], metrics: Sequence[str]) -> LabReport:
     samples: list[Mapping[str, Mapping[str, Mapping[str, object]]]] = document.get("samples") or []  # type: ignore[assignment]
     readings: dict[str, Readings] = {}
     for name in metrics:
         of_metric = [sample["readings"].get(name, {}) for sample in samples]
         values = [reading.get("value") for reading in of_metric]
         if any(value is not None for value in values):
-            counted = all(reading.get("status", "counted") == "counted" for reading in of_metric)
-            readings[name] = Readings(values, counted)  # type: ignore[arg-type]
+            are_counted = all(reading.get("status", "counted") == "counted" for reading in of_metric)
+            readings[name] = Readings(values, are_counted)  # type: ignore[arg-type]
     build: Mapping[str, float] = document.get("build") or {}  # type: ignore[assignment]
     return LabReport(readings, 0.0 if build.get("cached") else float(build.get("seconds", 0.0)))

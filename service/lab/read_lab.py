@@ -15,7 +15,7 @@ from service.lab import queries
 from service.lab.queries import LabReport, LabTarget
 from service.lab.rules import setting_names
 from service.lab.rules.best_cell import choose_best_cell
-from service.lab.rules.judge_cell import ELAPSED, METRICS, THROUGHPUT, Readings, judge
+from service.lab.rules.judge_cell import ELAPSED, METRICS, THROUGHPUT, Readings, judge_metric
 from service.lab.rules.setting_names import VARIABLE, Value
 from service.lab.rules.settings_grid import (
     GridCell,
@@ -24,18 +24,18 @@ from service.lab.rules.settings_grid import (
     SettingsGrid,
     build_grid,
     choose_axes,
-    default_run,
+    choose_default_run,
     find_settings,
 )
 from service.lab.schemas import CellState, LabCell, LabCost, LabMetric, LabSetting, SettingsLab
 from service.pipeline.name_commit import name_commit
 from service.rules.expected_runs import is_imported
-from service.rules.jobs.job_variables import settable
+from service.rules.jobs.job_variables import select_settable
 from service.store.revisions import refs
 
 DEFAULT_PAIRS = 24
 """Pairs of executions for each cell, unless a person wants another number; the runner takes as many by itself."""
-_WARM_UP = 2
+_WARM_UP_PAIRS = 2
 """Executions of each side that are no samples."""
 _OVERHEAD_SECONDS = 3.0
 """What a job takes besides its executions: the checks of the host, the canary."""
@@ -73,7 +73,7 @@ class LabProblem(ValueError):
 
 
 def find_target(session: Session, subject: str, case: str, host: str, commit: str) -> LabTarget | None:
-    """Return what a lab is about: what was measured last of what is named. None where nothing was measured at all.
+    """Return the case, host and commit of a lab: those of the newest run that fits the given names; None without a run.
 
     Parameters
     ----------
@@ -89,24 +89,26 @@ def find_target(session: Session, subject: str, case: str, host: str, commit: st
     if newest is None:
         if queries.find_newest_target(session) is None:
             return None
-        given = (("subject", subject), ("case", case), ("host", host))
-        wrong = next((name for name, text in given if text and not _is_known(session, name, text)), "case")
+        filters = (("subject", subject), ("case", case), ("host", host))
+        wrong = next((name for name, text in filters if text and not _is_known(session, name, text)), "case")
         what = {"subject": subject, "case": case, "host": host}[wrong] or "this combination"
         raise LabProblem(wrong, f"Nothing that a host can measure again is stored of {what}.")
     if not commit:
         return newest
-    named, why = name_commit(session, commit, newest.subject)
-    if named is None:
+    commit_entry, why = name_commit(session, commit, newest.subject)
+    if commit_entry is None:
         raise LabProblem("commit", why)
-    there = queries.find_newest_target(session, newest.subject, case or newest.case, host or newest.host, named.commit)
-    return there or replace(newest, commit=named.commit)
+    target = queries.find_newest_target(
+        session, newest.subject, case or newest.case, host or newest.host, commit_entry.commit
+    )
+    return target or replace(newest, commit=commit_entry.commit)
 
 
 def _is_known(session: Session, name: str, text: str) -> bool:
     return queries.find_newest_target(session, **{name: text}) is not None
 
 
-def read(session: Session, target: LabTarget, query: LabQuery) -> SettingsLab | None:
+def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLab | None:
     """Return the lab of a case at a commit on a host; None where the host never measured the case.
 
     Raises
@@ -114,25 +116,28 @@ def read(session: Session, target: LabTarget, query: LabQuery) -> SettingsLab | 
     ValueError
         The chosen settings make too many cells.
     """
-    runs = queries.list_of_commit(session, target)
-    default = default_run(runs, target.case_key, query.environment) or next(
-        iter(queries.find_of_case(session, target)), None
+    # The default cell.
+    runs = queries.list_runs_of_commit(session, target)
+    default = choose_default_run(runs, target.case_key, query.environment) or next(
+        iter(queries.find_run_of_case(session, target)), None
     )
     if default is None:
         return None
+    # The grid of settings with its runs.
     settings = find_settings(runs, default.settings, query.added)
     rows, columns = choose_axes(settings, query.rows, query.columns)
     grid = build_grid(runs, default.settings, rows, columns)
-    shown = {run.number: run for cell in grid.all_cells for run in (cell.run, cell.beside) if run is not None}
-    reports = queries.reports(session, {default.number, *shown}, METRICS)
+    shown_runs = {run.number: run for cell in grid.all_cells for run in (cell.run, cell.beside) if run is not None}
+    reports = queries.read_reports(session, {default.number, *shown_runs}, METRICS)
+    # The cells as the page shows them, and the best of them.
     refusal = "These results were imported: no host can measure them." if is_imported(default.settings) else ""
-    cells = _Cells(target, default, grid, reports, queries.orders(session, target), query.pairs, refusal)
-    views = tuple(tuple(cells.view(cell) for cell in row) for row in grid.cells)
+    cells = _Cells(target, default, grid, reports, queries.list_orders(session, target), query.pairs, refusal)
+    views = tuple(tuple(cells.build_cell(cell) for cell in row) for row in grid.cells)
     flat = [cell for row in views for cell in row]
-    work = ", ".join(setting_names.title(axis.name) for axis in (*rows, *columns) if axis.changes_the_work)
+    work = ", ".join(setting_names.format_title(axis.name) for axis in (*rows, *columns) if axis.changes_the_work)
     best = choose_best_cell(flat, other_work=work)
     missing = [cell for cell in flat if cell.question is not None and cell.state is CellState.EMPTY]
-    commits = refs.find(session, target.commit, target.subject)
+    commits = refs.find_commits(session, target.commit, target.subject)
     return SettingsLab(
         subject=target.subject,
         case=target.case,
@@ -142,22 +147,22 @@ def read(session: Session, target: LabTarget, query: LabQuery) -> SettingsLab | 
         title=commits[0].title if commits else "",
         environment=default.environment,
         default_run=default.run_id,
-        default_commit=queries.commit_of(session, default),
+        default_commit=queries.find_commit(session, default),
         measured_at=default.started_at,
-        settings=tuple(_setting(one) for one in settings),
-        rows=tuple(one.name for one in rows),
-        columns=tuple(one.name for one in columns),
-        row_texts=tuple(_texts(rows, values) for values in grid.row_values),
-        column_texts=tuple(_texts(columns, values) for values in grid.column_values),
+        settings=tuple(_build_setting(setting) for setting in settings),
+        rows=tuple(setting.name for setting in rows),
+        columns=tuple(setting.name for setting in columns),
+        row_texts=tuple(_format_settings(rows, values) for values in grid.row_values),
+        column_texts=tuple(_format_settings(columns, values) for values in grid.column_values),
         cells=views,
         environments=tuple(
             dict.fromkeys(run.environment for run in runs if run.case_key == target.case_key and not run.aside)
         ),
-        metrics=_metrics(flat),
+        metrics=_choose_metrics(flat),
         best=best.key,
         verdict=best.sentence,
-        missing=cells.cost(len(missing)),
-        each=cells.cost(1),
+        missing=cells.estimate_cost(len(missing)),
+        each=cells.estimate_cost(1),
         refusal=refusal,
     )
 
@@ -172,11 +177,11 @@ class _Cells:
     pairs: int | None
     refusal: str
 
-    def view(self, cell: GridCell) -> LabCell:
+    def build_cell(self, cell: GridCell) -> LabCell:
         """Return a cell with its metrics, its state, and what to order to measure it."""
-        question, objection = self._question(cell)
-        job = next((job for asked, job in self.orders if question and asked.settings == question.settings), None)
-        state, sentence, run = self._state(cell, question, objection, job)
+        question, objection = self._build_question(cell)
+        job = next((job for order, job in self.orders if question and order.settings == question.settings), None)
+        state, sentence, run = self._find_state(cell, question, objection, job)
         running = job if job is not None and (job.state.open or state is CellState.FAILED) else None
         return LabCell(
             key=hash_of(dict(cell.values)),
@@ -189,29 +194,29 @@ class _Cells:
             job_id=running.id if running else None,
             job_state=running.state if running else None,
             sentence=sentence,
-            metrics=self._metrics(cell),
+            metrics=self._list_metrics(cell),
             question=question,
         )
 
     def _format_text(self, cell: GridCell) -> str:
         changed = [
-            f"{setting_names.title(axis.name)} {setting_names.value_text(axis.name, cell.values[axis.name])}"
+            f"{setting_names.format_title(axis.name)} {setting_names.format_value(axis.name, cell.values[axis.name])}"
             for axis in (*self.grid.rows, *self.grid.columns)
             if cell.values[axis.name] != axis.default
         ]
         return ", ".join(changed) or "default"
 
-    def cost(self, cells: int) -> LabCost:
+    def estimate_cost(self, cells: int) -> LabCost:
         """Return what it costs to measure some cells, each interleaved with the default."""
         report = self.reports.get(self.default.number)
-        executions = cells * 2 * ((self.pairs or DEFAULT_PAIRS) + _WARM_UP)
+        executions = cells * 2 * ((self.pairs or DEFAULT_PAIRS) + _WARM_UP_PAIRS)
         each = median(report.readings[ELAPSED].known) if report and ELAPSED in report.readings else None
         seconds = None
         if report is not None and each is not None:
             seconds = executions * each + cells * _OVERHEAD_SECONDS + (report.build_seconds if cells else 0)
         return LabCost(cells=cells, runs=2 * cells, executions=executions, seconds=seconds)
 
-    def _state(
+    def _find_state(
         self, cell: GridCell, question: RemedyQuestion | None, objection: str, job: Job | None
     ) -> tuple[CellState, str, LabRun | None]:
         failure = f"Failed: {cell.failed.failure}" if cell.failed is not None else ""
@@ -229,7 +234,7 @@ class _Cells:
             return CellState.EMPTY, objection, None
         return (CellState.IMPOSSIBLE, objection, None) if question is None else (CellState.EMPTY, elsewhere, None)
 
-    def _question(self, cell: GridCell) -> tuple[RemedyQuestion | None, str]:
+    def _build_question(self, cell: GridCell) -> tuple[RemedyQuestion | None, str]:
         """Return what to order for a cell, or why that is impossible. The default is measured with any other cell."""
         if self.refusal:
             return None, self.refusal
@@ -237,7 +242,9 @@ class _Cells:
             return None, "It is measured with each other cell."
         defaults = self.default.settings
         changed = {name: value for name, value in cell.values.items() if value != defaults.get(name)}
-        objection = next(filter(None, (setting_names.objection(name, value) for name, value in changed.items())), "")
+        objection = next(
+            filter(None, (setting_names.explain_objection(name, value) for name, value in changed.items())), ""
+        )
         if objection:
             return None, f"{objection[:1].upper()}{objection[1:]}."
         variables = {name[len(VARIABLE) :]: value for name, value in defaults.items() if name.startswith(VARIABLE)}
@@ -250,7 +257,7 @@ class _Cells:
                     revision=self.target.commit,
                     settings=changed,
                     definition=self.target.definition,
-                    variables=settable(variables),
+                    variables=select_settable(variables),
                     samples=self.pairs,
                 ),
                 "",
@@ -258,26 +265,28 @@ class _Cells:
         except ValidationError:
             return None, "The name of the case or of a setting is too long for a job."
 
-    def _metrics(self, cell: GridCell) -> tuple[LabMetric, ...]:
+    def _list_metrics(self, cell: GridCell) -> tuple[LabMetric, ...]:
         if cell.run is None or cell.run.number not in self.reports:
             return ()
-        other = None if cell.default else cell.beside or self._home()
-        own = self.reports[cell.run.number].readings
+        other = None if cell.default else cell.beside or self._find_default_run()
+        readings = self.reports[cell.run.number].readings
         base: Mapping[str, Readings] = self.reports[other.number].readings if other is not None else {}
-        comparable = _objection(other, cell.run, cell.values)
+        comparable = _explain_objection(other, cell.run, cell.values)
         interleaved = cell.beside is not None
         compared = max(1, len(self.grid.all_cells) - 1)
         return tuple(
-            judge(name, base.get(name), own[name], interleaved=interleaved, cells=compared, comparable=comparable)
+            judge_metric(
+                name, base.get(name), readings[name], interleaved=interleaved, cells=compared, comparable=comparable
+            )
             for name in METRICS
-            if name in own
+            if name in readings
         )
 
-    def _home(self) -> LabRun | None:
+    def _find_default_run(self) -> LabRun | None:
         return next((cell.run for cell in self.grid.all_cells if cell.default and cell.run is not None), None)
 
 
-def _objection(default: LabRun | None, run: LabRun, values: Mapping[str, Value]) -> str:
+def _explain_objection(default: LabRun | None, run: LabRun, values: Mapping[str, Value]) -> str:
     """Return why a run does not compare with the default although its other settings are the same."""
     if default is None or any(name.startswith((setting_names.PARAMETER, "build.")) for name in values):
         return ""
@@ -286,7 +295,7 @@ def _objection(default: LabRun | None, run: LabRun, values: Mapping[str, Value])
     return ""
 
 
-def _metrics(cells: Sequence[LabCell]) -> tuple[str, ...]:
+def _choose_metrics(cells: Sequence[LabCell]) -> tuple[str, ...]:
     """Return the metrics to show: no major faults where there are none, elapsed time where no work is reported."""
     levels: dict[str, list[float]] = {}
     for cell in cells:
@@ -297,19 +306,19 @@ def _metrics(cells: Sequence[LabCell]) -> tuple[str, ...]:
     return tuple(name for name in METRICS if name in levels and name not in left_out)
 
 
-def _setting(setting: Setting) -> LabSetting:
+def _build_setting(setting: Setting) -> LabSetting:
     return LabSetting(
         name=setting.name,
-        title=setting_names.title(setting.name),
+        title=setting_names.format_title(setting.name),
         values=setting.values,
-        texts=tuple(setting_names.value_text(setting.name, value) for value in setting.values),
+        texts=tuple(setting_names.format_value(setting.name, value) for value in setting.values),
         per_run=setting.per_run,
         changes_the_work=setting.changes_the_work,
     )
 
 
-def _texts(settings: Sequence[Setting], values: Sequence[Value]) -> str:
+def _format_settings(settings: Sequence[Setting], values: Sequence[Value]) -> str:
     return ", ".join(
-        f"{setting_names.title(one.name)} {setting_names.value_text(one.name, value)}"
-        for one, value in zip(settings, values, strict=True)
+        f"{setting_names.format_title(setting.name)} {setting_names.format_value(setting.name, value)}"
+        for setting, value in zip(settings, values, strict=True)
     )

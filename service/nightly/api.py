@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from runner.contract.nightly import NightlyDigest, NightlyName, NightlyPart
 from service.nightly.queries import nightly_drifts, nightly_runs
 from service.store.series.series import SeriesFilter
-from service.web.access.ownership import hold, hold_nightly_run
-from service.web.api import judged
-from service.web.current import database
+from service.web.access.ownership import require_own_nightly_run, require_reach_of_report
+from service.web.api import judging_wait
+from service.web.app_resources import get_database
 from service.web.problems import FieldError, ProblemError, make_not_found
 
 bp = APIBlueprint("nightly_runs", __name__)
@@ -46,12 +46,14 @@ def put(name: str, json_data: NightlyPart) -> NightlyDigest:
             "A nightly run's name has letters, digits, '_', '.' and '-' only.",
             [FieldError(field="name", detail="is not a name")],
         ) from None
-    owner = hold_nightly_run(name)
+    owner = require_own_nightly_run(name)
     # A plan names the cells of all hosts; what was carried out is reported by the host that did it.
-    hold({cell.subject for cell in json_data.cells}, {cell.host for cell in json_data.cells if cell.carried_out})
-    with database().writing() as session:
-        nightly_runs.store(session, name, json_data, owner, datetime.now(UTC))
-    return _find(name)
+    require_reach_of_report(
+        {cell.subject for cell in json_data.cells}, {cell.host for cell in json_data.cells if cell.carried_out}
+    )
+    with get_database().writing() as session:
+        nightly_runs.store_cells(session, name, json_data, owner, datetime.now(UTC))
+    return _find_nightly_run(name)
 
 
 @bp.get("/nightly-runs/<name>")
@@ -64,20 +66,20 @@ def get(name: str, query_data: NightlyQuery) -> NightlyDigest:
     answer is 503 with Retry-After.
     """
     if query_data.judged:
-        with database().reading() as session:
-            measured = nightly_runs.list_measured(session, name)
-        judged.settle(*(SeriesFilter(subject=subject, host=host) for subject, host in measured))
-        with database().reading() as session:
-            news = nightly_runs.list_unreported(session, name)
+        with get_database().reading() as session:
+            measured = nightly_runs.list_measured_subjects(session, name)
+        judging_wait.judge_or_refuse(*(SeriesFilter(subject=subject, host=host) for subject, host in measured))
+        with get_database().reading() as session:
+            news = nightly_runs.find_unreported_drifts(session, name)
         if news:
-            with database().writing({subject for subject, _ in measured}) as session:
+            with get_database().writing({subject for subject, _ in measured}) as session:
                 nightly_drifts.mark_reported(session, name, news)
-    return _find(name)
+    return _find_nightly_run(name)
 
 
-def _find(name: str) -> NightlyDigest:
-    with database().reading() as session:
-        nightly_run = nightly_runs.find(session, name)
+def _find_nightly_run(name: str) -> NightlyDigest:
+    with get_database().reading() as session:
+        nightly_run = nightly_runs.find_nightly_run(session, name)
     if nightly_run is None:
         raise make_not_found(f"nightly run {name}")
     return nightly_run

@@ -14,7 +14,7 @@ from runner.contract.metrics import MetricView, list_shown_metrics, metric
 from runner.contract.nightly import NightlyDigest
 from service.nightly.queries import nightly_runs, recent_points
 from service.nightly.rules import matrix
-from service.nightly.rules.digest import list_missed as missed_in
+from service.nightly.rules.digest import list_missed
 from service.nightly.rules.matrix import (
     GridCase,
     GridCell,
@@ -24,19 +24,19 @@ from service.nightly.rules.matrix import (
     SeenCase,
     UnmeasuredRun,
 )
-from service.rules.column_words import ColumnWords, column_words
+from service.rules.column_labels import ColumnLabel, label_columns
 from service.store import cases, environments
 from service.store.series import drifts
-from service.web.current import database
-from service.web.pages.error_pages import page_blueprint
+from service.web.app_resources import get_database
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
-from service.web.rendering.metric_order import rank
+from service.web.rendering.metric_order import rank_metric
 
-bp = page_blueprint("matrix")
+bp = make_page_blueprint("matrix")
 
-_EFFICIENCY = "scaling-efficiency"
+_EFFICIENCY_METRIC = "scaling-efficiency"
 _MAX_ROWS = 100
-_SHADES = 4
+_MAX_SHADE = 4
 
 Seen = tuple[list[SeenCase], list[UnmeasuredRun]]
 """The cases that reported a metric, and the runs that measured nothing."""
@@ -54,75 +54,85 @@ class MatrixQuery:
     @classmethod
     def from_query(cls) -> MatrixQuery:
         """Read the query."""
-        subject, workload = (request.args.get(what, "").strip() for what in ("subject", "workload"))
+        subject, workload = (request.args.get(name, "").strip() for name in ("subject", "workload"))
         return cls(request.args.get("metric") or "minor-faults", subject, workload, "one-commit" in request.args)
 
 
 @page(bp, "/matrix")
 def show() -> Page:
     """Show the grid of one metric."""
+    # The cases to show, and their grid.
     query = MatrixQuery.from_query()
-    with database().reading() as session:
-        nightly_run = _night(session)
-        missed = [] if nightly_run is None else missed_in(nightly_run)
-        seen = _list_seen(session, query)
-        cases_ = matrix.list_cases(chain(*seen))
+    with get_database().reading() as session:
+        nightly_run = _find_nightly_run(session)
+        missed = [] if nightly_run is None else list_missed(nightly_run)
+        seen_cases = _list_seen_cases(session, query)
+        cases_ = matrix.list_cases(chain(*seen_cases))
         current = [case for case in cases_ if not case.superseded or "earlier" in request.args]
-        shown = current if "all" in request.args else current[:_MAX_ROWS]
-        grid = _grid(session, query, seen, shown, nightly_run)
-        workloads = cases.workloads(session)
+        shown_cases = current if "all" in request.args else current[:_MAX_ROWS]
+        grid = _build_shown_grid(session, query, seen_cases, shown_cases, nightly_run)
+        workloads = cases.list_workloads(session)
         settings = environments.find_settings(
-            session, [held for column in grid.columns for held in column.environments]
+            session, [environment for column in grid.columns for environment in column.environments]
         )
+    # The page.
     parts = matrix.split_by_subject(grid)
     cells = [cell for row in grid.rows for cell in row.cells]
     return Page(
         "nightly/matrix.html",
         {
-            "n_shown": len(shown),
+            "n_shown": len(shown_cases),
             "n_current": len(current),
             "n_earlier": sum(case.superseded for case in cases_),
             "parts": parts,
             "metric": metric(query.metric),
-            "metrics": sorted({*list_shown_metrics(MetricView.MATRIX), query.metric}, key=rank),
+            "metrics": sorted({*list_shown_metrics(MetricView.MATRIX), query.metric}, key=rank_metric),
             "subject": query.subject,
             "workload": query.workload,
             "workloads": workloads,
             "one_commit": query.one_commit,
             "unequal": any(cell.other_commit for cell in cells),
-            "labels": [_labels(part, settings) for part in parts],
-            "shade": _shade,
+            "labels": [_label_columns(part, settings) for part in parts],
+            "shade": _choose_shade,
             "nightly_run": nightly_run,
             "missed": missed,
             "efficient": any(cell.efficiency is not None for cell in cells),
             "unmeasured": sum(bool(cell.why) and cell.is_run for cell in cells),
         },
         document=lambda: _build_document(query, nightly_run),
-        table=lambda: _table(_build_whole_grid(query, nightly_run), metric(query.metric).unit),
+        table=lambda: _build_table(_build_whole_grid(query, nightly_run), metric(query.metric).unit),
     )
 
 
-def _list_seen(session: Session, query: MatrixQuery) -> Seen:
+def _list_seen_cases(session: Session, query: MatrixQuery) -> Seen:
     """Return the cases that can have a row, by what they are known from."""
     measured = recent_points.list_seen_cases(session, query.metric, query.subject, query.workload)
-    failed = [run for run in recent_points.failures(session) if query.subject in {"", run.subject}]
+    failed = [run for run in recent_points.list_failures(session) if query.subject in {"", run.subject}]
     if query.workload:
-        known = {case.case_key for case in measured}
-        failed = [run for run in failed if run.case_key in known]
+        measured_keys = {case.case_key for case in measured}
+        failed = [run for run in failed if run.case_key in measured_keys]
     return measured, failed
 
 
-def _grid(
-    session: Session, query: MatrixQuery, seen: Seen, shown: Sequence[GridCase], nightly_run: NightlyDigest | None
+def _build_shown_grid(
+    session: Session,
+    query: MatrixQuery,
+    seen_cases: Seen,
+    shown_cases: Sequence[GridCase],
+    nightly_run: NightlyDigest | None,
 ) -> NightlyGrid:
     """Return the rows of some cases. Only what these need is read: there can be thousands of others."""
-    names = {(case.subject, case.case) for case in shown}
-    measured, failed = seen
-    points = recent_points.points(session, (case for case in measured if (case.subject, case.case) in names))
+    names = {(case.subject, case.case) for case in shown_cases}
+    measured, failed = seen_cases
+    points = recent_points.list_recent_points(
+        session, (case for case in measured if (case.subject, case.case) in names)
+    )
     scaling: list[RecentPoint] = []
-    if query.metric != _EFFICIENCY:
-        scaled = recent_points.list_seen_cases(session, _EFFICIENCY, query.subject, query.workload)
-        scaling = recent_points.points(session, (case for case in scaled if (case.subject, case.case) in names))
+    if query.metric != _EFFICIENCY_METRIC:
+        scaled = recent_points.list_seen_cases(session, _EFFICIENCY_METRIC, query.subject, query.workload)
+        scaling = recent_points.list_recent_points(
+            session, (case for case in scaled if (case.subject, case.case) in names)
+        )
     failures = [run for run in failed if (run.subject, run.case) in names]
     settings = environments.find_settings(
         session, {point.environment for point in points} | {run.environment for run in failures}
@@ -132,18 +142,21 @@ def _grid(
         failures,
         scaling,
         None if nightly_run is None else _find_last_nightly_run(nightly_run),
-        flagged=drifts.begun_levels(session, _oldest(points)),
+        flagged=drifts.list_level_starts(session, _find_oldest_positions(points)),
         one_commit=query.one_commit,
-        machines={environment: matrix.settings_of_machine(held) for environment, held in settings.items()},
+        machines={
+            environment: matrix.select_machine_settings(settings_of_environment)
+            for environment, settings_of_environment in settings.items()
+        },
     )
-    keys = {(case.subject, case.case_key) for case in shown}
+    keys = {(case.subject, case.case_key) for case in shown_cases}
     return replace(grid, rows=tuple(row for row in grid.rows if (row.subject, row.case_key) in keys))
 
 
 def _build_whole_grid(query: MatrixQuery, nightly_run: NightlyDigest | None) -> NightlyGrid:
-    with database().reading() as session:
-        seen = _list_seen(session, query)
-        return _grid(session, query, seen, matrix.list_cases(chain(*seen)), nightly_run)
+    with get_database().reading() as session:
+        seen_cases = _list_seen_cases(session, query)
+        return _build_shown_grid(session, query, seen_cases, matrix.list_cases(chain(*seen_cases)), nightly_run)
 
 
 def _build_document(query: MatrixQuery, nightly_run: NightlyDigest | None) -> dict[str, object]:
@@ -151,11 +164,11 @@ def _build_document(query: MatrixQuery, nightly_run: NightlyDigest | None) -> di
     return {"nightly_run": nightly_run, "columns": grid.columns, "rows": grid.rows}
 
 
-def _night(session: Session) -> NightlyDigest | None:
+def _find_nightly_run(session: Session) -> NightlyDigest | None:
     """Return the requested nightly run, or the last one."""
     requested = request.args.get("nightly_run", "").strip()
     name = requested or nightly_runs.find_newest(session)
-    nightly_run = None if name is None else nightly_runs.find(session, name)
+    nightly_run = None if name is None else nightly_runs.find_nightly_run(session, name)
     if requested and nightly_run is None:
         abort(404, "There is no nightly run of this name.")
     return nightly_run
@@ -163,11 +176,11 @@ def _night(session: Session) -> NightlyDigest | None:
 
 def _find_last_nightly_run(nightly_run: NightlyDigest) -> LastNightlyRun:
     hosts = frozenset(cell.host for cell in nightly_run.cells)
-    missed = {(cell.host, cell.case): cell.why for cell in missed_in(nightly_run) if cell.case}
+    missed = {(cell.host, cell.case): cell.why for cell in list_missed(nightly_run) if cell.case}
     return LastNightlyRun(nightly_run.started_at, hosts, missed)
 
 
-def _oldest(points: Iterable[RecentPoint]) -> dict[int, int]:
+def _find_oldest_positions(points: Iterable[RecentPoint]) -> dict[int, int]:
     """Return the position of the oldest recent point of each series."""
     oldest: dict[int, int] = {}
     for point in points:
@@ -175,32 +188,37 @@ def _oldest(points: Iterable[RecentPoint]) -> dict[int, int]:
     return oldest
 
 
-def _labels(part: NightlyGrid, settings: dict[str, dict[str, str]]) -> list[ColumnWords]:
+def _label_columns(part: NightlyGrid, settings: dict[str, dict[str, str]]) -> list[ColumnLabel]:
     """Return for each column of a table how it differs from the other columns of its host there."""
-    labels: list[ColumnWords] = []
+    labels: list[ColumnLabel] = []
     for _, of_host in groupby(part.columns, key=lambda column: column.host):
         columns = [[settings.get(environment, {}) for environment in column.environments] for column in of_host]
         # What differs within a column tells its cases apart, not the columns.
-        within = {name for held in columns for name in set(chain(*held)) if _differs(name, held)}
-        own = ({name: value for name, value in held[0].items() if name not in within} for held in columns)
-        labels += column_words(list(own))
+        differing = {
+            name for environments in columns for name in set(chain(*environments)) if _differs(name, environments)
+        }
+        settings_per_column = (
+            {name: value for name, value in environments[0].items() if name not in differing}
+            for environments in columns
+        )
+        labels += label_columns(list(settings_per_column))
     return labels
 
 
 def _differs(name: str, environments_of_column: Sequence[dict[str, str]]) -> bool:
-    return len({held.get(name) for held in environments_of_column}) > 1
+    return len({environment.get(name) for environment in environments_of_column}) > 1
 
 
-def _shade(cell: GridCell) -> int:
+def _choose_shade(cell: GridCell) -> int:
     """Return the depth of a cell's colour: one step for each power of ten of percent; none for what is noise."""
     if not cell.change or not cell.flagged:
         return 0
     if cell.percent is None:
-        return _SHADES
-    return max(1, min(_SHADES, 2 + int(log10(max(abs(cell.percent), 0.01)) + 0.5)))
+        return _MAX_SHADE
+    return max(1, min(_MAX_SHADE, 2 + int(log10(max(abs(cell.percent), 0.01)) + 0.5)))
 
 
-def _table(grid: NightlyGrid, unit: str) -> Table:
+def _build_table(grid: NightlyGrid, unit: str) -> Table:
     columns = ("subject", "case", "host", "environment", f"level ({unit})", "before", "since", "change", "percent")
     return Table(
         (*columns, "flagged", "provisional", "revision", "efficiency", "why", "missed"),

@@ -23,10 +23,10 @@ from service.notify.message import Message, make_plain
 _CONNECT_SECONDS, _READ_SECONDS = 5, 20
 _MIN_SECRET_CHARACTERS = 4
 _MAX_REASON_CHARACTERS = 300
-_MARKUP = re.compile(r"([\\`*_\[\]<>#!|~&])")
+_MARKUP_CHARACTER = re.compile(r"([\\`*_\[\]<>#!|~&])")
 _MENTION = re.compile(r"(?<!\w)@|@(?=everyone|here|all|channel|room)")
 _ADDRESS = re.compile(r":(?=//)")
-_BREAK = "\u200b"
+_ZERO_WIDTH_SPACE = "\u200b"
 """A space of no width, which ends a mention or an address and is not seen."""
 
 # The records of both contain addresses, which are secrets; Apprise returns the reasons of failures.
@@ -34,7 +34,7 @@ logging.getLogger("apprise").propagate = False
 logging.getLogger("urllib3").setLevel(logging.WARNING)
 
 
-def send(message: Message, channel: ChatChannel, environment: Mapping[str, str]) -> None:
+def send_to_chat(message: Message, channel: ChatChannel, environment: Mapping[str, str]) -> None:
     """Send a message, in parts if the service limits their length.
 
     Raises
@@ -52,41 +52,45 @@ def send(message: Message, channel: ChatChannel, environment: Mapping[str, str])
         async_mode=False,
         storage_mode="memory",
     )
-    receiver, chat = _receiver(url, asset, channel.variable_or_key)
+    receiver, chat = _build_receiver(url, asset, channel.variable_or_key)
     apprise = Apprise(asset=asset)
     apprise.add(receiver)
     written_in = NotifyFormat.MARKDOWN if chat.format == "markdown" else NotifyFormat.TEXT
-    for part in parts(message, receiver.body_maxlen, chat):
+    for part in split_into_parts(message, receiver.body_maxlen, chat):
         result = apprise.notify(body=part, body_format=written_in)
         if not result:
-            raise NotSentError(f"{chat.name}: {hide_secrets(_reason(result), url)}")
+            raise NotSentError(f"{chat.name}: {hide_secrets(_find_reason(result), url)}")
 
 
-def parts(message: Message, longest: int, chat: Chat) -> Iterator[str]:
+def split_into_parts(message: Message, max_characters: int, chat: Chat) -> Iterator[str]:
     """Return the text of a message in parts of whole lines.
 
     Parameters
     ----------
-    longest
+    max_characters
         Most characters of a part, as the service counts them: some are longer after Apprise has escaped them.
     """
     end = "  \n" if chat.format == "markdown" else "\n"
     part = ""
     for line in (message.subject, *message.lines):
-        written = chat.link.format(line) if line in message.links else inert(line, markdown=chat.format == "markdown")
-        written = _cut(written, longest)
-        if part and _length(part + end + written) > longest:
+        written = (
+            chat.link.format(line)
+            if line in message.links
+            else neutralise_line(line, markdown=chat.format == "markdown")
+        )
+        written = _cut_line(written, max_characters)
+        if part and _count_characters(part + end + written) > max_characters:
             yield part.strip()
             part = ""
         part += (end if part else "") + written
     yield part.strip()
 
 
-def inert(line: str, *, markdown: bool) -> str:
+def neutralise_line(line: str, *, markdown: bool) -> str:
     """Return a line that is shown as it is: no markup, no mention and, except for commands, no address to click."""
-    text = _MARKUP.sub(r"\\\1", line) if markdown else line
-    text = _MENTION.sub(f"@{_BREAK}", text)
-    return text if line.startswith("Next: ") else _ADDRESS.sub(f":{_BREAK}", text)
+    text = _MARKUP_CHARACTER.sub(r"\\\1", line) if markdown else line
+    text = _MENTION.sub(f"@{_ZERO_WIDTH_SPACE}", text)
+    return text if line.startswith("Next: ") else _ADDRESS.sub(f":{_ZERO_WIDTH_SPACE}", text)
 
 
 def hide_secrets(text: str, url: str) -> str:
@@ -94,16 +98,16 @@ def hide_secrets(text: str, url: str) -> str:
     split = urlsplit(url)
     # Some services have a secret in place of the host.
     host = split.hostname or ""
-    kept = {host} if "." in host or host in LOOPBACK else set()
+    visible = {host} if "." in host or host in LOOPBACK else set()
     words = re.split(r"[/?&=@:]", f"{split.netloc}/{split.path}/{split.query}")
     for word in sorted({*words, *map(unquote, words)}, key=len, reverse=True):
-        if len(word) >= _MIN_SECRET_CHARACTERS and word.lower() not in kept:
+        if len(word) >= _MIN_SECRET_CHARACTERS and word.lower() not in visible:
             text = text.replace(word, "***")
     return make_plain(text, _MAX_REASON_CHARACTERS)
 
 
-def _receiver(url: str, asset: AppriseAsset, name: str) -> tuple[NotifyBase, Chat]:
-    """Return what sends to an address. What options in the address could change is set here.
+def _build_receiver(url: str, asset: AppriseAsset, name: str) -> tuple[NotifyBase, Chat]:
+    """Return the sender to an address. Options that the address could set are set here.
 
     Raises
     ------
@@ -129,20 +133,20 @@ def _receiver(url: str, asset: AppriseAsset, name: str) -> tuple[NotifyBase, Cha
     return receiver, chat
 
 
-def _length(text: str) -> int:
+def _count_characters(text: str) -> int:
     return len(escape(text))
 
 
-def _cut(line: str, longest: int) -> str:
+def _cut_line(line: str, max_characters: int) -> str:
     """Return a line that fits, and shows where it was cut."""
-    if _length(line) <= longest:
+    if _count_characters(line) <= max_characters:
         return line
-    while _length(line) >= longest:
+    while _count_characters(line) >= max_characters:
         line = line[:-1]
     return line.rstrip("\\") + "…"
 
 
-def _reason(result: AppriseResult) -> str:
-    """Return what Apprise last warned of."""
+def _find_reason(result: AppriseResult) -> str:
+    """Return the last warning of Apprise."""
     logs = [entry.message for service in result for attempt in service for entry in attempt.logs]
     return logs[-1] if logs else "the receiver did not accept the message"

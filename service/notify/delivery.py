@@ -16,7 +16,7 @@ from service.config.notifications import (
 )
 from service.notify import mail, webhook
 from service.notify.mail import NotSentError
-from service.notify.message import MAX_EVENTS, Message, write
+from service.notify.message import MAX_EVENTS, Message, write_message
 from service.pipeline import next_bisect
 from service.rules import delivery_schedule
 from service.rules.events.silence import matches
@@ -51,9 +51,11 @@ def run_round(
     result = RoundResult()
     for channel in settings.channel:
         problem = None
-        for key in _claim(database, channel, now):
+        for key in _claim_messages(database, channel, now):
             # After one failure a receiver is not called again in this round.
-            problem = problem or _send(_message(database, key, settings.url, now), channel, environment, now)
+            problem = problem or _send_message(
+                _build_message(database, key, settings.url, now), channel, environment, now
+            )
             with database.writing() as session:
                 deliveries.record_attempt(session, key, problem, now)
             result.sent += problem is None
@@ -63,29 +65,33 @@ def run_round(
     return result
 
 
-def _claim(database: Database, channel: ChannelSettings, now: datetime) -> list[str]:
+def _claim_messages(database: Database, channel: ChannelSettings, now: datetime) -> list[str]:
     """Claim the messages that are due: those that failed before, and new ones; return their keys."""
     with database.writing() as session:
-        row = deliveries.channel(session, channel.name, now)
+        row = deliveries.get_or_create_channel(session, channel.name, now)
         since = row.since
         if not delivery_schedule.may_send(channel, now, row.digest_at or since):
             return []
         if channel.digest is not None:
-            row.digest_at = delivery_schedule.digest_due(channel, now)
-        retries = deliveries.claim_due(session, channel.name, now)
-        occasions = deliveries.unsent(session, channel.name, since)
-        by_id = {event.id: event for event in events.summaries(session, [occasion.event_id for occasion in occasions])}
+            row.digest_at = delivery_schedule.find_digest_due(channel, now)
+        retries = deliveries.claim_due_messages(session, channel.name, now)
+        occasions = deliveries.list_unsent_events(session, channel.name, since)
+        by_id = {
+            event.id: event for event in events.list_summaries(session, [occasion.event_id for occasion in occasions])
+        }
         new = [
             occasion
             for occasion in occasions
-            if occasion.event_id in by_id and _concerns(channel, by_id[occasion.event_id])
+            if occasion.event_id in by_id and _is_concerned(channel, by_id[occasion.event_id])
         ]
-        together = channel.digest is not None or (channel.quiet is not None and len(new) > 1) or len(new) > MAX_SINGLE
-        batches = [new] if together and new else [[occasion] for occasion in new]
-        return retries + [deliveries.claim(session, channel.name, batch, now) for batch in batches]
+        in_one_message = (
+            channel.digest is not None or (channel.quiet is not None and len(new) > 1) or len(new) > MAX_SINGLE
+        )
+        batches = [new] if in_one_message and new else [[occasion] for occasion in new]
+        return retries + [deliveries.claim_message(session, channel.name, batch, now) for batch in batches]
 
 
-def _concerns(channel: ChannelSettings, event: EventSummary) -> bool:
+def _is_concerned(channel: ChannelSettings, event: EventSummary) -> bool:
     return (
         not event.silenced
         and matches(channel.subject, event.subject)
@@ -93,14 +99,14 @@ def _concerns(channel: ChannelSettings, event: EventSummary) -> bool:
     )
 
 
-def _message(database: Database, key: str, base: str, now: datetime) -> Message:
+def _build_message(database: Database, key: str, base: str, now: datetime) -> Message:
     with database.reading() as session:
-        summaries = events.list_most_important(session, deliveries.events_of(session, key))
+        summaries = events.list_most_important(session, deliveries.list_events_of_message(session, key))
         steps = next_bisect.find_next_steps(session, summaries[:MAX_EVENTS], now)
-    return write(key, summaries, base, steps)
+    return write_message(key, summaries, base, steps)
 
 
-def _send(
+def _send_message(
     message: Message,
     channel: EmailChannel | ChatChannel | WebhookChannel,
     environment: Mapping[str, str],
@@ -109,13 +115,13 @@ def _send(
     """Send a message; return why it was not sent, if it was not."""
     try:
         if isinstance(channel, EmailChannel):
-            mail.send(message, channel, environment, now)
+            mail.send_mail(message, channel, environment, now)
         elif isinstance(channel, ChatChannel):
             from service.notify import chat  # noqa: PLC0415 - Apprise, which other services need not load
 
-            chat.send(message, channel, environment)
+            chat.send_to_chat(message, channel, environment)
         else:
-            webhook.send(message, channel, environment)
+            webhook.send_to_webhook(message, channel, environment)
     except NotSentError as error:
         return str(error)
     return None

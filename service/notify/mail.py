@@ -21,7 +21,7 @@ class NotSentError(Exception):
     """A message was not sent; the text says why in one line."""
 
 
-def compose(message: Message, channel: EmailChannel, now: datetime) -> EmailMessage:
+def compose_mail(message: Message, channel: EmailChannel, now: datetime) -> EmailMessage:
     """Return the mail. Its Message-ID is the same at each attempt, so that receivers can drop a second copy."""
     mail = EmailMessage(policy=SMTP)
     mail["Subject"] = message.subject
@@ -34,7 +34,7 @@ def compose(message: Message, channel: EmailChannel, now: datetime) -> EmailMess
     return mail
 
 
-def send(message: Message, channel: EmailChannel, environment: Mapping[str, str], now: datetime) -> None:
+def send_mail(message: Message, channel: EmailChannel, environment: Mapping[str, str], now: datetime) -> None:
     """Send a message through the channel's server.
 
     Raises
@@ -43,15 +43,15 @@ def send(message: Message, channel: EmailChannel, environment: Mapping[str, str]
         Where the server refuses it or does not answer.
     """
     try:
-        with _connect(channel) as server:
+        with _connect_to_server(channel) as server:
             if channel.user is not None and channel.password_variable is not None:
-                server.login(channel.user, _password(channel.password_variable, environment))
-            server.send_message(compose(message, channel, now))
+                server.login(channel.user, _find_password(channel.password_variable, environment))
+            server.send_message(compose_mail(message, channel, now))
     except (OSError, smtplib.SMTPException) as error:
         raise NotSentError(f"{channel.host} port {channel.port}: {error or type(error).__name__}") from error
 
 
-def _connect(channel: EmailChannel) -> smtplib.SMTP:
+def _connect_to_server(channel: EmailChannel) -> smtplib.SMTP:
     if channel.security == "tls":
         return smtplib.SMTP_SSL(
             channel.host, channel.port, timeout=TIMEOUT_SECONDS, context=ssl.create_default_context()
@@ -66,7 +66,7 @@ def _connect(channel: EmailChannel) -> smtplib.SMTP:
     return server
 
 
-def _password(variable: str, environment: Mapping[str, str]) -> str:
+def _find_password(variable: str, environment: Mapping[str, str]) -> str:
     try:
         return environment[variable]
     except KeyError:

@@ -9,12 +9,12 @@ from types import MappingProxyType
 
 from service.schemas.history import Cause, Certainty, Direction
 from service.schemas.triage import BisectPolicy, EventSummary, NextStep, State
-from service.text.candidates import provisionally
+from service.text.candidates import prefix_provisional
 
 MAX_EVENTS = 25
 """Most events that a message lists; it counts the others."""
 _MAX_COMMAND_CHARACTERS = 1_000
-_CONTROL = re.compile(
+_CONTROL_CHARACTER = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
 """Characters that end a line, change the direction of writing, or are invalid in XML."""
@@ -51,7 +51,7 @@ class Message:
     links: frozenset[str] = frozenset()
 
 
-def write(
+def write_message(
     key: str, events: Sequence[EventSummary], base: str, steps: Mapping[str, NextStep] = MappingProxyType({})
 ) -> Message:
     """Return the message about some events.
@@ -63,39 +63,45 @@ def write(
     steps
         The bisect that an event needs, by the event's id.
     """
-    links = frozenset((link(base), *(link(base, event) for event in events)))
+    links = frozenset((build_link(base), *(build_link(base, event) for event in events)))
     if len(events) == 1:
-        return Message(key, subject(events[0]), (*_lines(events[0], base, steps), "", link(base)), links)
+        return Message(
+            key, describe_subject(events[0]), (*_describe_event(events[0], base, steps), "", build_link(base)), links
+        )
     withdrawn = sum(event.state is State.WITHDRAWN for event in events)
     worse = sum(event.direction is Direction.REGRESSION and event.state is not State.WITHDRAWN for event in events)
     head = f"[faultwatch] {len(events)} events: {worse} worse, {len(events) - worse - withdrawn} better"
     if withdrawn:
         head += f", {withdrawn} withdrawn"
     above = [event for event in events if not event.below_floor] or list(events)
-    shown = above[:MAX_EVENTS]
-    lines = [line for event in shown for line in (subject(event), *_lines(event, base, steps)[1:], "")]
-    if len(above) > len(shown):
-        lines += [f"… and {len(above) - len(shown)} more.", ""]
+    shown_events = above[:MAX_EVENTS]
+    lines = [
+        line
+        for event in shown_events
+        for line in (describe_subject(event), *_describe_event(event, base, steps)[1:], "")
+    ]
+    if len(above) > len(shown_events):
+        lines += [f"… and {len(above) - len(shown_events)} more.", ""]
     if len(events) > len(above):
         lines += [f"{len(events) - len(above)} more below the floor: runs of the same bytes can differ by as much.", ""]
-    return Message(key, head, (*lines, link(base)), links)
+    return Message(key, head, (*lines, build_link(base)), links)
 
 
-def subject(event: EventSummary) -> str:
+def describe_subject(event: EventSummary) -> str:
     """Return what happened in one line."""
     return f"[{make_plain(event.subject, 60)}] {_PREFIXES.get(event.state, '')}{make_plain(event.full_headline)}"
 
 
-def link(base: str, event: EventSummary | None = None) -> str:
+def build_link(base: str, event: EventSummary | None = None) -> str:
     """Return the address of an event, or of the service."""
     root = base.rstrip("/")
     return f"{root}/" if event is None else f"{root}/events/{event.id}"
 
 
-def make_plain(text: str, longest: int = 200) -> str:
+def make_plain(text: str, max_characters: int = 200) -> str:
     """Return text as one line without control characters, including those that change the direction of writing."""
-    line = " ".join(_CONTROL.sub(" ", text).split())
-    return line if len(line) <= longest else line[: longest - 1] + "…"
+    line = " ".join(_CONTROL_CHARACTER.sub(" ", text).split())
+    return line if len(line) <= max_characters else line[: max_characters - 1] + "…"
 
 
 def escape_for_slack(message: Message) -> dict[str, str]:
@@ -106,32 +112,32 @@ def escape_for_slack(message: Message) -> dict[str, str]:
     return {"text": text}
 
 
-def cause(event: EventSummary) -> str:
+def describe_cause(event: EventSummary) -> str:
     """Return what caused an event. A commit and its author are named only if it surely is the cause, or proven."""
     if event.cause is not Cause.COMMIT:
         words = _CAUSES[event.cause]
-        return provisionally(words) if event.certainty is Certainty.PROVISIONAL else words
+        return prefix_provisional(words) if event.certainty is Certainty.PROVISIONAL else words
     if len(event.culprits) == 1:
         culprit = event.culprits[0]
-        named = f"commit {culprit.commit[:12]} “{make_plain(culprit.title)}” by {make_plain(culprit.author, 80)}"
+        culprit_text = f"commit {culprit.commit[:12]} “{make_plain(culprit.title)}” by {make_plain(culprit.author, 80)}"
     elif event.certainty is Certainty.SINGLE:
-        named = f"commit {event.revision[:12]} “{make_plain(event.title)}” by {make_plain(event.author, 80)}"
+        culprit_text = f"commit {event.revision[:12]} “{make_plain(event.title)}” by {make_plain(event.author, 80)}"
     else:
-        named = make_plain(event.blamed)
-    return f"{named}, proven by bisect {event.bisect}" if event.culprits else named
+        culprit_text = make_plain(event.blamed)
+    return f"{culprit_text}, proven by bisect {event.bisect}" if event.culprits else culprit_text
 
 
-def _lines(event: EventSummary, base: str, steps: Mapping[str, NextStep]) -> tuple[str, ...]:
+def _describe_event(event: EventSummary, base: str, steps: Mapping[str, NextStep]) -> tuple[str, ...]:
     decision = event.last_decision
     reason = decision.reason if event.state is State.WITHDRAWN and decision is not None else ""
     return (
         make_plain(event.headline),
         *([f"Withdrawn: {make_plain(reason, 500)}"] if reason else []),
         *([f"Price: {make_plain(event.price)}"] if event.price else []),
-        f"Cause: {cause(event)}",
+        f"Cause: {describe_cause(event)}",
         f"Where: {event.n_series} series of {make_plain(event.subject, 60)}",
         *(_offer_bisect(steps[event.id]) if event.id in steps else ()),
-        link(base, event),
+        build_link(base, event),
     )
 
 
@@ -141,5 +147,5 @@ def _offer_bisect(step: NextStep) -> tuple[str, ...]:
     if step.policy is BisectPolicy.DO:
         return (f"Next: the service bisects the commits{runs}",)
     # A command that a line cannot hold as it is would do something else.
-    whole = step.command if make_plain(step.command, _MAX_COMMAND_CHARACTERS) == step.command else ""
-    return (f"Next: bisect the commits{runs}{', in a clone: ' if whole else ''}{whole}",)
+    command = step.command if make_plain(step.command, _MAX_COMMAND_CHARACTERS) == step.command else ""
+    return (f"Next: bisect the commits{runs}{', in a clone: ' if command else ''}{command}",)

@@ -22,7 +22,7 @@ SeriesKey = tuple[str, str, str]
 """Subject, case and metric."""
 
 
-def settle(database: Database, now: datetime) -> bool:
+def expect_accepted_drifts(database: Database, now: datetime) -> bool:
     """Mark the accepted drifts of merged pull requests as expected; return whether there were any.
 
     An event is left alone if somebody has decided about it, or if the gate did not report all of its drifts.
@@ -35,8 +35,8 @@ def settle(database: Database, now: datetime) -> bool:
             for event in _find_accepted_events(session, gate):
                 reason = f"{gate.accepted_reason} ({gate.pull.repository}#{gate.pull.number})"
                 entry = LogEntry(Action.EXPECT, by_service=False, reason=reason, commit=gate.head)
-                decide_events.add(session, event, entry, gate.accepted_by or "", now)
-    detect_drifts.refresh(database)
+                decide_events.add_entry(session, event, entry, gate.accepted_by or "", now)
+    detect_drifts.judge_changed_series(database)
     return True
 
 
@@ -55,10 +55,10 @@ def _find_accepted_events(session: Session, gate: ForgeGate) -> list[Event]:
     )
     events = session.scalars(select(Event).where(Event.state == State.NEW, Event.found, Event.id.in_(at_merge))).all()
     accepted = _list_accepted_changes(gate) if events else set()
-    return [event for event in events if _series_of(session, event) <= accepted]
+    return [event for event in events if _list_series(session, event) <= accepted]
 
 
-def _series_of(session: Session, event: Event) -> set[SeriesKey | None]:
+def _list_series(session: Session, event: Event) -> set[SeriesKey | None]:
     """Return the series of an event's drifts; None stands for a shift of a whole suite."""
     rows = session.execute(
         select(Subject.name, Case.key, Series.metric)
@@ -74,8 +74,8 @@ def _series_of(session: Session, event: Event) -> set[SeriesKey | None]:
 def _list_accepted_changes(gate: ForgeGate) -> set[SeriesKey]:
     """Return the changes that a gate reported."""
     return {
-        (outcome.case.head.subject, shared_rows.case_key(outcome.case.head.case), metric.metric)
-        for outcome in judge_gate(forges.report_of(gate)).cases
+        (outcome.case.head.subject, shared_rows.make_case_key(outcome.case.head.case), metric.metric)
+        for outcome in judge_gate(forges.read_report(gate)).cases
         for metric in (outcome.comparison.metrics if outcome.comparison else ())
         if metric.verdict is Verdict.CHANGED
     }

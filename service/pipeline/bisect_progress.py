@@ -16,7 +16,7 @@ from runner.contract.job import BisectQuestion, Job
 from runner.contract.search import Measure
 from service.pipeline import bisect_search
 from service.rules.bisect.question import Observation, Question
-from service.rules.bisect.variation import fitted
+from service.rules.bisect.variation import choose_rules
 from service.store import environments
 from service.store.bisects import bisect_inputs, bisect_results
 from service.store.engine import bulk
@@ -42,51 +42,53 @@ class BisectProgress:
 
 def read_progress(session: Session, job: Job) -> BisectProgress | None:
     """Return the progress of a job that bisects; None where nothing was measured for it yet."""
-    ended = bisect_results.result(job)
-    request = _request(session, job, ended)
-    question = None if request is None else bisect_inputs.question(session, request)
+    result = bisect_results.read_result(job)
+    request = _find_request(session, job, result)
+    question = None if request is None else bisect_inputs.read_question(session, request)
     if request is None or question is None:
         return None
     inside = set(question.graph.names)
-    seen = [run for run in bisect_inputs.observations(session, request) if run.commit in inside]
-    question = fitted(question, seen)
-    search = ended or (bisect_search.state(session, request) if question.exact else None)
+    observations = [run for run in bisect_inputs.read_observations(session, request) if run.commit in inside]
+    question = choose_rules(question, observations)
+    search = result or (bisect_search.search_commits(session, request) if question.exact else None)
     if search is None:
         # Computing the state of a noisy search takes seconds: its runner needs that, readers do not.
-        left = Measure(commits=(), left=job.runs_left or 0)
-        search = Search(commits=len(question.commits), known=len(seen), answer=left)
+        measure = Measure(commits=(), left=job.runs_left or 0)
+        search = Search(commits=len(question.commits), known=len(observations), answer=measure)
     return BisectProgress(
         request=request,
         question=question,
         search=search,
-        observations=seen,
-        titles=_titles(session, request.subject, question.graph.names),
-        failures=_failures(session, [run.run for run in seen if run.value is None and run.run]),
+        observations=observations,
+        titles=_read_titles(session, request.subject, question.graph.names),
+        failures=_read_failures(session, [run.run for run in observations if run.value is None and run.run]),
     )
 
 
-def _request(session: Session, job: Job, ended: Search | None) -> SearchRequest | None:
+def _find_request(session: Session, job: Job, search: Search | None) -> SearchRequest | None:
     """Return the request of the search: from its result, or before that from the first run measured for it."""
     if not isinstance(job.question, BisectQuestion):
         return None
     question = job.question
-    asked = ended.asked if ended else None
-    if asked is not None:
-        settings = environments.find_settings(session, [asked.environment])
+    # A search that has ended states its request.
+    request = search.asked if search else None
+    if request is not None:
+        settings = environments.find_settings(session, [request.environment])
         if not settings:
             return None
         return SearchRequest(
             subject=question.subject,
-            host=ContractHost(name=asked.host),
-            environment=ContractEnvironment(settings=settings[asked.environment]),
-            case=asked.case,
-            metric=asked.metric,
-            good=asked.good,
-            bad=asked.bad,
-            least=asked.least,
+            host=ContractHost(name=request.host),
+            environment=ContractEnvironment(settings=settings[request.environment]),
+            case=request.case,
+            metric=request.metric,
+            good=request.good,
+            bad=request.bad,
+            least=request.least,
         )
-    report = runs.report(session, job.runs[0]) if job.runs else None
-    ends = [_commit(session, question.subject, end) for end in (question.good, question.bad)]
+    # One that goes on: the request follows from its first run.
+    report = runs.find_report(session, job.runs[0]) if job.runs else None
+    ends = [_find_commit(session, question.subject, end) for end in (question.good, question.bad)]
     if report is None or ends[0] is None or ends[1] is None:
         return None
     return SearchRequest(
@@ -101,7 +103,7 @@ def _request(session: Session, job: Job, ended: Search | None) -> SearchRequest 
     )
 
 
-def _commit(session: Session, subject: str, name: str) -> str | None:
+def _find_commit(session: Session, subject: str, name: str) -> str | None:
     """Return the commit with a hash or a unique prefix of one. Other names, such as tags, only git can resolve."""
     commits = session.scalars(
         select(Revision.commit)
@@ -112,9 +114,9 @@ def _commit(session: Session, subject: str, name: str) -> str | None:
     return commits[0] if len(commits) == 1 else None
 
 
-def _titles(session: Session, subject: str, commits: Iterable[str]) -> dict[str, str]:
+def _read_titles(session: Session, subject: str, commits: Iterable[str]) -> dict[str, str]:
     titles: dict[str, str] = {}
-    for chunk in bulk.chunks(commits, _IDS_PER_QUERY):
+    for chunk in bulk.split_into_chunks(commits, _IDS_PER_QUERY):
         rows = session.execute(
             select(Revision.commit, Revision.title)
             .join(Subject, Revision.subject_id == Subject.id)
@@ -124,9 +126,9 @@ def _titles(session: Session, subject: str, commits: Iterable[str]) -> dict[str,
     return titles
 
 
-def _failures(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
+def _read_failures(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
     failures: dict[UUID, str] = {}
-    for chunk in bulk.chunks(ids, _IDS_PER_QUERY):
+    for chunk in bulk.split_into_chunks(ids, _IDS_PER_QUERY):
         rows = session.execute(
             select(Run.id, Run.failure_stage, Run.failure_message, Run.outcome).where(Run.id.in_(chunk))
         )

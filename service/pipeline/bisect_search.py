@@ -10,7 +10,7 @@ from runner.contract import ComparisonRequest, Search, SearchRequest, metric
 from runner.contract.search import Asked, Culprit, Found, Proof, ProofState
 from runner.contract.setting_search import SettingSearch, SettingSearchRequest
 from service.rules.bisect import exact_search, noisy_search, proof, setting_search, variation
-from service.rules.bisect.pace import commits_at_once
+from service.rules.bisect.pace import choose_commits_at_once
 from service.rules.bisect.question import Answer, Observation, Question, Refused
 from service.rules.bisect.setting_search import SettingQuestion
 from service.rules.comparison import interleaved
@@ -21,18 +21,18 @@ MAX_COMMITS = 5000
 """Most commits of a noisy search, whose tables grow with their square."""
 
 
-def state(session: Session, request: SearchRequest) -> Search | None:
+def search_commits(session: Session, request: SearchRequest) -> Search | None:
     """Return the state of a search; None where the subject does not have one of its ends."""
-    question = bisect_inputs.question(session, request)
+    question = bisect_inputs.read_question(session, request)
     if question is None:
         return None
-    seen = bisect_inputs.observations(session, request)
+    observations = bisect_inputs.read_observations(session, request)
     inside = {question.good, *(node.commit for node in question.commits)}
-    question = variation.fitted(question, seen)
-    answer = _answer(session, request, question, seen)
+    question = variation.choose_rules(question, observations)
+    answer = _decide_next_step(session, request, question, observations)
     return Search(
         commits=len(question.commits),
-        known=sum(run.commit in inside for run in seen),
+        known=sum(run.commit in inside for run in observations),
         answer=answer,
         asked=Asked(
             good=request.good,
@@ -46,31 +46,31 @@ def state(session: Session, request: SearchRequest) -> Search | None:
     )
 
 
-def setting_state(session: Session, request: SettingSearchRequest) -> SettingSearch:
+def search_settings(session: Session, request: SettingSearchRequest) -> SettingSearch:
     """Return the state of a search for settings."""
-    seen = bisect_inputs.mixtures(session, request)
+    seen = bisect_inputs.read_mixtures(session, request)
     question = SettingQuestion(
         settings=tuple(setting.name for setting in request.settings),
         exact=metric(request.metric).exact,
         least=request.least,
         unit=metric(request.metric).unit,
     )
-    return SettingSearch(known=len(seen), answer=setting_search.search(question, seen))
+    return SettingSearch(known=len(seen), answer=setting_search.search_settings(question, seen))
 
 
-def _answer(
+def _decide_next_step(
     session: Session,
     request: SearchRequest,
     question: Question,
-    seen: Sequence[Observation],
+    observations: Sequence[Observation],
     *,
-    gone: frozenset[str] = frozenset(),
+    excluded: frozenset[str] = frozenset(),
 ) -> Answer:
     """Return the next step.
 
     Parameters
     ----------
-    gone
+    excluded
         The culprits of a noisy metric that a proof has refuted.
     """
     if not question.exact and len(question.commits) > MAX_COMMITS:
@@ -78,41 +78,47 @@ def _answer(
             sentence=f"{len(question.commits)} commits are too many for a noisy metric: {MAX_COMMITS} at most."
         )
     if question.exact:
-        answer = exact_search.search(question, seen, commits_at_once(request.pace))
+        answer = exact_search.search_exact(question, observations, choose_commits_at_once(request.pace))
     else:
-        answer = noisy_search.search(question, seen)
+        answer = noisy_search.search_noisy(question, observations)
     if not isinstance(answer, Found):
         return answer
-    culprits = tuple(_prove(session, request.metric, question, culprit, seen) for culprit in answer.culprits)
+    culprits = tuple(
+        _prove_culprit(session, request.metric, question, culprit, observations) for culprit in answer.culprits
+    )
     refuted = {
         culprit.commit for culprit in culprits if culprit.proof is not None and culprit.proof.state is ProofState.FAILS
     }
     if refuted and not question.exact:
         # An exact search uses the levels of a failed proof itself; a noisy one needs to know what they refute.
-        gone |= refuted
-        others = [culprit for culprit in culprits if culprit.commit not in gone]
+        excluded |= refuted
+        remaining = [culprit for culprit in culprits if culprit.commit not in excluded]
         cleared = question.model_copy(update={"cleared": question.cleared | refuted})
-        given_up = proof.give_up(question, others, len(gone), seen)
-        return given_up or _answer(session, request, cleared, seen, gone=gone)
-    found = Found(culprits=culprits)
-    return proof.choose_next_proof(question, found, seen) if request.prove else found
+        given_up = proof.explain_giving_up(question, remaining, len(excluded), observations)
+        return given_up or _decide_next_step(session, request, cleared, observations, excluded=excluded)
+    with_proofs = Found(culprits=culprits)
+    return proof.choose_next_proof(question, with_proofs, observations) if request.prove else with_proofs
 
 
-def _prove(session: Session, name: str, question: Question, culprit: Culprit, seen: Sequence[Observation]) -> Culprit:
+def _prove_culprit(
+    session: Session, name: str, question: Question, culprit: Culprit, observations: Sequence[Observation]
+) -> Culprit:
     """Return the culprit with its proof, if it was measured interleaved with its parent."""
-    pair = proof.find_interleaved_runs(culprit, seen)
-    base, head = (runs.report(session, side.run) if side.run else None for side in pair or ()) if pair else (None, None)
+    pair = proof.find_interleaved_runs(culprit, observations)
+    base, head = (
+        (runs.find_report(session, side.run) if side.run else None for side in pair or ()) if pair else (None, None)
+    )
     if base is None or head is None:
         return culprit
-    smallest = proof.precision(culprit, exact=question.exact)
-    request = ComparisonRequest(base=base, head=head, precision={name: smallest} if smallest else {})
+    precision = proof.choose_precision(culprit, exact=question.exact)
+    request = ComparisonRequest(base=base, head=head, precision={name: precision} if precision else {})
     comparison = interleaved.decide(request)
-    shown, sentence = proof.judge(culprit, name, comparison)
+    proof_state, sentence = proof.judge_proof(culprit, name, comparison)
     measured = Proof(
-        state=shown,
+        state=proof_state,
         sentence=sentence,
-        only_builds=proof.is_of_builds(name, comparison),
+        only_builds=proof.is_explained_by_builds(name, comparison),
         parent_run=base.run_id,
         run=head.run_id,
     )
-    return proof.with_levels(culprit.model_copy(update={"proof": measured}), name, comparison)
+    return proof.add_levels(culprit.model_copy(update={"proof": measured}), name, comparison)

@@ -68,17 +68,19 @@ def list_known_names(session: Session, subject: str, limit: int) -> KnownNames:
 
 
 def list_known_commits(session: Session, subject: str, limit: int) -> list[Candidate | RefRow]:
-    """Return what completes a box that takes a commit: tags and branches, then the newest commits."""
-    return [*refs.list_refs(session, subject, limit), *revisions.list_newest(session, subject, limit)]
+    """Return the completions of a field that takes a commit: tags and branches, then the newest commits."""
+    return [*refs.list_refs(session, subject, limit), *revisions.list_newest_commits(session, subject, limit)]
 
 
-def check(session: Session, form: Mapping[str, str]) -> CheckedBisect:
+def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
     """Check the fields of a form: subject, case, metric, host, and both ends of the range."""
+    # Subject.
     values, objections = dict(form), {}
     subjects = list(session.scalars(select(Subject.name).order_by(Subject.name)))
     subject = values.get("subject", "")
     if subject not in subjects:
-        return CheckedBisect(values, {"subject": _unknown("subject", subject, subjects)})
+        return CheckedBisect(values, {"subject": _describe_unknown("subject", subject, subjects)})
+    # Case, metric and host: each has to have a series.
     rows = session.execute(
         select(Case.name, Series.metric, Host.name)
         .select_from(Series)
@@ -92,30 +94,33 @@ def check(session: Session, form: Mapping[str, str]) -> CheckedBisect:
     metrics = sorted({row[1] for row in rows if row[0] == case})
     hosts = sorted({row[2] for row in rows if row[0] == case})
     if case not in cases:
-        objections["case"] = _unknown(f"case of {subject}", case, cases)
+        objections["case"] = _describe_unknown(f"case of {subject}", case, cases)
     else:
         if name not in metrics:
-            objections["metric"] = _unknown(f"metric of {case}", name, metrics)
+            objections["metric"] = _describe_unknown(f"metric of {case}", name, metrics)
         if host and host not in hosts:
-            objections["host"] = _unknown(f"host that has measured {case}", host, hosts)
+            objections["host"] = _describe_unknown(f"host that has measured {case}", host, hosts)
         elif _has_only_imported(session, subject, case, host):
             objections["case"] = f"The results of {case} were imported: no host can measure it again."
-    ends = {end: _commit(session, subject, values.get(end, ""), end, objections) for end in ("good", "bad")}
+    # Both ends: the bad one has to descend from the good one.
+    ends = {end: _check_commit(session, subject, values.get(end, ""), end, objections) for end in ("good", "bad")}
     good, bad = ends["good"], ends["bad"]
-    between: frozenset[str] = frozenset()
+    range_: frozenset[str] = frozenset()
     if good and bad:
         values |= {"good": good, "bad": bad}
-        parents = revisions.parents(session, session.scalars(select(Subject.id).where(Subject.name == subject)).one())
+        parents = revisions.map_parents(
+            session, session.scalars(select(Subject.id).where(Subject.name == subject)).one()
+        )
         if good == bad:
             objections["bad"] = "Both ends are the same commit: there is nothing to search."
-        elif candidate_commits.descends(parents, bad, good):
-            between = candidate_commits.commits_between(parents, good, bad)
+        elif candidate_commits.is_ancestor(parents, bad, good):
+            range_ = candidate_commits.list_commits_between(parents, good, bad)
         else:
             objections["bad"] = f"{bad[:10]} does not descend from {good[:10]}, as far as the service knows."
-    return CheckedBisect(values, objections, frozenset() if objections else between)
+    return CheckedBisect(values, objections, frozenset() if objections else range_)
 
 
-def _commit(session: Session, subject: str, text: str, end: str, objections: dict[str, str]) -> str | None:
+def _check_commit(session: Session, subject: str, text: str, end: str, objections: dict[str, str]) -> str | None:
     entry, why = name_commit(session, text, subject)
     if entry is None:
         objections[end] = why
@@ -134,15 +139,15 @@ def _has_only_imported(session: Session, subject: str, case: str, host: str) -> 
         .where(*([Host.name == host] if host else []))
     )
     hashes = list(session.scalars(select(Environment.hash).where(in_environment.exists())))
-    known = environments.find_settings(session, hashes)
-    return bool(hashes) and all(is_imported(known[hash_]) for hash_ in hashes)
+    settings = environments.find_settings(session, hashes)
+    return bool(hashes) and all(is_imported(settings[hash_]) for hash_ in hashes)
 
 
-def _unknown(what: str, text: str, known: Sequence[str]) -> str:
-    if not known:
-        return f"There is no {what} “{text}”: nothing is stored yet."
-    near = get_close_matches(text, known, n=_MAX_LISTED_NAMES, cutoff=0.5)
-    if near:
-        return f"There is no {what} “{text}”. Did you mean {' or '.join(near)}?"
-    more = f" and {len(known) - _MAX_LISTED_NAMES:,} more" if len(known) > _MAX_LISTED_NAMES else ""
-    return f"There is no {what} “{text}”. There is {', '.join(known[:_MAX_LISTED_NAMES])}{more}."
+def _describe_unknown(kind: str, text: str, names: Sequence[str]) -> str:
+    if not names:
+        return f"There is no {kind} “{text}”: nothing is stored yet."
+    similar = get_close_matches(text, names, n=_MAX_LISTED_NAMES, cutoff=0.5)
+    if similar:
+        return f"There is no {kind} “{text}”. Did you mean {' or '.join(similar)}?"
+    more = f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES else ""
+    return f"There is no {kind} “{text}”. There is {', '.join(names[:_MAX_LISTED_NAMES])}{more}."

@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from service.rules.events.automatic_decisions import LogEntry
-from service.rules.events.lifecycle import allowed_actions, state_after
+from service.rules.events.lifecycle import find_state_after, list_allowed_actions
 from service.schemas.history import Direction
 from service.schemas.triage import Action, DecisionRequest, State
 from service.store.events import decisions, event_marks
@@ -23,7 +23,7 @@ class DecisionNotAllowedError(Exception):
         self.state = state
 
 
-def decide(session: Session, event: Event, request: DecisionRequest, author: str) -> DecisionRow:
+def add_decision(session: Session, event: Event, request: DecisionRequest, author: str) -> DecisionRow:
     """Add the decision of a person.
 
     Raises
@@ -31,15 +31,15 @@ def decide(session: Session, event: Event, request: DecisionRequest, author: str
     DecisionNotAllowedError
         Where the event's state does not allow it.
     """
-    if request.action not in allowed_actions(event.state, Direction(event.document["direction"])):
+    if request.action not in list_allowed_actions(event.state, Direction(event.document["direction"])):
         raise DecisionNotAllowedError(event.state)
     entry = LogEntry(request.action, by_service=False, reason=request.reason, commit=request.commit)
     if request.action is Action.ACKNOWLEDGE and not event.assignee:
-        event_marks.assign(event, author)
-    return add(session, event, entry, author, datetime.now(UTC))
+        event_marks.assign_event(event, author)
+    return add_entry(session, event, entry, author, datetime.now(UTC))
 
 
-def add(session: Session, event: Event, entry: LogEntry, author: str, at: datetime) -> DecisionRow:
+def add_entry(session: Session, event: Event, entry: LogEntry, author: str, at: datetime) -> DecisionRow:
     """Add an entry to the log of an event, and update the event's state."""
     row = DecisionRow(
         event_id=event.id,
@@ -59,8 +59,8 @@ def add(session: Session, event: Event, entry: LogEntry, author: str, at: dateti
 
 def copy_log(session: Session, origin: str, event: Event) -> None:
     """Copy the log of one event to another, which continues it or was split from it."""
-    present = {row.original_id or row.id for row in decisions.log(session, event.id)}
-    for row in decisions.log(session, origin):
+    present = {row.original_id or row.id for row in decisions.read_log(session, event.id)}
+    for row in decisions.read_log(session, origin):
         original = row.original_id or row.id
         if original in present:
             continue
@@ -81,11 +81,11 @@ def copy_log(session: Session, origin: str, event: Event) -> None:
 
 
 def _update_state(session: Session, event: Event, at: datetime) -> None:
-    before, event.state = event.state, state_after(row.action for row in decisions.log(session, event.id))
+    before, event.state = event.state, find_state_after(row.action for row in decisions.read_log(session, event.id))
     if event.state is before:
         return
     event.changed_at = at
-    event_marks.wake(event)
+    event_marks.wake_event(event)
     if event.state is State.REOPENED:
         event.found_at = at
     if State.EXPECTED in {before, event.state}:
@@ -93,7 +93,7 @@ def _update_state(session: Session, event: Event, at: datetime) -> None:
 
 
 def _mark_series_stale(session: Session, event: Event) -> None:
-    """Have the series of an event judged again: its decision adds or removes their baseline."""
+    """Mark the series of an event to be judged again: its decision adds or removes their baseline."""
     of_event = select(EventDriftRow.series_id).where(
         EventDriftRow.event_id == event.id, EventDriftRow.series_id.is_not(None)
     )

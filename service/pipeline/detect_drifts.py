@@ -31,25 +31,27 @@ _failed: WeakKeyDictionary[Database, dict[int, int]] = WeakKeyDictionary()
 """The versions of series that could not be judged. This process does not try them again: the result would be the same,
 and as long as they counted as work to do, the others would wait with them."""
 
-_ALL = (SeriesFilter(),)
+_ALL_SERIES = (SeriesFilter(),)
 
 
-def refresh(database: Database, *, busy: bool = False) -> None:
+def judge_changed_series(database: Database, *, busy: bool = False) -> None:
     """Judge the series that have changed: a few of them now; in the background many, and all where others wait."""
-    if busy or not _is_soon_done(_stale(database)):
-        database.defer(refresh_all)
+    if busy or not _is_small_batch(_find_stale_series(database)):
+        database.defer(judge_all_series)
         return
-    _judge_until(inf, database, _ALL)
-    if update_events.refresh(database):
-        refresh(database)
+    _judge_until(inf, database, _ALL_SERIES)
+    if update_events.update_events(database):
+        judge_changed_series(database)
 
 
-def refresh_all(database: Database) -> None:
+def judge_all_series(database: Database) -> None:
     """Judge every series that has changed since it was judged."""
-    settle(database)
+    judge_stale_series(database)
 
 
-def settle(database: Database, wanted: Collection[SeriesFilter] = _ALL, seconds: float = inf) -> bool:
+def judge_stale_series(
+    database: Database, filters: Collection[SeriesFilter] = _ALL_SERIES, seconds: float = inf
+) -> bool:
     """Judge the series that have changed since they were judged: all, or those that some filter selects.
 
     A series that cannot be judged stays as it is. What changes while others are judged is left to the request that
@@ -62,10 +64,10 @@ def settle(database: Database, wanted: Collection[SeriesFilter] = _ALL, seconds:
     """
     deadline = time.monotonic() + seconds
     is_last = False
-    while _judge_until(deadline, database, wanted):
-        marked = update_events.refresh(database, _subjects(wanted))
+    while _judge_until(deadline, database, filters):
+        marked = update_events.update_events(database, _list_subjects(filters))
         if marked:
-            database.defer(refresh_all)  # also series that nobody asked for
+            database.defer(judge_all_series)  # also series that nobody asked for
         elif is_last:
             return True
         # Events have series judged again, and those that another process has just updated do, too: look once more.
@@ -73,86 +75,92 @@ def settle(database: Database, wanted: Collection[SeriesFilter] = _ALL, seconds:
     return False
 
 
-def is_settled(database: Database, wanted: Collection[SeriesFilter]) -> bool:
+def are_all_judged(database: Database, filters: Collection[SeriesFilter]) -> bool:
     """Return whether all series that some filter selects are judged, and have their events."""
     # In this order: who updates the events marks series in the same transaction.
-    return not update_events.is_due(database, _subjects(wanted)) and not _stale(database, wanted)
+    return not update_events.is_due(database, _list_subjects(filters)) and not _find_stale_series(database, filters)
 
 
-def _subjects(wanted: Collection[SeriesFilter]) -> set[str] | None:
+def _list_subjects(filters: Collection[SeriesFilter]) -> set[str] | None:
     """Return the subjects of some filters; None where a filter selects all."""
-    named = {one.subject for one in wanted if one.subject is not None}
-    return None if any(one.subject is None for one in wanted) else named
+    subjects = {filter_.subject for filter_ in filters if filter_.subject is not None}
+    return None if any(filter_.subject is None for filter_ in filters) else subjects
 
 
-def _judge_until(deadline: float, database: Database, wanted: Collection[SeriesFilter]) -> bool:
+def _judge_until(deadline: float, database: Database, filters: Collection[SeriesFilter]) -> bool:
     """Judge what is stale now; return whether there was time for all of it.
 
     Judging can take long, so it happens outside of the write lock. Where a series changes meanwhile, the result is
     dropped and the series is judged again.
     """
-    left = noted = _stale(database, wanted)
-    while left:
-        for batch in _batches(left):
+    stale = noted_at_start = _find_stale_series(database, filters)
+    while stale:
+        for batch in _split_into_batches(stale):
             if time.monotonic() > deadline:
                 return False
             with database.reading() as session:
                 judged, not_judged = judge(session, batch)
-            _failed.setdefault(database, {}).update((one, left[one].version) for one in not_judged)
+            _failed.setdefault(database, {}).update((entry, stale[entry].version) for entry in not_judged)
             if judged:  # else another process was faster
-                with database.writing({one.subject for one in judged}) as session:
-                    _store(session, judged)
-        left = {
-            series_id: one
-            for series_id, one in _stale(database, wanted).items()
-            if series_id in noted and one.judged_version < noted[series_id].version
+                with database.writing({entry.subject for entry in judged}) as session:
+                    _store_results(session, judged)
+        stale = {
+            series_id: entry
+            for series_id, entry in _find_stale_series(database, filters).items()
+            if series_id in noted_at_start and entry.judged_version < noted_at_start[series_id].version
         }
     return True
 
 
-def _is_soon_done(stale: Mapping[int, StaleSeries]) -> bool:
-    return len(stale) <= MAX_SERIES_AT_ONCE and sum(one.n_points for one in stale.values()) <= MAX_POINTS
+def _is_small_batch(stale: Mapping[int, StaleSeries]) -> bool:
+    return len(stale) <= MAX_SERIES_AT_ONCE and sum(entry.n_points for entry in stale.values()) <= MAX_POINTS
 
 
-def _stale(database: Database, wanted: Collection[SeriesFilter] = _ALL) -> dict[int, StaleSeries]:
+def _find_stale_series(database: Database, filters: Collection[SeriesFilter] = _ALL_SERIES) -> dict[int, StaleSeries]:
     """Return the series that are to be judged."""
     with database.reading() as session:
-        stale = series.list_stale(session, wanted)
+        stale = series.list_stale_series(session, filters)
     failed = _failed.get(database, {})
-    return {series_id: one for series_id, one in stale.items() if failed.get(series_id) != one.version}
+    return {series_id: entry for series_id, entry in stale.items() if failed.get(series_id) != entry.version}
 
 
-def _batches(stale: Mapping[int, StaleSeries]) -> Iterator[list[int]]:
+def _split_into_batches(stale: Mapping[int, StaleSeries]) -> Iterator[list[int]]:
     """Split series into batches. Neighbours are often metrics of one case."""
     ordered = sorted(stale)
     # Several processes may do this at once: each begins elsewhere, and skips what another one has done.
     start = random.randrange(len(ordered))  # noqa: S311 - guards nothing
     batch: list[int] = []
     room = _POINTS_AT_ONCE
-    for one in ordered[start:] + ordered[:start]:
-        if batch and (stale[one].n_points > room or len(batch) == _SERIES_AT_ONCE):
+    for entry in ordered[start:] + ordered[:start]:
+        if batch and (stale[entry].n_points > room or len(batch) == _SERIES_AT_ONCE):
             yield batch
             batch, room = [], _POINTS_AT_ONCE
-        batch.append(one)
-        room -= stale[one].n_points
+        batch.append(entry)
+        room -= stale[entry].n_points
     yield batch
 
 
-def _store(session: Session, judged: Sequence[JudgedSeries]) -> None:
+def _store_results(session: Session, judged: Sequence[JudgedSeries]) -> None:
     """Store the results of series that have neither changed nor been judged since they were read."""
     of_batch = select(Series.id, Series.version, Series.judged_version)
-    rows = session.execute(of_batch.where(Series.id.in_([one.series_id for one in judged])))
+    rows = session.execute(of_batch.where(Series.id.in_([result.series_id for result in judged])))
     versions = {series_id: (version, judged_version) for series_id, version, judged_version in rows}
-    current = {one.series_id: one for one in judged if versions.get(one.series_id) == (one.version, one.judged_version)}
-    moved = [one for one in current.values() if one.differ]
-    if moved:
-        drifts.replace(session, {one.series_id: one.drifts for one in moved})
-        subjects = select(Series.subject_id).where(Series.id.in_([one.series_id for one in moved]))
+    current = {
+        result.series_id: result
+        for result in judged
+        if versions.get(result.series_id) == (result.version, result.judged_version)
+    }
+    with_new_drifts = [result for result in current.values() if result.differ]
+    if with_new_drifts:
+        drifts.replace_drifts(session, {result.series_id: result.drifts for result in with_new_drifts})
+        subjects = select(Series.subject_id).where(Series.id.in_([result.series_id for result in with_new_drifts]))
         increased = {"drifts_version": Subject.drifts_version + 1}
         session.execute(update(Subject).where(Subject.id.in_(subjects)).values(increased))
-        for one in moved:
-            event_drifts.mark_withdrawn(session, one.withdrawn)
-    event_marks.wake_after_run(session, current)
-    drawn = {name: (one.version, one.sparkline) for name, one in current.items() if one.sparkline is not None}
-    sparklines.store(session, drawn)
+        for result in with_new_drifts:
+            event_drifts.mark_withdrawn(session, result.withdrawn)
+    event_marks.wake_events_after_run(session, current)
+    sparkline_of_series = {
+        name: (result.version, result.sparkline) for name, result in current.items() if result.sparkline is not None
+    }
+    sparklines.store_sparklines(session, sparkline_of_series)
     session.execute(update(Series).where(Series.id.in_(current)).values(judged_version=Series.version))

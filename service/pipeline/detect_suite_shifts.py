@@ -15,7 +15,7 @@ from service.pipeline import update_events
 from service.rules import detect
 from service.rules.detect.pooled_shift import MAX_HISTORY_POINTS
 from service.rules.series import suite_shift
-from service.rules.series.candidate_commits import commits_between
+from service.rules.series.candidate_commits import list_commits_between
 from service.rules.series.tracks import Points
 from service.schemas import history as views
 from service.store.engine import bulk
@@ -24,9 +24,9 @@ from service.store.models import DriftRow, EnvironmentCount, Host, Revision, Run
 from service.store.revisions import revisions
 from service.store.series import points
 
-_JUDGED = [name for name, entry in CATALOGUE.items() if entry.judged]
+_JUDGED_METRICS = [name for name, entry in CATALOGUE.items() if entry.judged]
 _SERIES_PER_QUERY = 50
-_REVISIONS = MAX_HISTORY_POINTS + 32
+_MAX_REVISIONS = MAX_HISTORY_POINTS + 32
 """Newest revisions of which points are read: some more than are judged, for not each case is measured at each."""
 
 
@@ -46,22 +46,22 @@ def detect_shifts(database: Database) -> None:
         due = list(_select_due(session))
     for suite, metric in due:
         with database.reading() as session:
-            shift = _judge(session, suite, metric)
+            shift = _judge_suite(session, suite, metric)
         with database.writing([suite.subject.name]) as session:
-            _store(session, suite, metric, shift)
+            _store_shift(session, suite, metric, shift)
     if due:
-        update_events.refresh(database)
+        update_events.update_events(database)
 
 
 def _select_due(session: Session) -> Iterator[tuple[Suite, str]]:
     """Return the complete suites with each metric in which they are to be checked."""
-    for suite in _suites(session):
-        metrics = _unchecked_metrics(session, suite)
+    for suite in _list_suites(session):
+        metrics = _list_unchecked_metrics(session, suite)
         if metrics and _is_complete(session, suite):
             yield from ((suite, metric) for metric in metrics)
 
 
-def _suites(session: Session) -> Iterator[Suite]:
+def _list_suites(session: Session) -> Iterator[Suite]:
     """Return the two newest revisions of each subject that each host measured."""
     places = select(EnvironmentCount.subject_id, EnvironmentCount.host_id).distinct()
     for subject_id, host_id in session.execute(places.order_by("subject_id", "host_id")).all():
@@ -75,28 +75,28 @@ def _suites(session: Session) -> Iterator[Suite]:
 
 def _is_complete(session: Session, suite: Suite) -> bool:
     """Return whether all cases of the revision before were run at the newest one."""
-    return _cases(session, suite.before, suite.host) <= _cases(session, suite.newest, suite.host)
+    return _list_cases(session, suite.before, suite.host) <= _list_cases(session, suite.newest, suite.host)
 
 
-def _cases(session: Session, revision: Revision, host: Host) -> set[int]:
+def _list_cases(session: Session, revision: Revision, host: Host) -> set[int]:
     """Return the cases that were run at a revision, with any outcome."""
     return set(session.scalars(select(Run.case_id).where(Run.revision_id == revision.id, Run.host_id == host.id)))
 
 
-def _unchecked_metrics(session: Session, suite: Suite) -> Sequence[str]:
+def _list_unchecked_metrics(session: Session, suite: Suite) -> Sequence[str]:
     checked = select(SuiteLook.metric).where(
         SuiteLook.subject_id == suite.subject.id,
         SuiteLook.host_id == suite.host.id,
         SuiteLook.revision_id == suite.newest.id,
     )
     metrics = set(session.scalars(checked))
-    return [metric for metric in _JUDGED if metric not in metrics]
+    return [metric for metric in _JUDGED_METRICS if metric not in metrics]
 
 
-def _judge(session: Session, suite: Suite, metric: str) -> views.Drift | None:
+def _judge_suite(session: Session, suite: Suite, metric: str) -> views.Drift | None:
     """Return the shift of a suite between its two newest revisions, as a drift without a series."""
-    paths = _paths(session, suite, metric)
-    histories = [suite_shift.level_before(path, last_change) for path, last_change in paths]
+    paths = _list_paths(session, suite, metric)
+    histories = [suite_shift.select_points_before(path, last_change) for path, last_change in paths]
     shift = detect.find_pooled_shift(
         [[point.value for point in history] for history in histories], [path[-1].value for path, _ in paths]
     )
@@ -110,17 +110,18 @@ def _judge(session: Session, suite: Suite, metric: str) -> views.Drift | None:
         shift=shift,
         ends=(path[-2], path[-1]),
         settings=(settings[0], settings[1]),
-        candidates=_candidates(session, suite, path),
+        candidates=_list_candidates(session, suite, path),
         committed_at=suite.newest.committed_at,
     )
 
 
-def _paths(session: Session, suite: Suite, metric: str) -> list[tuple[Points, int]]:
+def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Points, int]]:
     """Return the paths that end with the two revisions, each with the position of its last drift.
 
     A series with its own drift at the newest revision is left out. All paths have the environments that most
     series have, so that they share one cause.
     """
+    # The series of the suite that have no drift of their own at the newest revision.
     newest, changes = aliased(Revision), aliased(DriftRow)
     drifted = (
         select(changes.id)
@@ -131,16 +132,21 @@ def _paths(session: Session, suite: Suite, metric: str) -> list[tuple[Points, in
     of_suite = select(Series.id).where(
         Series.subject_id == suite.subject.id, Series.host_id == suite.host.id, Series.metric == metric, ~drifted
     )
-    since = points.find_since_revision(session, suite.subject.id, suite.host.id, _REVISIONS)
+    # Their paths: of a window first, in full where that does not decide.
+    since = points.find_first_revision_of_window(session, suite.subject.id, suite.host.id, _MAX_REVISIONS)
     paths = []
-    for chunk in bulk.chunks(session.scalars(of_suite.order_by(Series.id)).all(), _SERIES_PER_QUERY):
+    for chunk in bulk.split_into_chunks(session.scalars(of_suite.order_by(Series.id)).all(), _SERIES_PER_QUERY):
         of_series = select(DriftRow.series_id, func.max(DriftRow.position)).where(DriftRow.series_id.in_(chunk))
         last: dict[int, int] = dict(session.execute(of_series.group_by(DriftRow.series_id)).all())
-        trends = points.trends_of(session, chunk, since)
+        trends = points.arrange_trends(session, chunk, since)
         if since is not None:
             start = since.position
-            short = [one for one in chunk if not suite_shift.shows_enough(trends[one], start, last.get(one, -1))]
-            trends |= points.trends_of(session, short)
+            undecided = [
+                identity
+                for identity in chunk
+                if not suite_shift.has_enough_points(trends[identity], start, last.get(identity, -1))
+            ]
+            trends |= points.arrange_trends(session, undecided)
         for series_id, trend in trends.items():
             path = trend.path
             if len(path) > 1 and path[-1].revision == suite.newest.commit and path[-2].revision == suite.before.commit:
@@ -148,13 +154,13 @@ def _paths(session: Session, suite: Suite, metric: str) -> list[tuple[Points, in
     return suite_shift.select_common_environments(paths)
 
 
-def _candidates(session: Session, suite: Suite, path: Points) -> list[views.Candidate]:
-    parents = revisions.parents(session, suite.subject.id)
-    contained = commits_between(parents, path[-2].revision, path[-1].revision)
-    return revisions.candidates(session, suite.subject.id, contained)
+def _list_candidates(session: Session, suite: Suite, path: Points) -> list[views.Candidate]:
+    parents = revisions.map_parents(session, suite.subject.id)
+    contained = list_commits_between(parents, path[-2].revision, path[-1].revision)
+    return revisions.list_candidates(session, suite.subject.id, contained)
 
 
-def _store(session: Session, suite: Suite, metric: str, shift: views.Drift | None) -> None:
+def _store_shift(session: Session, suite: Suite, metric: str, shift: views.Drift | None) -> None:
     key: dict[str, Any] = {
         "subject_id": suite.subject.id,
         "host_id": suite.host.id,

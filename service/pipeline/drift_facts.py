@@ -9,9 +9,9 @@ from functools import cache, partial
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from service.rules.fault_price import PRICED, FaultCosts
-from service.rules.same_bytes import system_file_settings, upgraded_files
-from service.rules.series.candidate_commits import are_all_known, commits_between
+from service.rules.fault_price import PRICED_METRICS, FaultCosts
+from service.rules.same_bytes import list_system_file_settings, list_upgraded_files
+from service.rules.series.candidate_commits import are_all_known, list_commits_between
 from service.rules.series.describe_drift import DriftContext
 from service.rules.series.find_drifts import SeriesDrift
 from service.rules.series.tracks import PathPoint
@@ -31,10 +31,10 @@ class DriftFacts:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._parents = cache(partial(revisions.parents, session))
+        self._parents = cache(partial(revisions.map_parents, session))
         self._settings = cache(partial(points.find_settings, session))
-        self._levels = cache(partial(points.levels, session))
-        self._report = cache(partial(runs.report, session))
+        self._levels = cache(partial(points.map_levels, session))
+        self._report = cache(partial(runs.find_report, session))
 
     def blame_upgrades(self, drift: SeriesDrift) -> SeriesDrift:
         """Blame a drift on the configuration too, if a file of the host that both sides mapped was upgraded between.
@@ -44,51 +44,53 @@ class DriftFacts:
         systems = {drift.before.program_bytes.system, drift.after.program_bytes.system}
         if drift.cause is not Cause.COMMIT or "" in systems or len(systems) == 1:
             return drift
-        before, after = (self._system_files(point) for point in (drift.before, drift.after))
-        return replace(drift, cause=Cause.BOTH) if upgraded_files(before, after) else drift
+        before, after = (self._read_system_files(point) for point in (drift.before, drift.after))
+        return replace(drift, cause=Cause.BOTH) if list_upgraded_files(before, after) else drift
 
-    def context(self, row: Series, drift: SeriesDrift) -> DriftContext:
-        """Return what the description of a drift in a series needs."""
+    def find_description_facts(self, row: Series, drift: SeriesDrift) -> DriftContext:
+        """Return the commits, settings, levels and costs that the description of a drift needs."""
         parents = self._parents(row.subject_id)
         of_subject = select(Revision).where(Revision.subject_id == row.subject_id)
         blamed = self._session.scalars(of_subject.where(Revision.commit == drift.after.revision)).one()
-        between = commits_between(parents, *drift.suspects)
-        settings_before, settings_after = self._settings_of_sides(drift)
+        candidates = list_commits_between(parents, *drift.suspects)
+        settings_before, settings_after = self._read_settings_of_sides(drift)
         return DriftContext(
             title=blamed.title,
             author=blamed.author,
             committed_at=blamed.committed_at,
-            candidates=revisions.candidates(self._session, row.subject_id, between),
+            candidates=revisions.list_candidates(self._session, row.subject_id, candidates),
             candidates_known=are_all_known(parents, *drift.suspects),
             settings_before=settings_before,
             settings_after=settings_after,
             levels_before=self._levels(tuple(point.run_id for point in drift.old_points[-_NEAREST_RUNS:])),
             levels_after=self._levels(tuple(point.run_id for point in drift.new_points[:_NEAREST_RUNS])),
-            costs=self._costs(row, drift),
+            costs=self._read_fault_costs(row, drift),
         )
 
-    def _system_files(self, point: PathPoint) -> dict[str, str]:
+    def _read_system_files(self, point: PathPoint) -> dict[str, str]:
         """Return the files of the host that the program of a run mapped."""
         report = self._report(point.run_id)
-        return system_file_settings(report) if report else {}
+        return list_system_file_settings(report) if report else {}
 
-    def _settings_of_sides(self, drift: SeriesDrift) -> Sequence[Mapping[str, str]]:
+    def _read_settings_of_sides(self, drift: SeriesDrift) -> Sequence[Mapping[str, str]]:
         """Return the settings before and after a drift; upgraded files of the host count if only those differ."""
         sides = (drift.before, drift.after)
-        held = [self._settings(point.environment) for point in sides]
+        settings_of_sides = [self._settings(point.environment) for point in sides]
         if drift.cause not in {Cause.CONFIG, Cause.BOTH} or drift.before.environment != drift.after.environment:
-            return held
-        files = [self._system_files(point) for point in sides]
-        upgraded = upgraded_files(*files)
-        shown = [{name: side[name] for name in upgraded} for side in files] if drift.cause is Cause.BOTH else files
-        return [{**settings, **side} for settings, side in zip(held, shown, strict=True)]
+            return settings_of_sides
+        files = [self._read_system_files(point) for point in sides]
+        upgraded = list_upgraded_files(*files)
+        file_settings = (
+            [{name: side[name] for name in upgraded} for side in files] if drift.cause is Cause.BOTH else files
+        )
+        return [{**settings, **side} for settings, side in zip(settings_of_sides, file_settings, strict=True)]
 
-    def _costs(self, row: Series, drift: SeriesDrift) -> FaultCosts:
+    def _read_fault_costs(self, row: Series, drift: SeriesDrift) -> FaultCosts:
         """Return what a fault costs on both sides, as far as profiles and the host's canary show it."""
-        if row.metric not in PRICED:
+        if row.metric not in PRICED_METRICS:
             return FaultCosts()
         before, after = (
-            profiles.seconds_per_fault(
+            profiles.read_seconds_per_fault(
                 self._session,
                 profiles.ProfileFilter(row.subject.name, row.case.name, point.revision, row.host.name),
                 point.environment,

@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome
 from runner.contract.job import MeasureQuestion
-from service.rules.jobs.measure_question import measure_question
-from service.rules.series.candidate_commits import commits_between
+from service.rules.jobs.measure_question import build_measure_question
+from service.rules.series.candidate_commits import list_commits_between
 from service.store.models import Case, Host, Revision, Run, Subject
 from service.store.revisions import revisions
 from service.store.revisions.refs import NamedCommit
@@ -68,8 +68,10 @@ class UnmeasuredCommit:
     command: str
 
 
-def find_around(session: Session, commit: NamedCommit, host: str = "", workload: str = "") -> UnmeasuredCommit | None:
-    """Return what stands for a commit without a measured run; None where it has one, or no commit of the subject has.
+def find_measured_neighbours(
+    session: Session, commit: NamedCommit, host: str = "", workload: str = ""
+) -> UnmeasuredCommit | None:
+    """Return the measured neighbours of a commit without a measured run; None where it has one, or no commit has.
 
     Parameters
     ----------
@@ -85,16 +87,16 @@ def find_around(session: Session, commit: NamedCommit, host: str = "", workload:
         return None
     older = measured.where(Revision.position < position).order_by(Revision.position.desc()).limit(_MAX_NEAREST_COMMITS)
     newer = measured.where(Revision.position > position).order_by(Revision.position).limit(_MAX_NEAREST_COMMITS)
-    parents = revisions.parents(session, subject_id)
-    before = _find_nearest(session, older, lambda other: _distance(parents, other, commit.commit))
-    after = _find_nearest(session, newer, lambda other: _distance(parents, commit.commit, other))
+    parents = revisions.map_parents(session, subject_id)
+    before = _find_nearest(session, older, lambda neighbour: _count_commits_between(parents, neighbour, commit.commit))
+    after = _find_nearest(session, newer, lambda neighbour: _count_commits_between(parents, commit.commit, neighbour))
     nearest = [side.commit for side in (before, after) if side is not None]
     if not nearest:
         return None
     failures = select(Run).join(Run.revision).where(Revision.subject_id == subject_id, Revision.commit == commit.commit)
     failures = failures.where(Run.outcome != Outcome.MEASURED).order_by(Run.started_at.desc())
     failed = session.scalars(failures.limit(1)).first()
-    cases = _cases(session, subject_id, nearest, host, workload)
+    cases = _map_cases(session, subject_id, nearest, host, workload)
     report = range_runs.find_newest_report(session, CaseOnHost(commit.subject, cases[0], host)) if cases else None
     return UnmeasuredCommit(
         commit=commit,
@@ -104,17 +106,17 @@ def find_around(session: Session, commit: NamedCommit, host: str = "", workload:
         before=before,
         after=after,
         cases=cases if report else (),
-        command=commands.measure(report, commit.commit) if report else "",
+        command=commands.build_measure_command(report, commit.commit) if report else "",
     )
 
 
-def question(session: Session, commit: NamedCommit, case: str) -> MeasureQuestion | None:
+def find_measure_question(session: Session, commit: NamedCommit, case: str) -> MeasureQuestion | None:
     """Return the question that has a case measured at a commit, where and as it was measured last.
 
     None where no run of the case can be repeated.
     """
     report = range_runs.find_newest_report(session, CaseOnHost(commit.subject, case))
-    return measure_question(report, commit.commit) if report else None
+    return build_measure_question(report, commit.commit) if report else None
 
 
 def _find_measured(subject_id: int, host: str, workload: str) -> Select[int, str, str]:
@@ -136,13 +138,13 @@ def _find_nearest(
     return next((side for side in commits if side.distance is not None), commits[0] if commits else None)
 
 
-def _distance(parents: Mapping[str, Sequence[str]], older: str, newer: str) -> int | None:
+def _count_commits_between(parents: Mapping[str, Sequence[str]], older: str, newer: str) -> int | None:
     """Return how many commits ``newer`` contains and ``older`` does not; None where it does not contain that one."""
-    contained = commits_between(parents, "", newer)
-    return len(contained - commits_between(parents, "", older)) if older in contained else None
+    contained = list_commits_between(parents, "", newer)
+    return len(contained - list_commits_between(parents, "", older)) if older in contained else None
 
 
-def _cases(session: Session, subject_id: int, commits: Collection[str], host: str, workload: str) -> list[str]:
+def _map_cases(session: Session, subject_id: int, commits: Collection[str], host: str, workload: str) -> list[str]:
     """Return the cases that were measured at some commits, by name."""
     query = select(Case.name).join(Run, Run.case_id == Case.id)
     query = query.join(Run.revision).where(Revision.subject_id == subject_id, Revision.commit.in_(commits))

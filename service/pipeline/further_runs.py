@@ -7,7 +7,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from service.rules.expected_runs import CaseOnHost, end_of_doubt, is_imported
+from service.rules.expected_runs import CaseOnHost, describe_end_of_doubt, is_imported
 from service.schemas.history import Drift
 from service.store import environments, hosts
 
@@ -21,25 +21,25 @@ class FurtherRuns:
     _last_seen: dict[str, datetime | None] = field(default_factory=dict)
     _imported: dict[str, bool] = field(default_factory=dict)
 
-    def expected(self, drift: Drift) -> bool:
+    def are_expected(self, drift: Drift) -> bool:
         """Return whether the host of a drift can be expected to measure its case: it is alive, and measured it."""
-        return self._case(drift).expects_runs(self.now)
+        return self._find_case_on_host(drift).expects_runs(self.now)
 
-    def end_of_doubt(self, drift: Drift) -> str:
+    def describe_end_of_doubt(self, drift: Drift) -> str:
         """Return what ends the doubt about a drift that is not confirmed, or why nothing does; empty for others."""
-        return end_of_doubt(self._case(drift), self.now) if drift.evidence.wants_rerun else ""
+        return describe_end_of_doubt(self._find_case_on_host(drift), self.now) if drift.evidence.wants_rerun else ""
 
-    def last_seen(self, host: str) -> datetime | None:
+    def find_last_seen(self, host: str) -> datetime | None:
         """Return when a host ended its newest run; None where it has none."""
         if host not in self._last_seen:
             self._last_seen[host] = hosts.find_last_seen(self.session, host)
         return self._last_seen[host]
 
-    def _case(self, drift: Drift) -> CaseOnHost:
+    def _find_case_on_host(self, drift: Drift) -> CaseOnHost:
         sides = {drift.environment_before, drift.environment_after}
         unknown = sides - self._imported.keys()
         if unknown:
-            known = environments.find_settings(self.session, unknown)
-            self._imported |= {hash_: is_imported(known.get(hash_, {})) for hash_ in unknown}
+            settings = environments.find_settings(self.session, unknown)
+            self._imported |= {hash_: is_imported(settings.get(hash_, {})) for hash_ in unknown}
         imported = any(self._imported[hash_] for hash_ in sides)
-        return CaseOnHost(drift.host, imported, None if imported else self.last_seen(drift.host))
+        return CaseOnHost(drift.host, imported, None if imported else self.find_last_seen(drift.host))

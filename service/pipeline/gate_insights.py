@@ -14,7 +14,7 @@ MAX_CASES = 3
 """Most cases that are explained."""
 
 
-def find(session: Session, outcome: GateOutcome) -> tuple[Insight, ...]:
+def find_insights(session: Session, outcome: GateOutcome) -> tuple[Insight, ...]:
     """Return what profiles show of the cases that changed most, as far as they were profiled."""
     changed = dict.fromkeys(row.case for row in outcome.list_changed_metrics())
     by_name = {case.name: case.case for case in outcome.cases}
@@ -29,4 +29,4 @@ def find(session: Session, outcome: GateOutcome) -> tuple[Insight, ...]:
 def _find_newest(session: Session, side: Report) -> Profile | None:
     profile_filter = profiles.ProfileFilter(side.subject, side.case.name, side.revision.commit, side.host.name)
     newest = profiles.find_newest(session, profile_filter, side.environment.hash)
-    return None if newest is None else profiles.find(session, newest)
+    return None if newest is None else profiles.find_profile(session, newest)

@@ -6,25 +6,25 @@ from sqlalchemy.orm import Session
 
 from runner.contract.profile import Profile
 from service.pipeline import detect_drifts, update_events
-from service.rules.fault_price import PRICED
+from service.rules.fault_price import PRICED_METRICS
 from service.store import profiles
 from service.store.engine.database import Database
 from service.store.profiles import StoreResult
 from service.store.series import series
 
 
-def ingest(database: Database, profile: Profile) -> StoreResult:
+def ingest_profile(database: Database, profile: Profile) -> StoreResult:
     """Store a profile. If it is new, judge the fault counts of its case again: it may show what a fault costs."""
-    prepared = profiles.prepare(profile)
+    prepared = profiles.prepare_profile(profile)
     case = series.SeriesFilter(profile.subject, profile.case.name, host=profile.host.name)
 
     def store(session: Session) -> tuple[StoreResult, list[int]]:
-        result = profiles.store(session, prepared)
-        return result, series.mark_stale(session, case, PRICED) if result is StoreResult.CREATED else []
+        result = profiles.store_profile(session, prepared)
+        return result, series.mark_stale(session, case, PRICED_METRICS) if result is StoreResult.CREATED else []
 
     result, priced = database.write([profile.subject], store)
     if priced:
-        detect_drifts.refresh(database)
+        detect_drifts.judge_changed_series(database)
         with database.writing([profile.subject]) as session:
             update_events.refresh_prices(session, priced)
     return result

@@ -1,7 +1,7 @@
 """Ingests reports: many at once, each stored once and never changed.
 
-:func:`prepare` does the slow part before the database is touched, so that other writers wait only as long as it takes
-to write the rows.
+:func:`prepare_reports` does the slow part before the database is touched, so that other writers wait only as long as
+it takes to write the rows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Reading, Report, Status
-from service.rules.series.run_level import run_level
+from service.rules.series.run_level import compute_run_level
 from service.store import shared_rows
 from service.store.engine import bulk, parts
 from service.store.engine.database import Database
@@ -24,7 +24,7 @@ from service.store.models import Run, StoredReport
 from service.store.runs import new_runs
 from service.store.runs.fast_parse import PlainReport
 from service.store.runs.new_runs import PreparedPoint, PreparedReport
-from service.store.runs.stored_reports import is_same_report, pack
+from service.store.runs.stored_reports import is_same_report, pack_report
 from service.store.series.points import encode_samples
 
 _COUNTED = Status.COUNTED.value
@@ -42,21 +42,21 @@ class IngestResult:
     """Ids that other reports already have. Those reports stay: a run never changes."""
 
 
-def ingest(database: Database, reports: Iterable[Report | PlainReport]) -> IngestResult:
+def ingest_reports(database: Database, reports: Iterable[Report | PlainReport]) -> IngestResult:
     """Store reports, a large batch in several transactions, so that no other writer waits for all of it."""
     created: set[UUID] = set()
     conflicting: list[UUID] = []
     with database.ingesting():
         parts.ensure_room(database)
-        for part in split(prepare(reports)):
+        for part in split_into_parts(prepare_reports(reports)):
             subjects = {prepared.report.subject for prepared in part}
-            result = database.write(subjects, partial(store, prepared=part))
+            result = database.write(subjects, partial(store_reports, prepared=part))
             created |= result.created
             conflicting += result.conflicting
     return IngestResult(frozenset(created), tuple(conflicting))
 
 
-def prepare(reports: Iterable[Report | PlainReport]) -> list[PreparedReport]:
+def prepare_reports(reports: Iterable[Report | PlainReport]) -> list[PreparedReport]:
     """Compute the rows of reports."""
     # Many reports share few cases and environments, whose hashes are slow to compute.
     case_keys: dict[tuple[str, str, str], str] = {}
@@ -66,20 +66,22 @@ def prepare(reports: Iterable[Report | PlainReport]) -> list[PreparedReport]:
         head = report.head if isinstance(report, PlainReport) else report
         case = head.case.workload, head.case.definition, repr(head.case.parameters)
         if case not in case_keys:
-            case_keys[case] = shared_rows.case_key(head.case)
+            case_keys[case] = shared_rows.make_case_key(head.case)
         if head.environment.settings != settings:
             settings, environment = head.environment.settings, head.environment.hash
-        points = () if head.aside else tuple(_points(report))
-        prepared.append(PreparedReport(head, case_keys[case], environment, pack(report), points))
+        points = () if head.aside else tuple(_prepare_points(report))
+        prepared.append(PreparedReport(head, case_keys[case], environment, pack_report(report), points))
     return prepared
 
 
-def split(prepared: Iterable[PreparedReport], most: int = _POINTS_PER_TRANSACTION) -> Iterator[list[PreparedReport]]:
-    """Split a batch into parts of about ``most`` points, case by case: the points of a series lie together on disk."""
+def split_into_parts(
+    prepared: Iterable[PreparedReport], max_points: int = _POINTS_PER_TRANSACTION
+) -> Iterator[list[PreparedReport]]:
+    """Split a batch into parts of about ``max_points`` points, case by case: a series lies together on disk."""
     part: list[PreparedReport] = []
     points = 0
     for report in sorted(prepared, key=attrgetter("case")):
-        if part and points + len(report.points) > most:
+        if part and points + len(report.points) > max_points:
             yield part
             part, points = [], 0
         part.append(report)
@@ -88,28 +90,28 @@ def split(prepared: Iterable[PreparedReport], most: int = _POINTS_PER_TRANSACTIO
         yield part
 
 
-def store(session: Session, prepared: Sequence[PreparedReport]) -> IngestResult:
+def store_reports(session: Session, prepared: Sequence[PreparedReport]) -> IngestResult:
     """Store the reports that are new, with their points. A report that is already stored stays as it is."""
-    new: dict[UUID, PreparedReport] = {}
+    new_reports: dict[UUID, PreparedReport] = {}
     conflicting: list[UUID] = []
     for report in prepared:
-        first = new.setdefault(report.report.run_id, report)
+        first = new_reports.setdefault(report.report.run_id, report)
         if not is_same_report(report.document, first.document):
             conflicting.append(report.report.run_id)
-    for chunk in bulk.chunks(list(new), _IDS_PER_QUERY):
+    for chunk in bulk.split_into_chunks(list(new_reports), _IDS_PER_QUERY):
         stored = (
             select(Run.id, StoredReport.document, StoredReport.thinned, StoredReport.reduced)
             .join(StoredReport, StoredReport.run_number == Run.number)
             .where(Run.id.in_(chunk))
         )
         for run_id, document, thinned, reduced in session.execute(stored):
-            if not is_same_report(new.pop(run_id).document, document, thinned=thinned, reduced=reduced):
+            if not is_same_report(new_reports.pop(run_id).document, document, thinned=thinned, reduced=reduced):
                 conflicting.append(run_id)
-    new_runs.add(session, list(new.values()))
-    return IngestResult(frozenset(new), tuple(conflicting))
+    new_runs.insert_reports(session, list(new_reports.values()))
+    return IngestResult(frozenset(new_reports), tuple(conflicting))
 
 
-def _points(report: Report | PlainReport) -> Iterator[PreparedPoint]:
+def _prepare_points(report: Report | PlainReport) -> Iterator[PreparedPoint]:
     if isinstance(report, PlainReport):
         for name, values in report.values.items():
             level, n, samples = encode_samples(values)
@@ -120,5 +122,5 @@ def _points(report: Report | PlainReport) -> Iterator[PreparedPoint]:
         for name, reading in sample.readings.items():
             by_metric.setdefault(name, []).append(reading)
     for name, readings in by_metric.items():
-        status, _, values = run_level(readings)
+        status, _, values = compute_run_level(readings)
         yield PreparedPoint(name, status.value, *encode_samples(values))

@@ -11,10 +11,10 @@ from sqlalchemy.orm import Session
 from service.pipeline.drift_facts import DriftFacts
 from service.rules.series.describe_drift import describe_drifts
 from service.rules.series.find_drifts import Baselines, find_drifts, is_exact_count
-from service.rules.series.floor import calibrated_floor
+from service.rules.series.floor import calibrate_floor
 from service.rules.series.sparkline import Sparkline
 from service.rules.series.tracks import Trend
-from service.rules.series.withdrawal import withdrawals
+from service.rules.series.withdrawal import explain_withdrawals
 from service.schemas.history import Drift
 from service.store.events import events
 from service.store.models import DriftRow, Series
@@ -75,21 +75,21 @@ def judge(session: Session, series_ids: Collection[int]) -> tuple[list[JudgedSer
 
 
 def _judge_together(session: Session, series_ids: Collection[int]) -> list[JudgedSeries]:
-    stale = series.find_stale(session, series_ids)
+    stale = series.find_stale_series(session, series_ids)
     ids = [row.id for row in stale]
-    trends, former = points.trends_of(session, ids), drifts.rows_of_series(session, ids)
-    baselines, facts = events.baselines(session, ids), DriftFacts(session)
+    trends, former = points.arrange_trends(session, ids), drifts.map_rows_by_series(session, ids)
+    baselines, facts = events.read_baselines(session, ids), DriftFacts(session)
     return [_judge(facts, row, trends[row.id], baselines.get(row.id, {}), former[row.id]) for row in stale]
 
 
 def _judge(
     facts: DriftFacts, row: Series, trend: Trend, baselines: Baselines, former: Sequence[DriftRow]
 ) -> JudgedSeries:
-    head, measured = series.head(row), trend.measured
+    head, measured = series.read_head(row), trend.measured
     changes = find_drifts(trend, is_exact=is_exact_count(head), baselines=baselines) if row.judged else []
     changes = [facts.blame_upgrades(change) for change in changes]
-    contexts = [facts.context(row, change) for change in changes]
-    described = describe_drifts(head, changes, contexts, calibrated_floor(measured))
+    contexts = [facts.find_description_facts(row, change) for change in changes]
+    described = describe_drifts(head, changes, contexts, calibrate_floor(measured))
     rows = [drifts.make_row(drift, change.after.position) for drift, change in zip(described, changes, strict=True)]
     stood = [Drift.model_validate(drift.document) for drift in former]
     return JudgedSeries(
@@ -98,7 +98,7 @@ def _judge(
         version=row.version,
         judged_version=row.judged_version,
         drifts=rows,
-        differ=drifts.are_different(rows, former),
-        sparkline=sparklines.draw(trend, described),
-        withdrawn=withdrawals(stood, described, measured, judged=row.judged),
+        differ=drifts.do_differ(rows, former),
+        sparkline=sparklines.draw_path(trend, described),
+        withdrawn=explain_withdrawals(stood, described, measured, judged=row.judged),
     )

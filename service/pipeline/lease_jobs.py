@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 
 from runner.contract.job import Claim, Finish, Go, Orders, Outcome, Progress, State
 from service.rules.jobs import states
-from service.rules.jobs.automatic_acts import SERVICE, how_to_go_first, job_words
+from service.rules.jobs.automatic_acts import SERVICE, describe_job, suggest_command_to_go_first
 from service.rules.jobs.states import Act
-from service.store.jobs import move
+from service.store.jobs import move_to_next_state
 from service.store.models import Host, Job, Run, Subject
 
 
@@ -33,7 +33,7 @@ class LeaseLostError(Exception):
     """The lease does not hold: another runner has the job, or none."""
 
 
-def claim(
+def claim_job(
     session: Session, row: Job, request: Claim, lease: timedelta, now: datetime, *, holder: str | None = None
 ) -> str:
     """Lease a job to a runner; return the secret that the runner shows with each report.
@@ -53,25 +53,28 @@ def claim(
     JobTransitionError
         Where the job's state does not allow a claim.
     """
+    # The job has to be for this host, and free.
     host = row.question.get("host")
     if host not in {None, request.host}:
         raise WrongHostError(f"job {row.id} is for the host {host}, and this is {request.host}")
     if row.leased_until is not None and row.leased_until > now and (row.host, row.leased_by) != (request.host, holder):
         raise BusyError(f"the host {row.host} has job {row.id}", row.leased_until)
-    other = session.scalar(
+    # The host has to be free.
+    open_job = session.scalar(
         select(Job).where(Job.id != row.id, Job.host == request.host, Job.leased_until > now).limit(1)
     )
-    if other is not None and other.leased_until is not None:
-        what = job_words(other.question["kind"], other.question["case"], other.asked_by)
+    if open_job is not None and open_job.leased_until is not None:
+        description = describe_job(open_job.question["kind"], open_job.question["case"], open_job.asked_by)
         raise BusyError(
-            f"the host {request.host} measures one thing at a time, now job {other.id}, {what}; "
-            f"{how_to_go_first(other.id)}",
-            other.leased_until,
+            f"the host {request.host} measures one thing at a time, now job {open_job.id}, {description}; "
+            f"{suggest_command_to_go_first(open_job.id)}",
+            open_job.leased_until,
         )
+    # The lease.
     if row.state is not State.DISPATCHED:  # else the dispatch has counted the attempt
         row.attempts += 1
         row.fruitless += 1
-    move(row, Act.CLAIM, request.host, "", now)
+    move_to_next_state(row, Act.CLAIM, request.host, "", now)
     row.host = request.host
     row.started_at = row.started_at or now
     row.log_url = request.log_url or row.log_url
@@ -95,7 +98,7 @@ def require_lease(row: Job, lease: str, holder: str | None) -> None:
         raise LeaseLostError(f"job {row.id} is {row.state}, and this runner does not hold its lease")
 
 
-def progress(
+def record_progress(
     session: Session, row: Job, report: Progress, lease: timedelta, now: datetime, *, holder: str | None = None
 ) -> Orders:
     """Record a progress report and extend the lease; return whether the runner goes on, pauses or stops.
@@ -116,7 +119,7 @@ def progress(
     return Orders(go=Go.PAUSE if row.state is State.PAUSED else Go.STOP, why=row.sentence)
 
 
-def finish(session: Session, row: Job, report: Finish, now: datetime, *, holder: str | None = None) -> None:
+def finish_job(session: Session, row: Job, report: Finish, now: datetime, *, holder: str | None = None) -> None:
     """Record the end of a runner's work. A runner may report the same end twice.
 
     Raises
@@ -129,7 +132,7 @@ def finish(session: Session, row: Job, report: Finish, now: datetime, *, holder:
     act = {Outcome.DONE: Act.DONE, Outcome.FAILED: Act.FAIL, Outcome.STOPPED: Act.PAUSE}[report.outcome]
     if states.is_possible(row.state, act):
         row.result = report.result if report.result is not None else row.result
-        move(row, act, row.host or SERVICE, report.sentence, now)
+        move_to_next_state(row, act, row.host or SERVICE, report.sentence, now)
     row.leased_until = now  # the host is free; the secret stays valid, so that the runner can report the same end again
 
 

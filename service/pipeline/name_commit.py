@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from service.store.revisions import refs, revisions
 from service.store.revisions.refs import NamedCommit
 
-HOW = (
+NAMING_ADVICE = (
     "Write a tag, a branch, a date such as 2026-11-20, or four or more digits of a hash; ~20 after it goes back twenty "
     "commits."
 )
@@ -15,12 +15,14 @@ HOW = (
 
 def name_commit(session: Session, text: str, subject: str | None = None) -> tuple[NamedCommit | None, str]:
     """Return the only commit that a text names; or None, and why in sentences that say what to write instead."""
-    commits = list({(entry.subject, entry.commit): entry for entry in refs.find(session, text, subject)}.values())
+    commits = list(
+        {(entry.subject, entry.commit): entry for entry in refs.find_commits(session, text, subject)}.values()
+    )
     if len(commits) == 1:
         return commits[0], ""
     of_subject = f" of {subject}" if subject else ""
     if not commits:
-        return None, f"There is no commit {text}{of_subject}. {HOW}{_find_newest(session, subject)}"
+        return None, f"There is no commit {text}{of_subject}. {NAMING_ADVICE}{_describe_newest(session, subject)}"
     if len({entry.subject for entry in commits}) == 1:
         names = ", ".join(entry.commit[: max(12, len(text) + 4)] for entry in commits)
         return None, f"{text} can mean several commits{of_subject}: {names}. Write more digits."
@@ -28,6 +30,6 @@ def name_commit(session: Session, text: str, subject: str | None = None) -> tupl
     return None, f"{text} can mean several commits: {names}. Choose the subject."
 
 
-def _find_newest(session: Session, subject: str | None) -> str:
-    known = revisions.list_newest(session, subject, 1) if subject else []
-    return f" The newest that the service knows is {known[0].commit[:10]}." if known else ""
+def _describe_newest(session: Session, subject: str | None) -> str:
+    newest = revisions.list_newest_commits(session, subject, 1) if subject else []
+    return f" The newest that the service knows is {newest[0].commit[:10]}." if newest else ""

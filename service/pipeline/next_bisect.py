@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from service.pipeline.further_runs import FurtherRuns
 from service.rules.jobs import drifts_to_bisect
-from service.rules.jobs.bisect_question import bisect_question
+from service.rules.jobs.bisect_question import build_bisect_question
 from service.rules.jobs.drifts_to_bisect import OpenEvent
 from service.schemas.history import Certainty, Drift
 from service.schemas.triage import BisectPolicy, EventDetail, EventOrder, EventSummary, NextStep
@@ -24,15 +24,15 @@ from service.store.revisions import revisions
 from service.store.series import points
 from service.text import commands
 
-_AT_ONCE = 50
+_EVENTS_PER_QUERY = 50
 _MAX_EVENTS = 500
 """Most of the important events of a subject among which the service looks for the next one to bisect."""
 
 
-def detail(session: Session, event_id: str, now: datetime) -> EventDetail | None:
+def read_event_with_next_step(session: Session, event_id: str, now: datetime) -> EventDetail | None:
     """Return one event with its next step."""
-    drifts = _drifts(session, event_id)
-    event = events.detail(session, event_id, drifts)
+    drifts = _list_drifts(session, event_id)
+    event = events.read_event(session, event_id, drifts)
     if event is None:
         return None
     next_step = find_next_steps(session, [event], now, {event_id: drifts}).get(event_id)
@@ -52,7 +52,7 @@ def find_next_steps(
     known
         Drifts that the caller has read, by the id of their event.
     """
-    policies = subjects.policies(session, (event.subject for event in summaries))
+    policies = subjects.map_bisect_policies(session, (event.subject for event in summaries))
     waiting = [
         event
         for event in summaries
@@ -62,23 +62,23 @@ def find_next_steps(
     bisected = {
         event_id
         for subject in {event.subject for event in waiting}
-        for event_id in bisect_results.bisected_events(session, subject)
+        for event_id in bisect_results.map_bisects_by_event(session, subject)
     }
     steps: dict[str, NextStep] = {}
-    further = FurtherRuns(session, now)
+    further_runs = FurtherRuns(session, now)
     for event in waiting:
         if event.id in bisected:
             continue
-        drift = drifts_to_bisect.drift_to_bisect(
-            known[event.id] if event.id in known else _drifts(session, event.id),
-            lambda drift: _is_measurable(session, drift, further),
+        drift = drifts_to_bisect.choose_drift_to_bisect(
+            known[event.id] if event.id in known else _list_drifts(session, event.id),
+            lambda drift: _is_measurable(session, drift, further_runs),
         )
         if drift is not None:
-            steps[event.id] = _step(session, drift, policies[event.subject])
+            steps[event.id] = _build_next_step(session, drift, policies[event.subject])
     return steps
 
 
-def drift_to_order(
+def choose_drift_to_order(
     session: Session, subject: str, now: datetime, *, runs_a_day: int, idle: timedelta
 ) -> tuple[Drift | None, int]:
     """Return the drift for which the service is to order a bisect by itself, and how many runs that may take.
@@ -86,28 +86,28 @@ def drift_to_order(
     The drift is None where it is to order none: the policy, the day's runs or the hosts do not allow any, or no
     measurement makes the commit of an open event more certain.
     """
-    policy = subjects.policies(session, [subject])[subject]
+    policy = subjects.map_bisect_policies(session, [subject])[subject]
     allowed = drifts_to_bisect.count_allowed_runs(
         policy, bisect_results.list_ordered_by_service(session, subject), now, runs_a_day
     )
     if not allowed:
         return None, 0
-    further = FurtherRuns(session, now)
-    taken = {row.host or row.question.get("host") for row in jobs.open_jobs(session)}
+    further_runs = FurtherRuns(session, now)
+    busy_hosts = {row.host or row.question.get("host") for row in jobs.list_open_jobs(session)}
 
     def is_free(drift: Drift) -> bool:
         return (
-            not taken & {None, drift.host}
-            and is_idle(further.last_seen(drift.host), now, idle)
-            and _is_measurable(session, drift, further)
+            not busy_hosts & {None, drift.host}
+            and is_idle(further_runs.find_last_seen(drift.host), now, idle)
+            and _is_measurable(session, drift, further_runs)
             and not _is_of_pull_request(session, drift)
         )
 
     # What may be one of several commits is narrowed down before only candidates are proven.
     events_in_turn = chain.from_iterable(
-        _open_events(session, subject, certainty) for certainty in (Certainty.RANGE, Certainty.SINGLE)
+        _list_open_events(session, subject, certainty) for certainty in (Certainty.RANGE, Certainty.SINGLE)
     )
-    drift = drifts_to_bisect.drift_to_order(events_in_turn, is_free, now)
+    drift = drifts_to_bisect.choose_drift_to_order(events_in_turn, is_free, now)
     return drift, allowed
 
 
@@ -118,8 +118,8 @@ def is_idle(last_seen: datetime | None, now: datetime, idle: timedelta) -> bool:
 
 def explain_settled(session: Session, drift_id: str) -> tuple[str, bool]:
     """Return why a drift needs no bisect any more, empty where it does; and whether the drift is in doubt."""
-    event_id = event_drifts.events_of(session, [drift_id]).get(drift_id)
-    event = next(iter(events.summaries(session, [event_id])), None) if event_id else None
+    event_id = event_drifts.map_events_by_drift(session, [drift_id]).get(drift_id)
+    event = next(iter(events.list_summaries(session, [event_id])), None) if event_id else None
     if event is None:
         return "Its drift is not known any more.", False
     if not event.open or event.merged_into is not None:
@@ -128,43 +128,43 @@ def explain_settled(session: Session, drift_id: str) -> tuple[str, bool]:
     return narrowed, not event.found or not event.confirmed
 
 
-def _open_events(session: Session, subject: str, certainty: Certainty) -> Iterator[OpenEvent]:
+def _list_open_events(session: Session, subject: str, certainty: Certainty) -> Iterator[OpenEvent]:
     """Yield the open events of a subject whose commit is so certain, the most important first."""
     filter_ = events.EventFilter(
         subject=subject, open=True, found=True, certainty=certainty, below_floor=False, snoozed=False
     )
-    bisected = bisect_results.bisected_events(session, subject)
-    for offset in range(0, _MAX_EVENTS, _AT_ONCE):
-        items = events.page(session, filter_, _AT_ONCE, offset, EventOrder.IMPORTANCE).items
+    bisected = bisect_results.map_bisects_by_event(session, subject)
+    for offset in range(0, _MAX_EVENTS, _EVENTS_PER_QUERY):
+        items = events.list_page(session, filter_, _EVENTS_PER_QUERY, offset, EventOrder.IMPORTANCE).items
         for event in items:
             if event.confirmed:
-                yield OpenEvent(_drifts(session, event.id), event.silenced, bisected.get(event.id, ()))
-        if len(items) < _AT_ONCE:
+                yield OpenEvent(_list_drifts(session, event.id), event.silenced, bisected.get(event.id, ()))
+        if len(items) < _EVENTS_PER_QUERY:
             return
 
 
-def _drifts(session: Session, event_id: str) -> list[Drift]:
+def _list_drifts(session: Session, event_id: str) -> list[Drift]:
     ids = session.scalars(select(EventDriftRow.drift_id).where(EventDriftRow.event_id == event_id, EventDriftRow.found))
-    return event_drifts.drifts(session, list(ids))
+    return event_drifts.read_drifts(session, list(ids))
 
 
-def _is_measurable(session: Session, drift: Drift, further: FurtherRuns) -> bool:
+def _is_measurable(session: Session, drift: Drift, further_runs: FurtherRuns) -> bool:
     """Return whether a host can be expected to measure the commits between both ends of a drift."""
-    return further.expected(drift) and revisions.descends(session, drift.subject, drift.good, drift.bad)
+    return further_runs.are_expected(drift) and revisions.is_descendant(session, drift.subject, drift.good, drift.bad)
 
 
 def _is_of_pull_request(session: Session, drift: Drift) -> bool:
     """Return whether a bisect would build the commits of a pull request that nobody has merged."""
     commits = {drift.good, drift.bad, *(candidate.commit for candidate in drift.candidates)}
-    return bool(forges.unmerged_heads(session, commits))
+    return bool(forges.select_unmerged_heads(session, commits))
 
 
-def _step(session: Session, drift: Drift, policy: BisectPolicy) -> NextStep:
-    question = bisect_question(drift, points.find_settings(session, drift.environment_after))
+def _build_next_step(session: Session, drift: Drift, policy: BisectPolicy) -> NextStep:
+    question = build_bisect_question(drift, points.find_settings(session, drift.environment_after))
     return NextStep(
         drift=drift.id,
         commits=len(drift.candidates) if drift.candidates_known else None,
         runs=drifts_to_bisect.estimate_drift_runs(drift),
         policy=policy,
-        command=commands.bisect(question, None) if question else "",
+        command=commands.build_bisect_command(question, None) if question else "",
     )

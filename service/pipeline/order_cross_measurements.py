@@ -12,28 +12,28 @@ from service.store.events import event_drifts
 from service.store.models import CrossMeasurementRow, Environment, Revision
 
 
-def order(session: Session, subject_id: int, drifts: Iterable[str]) -> None:
+def order_cross_measurements(session: Session, subject_id: int, drifts: Iterable[str]) -> None:
     """Order a cross-measurement, once, for each of these drifts at which commit and configuration changed together."""
-    for drift in event_drifts.drifts(session, sorted(drifts), Cause.BOTH):
+    for drift in event_drifts.read_drifts(session, sorted(drifts), Cause.BOTH):
         if drift.previous_revision != drift.revision and drift.environment_before != drift.environment_after:
-            _order(session, subject_id, drift)
+            _store_order(session, subject_id, drift)
 
 
-def _order(session: Session, subject_id: int, drift: Drift) -> None:
-    def revision(commit: str) -> int:
+def _store_order(session: Session, subject_id: int, drift: Drift) -> None:
+    def find_revision_id(commit: str) -> int:
         return session.scalars(
             select(Revision.id).where(Revision.subject_id == subject_id, Revision.commit == commit)
         ).one()
 
-    def environment(hash_: str) -> int:
+    def find_environment_id(hash_: str) -> int:
         return session.scalars(select(Environment.id).where(Environment.hash == hash_)).one()
 
     key = {
         "series_id": drift.series_id,
-        "revision_before_id": revision(drift.previous_revision),
-        "revision_after_id": revision(drift.revision),
-        "environment_before_id": environment(drift.environment_before),
-        "environment_after_id": environment(drift.environment_after),
+        "revision_before_id": find_revision_id(drift.previous_revision),
+        "revision_after_id": find_revision_id(drift.revision),
+        "environment_before_id": find_environment_id(drift.environment_before),
+        "environment_after_id": find_environment_id(drift.environment_after),
     }
     if session.scalar(select(CrossMeasurementRow.id).filter_by(**key)) is None:
         session.add(CrossMeasurementRow(**key))

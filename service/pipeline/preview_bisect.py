@@ -13,7 +13,7 @@ from service.pipeline.check_bisect import CheckedBisect
 from service.rules.bisect import cost
 from service.rules.bisect.cost import BisectCost
 from service.rules.bisect.question import Observation
-from service.rules.bisect.variation import MAX_RUNS_PER_END, half_range, varies
+from service.rules.bisect.variation import MAX_RUNS_PER_END, compute_half_range, has_varying_count
 from service.schemas.history import Candidate, Number
 from service.store.models import Subject
 from service.store.revisions import revisions
@@ -62,37 +62,40 @@ class BisectPreview:
         return self.levels[0] is not None and self.levels[0] == self.levels[1]
 
 
-def preview(session: Session, checked: CheckedBisect) -> BisectPreview | None:
-    """Return what a form will order that has nothing wrong with it.
+def preview_bisect(session: Session, checked: CheckedBisect) -> BisectPreview | None:
+    """Return the preview of the bisect that a valid form orders.
 
     None where no run of the case can be measured again.
     """
+    # The host that measured the case last.
     values = checked.values
     subject, name = values["subject"], values["metric"]
-    of = CaseOnHost(subject, values["case"], values.get("host", ""))
-    reports = range_runs.list_newest_reports(session, of)
+    case = CaseOnHost(subject, values["case"], values.get("host", ""))
+    reports = range_runs.list_newest_reports(session, case)
     if not reports:
         return None
     host = reports[0].host.name
     reports = [report for report in reports if report.host.name == host]
+    # Both ends with their levels.
     subject_id = session.scalars(select(Subject.id).where(Subject.name == subject)).one()
-    good, bad = (revisions.candidates(session, subject_id, [values[end]])[0] for end in ("good", "bad"))
-    of = of._replace(host=host)
-    levels = range_runs.levels(session, of, name, [good.commit, bad.commit])
-    durations = range_runs.durations(reports)
-    runs = [_observation(report, name) for report in reports]
+    good, bad = (revisions.list_candidates(session, subject_id, [values[end]])[0] for end in ("good", "bad"))
+    case = case._replace(host=host)
+    levels = range_runs.read_levels(session, case, name, [good.commit, bad.commit])
+    # How long a run takes, and whether the count repeats.
+    durations = range_runs.read_durations(reports)
+    runs = [_build_observation(report, name) for report in reports]
     # As the search will find them: a case that varies now does so at other commits too.
-    unsteady = metric(name).exact and varies(runs, float(values.get("least") or 0))
+    unsteady = metric(name).exact and has_varying_count(runs, float(values.get("least") or 0))
     return BisectPreview(
         good=good,
         bad=bad,
         levels=(levels.get(good.commit), levels.get(bad.commit)),
         commits=len(checked.range),
-        measured=len(checked.range & range_runs.list_measured_commits(session, of, name)),
-        host=of.host,
+        measured=len(checked.range & range_runs.list_measured_commits(session, case, name)),
+        host=case.host,
         unit=metric(name).unit,
         durations=durations,
-        half_range=half_range(runs) if unsteady else None,
+        half_range=compute_half_range(runs) if unsteady else None,
         remedy=remedy(reports[0].environment.settings) if unsteady else "",
         cost=cost.estimate_cost(
             len(checked.range),
@@ -103,6 +106,6 @@ def preview(session: Session, checked: CheckedBisect) -> BisectPreview | None:
     )
 
 
-def _observation(report: Report, name: str) -> Observation:
+def _build_observation(report: Report, name: str) -> Observation:
     values = tuple(report.values(name))
     return Observation(commit=report.revision.commit, value=values[0] if values else None, samples=values)

@@ -22,7 +22,7 @@ from service.store.models import Event
 from service.store.series import series
 
 
-def triage(session: Session, request: TriageRequest, author: str, now: datetime) -> TriageReceipt:
+def triage_events(session: Session, request: TriageRequest, author: str, now: datetime) -> TriageReceipt:
     """Decide about each event. Those that do not allow it stay as they are, and the receipt says why.
 
     Parameters
@@ -35,60 +35,60 @@ def triage(session: Session, request: TriageRequest, author: str, now: datetime)
     done: list[str] = []
     refused: list[Refusal] = []
     for event_id in dict.fromkeys(request.events):
-        problem = _decide(session, event_id, request, author, now)
+        problem = _decide_event(session, event_id, request, author, now)
         if problem:
             refused.append(Refusal(event_id=event_id, reason=problem))
         else:
             done.append(event_id)
-    made = _silence(session, done, request, author, now) if request.action is TriageAction.SILENCE else []
-    return TriageReceipt(done=done, refused=refused, silences=made)
+    silences = _silence_series(session, done, request, author, now) if request.action is TriageAction.SILENCE else []
+    return TriageReceipt(done=done, refused=refused, silences=silences)
 
 
-def _decide(session: Session, event_id: str, request: TriageRequest, author: str, now: datetime) -> str:
+def _decide_event(session: Session, event_id: str, request: TriageRequest, author: str, now: datetime) -> str:
     """Decide about one event; return why it does not allow that, if it does not."""
-    event = events.find(session, event_id)
+    event = events.find_event(session, event_id)
     if event is None:
         return "There is no such event."
     if event.merged_into is not None:
         return f"It was merged into event {event.merged_into}."
     decision = request.action.decision
     if decision is None:
-        return _mark(session, event, request, now)
+        return _mark_event(session, event, request, now)
     try:
-        decide_events.decide(session, event, DecisionRequest(action=decision, reason=request.reason), author)
+        decide_events.add_decision(session, event, DecisionRequest(action=decision, reason=request.reason), author)
     except decide_events.DecisionNotAllowedError as error:
         return f"It is {error.state.replace('_', ' ')} already."
     return ""
 
 
-def _mark(session: Session, event: Event, request: TriageRequest, now: datetime) -> str:
+def _mark_event(session: Session, event: Event, request: TriageRequest, now: datetime) -> str:
     if request.action is TriageAction.ASSIGN:
-        event_marks.assign(event, request.assignee or "")
+        event_marks.assign_event(event, request.assignee or "")
     elif request.action is TriageAction.WAKE:
-        event_marks.wake(event)
+        event_marks.wake_event(event)
     elif request.until is not None and request.until <= now:
         return f"The {request.action} would end in the past."
     elif request.action is TriageAction.SILENCE:
-        return "" if event_drifts.series_of(session, [event.id]) else "None of its series can be silenced."
+        return "" if event_drifts.list_series_of_events(session, [event.id]) else "None of its series can be silenced."
     else:
-        event_marks.snooze(session, event, request.until)
+        event_marks.snooze_event(session, event, request.until)
     return ""
 
 
-def _silence(
+def _silence_series(
     session: Session, event_ids: Sequence[str], request: TriageRequest, author: str, now: datetime
 ) -> list[Silence]:
     """Silence the series of some events, except those that are silenced for at least as long."""
     assert request.until is not None
-    active = [pattern for pattern in silences.active(session, now) if pattern.until >= request.until]
-    made = []
-    for series_id in event_drifts.series_of(session, event_ids):
-        row = series.find(session, series_id)
+    active = [pattern for pattern in silences.list_active_silences(session, now) if pattern.until >= request.until]
+    rows = []
+    for series_id in event_drifts.list_series_of_events(session, event_ids):
+        row = series.find_series(session, series_id)
         if row is None or any(
             pattern.covers(row.subject.name, row.host.name, row.case.name, row.metric, now) for pattern in active
         ):
             continue
-        asked = SilenceRequest(series_id=series_id, until=request.until, reason=request.reason)
-        if (silence := silences.add(session, asked, author, now)) is not None:
-            made.append(silences.view(silence, now))
-    return made
+        silence_request = SilenceRequest(series_id=series_id, until=request.until, reason=request.reason)
+        if (silence := silences.add_silence(session, silence_request, author, now)) is not None:
+            rows.append(silences.build_view(silence, now))
+    return rows

@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 
 from service.pipeline import decide_events, order_cross_measurements
 from service.rules.events import headline, importance, narrowing
-from service.rules.events.assemble import AssembledEvents, assemble
-from service.rules.events.automatic_decisions import decide_automatically, sureness_entry
-from service.rules.events.carry_over import KnownEvent
+from service.rules.events.assemble import AssembledEvents, assemble_events
+from service.rules.events.automatic_decisions import build_sureness_entry, decide_automatically
+from service.rules.events.event_matching import KnownEvent
 from service.rules.events.grouping import LocatedDrift
 from service.rules.events.narrowing import BisectResult
 from service.schemas.history import Drift
@@ -31,26 +31,26 @@ _DRIFTS_PER_TRANSACTION = 500
 _EVENTS_PER_TRANSACTION = 200
 
 
-def refresh(database: Database, subjects: Collection[str] | None = None) -> bool:
+def update_events(database: Database, subjects: Collection[str] | None = None) -> bool:
     """Update the events of the subjects whose drifts have changed: of all subjects, or of some.
 
     Returns whether there are series to judge again: an event that becomes expected, because it was split from or merged
     with an expected one, gives its series another baseline.
     """
-    again = False
-    for subject_id, name in _find_changed(database, subjects):
+    is_stale = False
+    for subject_id, name in _find_changed_subjects(database, subjects):
         _mark_unchanged(database, subject_id, name)
         with database.writing([name]) as session:
-            again |= _refresh(session, subject_id)
-    return again
+            is_stale |= _update_subject(session, subject_id)
+    return is_stale
 
 
 def is_due(database: Database, subjects: Collection[str] | None = None) -> bool:
     """Return whether there are subjects whose drifts have changed, of all subjects or of some."""
-    return bool(_find_changed(database, subjects))
+    return bool(_find_changed_subjects(database, subjects))
 
 
-def _find_changed(database: Database, subjects: Collection[str] | None) -> Sequence[tuple[int, str]]:
+def _find_changed_subjects(database: Database, subjects: Collection[str] | None) -> Sequence[tuple[int, str]]:
     changed = select(Subject.id, Subject.name).where(Subject.drifts_version != Subject.events_version)
     if subjects is not None:
         changed = changed.where(Subject.name.in_(subjects))
@@ -64,39 +64,41 @@ def refresh_prices(session: Session, series_ids: Iterable[int]) -> None:
     event_ids = list(session.scalars(select(EventDriftRow.event_id).where(in_series, EventDriftRow.found).distinct()))
     for event in session.scalars(select(Event).where(Event.id.in_(event_ids))):
         if first := _find_first_drifts(session, event):
-            event.document = {**event.document, "price": headline.price(first)}
-            _rank(event, first)
+            event.document = {**event.document, "price": headline.describe_price(first)}
+            _update_rank(event, first)
 
 
 def _find_first_drifts(session: Session, event: Event) -> list[Drift]:
     """Return the drifts that made an event; where only those with which it came back are found, these."""
     conditions = EventDriftRow.event_id == event.id, EventDriftRow.found
     returned = dict(session.execute(select(EventDriftRow.drift_id, EventDriftRow.returned).where(*conditions)).all())
-    drifts = event_drifts.drifts(session, sorted(returned))
+    drifts = event_drifts.read_drifts(session, sorted(returned))
     return [drift for drift in drifts if not returned[drift.id]] or drifts
 
 
-def _rank(event: Event, drifts: Sequence[Drift]) -> None:
+def _update_rank(event: Event, drifts: Sequence[Drift]) -> None:
     """Write what the list of events selects and sorts by."""
-    terms = importance.event_terms(drifts, proven=bool(event.document.get("culprits")))
+    terms = importance.list_terms(drifts, proven=bool(event.document.get("culprits")))
     event.direction = headline.choose_leading_drift(drifts).direction
     event.certainty, event.size, event.price = terms.certainty, terms.size, terms.price
-    event.importance = importance.importance(terms)
+    event.importance = importance.compute_importance(terms)
     only_builds = bool(event.document.get("only_builds"))
     event.below_floor = only_builds or importance.is_below_floor(drifts, terms.certainty)
 
 
 def refresh_culprits(session: Session, subject: str, drift_id: str, now: datetime) -> None:
     """Write the culprits of the event of a drift again: a bisect of the drift has ended."""
-    event_id = event_drifts.events_of(session, [drift_id]).get(drift_id)
+    event_id = event_drifts.map_events_by_drift(session, [drift_id]).get(drift_id)
     event = session.get(Event, event_id) if event_id else None
     if event is None or not event.document:
         return
-    document = narrowing.narrow(event.document, bisect_results.map_by_event(session, subject).get(event.id))
+    document = narrowing.narrow_event(
+        event.document, bisect_results.map_results_by_event(session, subject).get(event.id)
+    )
     if document != event.document:
         event.document, event.changed_at = document, now
         if first := _find_first_drifts(session, event):
-            _rank(event, first)
+            _update_rank(event, first)
 
 
 def _mark_unchanged(database: Database, subject_id: int, name: str) -> None:
@@ -107,46 +109,46 @@ def _mark_unchanged(database: Database, subject_id: int, name: str) -> None:
     """
     version = select(Subject.drifts_version).where(Subject.id == subject_id)
     with database.reading() as session:
-        seen, events = session.scalar(version), event_drifts.map_unchanged(session, subject_id)
-    for chunk in bulk.chunks(events.items(), _DRIFTS_PER_TRANSACTION):
+        version_before, events = session.scalar(version), event_drifts.map_unchanged(session, subject_id)
+    for chunk in bulk.split_into_chunks(events.items(), _DRIFTS_PER_TRANSACTION):
         with database.writing([name]) as session:
-            if session.scalar(version) != seen:
+            if session.scalar(version) != version_before:
                 return
             _write_events(session, dict(chunk))
 
 
-def _refresh(session: Session, subject_id: int) -> bool:
+def _update_subject(session: Session, subject_id: int) -> bool:
     subject = session.scalars(select(Subject).where(Subject.id == subject_id).with_for_update()).one()
     if subject.drifts_version == subject.events_version:
         return False
-    updated = event_drifts.update_all(session, subject_id)
-    again, assigned = _rebuild(session, subject, updated) if updated.moved else (False, set[str]())
+    updated = event_drifts.update_drifts(session, subject_id)
+    is_stale, assigned = _rebuild_events(session, subject, updated) if updated.moved else (False, set[str]())
     _mark_drifts(session, updated.refreshed | assigned)
-    order_cross_measurements.order(session, subject_id, updated.refreshed)
+    order_cross_measurements.order_cross_measurements(session, subject_id, updated.refreshed)
     subject.events_version = subject.drifts_version
-    return again
+    return is_stale
 
 
-def _rebuild(session: Session, subject: Subject, updated: event_drifts.DriftUpdate) -> tuple[bool, set[str]]:
+def _rebuild_events(session: Session, subject: Subject, updated: event_drifts.DriftUpdate) -> tuple[bool, set[str]]:
     """Rebuild the events; return whether there are series to judge again, and the drifts with another event."""
     now, subject_id = datetime.now(UTC), subject.id
-    new = {row.drift_id: row for row in updated.new}
+    new_rows = {row.drift_id: row for row in updated.new}
     stored = event_drifts.list_stored(session, subject_id)
-    current = [*event_drifts.locate(session, updated.new), *(drift for drift in stored if drift.found)]
+    current = [*event_drifts.locate_drift(session, updated.new), *(drift for drift in stored if drift.found)]
     events = {event.id: event for event in session.scalars(select(Event).where(Event.subject_id == subject_id))}
-    assembled = assemble(current, _read_known(stored, events))
-    _add_new(session, subject_id, assembled, events, now)
+    assembled = assemble_events(current, _read_known_events(stored, events))
+    _add_new_events(session, subject_id, assembled, events, now)
     was_sure = {name for name, event in events.items() if event.found and event.confirmed and not event.merged_into}
-    assigned = _assign(session, assembled, new, stored, events)
-    again = _carry_decisions(session, assembled, events)
-    results = bisect_results.map_by_event(session, subject.name)
-    _summarise(session, assembled, events, now, stored=stored, refreshed=updated.refreshed, results=results)
-    _follow_up(session, subject_id, assembled, events, now)
-    _withdraw(session, events, was_sure, now)
-    return again, assigned
+    assigned = _assign_drifts(session, assembled, new_rows, stored, events)
+    is_stale = _carry_decisions(session, assembled, events)
+    results = bisect_results.map_results_by_event(session, subject.name)
+    _summarise_events(session, assembled, events, now, stored=stored, refreshed=updated.refreshed, results=results)
+    _decide_automatically(session, subject_id, assembled, events, now)
+    _log_withdrawals(session, events, was_sure, now)
+    return is_stale, assigned
 
 
-def _read_known(stored: Iterable[LocatedDrift], events: Mapping[str, Event]) -> dict[str, KnownEvent]:
+def _read_known_events(stored: Iterable[LocatedDrift], events: Mapping[str, Event]) -> dict[str, KnownEvent]:
     by_event: dict[str | None, list[LocatedDrift]] = defaultdict(list)
     for drift in stored:
         by_event[drift.event].append(drift)
@@ -156,7 +158,7 @@ def _read_known(stored: Iterable[LocatedDrift], events: Mapping[str, Event]) -> 
     }
 
 
-def _add_new(
+def _add_new_events(
     session: Session, subject_id: int, assembled: AssembledEvents, events: dict[str, Event], now: datetime
 ) -> None:
     last = max((event.number for event in events.values()), default=0)
@@ -181,10 +183,10 @@ def _add_new(
     session.flush()
 
 
-def _assign(
+def _assign_drifts(
     session: Session,
     assembled: AssembledEvents,
-    new: Mapping[str, EventDriftRow],
+    new_rows: Mapping[str, EventDriftRow],
     stored: Iterable[LocatedDrift],
     events: Mapping[str, Event],
 ) -> set[str]:
@@ -199,22 +201,22 @@ def _assign(
             event = name, member.drift_id in assembled.returned
             if before.get(member.drift_id) == event:
                 continue
-            row = new.get(member.drift_id) or session.get_one(EventDriftRow, member.drift_id)
+            row = new_rows.get(member.drift_id) or session.get_one(EventDriftRow, member.drift_id)
             row.event_id, row.returned = event
             changed.add(member.drift_id)
     session.flush()
-    event_drifts.insert(session, [row for drift, row in new.items() if drift in changed])
-    for name, into in assembled.merged.items():
-        events[name].merged_into = into
+    event_drifts.insert(session, [row for drift, row in new_rows.items() if drift in changed])
+    for name, target in assembled.merged.items():
+        events[name].merged_into = target
         for table in (EventDriftRow, DriftRow):
-            moved = update(table).where(table.event_id == name).values(event_id=into)
-            session.execute(moved.execution_options(synchronize_session=False))
+            statement = update(table).where(table.event_id == name).values(event_id=target)
+            session.execute(statement.execution_options(synchronize_session=False))
     return changed
 
 
 def _mark_drifts(session: Session, drifts: Set[str]) -> None:
     """Write the event of each drift to the drift."""
-    _write_events(session, event_drifts.events_of(session, sorted(drifts)))
+    _write_events(session, event_drifts.map_events_by_drift(session, sorted(drifts)))
 
 
 def _write_events(session: Session, events: Mapping[str, str]) -> None:
@@ -233,7 +235,7 @@ def _carry_decisions(session: Session, assembled: AssembledEvents, events: Mappi
     return any(events[name].state is State.EXPECTED for _, name in (*pairs, *assembled.merged.items()))
 
 
-def _summarise(
+def _summarise_events(
     session: Session,
     assembled: AssembledEvents,
     events: Mapping[str, Event],
@@ -254,38 +256,42 @@ def _summarise(
             event.found, event.changed_at = bool(members), now
         if not members or (event.document and ids == before[name] and not ids & refreshed):
             continue
-        drifts = event_drifts.drifts(session, sorted(ids))
+        drifts = event_drifts.read_drifts(session, sorted(ids))
         returned = [drift for drift in drifts if drift.id in assembled.returned]
         first = [drift for drift in drifts if drift.id not in assembled.returned] or returned
         event.cause, event.position = members[0].cause, members[-1].last
         event.committed_at = max(drift.committed_at for drift in drifts)
         event.confirmed = any(not drift.evidence.wants_rerun for drift in drifts)
-        event.document = narrowing.narrow(headline.summarise(first, returned), results.get(name))
-        _rank(event, first)
+        event.document = narrowing.narrow_event(headline.summarise(first, returned), results.get(name))
+        _update_rank(event, first)
 
 
-def _follow_up(
+def _decide_automatically(
     session: Session, subject_id: int, assembled: AssembledEvents, events: Mapping[str, Event], now: datetime
 ) -> None:
-    logs = decisions.logs(session, subject_id)
-    units = event_drifts.units(session, {step.by.series for steps in assembled.transitions.values() for step in steps})
+    logs = decisions.read_logs(session, subject_id)
+    units = event_drifts.read_units(
+        session, {step.by.series for steps in assembled.transitions.values() for step in steps}
+    )
     for name, transitions in assembled.transitions.items():
-        for entry in decide_automatically([decisions.entry(row) for row in logs.get(name, ())], transitions, units):
-            decide_events.add(session, events[name], entry, SERVICE, now)
+        for entry in decide_automatically(
+            [decisions.build_entry(row) for row in logs.get(name, ())], transitions, units
+        ):
+            decide_events.add_entry(session, events[name], entry, SERVICE, now)
 
 
-def _withdraw(session: Session, events: Mapping[str, Event], was_sure: Set[str], now: datetime) -> None:
+def _log_withdrawals(session: Session, events: Mapping[str, Event], was_sure: Set[str], now: datetime) -> None:
     """Log which events are no longer sure, with the reason, and which are sure again."""
     is_sure = {name for name, event in events.items() if event.found and event.confirmed}
     in_question = {name for name, event in events.items() if event.state is State.WITHDRAWN} | (was_sure - is_sure)
     changed = {name: events[name] for name in sorted(in_question) if not events[name].merged_into}
     withdrawn = event_drifts.list_withdrawn(session, list(changed))
     for name, event in changed.items():
-        entry = sureness_entry(
+        entry = build_sureness_entry(
             event.state,
             was_sure=name in was_sure,
             is_sure=name in is_sure,
             reasons=[row.withdrawal for row in withdrawn.get(name, []) if row.withdrawal],
         )
         if entry is not None:
-            decide_events.add(session, event, entry, SERVICE, now)
+            decide_events.add_entry(session, event, entry, SERVICE, now)

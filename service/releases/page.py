@@ -9,17 +9,17 @@ from flask import abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy.orm import Session
 
-from service.pipeline.name_commit import HOW, name_commit
+from service.pipeline.name_commit import NAMING_ADVICE, name_commit
 from service.releases import queries
-from service.releases.rules.release_text import markdown
+from service.releases.rules.release_text import write_markdown
 from service.releases.schemas import ReleaseChange
 from service.store.revisions import refs
 from service.store.revisions.refs import NamedCommit, NamedRef
-from service.web.current import database
-from service.web.pages.error_pages import page_blueprint
+from service.web.app_resources import get_database
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
 
-bp = page_blueprint("releases")
+bp = make_page_blueprint("releases")
 
 _MAX_REFS = 200
 _MAX_ROWS = 200
@@ -28,8 +28,8 @@ _MAX_ROWS = 200
 @page(bp, "/releases")
 def index() -> Page:
     """List tags and branches, to choose two of them."""
-    with database().reading() as session:
-        names = [row._asdict() for row in refs.list_by_subject(session, request.args.get("subject"), _MAX_REFS)]
+    with get_database().reading() as session:
+        names = [row._asdict() for row in refs.list_refs_by_subject(session, request.args.get("subject"), _MAX_REFS)]
     return Page(
         "releases/releases.html",
         {"refs": names, "form": {}, "wrong": {}},
@@ -42,20 +42,22 @@ def index() -> Page:
 def choose() -> ResponseReturnValue:
     """Redirect a filled-in form to the address of its releases; say beside a box what is wrong with it."""
     form = {name: request.args.get(name, "").strip() for name in ("base", "head", "subject")}
-    with database().reading() as session:
-        head, wrong_head = _read_asked(session, form["head"], form["subject"])
-        base, wrong_base = _read_asked(session, form["base"], form["subject"] or (head.subject if head else ""))
-        known = refs.list_by_subject(session, form["subject"] or None, _MAX_REFS)
+    with get_database().reading() as session:
+        head, wrong_head = _read_requested_releases(session, form["head"], form["subject"])
+        base, wrong_base = _read_requested_releases(
+            session, form["base"], form["subject"] or (head.subject if head else "")
+        )
+        refs_by_subject = refs.list_refs_by_subject(session, form["subject"] or None, _MAX_REFS)
     if base is None or head is None:
         wrong = {"base": wrong_base, "head": wrong_head}
-        answer = render_template("releases/releases.html", refs=known, form=form, wrong=wrong)
+        answer = render_template("releases/releases.html", refs=refs_by_subject, form=form, wrong=wrong)
         return answer, HTTPStatus.UNPROCESSABLE_ENTITY
-    between = "...".join(quote(form[name], safe="/~^") for name in ("base", "head"))
-    return redirect(url_for("releases.show", between=between, subject=form["subject"] or None))
+    address = "...".join(quote(form[name], safe="/~^") for name in ("base", "head"))
+    return redirect(url_for("releases.show", between=address, subject=form["subject"] or None))
 
 
-def _read_asked(session: Session, text: str, subject: str) -> tuple[NamedCommit | None, str]:
-    return name_commit(session, text, subject or None) if text else (None, f"Name a release. {HOW}")
+def _read_requested_releases(session: Session, text: str, subject: str) -> tuple[NamedCommit | None, str]:
+    return name_commit(session, text, subject or None) if text else (None, f"Name a release. {NAMING_ADVICE}")
 
 
 @page(bp, "/releases/<path:between>")
@@ -64,26 +66,26 @@ def show(between: str) -> Page:
     base, dots, head = between.partition("...")
     if not dots or not base or not head:
         abort(HTTPStatus.NOT_FOUND, "Write two releases as A...B, such as v1.0...v1.1.")
-    with database().reading() as session:
-        newer = _commit(session, head, request.args.get("subject"))
-        older = _commit(session, base, newer.subject)
+    with get_database().reading() as session:
+        newer = _find_commit(session, head, request.args.get("subject"))
+        older = _find_commit(session, base, newer.subject)
         comparison = queries.compare_releases(session, (base, older), (head, newer))
     return Page(
         "releases/release.html",
-        {"found": comparison, "shown": comparison.changes[:_MAX_ROWS], "markdown": markdown(comparison)},
+        {"found": comparison, "shown": comparison.changes[:_MAX_ROWS], "markdown": write_markdown(comparison)},
         document=lambda: comparison,
-        table=lambda: _table(comparison.changes),
+        table=lambda: _build_table(comparison.changes),
     )
 
 
-def _commit(session: Session, text: str, subject: str | None) -> NamedCommit:
+def _find_commit(session: Session, text: str, subject: str | None) -> NamedCommit:
     entry, why = name_commit(session, text, subject)
     if entry is None:
         abort(HTTPStatus.NOT_FOUND, why)
     return entry
 
 
-def _table(changes: list[ReleaseChange]) -> Table:
+def _build_table(changes: list[ReleaseChange]) -> Table:
     columns = (
         "case",
         "host",

@@ -9,9 +9,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome
-from service.releases.rules.decomposition import EventOfDrift, decompose, is_between
+from service.releases.rules.decomposition import EventOfDrift, decompose_change, is_between
 from service.releases.schemas import ReleaseChange, Releases, ReleaseSide
-from service.rules.series.candidate_commits import are_connected, commits_between
+from service.rules.series.candidate_commits import are_connected, list_commits_between
 from service.schemas.history import Drift, Number
 from service.store.engine import bulk
 from service.store.models import DriftRow, Event, Point, Revision, Run, Series, Subject
@@ -27,21 +27,21 @@ _DRIFTS_PER_QUERY = 500
 def compare_releases(session: Session, base: tuple[str, NamedCommit], head: tuple[str, NamedCommit]) -> Releases:
     """Return what changed between two commits of one subject, each given by its name in the address."""
     subject_id = session.scalars(select(Subject.id).where(Subject.name == head[1].subject)).one()
-    parents = revisions.parents(session, subject_id)
+    parents = revisions.map_parents(session, subject_id)
     connected = are_connected(parents, base[1].commit, head[1].commit)
     if not connected:
         parents = _chain_commits(session, subject_id)
-    inside = commits_between(parents, base[1].commit, head[1].commit)
-    before, measured_base = _levels(session, subject_id, parents, base[1].commit, newest=False)
-    after, measured_head = _levels(session, subject_id, parents, head[1].commit, newest=True)
-    drifts = [drift for drift in _drifts(session, subject_id) if is_between(drift, inside, base[1].commit)]
-    events = _events(session, [drift.id for drift in drifts])
+    inside = list_commits_between(parents, base[1].commit, head[1].commit)
+    before, measured_base = _read_levels(session, subject_id, parents, base[1].commit, newest=False)
+    after, measured_head = _read_levels(session, subject_id, parents, head[1].commit, newest=True)
+    drifts = [drift for drift in _read_drifts(session, subject_id) if is_between(drift, inside, base[1].commit)]
+    events = _map_events(session, [drift.id for drift in drifts])
     by_series: dict[int, list[tuple[Drift, EventOfDrift | None]]] = {}
     for drift in drifts:
         by_series.setdefault(drift.series_id, []).append((drift, events.get(drift.id)))
     changes = [
-        decompose(found[0][0], (before[series_id], after[series_id]), found)
-        for series_id, found in by_series.items()
+        decompose_change(drifts_of_series[0][0], (before[series_id], after[series_id]), drifts_of_series)
+        for series_id, drifts_of_series in by_series.items()
         if series_id in before and series_id in after
     ]
     return Releases(
@@ -50,7 +50,7 @@ def compare_releases(session: Session, base: tuple[str, NamedCommit], head: tupl
         head=ReleaseSide(name=head[0], commit=head[1].commit, title=head[1].title, measured=measured_head),
         commits=len(inside),
         connected=connected,
-        changes=sorted(changes, key=_rank),
+        changes=sorted(changes, key=_rank_change),
         unchanged=len((before.keys() & after.keys()) - by_series.keys()),
     )
 
@@ -62,12 +62,12 @@ def _chain_commits(session: Session, subject_id: int) -> dict[str, list[str]]:
     return {commit: [before] if before else [] for before, commit in pairwise(["", *commits])}
 
 
-def _rank(change: ReleaseChange) -> tuple[float, str, str, str]:
+def _rank_change(change: ReleaseChange) -> tuple[float, str, str, str]:
     size = float("inf") if change.percent is None else abs(change.percent)
     return -size, change.case, change.host, change.metric
 
 
-def _levels(
+def _read_levels(
     session: Session, subject_id: int, parents: Mapping[str, Sequence[str]], commit: str, *, newest: bool
 ) -> tuple[dict[int, Number], str | None]:
     """Return the level of each judged series at a commit or the newest measured one before it, and that commit.
@@ -78,7 +78,7 @@ def _levels(
         Of several runs of a commit, whether the newest or the oldest is taken: a change of the configuration that was
         measured at one of the releases belongs between them.
     """
-    contained = commits_between(parents, "", commit)
+    contained = list_commits_between(parents, "", commit)
     position = select(Revision.position).where(Revision.subject_id == subject_id, Revision.commit == commit)
     measured = session.execute(
         select(Revision.id, Revision.commit)
@@ -105,7 +105,7 @@ def _levels(
     return {series_id: level for series_id, (_, level) in levels.items()}, nearest[0].commit if nearest else None
 
 
-def _drifts(session: Session, subject_id: int) -> list[Drift]:
+def _read_drifts(session: Session, subject_id: int) -> list[Drift]:
     rows = session.scalars(
         select(DriftRow.document)
         .join(Series, DriftRow.series_id == Series.id)
@@ -115,9 +115,9 @@ def _drifts(session: Session, subject_id: int) -> list[Drift]:
     return [Drift.model_validate(document) for document in rows]
 
 
-def _events(session: Session, drift_ids: Sequence[str]) -> dict[str, EventOfDrift]:
+def _map_events(session: Session, drift_ids: Sequence[str]) -> dict[str, EventOfDrift]:
     events: dict[str, EventOfDrift] = {}
-    for chunk in bulk.chunks(drift_ids, _DRIFTS_PER_QUERY):
+    for chunk in bulk.split_into_chunks(drift_ids, _DRIFTS_PER_QUERY):
         rows = session.execute(
             select(DriftRow.id, Event.id, Event.document)
             .join(Event, DriftRow.event_id == Event.id)

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from service.config.notifications import DAYS, ChannelSettings, Quiet
 
 FIRST_WAIT = timedelta(minutes=1)
-LONGEST_WAIT = timedelta(hours=6)
+MAX_WAIT = timedelta(hours=6)
 
 
 def may_send(channel: ChannelSettings, now: datetime, last_digest: datetime | None) -> bool:
@@ -24,7 +24,7 @@ def may_send(channel: ChannelSettings, now: datetime, last_digest: datetime | No
         return False
     if channel.digest is None:
         return True
-    return last_digest is None or last_digest < digest_due(channel, now)
+    return last_digest is None or last_digest < find_digest_due(channel, now)
 
 
 def is_quiet(quiet: Quiet, local: datetime) -> bool:
@@ -35,20 +35,20 @@ def is_quiet(quiet: Quiet, local: datetime) -> bool:
     return moment >= quiet.start or moment < quiet.end
 
 
-def digest_due(channel: ChannelSettings, now: datetime) -> datetime:
+def find_digest_due(channel: ChannelSettings, now: datetime) -> datetime:
     """Return the latest time at or before now at which a digest was due."""
     assert channel.digest is not None
     zone = ZoneInfo(channel.zone)
     local = now.astimezone(zone)
-    passed, between = 0, 1
+    days_passed, days_between = 0, 1
     if channel.digest_day is not None:
-        passed, between = (local.weekday() - DAYS.index(channel.digest_day)) % len(DAYS), len(DAYS)
-    due = datetime.combine(local.date() - timedelta(days=passed), channel.digest, zone)
-    if due.astimezone(UTC) > now:
-        due = datetime.combine(due.date() - timedelta(days=between), channel.digest, zone)
-    return due.astimezone(UTC)
+        days_passed, days_between = (local.weekday() - DAYS.index(channel.digest_day)) % len(DAYS), len(DAYS)
+    due_at = datetime.combine(local.date() - timedelta(days=days_passed), channel.digest, zone)
+    if due_at.astimezone(UTC) > now:
+        due_at = datetime.combine(due_at.date() - timedelta(days=days_between), channel.digest, zone)
+    return due_at.astimezone(UTC)
 
 
-def wait_after(attempts: int) -> timedelta:
+def choose_wait(attempts: int) -> timedelta:
     """Return how long to wait after a number of failed attempts: twice as long each time, up to a limit."""
-    return min(LONGEST_WAIT, FIRST_WAIT * (1 << min(attempts - 1, 20)))
+    return min(MAX_WAIT, FIRST_WAIT * (1 << min(attempts - 1, 20)))

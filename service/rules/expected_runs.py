@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from runner.contract import Report
 from runner.contract.report import IMPORT_FORMAT
 
-LONGEST_SILENCE = timedelta(days=14)
+MAX_HOST_SILENCE = timedelta(days=14)
 """A host that has not reported for so long cannot be expected to measure anything."""
 
 
@@ -41,10 +41,10 @@ class CaseOnHost:
 
     def expects_runs(self, now: datetime) -> bool:
         """Return whether further runs can be expected."""
-        return not self.imported and self.last_seen is not None and self.last_seen >= now - LONGEST_SILENCE
+        return not self.imported and self.last_seen is not None and self.last_seen >= now - MAX_HOST_SILENCE
 
 
-def end_of_doubt(case: CaseOnHost, now: datetime) -> str:
+def describe_end_of_doubt(case: CaseOnHost, now: datetime) -> str:
     """Return what ends the doubt about a drift that is not confirmed, or why nothing does."""
     if case.imported:
         return "These results were imported: only an import of later ones can confirm it."

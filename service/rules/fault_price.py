@@ -9,7 +9,7 @@ from math import hypot
 from service.schemas.history import FaultPrice, Number
 from service.text.numbers import difference, percent, quantity
 
-PRICED = frozenset({"minor-faults", "page-faults", "region:minor-faults", "region:page-faults"})
+PRICED_METRICS = frozenset({"minor-faults", "page-faults", "region:minor-faults", "region:page-faults"})
 """The counts whose faults the CPU handles; what a major fault costs depends on the storage."""
 _HUGE_PAGES = ("cgroup:thp_fault_alloc",)
 _HUGE_PAGE_SETTINGS = ("process.huge_pages", "thp.enabled")
@@ -61,8 +61,9 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
         By how many faults executions on one side differ, where the count varies. Each side may then lie off its level
         by half of that, so the change may be off by all of it.
     """
-    if metric not in PRICED:
+    if metric not in PRICED_METRICS:
         return None
+    # The cost of a fault on both sides.
     uncertainty = 0.0
     if costs.before and costs.after:
         each, source = (costs.before, costs.after), "profiles of both sides"
@@ -72,10 +73,10 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
         else:
             uncertainty = _COST_UNCERTAINTY * hypot(after.faults * costs.after, before.faults * costs.before)
     else:
-        one = costs.after or costs.before or costs.host
-        if not one or _may_differ_in_huge_pages(before, after):
+        cost = costs.after or costs.before or costs.host
+        if not cost or _may_differ_in_huge_pages(before, after):
             return None
-        each, source = (one, one), "a profile of the case" if costs.after or costs.before else "the host's canary"
+        each, source = (cost, cost), "a profile of the case" if costs.after or costs.before else "the host's canary"
     # With one cost the difference of the counts is exact, however large they are.
     seconds = float(
         (after.faults - before.faults) * each[0]
@@ -83,6 +84,7 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
         else after.faults * each[1] - before.faults * each[0]
     )
     uncertainty += float(spread * max(each))
+    # A price within its uncertainty says nothing.
     if uncertainty and abs(seconds) <= uncertainty:
         return None
     cpu = before.levels.get("region:task-clock" if metric.startswith("region:") else "task-clock")

@@ -42,7 +42,7 @@ def summarise_profile(profile: Profile) -> ProfileGist:
     )
 
 
-def list_entry(summary: ProfileGist) -> ProfileSummary:
+def build_list_entry(summary: ProfileGist) -> ProfileSummary:
     """Return the entry of a profile in a list."""
     return ProfileSummary(
         profile_id=summary.profile_id,

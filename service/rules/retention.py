@@ -8,12 +8,12 @@ from enum import Enum, auto
 from runner.contract import Kind, Reading, Report, metric
 from runner.contract.judging import Judging
 from runner.contract.profile import Frame, Profile, Stack, StackProfile
-from service.rules.series.run_level import run_level
+from service.rules.series.run_level import compute_run_level
 from service.schemas.history import Number
 
-_STACKS = 200
+_MAX_STACKS = 200
 """How many of the heaviest stacks of each kind are kept."""
-_REST = Frame(function="[lighter stacks, merged by retention]")
+_REST_FRAME = Frame(function="[lighter stacks, merged by retention]")
 
 
 def thin_report(report: Report) -> Report:
@@ -34,14 +34,14 @@ def reduce_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]
     the level. Metrics whose every sample decides drifts keep all of them, and so do those whose samples are all equal.
     The points that are made of it have the same levels, and the same drifts are detected in them.
     """
-    thinned, left = thin_report(report), dict(_list_remaining(report))
+    thinned, remaining = thin_report(report), dict(_list_remaining(report))
     samples = []
     for place, sample in enumerate(thinned.samples):
-        own = {name: reading for name, reading in sample.readings.items() if name not in left}
-        own |= {name: readings[place] for name, readings in left.items() if place < len(readings)}
-        if own:
-            samples.append(sample.model_copy(update={"readings": own}))
-    values = {name: [reading.value or 0 for reading in readings] for name, readings in left.items()}
+        readings_ = {name: reading for name, reading in sample.readings.items() if name not in remaining}
+        readings_ |= {name: readings[place] for name, readings in remaining.items() if place < len(readings)}
+        if readings_:
+            samples.append(sample.model_copy(update={"readings": readings_}))
+    values = {name: [reading.value or 0 for reading in readings] for name, readings in remaining.items()}
     return thinned.model_copy(update={"samples": tuple(samples)}), values
 
 
@@ -49,11 +49,11 @@ def _list_remaining(report: Report) -> Iterator[tuple[str, list[Reading]]]:
     """Yield the readings that remain of each metric that does not keep all."""
     for name in dict.fromkeys(name for sample in report.samples for name in sample.readings):
         readings = [sample.readings[name] for sample in report.samples if name in sample.readings]
-        status, level, samples = run_level(readings)
-        kept = _keeps_all(samples, level, _use(name, report.judging))
-        if len(kept) < len(samples) and len(set(samples)) > 1:
+        status, level, samples = compute_run_level(readings)
+        remaining = _select_samples(samples, level, _find_use(name, report.judging))
+        if len(remaining) < len(samples) and len(set(samples)) > 1:
             like = next(reading for reading in readings if reading.status is status)
-            yield name, [like.model_copy(update={"value": value, "outlier": False}) for value in kept]
+            yield name, [like.model_copy(update={"value": value, "outlier": False}) for value in remaining]
 
 
 class _Use(Enum):
@@ -64,13 +64,13 @@ class _Use(Enum):
     LEVEL = auto()
 
 
-def _use(name: str, judging: Judging) -> _Use:
+def _find_use(name: str, judging: Judging) -> _Use:
     if metric(name).kind is Kind.COUNT and judging.is_judged_in_history(name):
         return _Use.ALL  # Detection reads each sample of a count, to see whether it repeats.
     return _Use.EXTREMES if judging.is_judged_in_history(name) or judging.decides_comparison(name) else _Use.LEVEL
 
 
-def _keeps_all(samples: Sequence[Number], level: Number | None, use: _Use) -> Sequence[Number]:
+def _select_samples(samples: Sequence[Number], level: Number | None, use: _Use) -> Sequence[Number]:
     if level is None or use is _Use.ALL:
         return samples
     return (level,) if use is _Use.LEVEL else (min(samples), level, max(samples))
@@ -78,27 +78,27 @@ def _keeps_all(samples: Sequence[Number], level: Number | None, use: _Use) -> Se
 
 def thin_profile(profile: Profile) -> Profile:
     """Return a profile with its heaviest stacks; the others are merged into one, so that every sum stays the same."""
-    frames = (*profile.frames, _REST)
+    frames = (*profile.frames, _REST_FRAME)
     thinned = {
-        name: _heaviest(stacks, len(profile.frames))
+        name: _keep_heaviest_stacks(stacks, len(profile.frames))
         for name in ("faults", "on_cpu", "off_cpu")
         if (stacks := getattr(profile, name)) is not None
     }
     used = sorted({index for stacks in thinned.values() for stack in stacks.stacks for index in stack.frames})
     new_indices = {old: new for new, old in enumerate(used)}
-    renumbered = {name: _renumbered(stacks, new_indices) for name, stacks in thinned.items()}
+    renumbered = {name: _renumber_frames(stacks, new_indices) for name, stacks in thinned.items()}
     return profile.model_copy(update={**renumbered, "frames": tuple(frames[index] for index in used)})
 
 
-def _heaviest(profile: StackProfile, rest: int) -> StackProfile:
+def _keep_heaviest_stacks(profile: StackProfile, rest_frame: int) -> StackProfile:
     by_weight = sorted(profile.stacks, key=lambda stack: -stack.weight)
-    heavy, light = by_weight[:_STACKS], by_weight[_STACKS:]
-    if light:
-        heavy.append(Stack(frames=(rest,), weight=sum(stack.weight for stack in light)))
-    return profile.model_copy(update={"stacks": tuple(heavy)})
+    kept_stacks, merged_stacks = by_weight[:_MAX_STACKS], by_weight[_MAX_STACKS:]
+    if merged_stacks:
+        kept_stacks.append(Stack(frames=(rest_frame,), weight=sum(stack.weight for stack in merged_stacks)))
+    return profile.model_copy(update={"stacks": tuple(kept_stacks)})
 
 
-def _renumbered(profile: StackProfile, indices: dict[int, int]) -> StackProfile:
+def _renumber_frames(profile: StackProfile, indices: dict[int, int]) -> StackProfile:
     stacks = tuple(
         stack.model_copy(update={"frames": tuple(indices[index] for index in stack.frames)}) for stack in profile.stacks
     )

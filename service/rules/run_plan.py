@@ -43,7 +43,7 @@ class Orders:
     elsewhere: frozenset[str] = frozenset()
 
 
-_NONE = Orders()
+_NO_ORDERS = Orders()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +86,20 @@ def make_plan(
     revisions = sorted(dict.fromkeys(request.revisions), key=lambda revision: positions[revision])
     planned: list[tuple[int, int, PlannedRun]] = []
     stored_runs = 0
-    for index, case in _distinct(request.cases):
+    for index, case in _remove_repeated_cases(request.cases):
+        # Missing revisions.
         runs = [run for run in stored.get(index, ()) if not (request.measure_all and run.reused)]
-        here = settled(runs, request.environment.hash, again=request.again)
-        missing = [revision for revision in revisions if revision not in here]
+        settled = list_settled_revisions(runs, request.environment.hash, again=request.again)
+        missing = [revision for revision in revisions if revision not in settled]
         stored_runs += len(revisions) - len(missing)
         ordered = [(revision, Reason.MISSING) for revision in missing]
-        anchor = _anchor(missing[0], runs, here, request.environment.hash, positions) if missing else None
+        # The anchor, cross-measurements, and a rerun.
+        anchor = _choose_anchor(missing[0], runs, settled, request.environment.hash, positions) if missing else None
         if anchor is not None:
             ordered.append((anchor, Reason.ANCHOR))
-        order = orders.get(index, _NONE)
-        ordered += _cross_measured(order, runs, here, ordered, positions)
-        ordered += _rerun(order, runs, request.environment.hash, missing, positions)
+        order = orders.get(index, _NO_ORDERS)
+        ordered += _choose_cross_measured(order, runs, settled, ordered, positions)
+        ordered += _choose_rerun(order, runs, request.environment.hash, missing, positions)
         planned += [
             (positions[revision], index, PlannedRun(revision=revision, case=case, reason=reason))
             for revision, reason in ordered
@@ -107,7 +109,7 @@ def make_plan(
     return Plan(runs=ordered_runs, stored=stored_runs, note=_describe_plan(ordered_runs))
 
 
-def settled(runs: Iterable[StoredRun], environment: str, *, again: bool = False) -> set[str]:
+def list_settled_revisions(runs: Iterable[StoredRun], environment: str, *, again: bool = False) -> set[str]:
     """Return the revisions that need no other run in an environment: measured, or failed for good.
 
     Parameters
@@ -115,23 +117,23 @@ def settled(runs: Iterable[StoredRun], environment: str, *, again: bool = False)
     again
         Whether to try every failure again.
     """
-    here = [run for run in runs if run.environment == environment]
-    done = {run.revision for run in here if run.outcome is Outcome.MEASURED}
+    runs_here = [run for run in runs if run.environment == environment]
+    measured = {run.revision for run in runs_here if run.outcome is Outcome.MEASURED}
     if again:
-        return done
-    attempts = Counter(run.revision for run in here if run.temporary)
+        return measured
+    attempts = Counter(run.revision for run in runs_here if run.temporary)
     given_up = {revision for revision, number in attempts.items() if number >= MAX_ATTEMPTS}
-    return done | given_up | {run.revision for run in here if not run.temporary}
+    return measured | given_up | {run.revision for run in runs_here if not run.temporary}
 
 
-def _distinct(cases: Iterable[Case]) -> list[tuple[int, Case]]:
+def _remove_repeated_cases(cases: Iterable[Case]) -> list[tuple[int, Case]]:
     """Leave out repeated cases. A case is compared as text, since its parameters are a dict and not hashable."""
     first = {case.model_dump_json(): (index, case) for index, case in reversed(list(enumerate(cases)))}
     return sorted(first.values(), key=lambda entry: entry[0])
 
 
-def _anchor(
-    first_missing: str, runs: Iterable[StoredRun], here: set[str], environment: str, positions: Mapping[str, int]
+def _choose_anchor(
+    first_missing: str, runs: Iterable[StoredRun], settled: set[str], environment: str, positions: Mapping[str, int]
 ) -> str | None:
     """Return the anchor: the revision that links the missing ones to another environment; None if none is needed.
 
@@ -145,7 +147,7 @@ def _anchor(
             for run in runs
             if run.outcome is Outcome.MEASURED
             and positions[run.revision] <= end
-            and (run.environment == environment or run.revision not in here)
+            and (run.environment == environment or run.revision not in settled)
         ),
         default=None,
     )
@@ -158,8 +160,8 @@ def _anchor(
 _Ordered = Sequence[tuple[str, Reason]]
 
 
-def _cross_measured(
-    order: Orders, runs: Iterable[StoredRun], here: set[str], ordered: _Ordered, positions: Mapping[str, int]
+def _choose_cross_measured(
+    order: Orders, runs: Iterable[StoredRun], settled: set[str], ordered: _Ordered, positions: Mapping[str, int]
 ) -> _Ordered:
     """Return the revisions to measure for a cross-measurement, without those that failed in this environment.
 
@@ -171,11 +173,11 @@ def _cross_measured(
     if missing and not any(True for _ in runs):
         before = [revision for revision in order.elsewhere if positions[revision] < min(missing)]
         revisions |= set(sorted(before, key=lambda revision: positions[revision])[-1:])
-    revisions -= here | {revision for revision, _ in ordered}
+    revisions -= settled | {revision for revision, _ in ordered}
     return [(revision, Reason.CROSS_MEASUREMENT) for revision in sorted(revisions)]
 
 
-def _rerun(
+def _choose_rerun(
     order: Orders,
     runs: Iterable[StoredRun],
     environment: str,
@@ -188,17 +190,17 @@ def _rerun(
     that one may be an outlier. Attempts that failed count too: otherwise a program that has begun to fail would be run
     again for ever.
     """
-    here = [run for run in runs if run.environment == environment]
-    measured = {run.revision for run in here if run.outcome is Outcome.MEASURED}
+    runs_here = [run for run in runs if run.environment == environment]
+    measured = {run.revision for run in runs_here if run.outcome is Outcome.MEASURED}
     if not order.unsure or not measured:
         return []
     newest = max(measured, key=lambda revision: positions[revision])
     later = any(positions[revision] > positions[newest] for revision in missing)
-    attempts = Counter(run.revision for run in here)
-    wanted = [
+    attempts = Counter(run.revision for run in runs_here)
+    in_doubt = [
         revision for revision in (order.shorter, newest) if revision in measured and attempts[revision] <= MAX_RERUNS
     ]
-    return [] if later else [(revision, Reason.RERUN) for revision in wanted[:1]]
+    return [] if later else [(revision, Reason.RERUN) for revision in in_doubt[:1]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +226,7 @@ class DriftEnd:
     shorter: str | None = None
 
 
-def series_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:
+def find_series_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:
     """Return the newest drift of each series in each environment, if it is in doubt: more runs can end that doubt.
 
     More runs of the newest revision say nothing about a drift after which the level has changed again.
@@ -232,18 +234,18 @@ def series_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:
     last: dict[tuple[int, str], DriftEnd] = {}
     for drift in drifts:
         key = drift.series, drift.environment
-        known = last.get(key)
-        if known is None or (known.position, known.unsure) < (drift.position, drift.unsure):
+        newest = last.get(key)
+        if newest is None or (newest.position, newest.unsure) < (drift.position, drift.unsure):
             last[key] = drift
     return [drift for drift in last.values() if drift.unsure]
 
 
 def _describe_plan(planned: Iterable[PlannedRun]) -> str:
     reasons = {run.reason for run in planned}
-    return " ".join(text for reason, text in _NOTES.items() if reason in reasons)
+    return " ".join(text for reason, text in _REASON_NOTES.items() if reason in reasons)
 
 
-_NOTES = {
+_REASON_NOTES = {
     Reason.ANCHOR: "The environment has changed since the last run. The last revision is measured again first, "
     "so that no commit is blamed for the configuration.",
     Reason.CROSS_MEASUREMENT: "A commit and the configuration, or the host, changed together. Each is measured without "

@@ -41,7 +41,7 @@ class ProgramBytes(NamedTuple):
 UNKNOWN = ProgramBytes()
 
 
-def program_bytes(report: Report) -> ProgramBytes:
+def read_program_bytes(report: Report) -> ProgramBytes:
     """Return the bytes of a run's program."""
     files = report.files
     if files is None:
@@ -50,14 +50,14 @@ def program_bytes(report: Report) -> ProgramBytes:
     return ProgramBytes(files.own_bytes, files.system_bytes, uncertain.least, uncertain.most)
 
 
-def system_file_settings(report: Report) -> dict[str, str]:
+def list_system_file_settings(report: Report) -> dict[str, str]:
     """Return the files that a program mapped from outside of its build, as settings: the digest of each by its name."""
     mapped = report.files.mapped if report.files else ()
     return {f"file.{file.path}"[:200]: file.digest or "not known" for file in mapped if not file.own}
 
 
-def upgraded_files(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:
-    """Return the names of the files that both sides have, with other content; see :func:`system_file_settings`."""
+def list_upgraded_files(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:
+    """Return the names of the files that both sides have, with other content; see :func:`list_system_file_settings`."""
     return frozenset(name for name in before.keys() & after.keys() if before[name] != after[name])
 
 
@@ -74,8 +74,8 @@ def have_same_bytes(first: ProgramBytes, second: ProgramBytes) -> bool:
 def is_uncertain(change: Number, before: ProgramBytes, after: ProgramBytes) -> bool:
     """Return whether a change is no larger than what the page cache was measured to move in unprepared files.
 
-    It is not, if what they move between moved with it.
+    A change is certain where the bounds of these faults differ between both sides by at least half of it.
     """
-    moved = max(side.most_uncertain - side.least_uncertain for side in (before, after))
+    uncertain_faults = max(side.most_uncertain - side.least_uncertain for side in (before, after))
     least, most = after.least_uncertain - before.least_uncertain, after.most_uncertain - before.most_uncertain
-    return 0 < abs(change) <= moved and 2 * max(abs(least), abs(most)) < abs(change)
+    return 0 < abs(change) <= uncertain_faults and 2 * max(abs(least), abs(most)) < abs(change)

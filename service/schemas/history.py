@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from runner.contract import Kind, Outcome, Stage, Status
 from runner.contract.base import Parameter
 from runner.contract.budget import Budget
-from service.text.candidates import name_candidates, provisionally
+from service.text.candidates import name_candidates, prefix_provisional
 
-_NAMED_SETTINGS = 2
+_MAX_NAMED_SETTINGS = 2
 """Settings that a headline names; more are counted."""
 _OTHERS_FOLLOW = ("memory.page_size", "kernel.release")
 """Settings that a headline names first: others follow them, as the processor features that a kernel shows."""
@@ -62,7 +62,9 @@ class Certainty(StrEnum):
     """The change is a fact, and no commit caused it."""
 
 
-def certainty(cause: Cause, n_candidates: int, *, sure: bool, all_known: bool, proven: bool = False) -> Certainty:
+def decide_certainty(
+    cause: Cause, n_candidates: int, *, sure: bool, all_known: bool, proven: bool = False
+) -> Certainty:
     """Return how sure a change and its cause are.
 
     Parameters
@@ -312,14 +314,17 @@ class Drift(View):
         if not isinstance(values, dict):
             return values
         candidates = values.get("candidates", ())
-        how = certainty(
+        certainty_ = decide_certainty(
             Cause(values["cause"]),
             len(candidates),
-            sure=not _get(values["evidence"], "wants_rerun"),
+            sure=not _get_value(values["evidence"], "wants_rerun"),
             all_known=values.get("candidates_known", True),
         )
-        named = {name: _get(candidates[0], name) if how is Certainty.SINGLE else "" for name in ("title", "author")}
-        return {**values, **named, "certainty": how}
+        fields = {
+            name: _get_value(candidates[0], name) if certainty_ is Certainty.SINGLE else ""
+            for name in ("title", "author")
+        }
+        return {**values, **fields, "certainty": certainty_}
 
     @property
     def good(self) -> str:
@@ -349,17 +354,19 @@ class Drift(View):
             return self.blamed
         provisional = self.certainty is Certainty.PROVISIONAL
         settings = sorted((setting.name for setting in self.settings), key=lambda name: name not in _OTHERS_FOLLOW)
-        names = ", ".join(settings[:_NAMED_SETTINGS]) or "the environment"
-        more = f" and {len(self.settings) - _NAMED_SETTINGS} more" if len(self.settings) > _NAMED_SETTINGS else ""
+        names = ", ".join(settings[:_MAX_NAMED_SETTINGS]) or "the environment"
+        others = (
+            f" and {len(self.settings) - _MAX_NAMED_SETTINGS} more" if len(self.settings) > _MAX_NAMED_SETTINGS else ""
+        )
         words = {
-            Cause.CONFIG: f"{names}{more} changed",
-            Cause.BOTH: f"{self.blamed}, or {names}{more}",
+            Cause.CONFIG: f"{names}{others} changed",
+            Cause.BOTH: f"{self.blamed}, or {names}{others}",
             Cause.UNKNOWN: f"{'n' if provisional else 'N'}othing recorded changed",
         }[self.cause]
-        return provisionally(words) if provisional else words
+        return prefix_provisional(words) if provisional else words
 
 
-def _get(value: Any, name: str) -> Any:
+def _get_value(value: Any, name: str) -> Any:
     """Return an attribute of a model or an entry of its document."""
     return value[name] if isinstance(value, dict) else getattr(value, name)
 

@@ -18,9 +18,9 @@ from service.schemas.history import (
     Number,
     SettingChange,
     View,
-    certainty,
+    decide_certainty,
 )
-from service.text.candidates import provisionally
+from service.text.candidates import prefix_provisional
 
 Author = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")
@@ -400,7 +400,7 @@ class EventSummary(View):
     @property
     def full_headline(self) -> str:
         """The headline as a sentence that stands alone, as in mail and titles: that it is provisional is said."""
-        return provisionally(self.headline) if self.certainty is Certainty.PROVISIONAL else self.headline
+        return prefix_provisional(self.headline) if self.certainty is Certainty.PROVISIONAL else self.headline
 
     @property
     def last_candidate(self) -> str:
@@ -413,15 +413,19 @@ class EventSummary(View):
         """Name a commit and its author only where one is the cause."""
         if not isinstance(values, dict):
             return values
-        cause, n, known = Cause(values["cause"]), values.get("n_candidates", 0), values.get("candidates_known", True)
+        cause, n, all_known = (
+            Cause(values["cause"]),
+            values.get("n_candidates", 0),
+            values.get("candidates_known", True),
+        )
         culprits = [Candidate.model_validate(entry) for entry in values.get("culprits", ())]
-        how = certainty(cause, n, sure=values["confirmed"], all_known=known, proven=bool(culprits))
-        named: dict[str, str] = {"title": "", "author": ""}
+        certainty_ = decide_certainty(cause, n, sure=values["confirmed"], all_known=all_known, proven=bool(culprits))
+        fields: dict[str, str] = {"title": "", "author": ""}
         if len(culprits) == 1:
-            named = {"title": culprits[0].title, "author": culprits[0].author}
-        elif how is Certainty.SINGLE:
-            named = {}
-        return {**values, **named, "certainty": how}
+            fields = {"title": culprits[0].title, "author": culprits[0].author}
+        elif certainty_ is Certainty.SINGLE:
+            fields = {}
+        return {**values, **fields, "certainty": certainty_}
 
 
 class EventDetail(EventSummary):

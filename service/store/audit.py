@@ -1,4 +1,4 @@
-"""The audit log. :func:`record` is the only place that writes it; the database refuses changes and deletions."""
+"""The audit log. :func:`record_entry` is the only place that writes it; the database refuses changes and deletions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Actor:
     address: str = ""
 
 
-def local_actor() -> Actor:
+def find_local_actor() -> Actor:
     """Return the user of a command on the service's machine."""
     try:
         return Actor(f"command line: {getpass.getuser()}")
@@ -39,7 +39,7 @@ def local_actor() -> Actor:
         return Actor(f"command line: user {os.getuid()}")
 
 
-def record(
+def record_entry(
     session: Session,
     actor: Actor,
     action: AuditAction,
@@ -52,42 +52,42 @@ def record(
     session.add(
         AuditRow(
             at=now,
-            author=_clean(actor.name, 140),
+            author=_clean_text(actor.name, 140),
             token_id=actor.token_id,
             address=actor.address[:64],
             action=action.value,
-            target=_clean(target, 200),
-            detail=_safe(detail or {}),
+            target=_clean_text(target, 200),
+            detail=_clean_detail(detail or {}),
         )
     )
 
 
-def page(session: Session, action: AuditAction | None, limit: int, offset: int = 0) -> AuditLog:
+def list_page(session: Session, action: AuditAction | None, limit: int, offset: int = 0) -> AuditLog:
     """Return a page of entries, the newest first."""
     query = select(AuditRow)
     if action is not None:
         query = query.where(AuditRow.action == action.value)
     total = session.scalar(select(func.count()).select_from(query.subquery())) or 0
     rows = session.scalars(query.order_by(AuditRow.id.desc()).limit(limit).offset(offset))
-    return AuditLog(items=[_view(row) for row in rows], total=total, limit=limit, offset=offset)
+    return AuditLog(items=[_build_view(row) for row in rows], total=total, limit=limit, offset=offset)
 
 
 def find_newest(session: Session, action: AuditAction) -> AuditEntry | None:
     """Return the newest entry of an action."""
     query = select(AuditRow).where(AuditRow.action == action.value).order_by(AuditRow.id.desc()).limit(1)
     row = session.scalar(query)
-    return None if row is None else _view(row)
+    return None if row is None else _build_view(row)
 
 
-def _view(row: AuditRow) -> AuditEntry:
+def _build_view(row: AuditRow) -> AuditEntry:
     return AuditEntry.model_validate({name: getattr(row, name) for name in AuditEntry.model_fields})
 
 
-def _clean(text: str, longest: int) -> str:
-    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", redact_tokens(text))[:longest]
+def _clean_text(text: str, max_characters: int) -> str:
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", redact_tokens(text))[:max_characters]
 
 
-def _safe(detail: Mapping[str, Any]) -> dict[str, Any]:
+def _clean_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
     text = redact_tokens(json.dumps({name: _shorten(value) for name, value in detail.items()}))
     # PostgreSQL stores neither the one nor the other in JSON.
     document: dict[str, Any] = json.loads(re.sub(r"\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})", r"\\ufffd", text))

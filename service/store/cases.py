@@ -11,27 +11,29 @@ from service.schemas.directory import CaseEntry
 from service.store.models import Case, Series
 
 
-def list_all(session: Session, workload: str | None = None) -> list[CaseEntry]:
+def list_cases(session: Session, workload: str | None = None) -> list[CaseEntry]:
     """Return all cases, or those of one workload, by name."""
     query = select(Case) if workload is None else select(Case).where(Case.workload == workload)
     rows = session.scalars(query.order_by(Case.workload, Case.name, Case.id)).all()
-    return _entries(session, rows)
+    return _build_entries(session, rows)
 
 
-def workloads(session: Session) -> list[str]:
+def list_workloads(session: Session) -> list[str]:
     """Return the names of all workloads."""
     return list(session.scalars(select(Case.workload).distinct().order_by(Case.workload)))
 
 
-def find(session: Session, key: str) -> CaseEntry | None:
+def find_case(session: Session, key: str) -> CaseEntry | None:
     """Return the case with this key."""
     row = session.scalar(select(Case).where(Case.key == key))
-    return None if row is None else _entries(session, [row])[0]
+    return None if row is None else _build_entries(session, [row])[0]
 
 
-def _entries(session: Session, rows: Sequence[Case]) -> list[CaseEntry]:
-    counted = session.execute(select(Series.case_id, func.count(), func.max(Series.latest_at)).group_by(Series.case_id))
-    by_case = {case: (count, last) for case, count, last in counted}
+def _build_entries(session: Session, rows: Sequence[Case]) -> list[CaseEntry]:
+    series_counts = session.execute(
+        select(Series.case_id, func.count(), func.max(Series.latest_at)).group_by(Series.case_id)
+    )
+    by_case = {case: (count, last) for case, count, last in series_counts}
     return [
         CaseEntry(
             key=row.key,

@@ -21,16 +21,16 @@ def list_environments(session: Session, host: str | None = None) -> list[Environ
         on_host = select(EnvironmentCount.environment_id).where(EnvironmentCount.host_id == host_id)
         query = query.where(Environment.id.in_(on_host))
     rows = session.scalars(query.order_by(Environment.id.desc()).limit(_MAX_LISTED)).all()
-    entries = [entry for row in rows if (entry := _entry(session, row)) is not None]
+    entries = [entry for row in rows if (entry := _build_entry(session, row)) is not None]
     return sorted(entries, key=lambda entry: entry.last_seen, reverse=True)
 
 
-def find(session: Session, prefix: str) -> EnvironmentEntry | None:
+def find_environment(session: Session, prefix: str) -> EnvironmentEntry | None:
     """Return the environment whose hash has this prefix, if there is exactly one."""
     rows = session.scalars(
         select(Environment).where(Environment.hash.startswith(prefix, autoescape=True)).limit(2)
     ).all()
-    return _entry(session, rows[0]) if len(rows) == 1 else None
+    return _build_entry(session, rows[0]) if len(rows) == 1 else None
 
 
 def find_settings(session: Session, hashes: Collection[str]) -> dict[str, dict[str, str]]:
@@ -39,7 +39,7 @@ def find_settings(session: Session, hashes: Collection[str]) -> dict[str, dict[s
     return {environment: settings for environment, settings in rows}  # noqa: C416 - the rows are no pairs to mypy
 
 
-def before(session: Session, environment: EnvironmentEntry) -> str | None:
+def find_environment_before(session: Session, environment: EnvironmentEntry) -> str | None:
     """Return the hash of the environment that was seen last on the same hosts before this one."""
     host = select(Host.id).where(Host.name.in_(environment.hosts))
     return session.scalar(
@@ -51,7 +51,7 @@ def before(session: Session, environment: EnvironmentEntry) -> str | None:
     )
 
 
-def _entry(session: Session, row: Environment) -> EnvironmentEntry | None:
+def _build_entry(session: Session, row: Environment) -> EnvironmentEntry | None:
     in_environment = Run.environment_id == row.id
     first, last = (
         session.scalar(select(func.min(Run.started_at)).where(in_environment)),

@@ -25,12 +25,12 @@ WITH_PULL = joinedload(ForgeGate.pull)
 """Loads the pull request of a gate together with the gate."""
 
 
-def receive(session: Session, delivery: ForgeDelivery) -> bool:
+def store_delivery(session: Session, delivery: ForgeDelivery) -> bool:
     """Store a delivery; return False where it, or one with the same payload, was received before."""
-    known = select(ForgeDelivery.id).where(
+    same_delivery = select(ForgeDelivery.id).where(
         or_(ForgeDelivery.id == delivery.id, ForgeDelivery.digest == delivery.digest)
     )
-    if session.scalar(known.limit(1)) is not None:
+    if session.scalar(same_delivery.limit(1)) is not None:
         return False
     session.add(delivery)
     return True
@@ -75,8 +75,8 @@ def find_next_due(session: Session) -> datetime | None:
     return min(times, default=None)
 
 
-def postpone_all(session: Session, time: datetime, forge: ForgeKind) -> None:
-    """Let no row of a forge fall due before a time: it limits the rate."""
+def postpone_all_of_forge(session: Session, time: datetime, forge: ForgeKind) -> None:
+    """Postpone all rows of a forge that limits the rate until a time."""
 
     def is_its(name: InstrumentedAttribute[str]) -> ColumnElement[bool]:
         return not_(name.contains(":")) if forge is ForgeKind.GITHUB else name.startswith(f"{forge}:")
@@ -108,7 +108,7 @@ def find_gate(session: Session, repository: str, number: int, head: str) -> Forg
     return session.scalar(query.where(*of_pull, ForgeGate.head == head))
 
 
-def pull_request_of(session: Session, repository: str, head: str) -> int | None:
+def find_pull_request(session: Session, repository: str, head: str) -> int | None:
     """Return the number of the pull request recorded with a head; the newest of several."""
     query = (
         select(ForgePull.number)
@@ -128,20 +128,20 @@ def store_report(gate: ForgeGate, report: GateReport, baselines: dict[str, Any],
     schedule_publication(gate, now)
 
 
-def accept(gate: ForgeGate, author: str, reason: str, now: datetime) -> None:
+def accept_head(gate: ForgeGate, author: str, reason: str, now: datetime) -> None:
     """Accept the change of a head, and publish that."""
     if (gate.accepted_by, gate.accepted_reason) != (author, reason):
         gate.accepted_by, gate.accepted_reason = author[:100], reason
         schedule_publication(gate, now)
 
 
-def accept_as_request(session: Session, gate: ForgeGate) -> None:
+def accept_merge_queue_commit(session: Session, gate: ForgeGate) -> None:
     """Accept a commit of a merge queue if the newest head of its pull request is accepted: it has the same change."""
     query = select(ForgeGate).where(ForgeGate.pull_id == gate.pull_id, ForgeGate.id != gate.id)
-    for other in session.scalars(query.order_by(ForgeGate.id.desc())):
-        if other.document is None or not report_of(other).merge_group:
-            if other.accepted_by and not gate.accepted_by:
-                gate.accepted_by, gate.accepted_reason = other.accepted_by, other.accepted_reason
+    for gate_of_pull in session.scalars(query.order_by(ForgeGate.id.desc())):
+        if gate_of_pull.document is None or not read_report(gate_of_pull).merge_group:
+            if gate_of_pull.accepted_by and not gate.accepted_by:
+                gate.accepted_by, gate.accepted_reason = gate_of_pull.accepted_by, gate_of_pull.accepted_reason
             return
 
 
@@ -153,7 +153,7 @@ def schedule_publication(gate: ForgeGate, now: datetime) -> None:
         gate.due_at = max(gate.due_at or now, now)
 
 
-def report_of(gate: ForgeGate) -> GateReport:
+def read_report(gate: ForgeGate) -> GateReport:
     """Return the report of a gate that has one."""
     assert gate.document is not None
     return GateReport.model_validate_json(zlib.decompress(gate.document))
@@ -165,10 +165,10 @@ def stop_publishing(session: Session, repositories: tuple[str, ...]) -> None:
     session.execute(update(ForgeGate).where(ForgeGate.pull_id.in_(pulls)).values(due_at=None))
 
 
-def unmerged_heads(session: Session, commits: Collection[str]) -> set[str]:
+def select_unmerged_heads(session: Session, commits: Collection[str]) -> set[str]:
     """Return which commits are heads of pull requests that nobody has merged, as far as the forges said."""
     heads: set[str] = set()
-    for chunk in bulk.chunks(sorted(commits), _HEADS_PER_QUERY):
+    for chunk in bulk.split_into_chunks(sorted(commits), _HEADS_PER_QUERY):
         query = select(ForgeGate.head, ForgeGate.merged_at).where(ForgeGate.head.in_(chunk))
         heads |= {head for head, merged_at in session.execute(query) if merged_at is None}
     return heads

@@ -19,24 +19,25 @@ Baselines = dict[tuple[int, str], Baseline]
 """By the index of the case in the report, and the metric."""
 
 
-def find(session: Session, report: GateReport, metrics: Iterable[tuple[int, str]]) -> Baselines:
+def find_baselines(session: Session, report: GateReport, metrics: Iterable[tuple[int, str]]) -> Baselines:
     """Return the baselines of metrics of a report's cases, in the environment of the head."""
-    baselines = {key: _find(session, report.cases[key[0]].head, key[1]) for key in metrics}
+    baselines = {key: _find_baseline(session, report.cases[key[0]].head, key[1]) for key in metrics}
     return {key: baseline for key, baseline in baselines.items() if baseline is not None}
 
 
-def pack(baselines: Mapping[tuple[int, str], Baseline]) -> dict[str, Any]:
+def pack_baselines(baselines: Mapping[tuple[int, str], Baseline]) -> dict[str, Any]:
     """Return baselines as a JSON object."""
     return {f"{index} {metric}": [baseline.level, baseline.commit] for (index, metric), baseline in baselines.items()}
 
 
-def unpack(packed: Mapping[str, Any] | None) -> Baselines:
+def unpack_baselines(packed: Mapping[str, Any] | None) -> Baselines:
     """Read baselines from a JSON object."""
     keys = {key: key.split(" ", 1) for key in packed or {}}
     return {(int(index), metric): Baseline(*(packed or {})[key]) for key, (index, metric) in keys.items()}
 
 
-def _find(session: Session, head: contract.Report, metric: str) -> Baseline | None:
+def _find_baseline(session: Session, head: contract.Report, metric: str) -> Baseline | None:
+    # The series.
     series = session.scalar(
         select(Series.id)
         .join(Series.subject)
@@ -45,18 +46,20 @@ def _find(session: Session, head: contract.Report, metric: str) -> Baseline | No
         .where(
             Subject.name == head.subject,
             Host.name == head.host.name,
-            Case.key == shared_rows.case_key(head.case),
+            Case.key == shared_rows.make_case_key(head.case),
             Series.metric == metric,
         )
     )
     if series is None:
         return None
+    # Its newest drift that is expected.
     expected = session.scalar(
         select(func.max(Revision.position))
         .join(EventDriftRow, EventDriftRow.last_revision_id == Revision.id)
         .join(Event, EventDriftRow.event_id == Event.id)
         .where(EventDriftRow.series_id == series, Event.state == State.EXPECTED)
     )
+    # The first level since then.
     row = session.execute(
         select(Point.value, Revision.commit)
         .join(Run, Point.run_number == Run.number)

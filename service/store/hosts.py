@@ -13,29 +13,29 @@ from service.schemas.directory import HostEntry
 from service.store.engine import bulk
 from service.store.models import Environment, EnvironmentCount, Host, Run, StoredReport
 from service.store.runs import runs
-from service.store.runs.stored_reports import unpack
+from service.store.runs.stored_reports import unpack_report
 
 
 def list_hosts(session: Session, name: str | None = None) -> list[HostEntry]:
     """Return all hosts that have reported, by name; or only the one of this name."""
     hosts = true() if name is None else Host.name == name
-    newest = runs.map_newest_of_hosts(session, hosts, func.coalesce(Run.quarantine, "").not_in(NO_FAULT_OF_HOST))
+    newest = runs.map_newest_runs_of_hosts(session, hosts, func.coalesce(Run.quarantine, "").not_in(NO_FAULT_OF_HOST))
     rows = session.execute(
         select(Host.id, Host.name, Run.id, Run.outcome, Run.quarantine, Environment.hash, StoredReport.document)
         .select_from(Run)
         .join(Host, Run.host_id == Host.id)
         .join(Environment, Run.environment_id == Environment.id)
         .join(StoredReport, StoredReport.run_number == Run.number)
-        .where(bulk.among(session, Run.number, newest))
+        .where(bulk.is_among(session, Run.number, newest))
         .order_by(Host.name)
     ).all()
-    last_seen, n_runs = _map_last_seen(session, hosts), _n_runs(session, [row[0] for row in rows])
+    last_seen, n_runs = _map_last_seen(session, hosts), _count_runs(session, [row[0] for row in rows])
     entries = []
-    for host, named, run, outcome, quarantine, environment, document in rows:
-        report = unpack(document)
+    for host, name_, run, outcome, quarantine, environment, document in rows:
+        report = unpack_report(document)
         entries.append(
             HostEntry(
-                name=named,
+                name=name_,
                 labels=list(report.host.labels),
                 runs=n_runs[host],
                 last_seen=last_seen[host],
@@ -53,16 +53,16 @@ def list_hosts(session: Session, name: str | None = None) -> list[HostEntry]:
 
 def _map_last_seen(session: Session, hosts: ColumnElement[bool]) -> dict[int, datetime]:
     """Return when each host ended its newest run: a bisect, a proof or a lab shows that it is there, too."""
-    newest = bulk.among(session, Run.number, runs.map_newest_of_hosts(session, hosts))
+    newest = bulk.is_among(session, Run.number, runs.map_newest_runs_of_hosts(session, hosts))
     return dict(session.execute(select(Run.host_id, Run.finished_at).where(newest)).all())
 
 
-def _n_runs(session: Session, hosts: Sequence[int]) -> dict[int, int]:
+def _count_runs(session: Session, hosts: Sequence[int]) -> dict[int, int]:
     runs_of_host = select(EnvironmentCount.host_id, func.sum(EnvironmentCount.runs)).group_by(EnvironmentCount.host_id)
     return dict(session.execute(runs_of_host.where(EnvironmentCount.host_id.in_(hosts))).all())
 
 
-def names(session: Session) -> list[str]:
+def list_host_names(session: Session) -> list[str]:
     """Return the names of all hosts."""
     return list(session.scalars(select(Host.name).order_by(Host.name)))
 

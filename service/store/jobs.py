@@ -48,7 +48,7 @@ class JobFilter:
     host: str | None = None
     thread: str | None = None
 
-    def conditions(self) -> list[ColumnElement[bool]]:
+    def list_conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions on the table."""
         filters = (
             (Job.state, self.state),
@@ -61,7 +61,7 @@ class JobFilter:
         return [column == value for column, value in filters if value is not None]
 
 
-def order(session: Session, job_order: JobOrder, requester: Requester, now: datetime) -> tuple[Job, bool]:
+def store_order(session: Session, job_order: JobOrder, requester: Requester, now: datetime) -> tuple[Job, bool]:
     """Store an order that has its question and its backend, or return the open job with the same question.
 
     Returns
@@ -72,13 +72,15 @@ def order(session: Session, job_order: JobOrder, requester: Requester, now: date
     question, backend = job_order.question, job_order.backend
     assert question is not None
     assert backend is not None
+    # An open job with the same question.
     github = job_order.github.lower() if job_order.github else None
     fingerprint = hash_of([question.model_dump(mode="json"), backend.value, github])
-    same = session.scalar(select(Job).where(Job.fingerprint == fingerprint, Job.state.in_(OPEN)).limit(1))
-    if same is not None:
-        return same, False
+    same_job = session.scalar(select(Job).where(Job.fingerprint == fingerprint, Job.state.in_(OPEN)).limit(1))
+    if same_job is not None:
+        return same_job, False
+    # A new job.
     row = Job(
-        question=document(question),
+        question=build_question_document(question),
         kind=question.kind,
         subject=question.subject,
         fingerprint=fingerprint,
@@ -111,25 +113,25 @@ def list_measured(row: Job) -> set[UUID]:
     return {UUID(run) for run in row.runs}
 
 
-def document(question: Question) -> dict[str, Any]:
+def build_question_document(question: Question) -> dict[str, Any]:
     """Return a question as it is stored."""
     return question.model_dump(mode="json", exclude_defaults=True) | {"kind": question.kind}
 
 
-def find(session: Session, job_id: int) -> Job | None:
+def find_job(session: Session, job_id: int) -> Job | None:
     """Return one job."""
     return session.get(Job, job_id)
 
 
-def page(session: Session, job_filter: JobFilter, limit: int, offset: int = 0) -> JobList:
+def list_page(session: Session, job_filter: JobFilter, limit: int, offset: int = 0) -> JobList:
     """Return a page of jobs, the newest first."""
-    query = select(Job).where(*job_filter.conditions())
+    query = select(Job).where(*job_filter.list_conditions())
     total = session.scalar(select(func.count()).select_from(query.subquery())) or 0
     rows = session.scalars(query.order_by(Job.id.desc()).limit(limit).offset(offset))
-    return JobList(items=tuple(view(row) for row in rows), total=total, limit=limit, offset=offset)
+    return JobList(items=tuple(build_view(row) for row in rows), total=total, limit=limit, offset=offset)
 
 
-def view(row: Job) -> JobView:
+def build_view(row: Job) -> JobView:
     """Return a job as the API serves it. Only a job that runs has time left."""
     values = {name: getattr(row, name) for name in JobView.model_fields}
     if row.state is not State.RUNNING:
@@ -137,7 +139,7 @@ def view(row: Job) -> JobView:
     return JobView.model_validate(values)
 
 
-def move(row: Job, act: Act, by: str, sentence: str, now: datetime) -> None:
+def move_to_next_state(row: Job, act: Act, by: str, sentence: str, now: datetime) -> None:
     """Move a job to the state that an act leads to, and log it.
 
     Raises
@@ -163,7 +165,7 @@ def move(row: Job, act: Act, by: str, sentence: str, now: datetime) -> None:
     _log_state(row, by, sentence, now)
 
 
-def snapshot(row: Job) -> JobSnapshot:
+def build_snapshot(row: Job) -> JobSnapshot:
     """Return the part of a job that the rules read."""
     return JobSnapshot(
         state=row.state,
@@ -178,17 +180,17 @@ def snapshot(row: Job) -> JobSnapshot:
     )
 
 
-def open_jobs(session: Session) -> list[Job]:
+def list_open_jobs(session: Session) -> list[Job]:
     """Return the open jobs, the oldest first."""
     return list(session.scalars(select(Job).where(Job.state.in_(OPEN)).order_by(Job.id)))
 
 
-def result_due(session: Session, now: datetime) -> Job | None:
+def find_due_result(session: Session, now: datetime) -> Job | None:
     """Return an ended job whose result is due to be posted in its thread."""
     return session.scalar(select(Job).where(Job.post_at <= now).order_by(Job.post_at).limit(1))
 
 
-def github_of(session: Session, subject: str) -> str | None:
+def find_github_repository(session: Session, subject: str) -> str | None:
     """Return the repository on GitHub in whose Actions the last job about a subject ran, if any."""
     query = select(Job.github).where(Job.subject == subject, Job.github.is_not(None))
     return session.scalar(query.order_by(Job.id.desc()).limit(1))
@@ -198,9 +200,9 @@ def record_failed_start(row: Job, why: str, retry_at: datetime | None, now: date
     """Queue a job that could not be started until ``retry_at``; fail it where that is None."""
     row.sentence = why
     if retry_at is None:
-        move(row, Act.FAIL, SERVICE, why, now)
+        move_to_next_state(row, Act.FAIL, SERVICE, why, now)
     else:
-        move(row, Act.AGAIN, SERVICE, why, now)
+        move_to_next_state(row, Act.AGAIN, SERVICE, why, now)
         row.attempts, row.fruitless, row.due_at = row.attempts - 1, row.fruitless - 1, retry_at
 
 

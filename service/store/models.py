@@ -451,7 +451,7 @@ class EventDriftRow(Base):
     found_at: Mapped[datetime]
     """When it was first found."""
     reported_in: Mapped[str | None] = mapped_column(String(100))
-    """The nightly run that told of it; None where none has."""
+    """The nightly run that reported it; None where none has."""
 
 
 class DecisionRow(Base):

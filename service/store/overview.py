@@ -21,14 +21,14 @@ _MAX_COUNTED = 100_000
 """Most recent runs that are counted."""
 
 
-def n_judged(session: Session) -> int:
+def count_judged(session: Session) -> int:
     """Return the number of judged series."""
     return session.scalar(select(func.count()).select_from(Series).where(Series.judged)) or 0
 
 
 def list_judged(session: Session, limit: int, offset: int = 0) -> tuple[list[SeriesSummary], int]:
     """Return a page of the judged series, those that were measured last first, and the number of judged series."""
-    total = n_judged(session)
+    total = count_judged(session)
     newest = select(Series).where(Series.judged).order_by(Series.latest_at.desc(), Series.id)
     newest = newest.limit(limit).offset(offset)
     rows = session.scalars(
@@ -37,16 +37,18 @@ def list_judged(session: Session, limit: int, offset: int = 0) -> tuple[list[Ser
         .join(Series.host)
         .options(contains_eager(Series.subject), contains_eager(Series.case), contains_eager(Series.host))
     )
-    items = [SeriesSummary(**series.head(row).model_dump(), n_points=row.n_points, latest=row.latest) for row in rows]
+    items = [
+        SeriesSummary(**series.read_head(row).model_dump(), n_points=row.n_points, latest=row.latest) for row in rows
+    ]
     return items, total
 
 
 _CLOSED = select(Event.id).where(Event.state.in_(CLOSED))
 
 
-def open_drifts(session: Session, limit: int) -> DriftList:
+def list_open_drifts(session: Session, limit: int) -> DriftList:
     """Return the drifts that no closed event has, those of the newest commits first."""
-    return drifts.list_newest(session, [DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(_CLOSED)], limit)
+    return drifts.list_newest_drifts(session, [DriftRow.event_id.is_(None) | DriftRow.event_id.not_in(_CLOSED)], limit)
 
 
 _BEFORE, _AFTER = cast(EventDriftRow.before, Float), cast(EventDriftRow.after, Float)
@@ -86,7 +88,7 @@ def map_leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -
     """
     rows = session.execute(_LEADING, {"events": event_ids, "limit": limit}).all() if event_ids else []
     of_suites = [drift_id for _, drift_id, document in rows if document is None]
-    suite_drifts = {drift.id: drift for drift in event_drifts.drifts(session, of_suites)} if of_suites else {}
+    suite_drifts = {drift.id: drift for drift in event_drifts.read_drifts(session, of_suites)} if of_suites else {}
     leading: dict[str, list[DriftView]] = {event_id: [] for event_id in event_ids}
     for event_id, drift_id, document in rows:
         drift = suite_drifts.get(drift_id) if document is None else DriftView.model_validate(document)
@@ -95,7 +97,7 @@ def map_leading_drifts(session: Session, event_ids: Sequence[str], limit: int) -
     return leading
 
 
-def activity(session: Session, since: datetime) -> list[Activity]:
+def read_activity(session: Session, since: datetime) -> list[Activity]:
     """Return the number of runs of each host since a time, with the newest of them."""
     # In its own subquery: else SQLite walks the index that is sorted by host, past all runs.
     recent = select(Run.host_id, Run.number).where(Run.started_at >= since).limit(_MAX_COUNTED).subquery()

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from service.rules.access.reach import Patterns, may_take
+from service.rules.access.reach import Patterns, may_own_subject
 from service.store import shared_rows
 from service.store.models import NightlyRun, Subject
 
 
-def list_foreign(
+def map_foreign_owners(
     session: Session, repository: str, subjects: Iterable[str], assigned: Patterns | None
 ) -> dict[str, str | None]:
     """Return the subjects that are not a repository's, with their owners; None where nobody owns one.
@@ -20,7 +20,8 @@ def list_foreign(
     Parameters
     ----------
     assigned
-        The subjects without an owner that the repository may take: see :func:`service.rules.access.reach.may_take`.
+        The subjects without an owner that the repository may own: see
+        :func:`service.rules.access.reach.may_own_subject`.
     """
     names = set(subjects)
     rows = session.execute(select(Subject.name, Subject.repository).where(Subject.name.in_(names))).all()
@@ -28,13 +29,13 @@ def list_foreign(
     return {
         name: owners.get(name)
         for name in sorted(names)
-        if owners.get(name) != repository and (owners.get(name) or not may_take(repository, name, assigned))
+        if owners.get(name) != repository and (owners.get(name) or not may_own_subject(repository, name, assigned))
     }
 
 
-def claim(session: Session, repository: str, subjects: Iterable[str]) -> None:
+def claim_subjects(session: Session, repository: str, subjects: Iterable[str]) -> None:
     """Give the subjects without an owner to a repository."""
-    ids = shared_rows.subjects(session, subjects)
+    ids = shared_rows.ensure_subjects(session, subjects)
     for subject in session.scalars(select(Subject).where(Subject.id.in_(ids.values()), Subject.repository.is_(None))):
         subject.repository = repository
 

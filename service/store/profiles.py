@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Select, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from runner.contract.profile import Profile
-from service.rules.profile_without_stacks import list_entry, summarise_profile
+from service.rules.profile_without_stacks import build_list_entry, summarise_profile
 from service.rules.retention import thin_profile
 from service.schemas.profile_summaries import ProfileGist, ProfileList
 from service.store import shared_rows
@@ -55,51 +55,53 @@ class ProfileFilter:
     revision: str | None = None
     host: str | None = None
 
-    def conditions(self) -> list[ColumnElement[bool]]:
+    def list_conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions."""
-        named = (
+        of_names = (
             (StoredProfile.subject_id, select(Subject.id).where(Subject.name == self.subject), self.subject),
             (StoredProfile.case_id, select(Case.id).where(Case.name == self.case), self.case),
             (StoredProfile.revision_id, select(Revision.id).where(Revision.commit == self.revision), self.revision),
             (StoredProfile.host_id, select(Host.id).where(Host.name == self.host), self.host),
         )
-        return [column.in_(ids) for column, ids, value in named if value is not None]
+        return [column.in_(ids) for column, ids, value in of_names if value is not None]
 
 
 _NEWEST_FIRST = (StoredProfile.started_at.desc(), StoredProfile.number.desc())
 
 
-def seconds_per_fault(session: Session, profile_filter: ProfileFilter, environment: str) -> float | None:
+def read_seconds_per_fault(session: Session, profile_filter: ProfileFilter, environment: str) -> float | None:
     """Return the CPU time of one fault by the newest profile in an environment; None where it was not measured."""
     chosen = (
         select(StoredProfile.gist)
         .join(Environment, StoredProfile.environment_id == Environment.id)
-        .where(Environment.hash == environment, *profile_filter.conditions())
+        .where(Environment.hash == environment, *profile_filter.list_conditions())
     )
     packed = session.scalar(chosen.order_by(*_NEWEST_FIRST).limit(1))
-    return None if packed is None else _unpacked_gist(packed).seconds_per_fault
+    return None if packed is None else _unpack_gist(packed).seconds_per_fault
 
 
-def prepare(profile: Profile) -> PreparedProfile:
+def prepare_profile(profile: Profile) -> PreparedProfile:
     """Compute what is stored of a profile."""
-    text = _encode(profile)
-    return PreparedProfile(profile, sha256(text).hexdigest(), _packed_gist(profile), _zip(text))
+    text = _encode_profile(profile)
+    return PreparedProfile(profile, sha256(text).hexdigest(), _pack_gist(profile), _zip_profile(text))
 
 
-def store(session: Session, prepared: PreparedProfile) -> StoreResult:
+def store_profile(session: Session, prepared: PreparedProfile) -> StoreResult:
     """Store a profile that is new. One that is already stored stays as it is."""
     sent = prepared.profile
     digest = session.scalar(select(StoredProfile.digest).where(StoredProfile.id == sent.profile_id))
     if digest is not None:
         return StoreResult.KNOWN if digest == prepared.digest else StoreResult.CONFLICTING
-    subject_id = shared_rows.subjects(session, [sent.subject])[sent.subject]
-    key, environment = shared_rows.case_key(sent.case), sent.environment.hash
-    shared = shared_rows.add(session, [sent.host.name], {key: sent.case}, {environment: sent.environment})
+    subject_id = shared_rows.ensure_subjects(session, [sent.subject])[sent.subject]
+    key, environment = shared_rows.make_case_key(sent.case), sent.environment.hash
+    shared = shared_rows.ensure_shared_rows(
+        session, [sent.host.name], {key: sent.case}, {environment: sent.environment}
+    )
     session.add(
         StoredProfile(
             id=sent.profile_id,
             subject_id=subject_id,
-            revision_id=revisions.ensure(session, subject_id, [sent.revision])[sent.revision.commit][0],
+            revision_id=revisions.ensure_commits(session, subject_id, [sent.revision])[sent.revision.commit][0],
             case_id=shared.cases[key],
             host_id=shared.hosts[sent.host.name],
             environment_id=shared.environments[environment],
@@ -112,14 +114,14 @@ def store(session: Session, prepared: PreparedProfile) -> StoreResult:
     return StoreResult.CREATED
 
 
-def find_zipped(session: Session, profile_id: UUID) -> bytes | None:
+def find_zipped_profile(session: Session, profile_id: UUID) -> bytes | None:
     """Return a profile as gzip-compressed JSON; None if there is none."""
     return session.scalar(select(StoredProfile.document).where(StoredProfile.id == profile_id))
 
 
-def find(session: Session, profile_id: UUID) -> Profile | None:
+def find_profile(session: Session, profile_id: UUID) -> Profile | None:
     """Return a profile with its stacks."""
-    document = find_zipped(session, profile_id)
+    document = find_zipped_profile(session, profile_id)
     return None if document is None else read_compressed(document)
 
 
@@ -133,33 +135,33 @@ def unzip_text(document: bytes) -> bytes:
     return gzip.decompress(document)
 
 
-def gist_of(session: Session, profile_id: UUID) -> ProfileGist | None:
+def read_gist(session: Session, profile_id: UUID) -> ProfileGist | None:
     """Return the summary of a profile, which lacks its stacks."""
     packed = session.scalar(select(StoredProfile.gist).where(StoredProfile.id == profile_id))
-    return None if packed is None else _unpacked_gist(packed)
+    return None if packed is None else _unpack_gist(packed)
 
 
-def page(session: Session, profile_filter: ProfileFilter, limit: int, offset: int) -> ProfileList:
+def list_page(session: Session, profile_filter: ProfileFilter, limit: int, offset: int) -> ProfileList:
     """Return a page of profiles, the newest first."""
-    conditions = profile_filter.conditions()
+    conditions = profile_filter.list_conditions()
     total = session.scalar(select(func.count()).select_from(StoredProfile).where(*conditions)) or 0
     chosen = select(StoredProfile.gist).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
-    items = [list_entry(_unpacked_gist(packed)) for packed in session.scalars(chosen)]
+    items = [build_list_entry(_unpack_gist(packed)) for packed in session.scalars(chosen)]
     return ProfileList(items=items, total=total, limit=limit, offset=offset)
 
 
 def find_newest(session: Session, profile_filter: ProfileFilter, environment: str | None = None) -> UUID | None:
     """Return the id of the newest profile; preferably of the given environment."""
-    chosen = select(StoredProfile.id).where(*profile_filter.conditions()).order_by(*_NEWEST_FIRST).limit(1)
+    chosen = select(StoredProfile.id).where(*profile_filter.list_conditions()).order_by(*_NEWEST_FIRST).limit(1)
     if environment is not None:
-        same = select(Environment.id).where(Environment.hash == environment)
-        newest_there = session.scalar(chosen.where(StoredProfile.environment_id.in_(same)))
+        same_environment = select(Environment.id).where(Environment.hash == environment)
+        newest_there = session.scalar(chosen.where(StoredProfile.environment_id.in_(same_environment)))
         if newest_there is not None:
             return newest_there
     return session.scalar(chosen)
 
 
-def profiled(session: Session, revisions: Iterable[str]) -> set[tuple[str, str]]:
+def list_profiled(session: Session, revisions: Iterable[str]) -> set[tuple[str, str]]:
     """Return the case and the commit of every profile of these revisions."""
     rows = session.execute(
         select(Case.name, Revision.commit)
@@ -171,12 +173,12 @@ def profiled(session: Session, revisions: Iterable[str]) -> set[tuple[str, str]]
     return {(name, commit) for name, commit in rows}
 
 
-def thin(database: Database, before: datetime, subjects: Collection[str] = ()) -> tuple[int, int]:
+def thin_old(database: Database, before: datetime, subjects: Collection[str] = ()) -> tuple[int, int]:
     """Thin all profiles from before a time, of some subjects or of all; return how many, and the bytes freed."""
     count = freed = 0
     query = (
         select(StoredProfile.number, StoredProfile.document)
-        .where(*_older(before, subjects), StoredProfile.thinned.is_(False))
+        .where(*_select_older(before, subjects), StoredProfile.thinned.is_(False))
         .limit(1)
     )
     while True:
@@ -184,7 +186,7 @@ def thin(database: Database, before: datetime, subjects: Collection[str] = ()) -
             row = session.execute(query).first()
         if row is None:
             return count, freed
-        thinned = _zip(_encode(thin_profile(read_compressed(row.document))))
+        thinned = _zip_profile(_encode_profile(thin_profile(read_compressed(row.document))))
         change = update(StoredProfile).where(StoredProfile.number == row.number).values(document=thinned, thinned=True)
         with database.writing() as session:
             session.execute(change)
@@ -195,9 +197,9 @@ def thin(database: Database, before: datetime, subjects: Collection[str] = ()) -
 def delete_old(database: Database, before: datetime, subjects: Collection[str] = ()) -> tuple[int, int]:
     """Delete all profiles from before a time, of some subjects or of all; return how many, and the bytes freed."""
     with database.writing() as session:
-        old = _older(before, subjects)
-        count, freed = session.execute(_sizes(*old)).one()
-        session.execute(delete(StoredProfile).where(*old))
+        is_old = _select_older(before, subjects)
+        count, freed = session.execute(_select_sizes(*is_old)).one()
+        session.execute(delete(StoredProfile).where(*is_old))
     return count, freed
 
 
@@ -212,35 +214,37 @@ def count_old(
         The times before which they are; None for none.
     """
     with database.reading() as session:
-        deleted, freed = session.execute(_sizes(*_older(drop, subjects))).one() if drop else (0, 0)
+        deleted, freed = session.execute(_select_sizes(*_select_older(drop, subjects))).one() if drop else (0, 0)
         thinned = 0
         if thin:
-            whole = (*_older(thin, subjects), StoredProfile.thinned.is_(False))
-            thinned, _ = session.execute(_sizes(*whole, *([StoredProfile.started_at >= drop] if drop else []))).one()
+            conditions = (*_select_older(thin, subjects), StoredProfile.thinned.is_(False))
+            thinned, _ = session.execute(
+                _select_sizes(*conditions, *([StoredProfile.started_at >= drop] if drop else []))
+            ).one()
     return thinned, deleted, freed
 
 
-def _older(before: datetime, subjects: Collection[str]) -> tuple[ColumnElement[bool], ...]:
-    named = StoredProfile.subject_id.in_(select(Subject.id).where(Subject.name.in_(subjects)))
-    return (StoredProfile.started_at < before, *([named] if subjects else []))
+def _select_older(before: datetime, subjects: Collection[str]) -> tuple[ColumnElement[bool], ...]:
+    of_subjects = StoredProfile.subject_id.in_(select(Subject.id).where(Subject.name.in_(subjects)))
+    return (StoredProfile.started_at < before, *([of_subjects] if subjects else []))
 
 
-def _sizes(*conditions: ColumnElement[bool]) -> Select[Any]:
+def _select_sizes(*conditions: ColumnElement[bool]) -> Select[Any]:
     size = func.length(StoredProfile.document) + func.length(StoredProfile.gist)
     return select(func.count(), func.coalesce(func.sum(size), 0)).where(*conditions)
 
 
-def _encode(profile: Profile) -> bytes:
+def _encode_profile(profile: Profile) -> bytes:
     return profile.model_dump_json(exclude_defaults=True).encode()
 
 
-def _zip(text: bytes) -> bytes:
+def _zip_profile(text: bytes) -> bytes:
     return gzip.compress(text, _COMPRESSION_LEVEL, mtime=0)
 
 
-def _packed_gist(profile: Profile) -> bytes:
+def _pack_gist(profile: Profile) -> bytes:
     return zlib.compress(summarise_profile(profile).model_dump_json(exclude_defaults=True).encode())
 
 
-def _unpacked_gist(packed: bytes) -> ProfileGist:
+def _unpack_gist(packed: bytes) -> ProfileGist:
     return ProfileGist.model_validate_json(zlib.decompress(packed))

@@ -44,7 +44,7 @@ class Figures:
     """Size of the database in bytes; of SQLite without its write-ahead log."""
 
 
-def read(session: Session) -> Figures:
+def read_figures(session: Session) -> Figures:
     """Return the present figures."""
     counts = select(RunCount.outcome, RunCount.quarantined, func.sum(RunCount.runs))
     # Host by host, because an index ends with the newest run of each; GROUP BY would read all runs.

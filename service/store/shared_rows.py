@@ -16,7 +16,7 @@ from service.store.models import Case, Environment, Host, Subject
 _KEYS_PER_QUERY = 500
 
 
-def case_key(case: contract.Case) -> str:
+def make_case_key(case: contract.Case) -> str:
     """Return the identity of a case: its name alone does not distinguish the number 1 from the text "1"."""
     return hash_of([case.workload, case.definition, case.parameters])
 
@@ -26,9 +26,9 @@ def find_subject(session: Session, name: str) -> Subject | None:
     return session.scalar(select(Subject).where(Subject.name == name))
 
 
-def subjects(session: Session, names: Iterable[str]) -> dict[str, int]:
+def ensure_subjects(session: Session, names: Iterable[str]) -> dict[str, int]:
     """Return the ids of subjects by name; create the missing ones."""
-    return _ids(session, Subject.name, Subject.id, {name: {"name": name} for name in names})
+    return _ensure_ids(session, Subject.name, Subject.id, {name: {"name": name} for name in names})
 
 
 class SharedIds(NamedTuple):
@@ -42,7 +42,7 @@ class SharedIds(NamedTuple):
     """By hash."""
 
 
-def add(
+def ensure_shared_rows(
     session: Session,
     hosts: Iterable[str],
     cases: Mapping[str, contract.Case],
@@ -65,33 +65,33 @@ def add(
     }
     environment_rows = {key: {"hash": key, "settings": entry.settings} for key, entry in environments.items()}
     return SharedIds(
-        _ids(session, Host.name, Host.id, {name: {"name": name} for name in hosts}),
-        _ids(session, Case.key, Case.id, case_rows),
-        _ids(session, Environment.hash, Environment.id, environment_rows),
+        _ensure_ids(session, Host.name, Host.id, {name: {"name": name} for name in hosts}),
+        _ensure_ids(session, Case.key, Case.id, case_rows),
+        _ensure_ids(session, Environment.hash, Environment.id, environment_rows),
     )
 
 
-def _ids(
+def _ensure_ids(
     session: Session,
     key: InstrumentedAttribute[str],
     identity: InstrumentedAttribute[int],
     rows: Mapping[str, dict[str, Any]],
 ) -> dict[str, int]:
-    ids = _find(session, key, identity, rows)
+    ids = _find_ids(session, key, identity, rows)
     # By key: every writer adds the same rows in the same order.
-    new = [rows[name] for name in sorted(rows) if name not in ids]
-    if not new:
+    missing = [rows[name] for name in sorted(rows) if name not in ids]
+    if not missing:
         return ids
     table = key.class_.__table__
     assert isinstance(table, Table)
-    bulk.insert_missing(session, table, new)
-    return ids | _find(session, key, identity, (name for name in rows if name not in ids))
+    bulk.insert_missing(session, table, missing)
+    return ids | _find_ids(session, key, identity, (name for name in rows if name not in ids))
 
 
-def _find(
+def _find_ids(
     session: Session, key: InstrumentedAttribute[str], identity: InstrumentedAttribute[int], names: Iterable[str]
 ) -> dict[str, int]:
     ids: dict[str, int] = {}
-    for chunk in bulk.chunks(names, _KEYS_PER_QUERY):
+    for chunk in bulk.split_into_chunks(names, _KEYS_PER_QUERY):
         ids |= dict(session.connection().execute(select(key, identity).where(key.in_(chunk))).all())
     return ids

@@ -14,14 +14,14 @@ from service.store.models import Subject
 
 def list_subjects(session: Session) -> SubjectList:
     """Return all subjects, by name."""
-    items = [_view(row) for row in session.scalars(select(Subject).order_by(Subject.name))]
+    items = [_build_view(row) for row in session.scalars(select(Subject).order_by(Subject.name))]
     return SubjectList(items=items, total=len(items))
 
 
-def entry(session: Session, name: str) -> SubjectEntry | None:
+def find_subject_entry(session: Session, name: str) -> SubjectEntry | None:
     """Return one subject."""
     row = shared_rows.find_subject(session, name)
-    return None if row is None else _view(row)
+    return None if row is None else _build_view(row)
 
 
 def set_bisect_policy(session: Session, name: str, policy: BisectPolicy) -> SubjectEntry | None:
@@ -30,7 +30,7 @@ def set_bisect_policy(session: Session, name: str, policy: BisectPolicy) -> Subj
     if row is None:
         return None
     row.bisect_policy = policy
-    return _view(row)
+    return _build_view(row)
 
 
 def list_to_bisect(session: Session) -> list[str]:
@@ -40,11 +40,11 @@ def list_to_bisect(session: Session) -> list[str]:
     return list(session.scalars(select(Subject.name).where(chosen, current).order_by(Subject.name)))
 
 
-def policies(session: Session, names: Iterable[str]) -> dict[str, BisectPolicy]:
+def map_bisect_policies(session: Session, names: Iterable[str]) -> dict[str, BisectPolicy]:
     """Return the policies of subjects, by name."""
     rows = session.execute(select(Subject.name, Subject.bisect_policy).where(Subject.name.in_(set(names))))
     return dict(rows.all())
 
 
-def _view(row: Subject) -> SubjectEntry:
+def _build_view(row: Subject) -> SubjectEntry:
     return SubjectEntry(name=row.name, repository=row.repository, bisect_policy=row.bisect_policy)

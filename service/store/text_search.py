@@ -19,17 +19,18 @@ Result = tuple[str, str, str, str]
 """Kind, key, title and details."""
 
 
-def find(session: Session, text: str) -> Iterator[Result]:
-    """Return what contains every word of a text, kind by kind."""
+def search_text(session: Session, text: str) -> Iterator[Result]:
+    """Return the results that contain every word of a text, kind by kind."""
     words = text.split()
     if not words:
         return
     if len(words) == 1:
         yield from (
-            ("run", side.key, side.title, side.subject or "") for side in compared_runs.find(session, f"run:{text}")
+            ("run", side.key, side.title, side.subject or "")
+            for side in compared_runs.find_sides(session, f"run:{text}")
         )
-    named = refs.find(session, text.strip())
-    yield from (("revision", entry.commit, entry.title, _find_named(text.strip(), entry)) for entry in named)
+    named_commits = refs.find_commits(session, text.strip())
+    yield from (("revision", entry.commit, entry.title, _find_named(text.strip(), entry)) for entry in named_commits)
     for name in session.scalars(
         select(Host.name).where(*_contains_all(Host.name, words)).order_by(Host.name).limit(MAX_RESULTS)
     ):
@@ -37,9 +38,9 @@ def find(session: Session, text: str) -> Iterator[Result]:
     cases = select(Case).where(*_contains_all(Case.name, words)).order_by(Case.name, Case.id).limit(MAX_RESULTS)
     for case in session.scalars(cases):
         yield "case", case.key, case.name, f"definition {case.definition[:8]}"
-    yield from _environments(session, words)
-    known = {entry.commit for entry in named}
-    yield from (result for result in _revisions(session, words) if result[1] not in known)
+    yield from _search_environments(session, words)
+    named_hashes = {entry.commit for entry in named_commits}
+    yield from (result for result in _search_revisions(session, words) if result[1] not in named_hashes)
 
 
 def _find_named(text: str, commit: refs.NamedCommit) -> str:
@@ -47,7 +48,7 @@ def _find_named(text: str, commit: refs.NamedCommit) -> str:
     return commit.subject if commit.commit.startswith(text.lower()) else f"{text} of {commit.subject}"
 
 
-def _revisions(session: Session, words: list[str]) -> Iterator[Result]:
+def _search_revisions(session: Session, words: list[str]) -> Iterator[Result]:
     hash_or_title = [
         Revision.commit.startswith(word.lower(), autoescape=True) | Revision.title.icontains(word, autoescape=True)
         for word in words
@@ -63,7 +64,7 @@ def _revisions(session: Session, words: list[str]) -> Iterator[Result]:
         yield "revision", commit, title, subject
 
 
-def _environments(session: Session, words: list[str]) -> Iterator[Result]:
+def _search_environments(session: Session, words: list[str]) -> Iterator[Result]:
     """Search environments by hash, and by the names and values of settings."""
     settings = cast(Environment.settings, Text)
     matching = [

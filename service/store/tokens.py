@@ -28,7 +28,7 @@ class WrongTokenError(ValueError):
         self.part = part
 
 
-def issue(
+def issue_token(
     session: Session, name: str, scopes: Iterable[Scope], days: int, now: datetime, *, reach: Reach = EVERYWHERE
 ) -> PresentedToken:
     """Create a token that is valid for some days; return it with its secret, which is not stored.
@@ -42,45 +42,45 @@ def issue(
     name = name.strip()
     if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
         raise WrongTokenError("name", f"take up to {MAX_NAME_CHARACTERS} printable characters")
-    if objection := reach.objection(scopes):
+    if objection := reach.explain_objection(scopes):
         raise WrongTokenError("limits", objection)
-    shown = mint()
-    add(
+    presented = generate_token()
+    add_token(
         session,
         Token(
-            id=shown.id,
+            id=presented.id,
             name=name,
-            digest=shown.digest,
+            digest=presented.digest,
             scopes=[scope.value for scope in scopes],
             created_at=now,
             expires_at=now + timedelta(days=days),
-            **limits(reach),
+            **list_limits(reach),
         ),
     )
-    return shown
+    return presented
 
 
-def limits(reach: Reach) -> dict[str, list[str] | None]:
+def list_limits(reach: Reach) -> dict[str, list[str] | None]:
     """Return the columns of a token's limits."""
     return {name: None if (values := getattr(reach, name)) is None else list(values) for name in _LIMITS}
 
 
-def reach_of(token: Token) -> Reach:
+def build_reach(token: Token) -> Reach:
     """Return the limits of a token."""
     return Reach(**{name: None if (values := getattr(token, name)) is None else tuple(values) for name in _LIMITS})
 
 
-def mint() -> PresentedToken:
+def generate_token() -> PresentedToken:
     """Generate a token: an id of 48 random bits and a secret of 256."""
     return PresentedToken(secrets.token_hex(6), secrets.token_urlsafe(32))
 
 
-def add(session: Session, token: Token) -> None:
+def add_token(session: Session, token: Token) -> None:
     """Store a new token."""
     session.add(token)
 
 
-def find(session: Session, token_id: str) -> Token | None:
+def find_token(session: Session, token_id: str) -> Token | None:
     """Return the token with an id, valid or not."""
     return session.get(Token, token_id)
 
@@ -90,9 +90,9 @@ def list_tokens(session: Session) -> list[Token]:
     return list(session.scalars(select(Token).order_by(Token.created_at.desc(), Token.id)))
 
 
-def revoke(session: Session, token_id: str, now: datetime) -> Token | None:
+def revoke_token(session: Session, token_id: str, now: datetime) -> Token | None:
     """Revoke a token; return it, if there is one."""
-    token = find(session, token_id)
+    token = find_token(session, token_id)
     if token is not None and token.revoked_at is None:
         token.revoked_at = now
     return token

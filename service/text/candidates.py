@@ -13,7 +13,7 @@ _MAX_COMMITS = 3
 
 
 def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = True, confirmed: bool = True) -> str:
-    """Return whom a headline blames: the only candidate by its title, else no single commit.
+    """Return the text for the cause in a headline: the only candidate by its title, else the range of commits.
 
     While the change waits for further runs, the sentence says so before it names anything, so that no list cuts it off.
 
@@ -30,8 +30,8 @@ def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = Tru
     """
     if not confirmed:
         single = len(commits) == 1 and all_known
-        named = name_candidates(commits, title, all_known=all_known)
-        return provisionally(f"the only candidate is {named}" if single else named)
+        names = name_candidates(commits, title, all_known=all_known)
+        return prefix_provisional(f"the only candidate is {names}" if single else names)
     if not commits:
         return title
     first, last = commits[0][:SHORT_HASH_DIGITS], commits[-1][:SHORT_HASH_DIGITS]
@@ -40,8 +40,8 @@ def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = Tru
     return (title or last) if len(commits) == 1 else f"one of {len(commits)} commits, {first}…{last}"
 
 
-def provisionally(text: str) -> str:
-    """Return what is said of a cause with its certainty in front: further runs have to confirm the change."""
+def prefix_provisional(text: str) -> str:
+    """Return the text about a cause with the word that it is provisional in front: further runs have to confirm it."""
     return text if not text or text.startswith(PROVISIONAL) else PROVISIONAL + text
 
 

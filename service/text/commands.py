@@ -15,20 +15,20 @@ from runner.contract.job import BisectQuestion
 
 HERE = "."
 """The repository: the current folder."""
-_VARIABLE = "variable."
+_VARIABLE_PREFIX = "variable."
 
 
-def measure(report: Report, commit: str = "") -> str:
+def build_measure_command(report: Report, commit: str = "") -> str:
     """Return the command that measures a run's case again, at its revision or another one, with its variables."""
-    return _repeat("measure", report, commit)
+    return _build_repeat_command("measure", report, commit)
 
 
-def profile_each(before: Report, after: Report) -> str:
+def build_profile_commands(before: Report, after: Report) -> str:
     """Return the commands that profile a commit with the environment variables of two runs."""
-    return "\n".join(_repeat("profile", report) for report in (before, after))
+    return "\n".join(_build_repeat_command("profile", report) for report in (before, after))
 
 
-def compare(base: str, head: str, workloads: Iterable[str]) -> str:
+def build_compare_commands(base: str, head: str, workloads: Iterable[str]) -> str:
     """Return the commands that measure two commits interleaved, one line for each workload."""
     return "\n".join(
         shlex.join(
@@ -38,14 +38,14 @@ def compare(base: str, head: str, workloads: Iterable[str]) -> str:
     )
 
 
-def compare_case(base: Report, head: Report) -> str:
+def build_compare_case_command(base: Report, head: Report) -> str:
     """Return the command that measures a case of two commits interleaved."""
     span = f"{base.revision.commit[:12]}..{head.revision.commit[:12]}"
     words = ["faultwatch", "compare", head.case.workload, span, "--repo", HERE]
-    return shlex.join([*words, *parameter_options(head.case.parameters)])
+    return shlex.join([*words, *list_parameter_options(head.case.parameters)])
 
 
-def bisect(question: BisectQuestion, search: SearchRequest | None) -> str:
+def build_bisect_command(question: BisectQuestion, search: SearchRequest | None) -> str:
     """Return the command that repeats a bisect, with the full commits and the case where the search has begun."""
     good, bad = (search.good[:12], search.bad[:12]) if search else (question.good, question.bad)
     workload = question.workload or (search.case.workload if search else question.case.partition("[")[0])
@@ -58,29 +58,29 @@ def bisect(question: BisectQuestion, search: SearchRequest | None) -> str:
     return shlex.join(words)
 
 
-def settings(before: Report, after: Report) -> str:
+def build_settings_command(before: Report, after: Report) -> str:
     """Return the command that finds which of the settings that differ between two runs move the metrics."""
     words = ["faultwatch", "bisect", after.case.workload, "--repo", HERE]
     words += ["--revision", after.revision.commit[:12], "--settings", f"{before.run_id}..{after.run_id}"]
-    return shlex.join([*words, *parameter_options(after.case.parameters)])
+    return shlex.join([*words, *list_parameter_options(after.case.parameters)])
 
 
-def profile(case: Case, parent: str, commit: str) -> str:
+def build_profile_command(case: Case, parent: str, commit: str) -> str:
     """Return the command that profiles a commit and its parent."""
     words = ["faultwatch", "profile", case.workload, f"{parent[:12]}..{commit[:12]}", "--repo", HERE]
-    return shlex.join([*words, *parameter_options(case.parameters)])
+    return shlex.join([*words, *list_parameter_options(case.parameters)])
 
 
-def parameter_options(parameters: Mapping[str, Parameter]) -> list[str]:
+def list_parameter_options(parameters: Mapping[str, Parameter]) -> list[str]:
     """Return the options that select a point of a parameter matrix."""
     return [word for name, value in sorted(parameters.items()) for word in ("--set", f"{name}={parameter_text(value)}")]
 
 
-def _repeat(command: str, report: Report, commit: str = "") -> str:
+def _build_repeat_command(command: str, report: Report, commit: str = "") -> str:
     words = ["faultwatch", command, report.case.workload, "--repo", HERE]
     words += ["--revision", (commit or report.revision.commit)[:12]]
-    words += parameter_options(report.case.parameters)
+    words += list_parameter_options(report.case.parameters)
     for name, value in sorted(report.environment.settings.items()):
-        if name.startswith(_VARIABLE):
-            words += ["--env", f"{name.removeprefix(_VARIABLE)}={value}"]
+        if name.startswith(_VARIABLE_PREFIX):
+            words += ["--env", f"{name.removeprefix(_VARIABLE_PREFIX)}={value}"]
     return shlex.join(words)

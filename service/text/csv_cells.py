@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
-def safe_cells(values: Iterable[Any]) -> list[Any]:
+def escape_cells(values: Iterable[Any]) -> list[Any]:
     """Return cells with an apostrophe before each text that a spreadsheet would take for a formula. Numbers stay."""
     return [f"'{value}" if isinstance(value, str) and _is_formula(value) else value for value in values]
 
 
 def _is_formula(text: str) -> bool:
-    if not text.startswith(_FORMULA):
+    if not text.startswith(_FORMULA_STARTS):
         return False
     try:
         float(text)

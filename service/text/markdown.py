@@ -9,26 +9,29 @@ from __future__ import annotations
 
 import re
 
-_PLAIN = re.compile(r"[A-Za-z0-9 ,=/+%-]")
+_PLAIN_CHARACTER = re.compile(r"[A-Za-z0-9 ,=/+%-]")
 _MAX_CHARACTERS = 120
 _FENCE = re.compile(r"`{3,}")
 
 
-def code(text: str, longest: int = _MAX_CHARACTERS) -> str:
+def format_code(text: str, max_characters: int = _MAX_CHARACTERS) -> str:
     """Return a text on one line, as code in Markdown."""
-    shown = "".join(char if _PLAIN.match(char) else _entity(char) for char in _cut(make_visible(text), longest))
-    return f"<code>{shown}</code>" if shown.strip() else "–"
+    escaped = "".join(
+        char if _PLAIN_CHARACTER.match(char) else _escape_character(char)
+        for char in _cut_text(make_visible(text), max_characters)
+    )
+    return f"<code>{escaped}</code>" if escaped.strip() else "–"
 
 
-def make_plain(text: str, longest: int = _MAX_CHARACTERS) -> str:
+def make_plain(text: str, max_characters: int = _MAX_CHARACTERS) -> str:
     """Return a text on one line, for places where GitHub shows no markup: titles, annotations."""
-    return _cut(make_visible(" ".join(text.split())), longest)
+    return _cut_text(make_visible(" ".join(text.split())), max_characters)
 
 
-def block(text: str, longest: int) -> str:
-    """Return the end of a text, ``longest`` bytes at most, as a block of code with its lines."""
-    shown = "\n".join(make_visible(line.expandtabs(4)) for line in text.strip("\n").split("\n")).encode()
-    lines = shown.decode() if len(shown) <= longest else f"…\n{shown[-longest:].decode(errors='ignore')}"
+def format_block(text: str, max_bytes: int) -> str:
+    """Return the end of a text, ``max_bytes`` bytes at most, as a block of code with its lines."""
+    visible = "\n".join(make_visible(line.expandtabs(4)) for line in text.strip("\n").split("\n")).encode()
+    lines = visible.decode() if len(visible) <= max_bytes else f"…\n{visible[-max_bytes:].decode(errors='ignore')}"
     fence = "`" * (1 + max((len(run) for run in _FENCE.findall(lines)), default=2))
     return f"{fence}text\n{lines}\n{fence}"
 
@@ -38,9 +41,9 @@ def make_visible(text: str) -> str:
     return "".join(char if char.isprintable() else f"\\u{{{ord(char):x}}}" for char in text)
 
 
-def _entity(char: str) -> str:
+def _escape_character(char: str) -> str:
     return f"&#{ord(char)};" if char.isascii() else char
 
 
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+def _cut_text(text: str, max_characters: int) -> str:
+    return text if len(text) <= max_characters else f"{text[: max_characters - 1]}…"

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
-from service.text.csv_cells import safe_cells
+from service.text.csv_cells import escape_cells
 
 Row = TypeVar("Row", bound=NamedTuple)
 
@@ -53,9 +53,9 @@ COLUMNS = SampleRow._fields
 
 def write_csv(rows: Iterable[SampleRow]) -> Iterator[str]:
     """Write rows as CSV (RFC 4180) with a header."""
-    yield _line(COLUMNS)
+    yield _write_line(COLUMNS)
     for row in rows:
-        yield _line([_make_plain(value) for value in row])
+        yield _write_line([_make_plain(value) for value in row])
 
 
 def write_json_lines(rows: Iterable[SampleRow]) -> Iterator[str]:
@@ -64,9 +64,9 @@ def write_json_lines(rows: Iterable[SampleRow]) -> Iterator[str]:
         yield json.dumps({name: _read_json(value) for name, value in row._asdict().items()}, ensure_ascii=False) + "\n"
 
 
-def _line(values: Iterable[object]) -> str:
+def _write_line(values: Iterable[object]) -> str:
     text = io.StringIO()
-    csv.writer(text).writerow(safe_cells(values))
+    csv.writer(text).writerow(escape_cells(values))
     return text.getvalue()
 
 

@@ -32,8 +32,10 @@ _refused = RawValue("Q")
 class Admission:
     """The requests of a process that store runs."""
 
-    def __init__(self, most: int = MAX_REQUESTS, most_of_subject: int = MAX_REQUESTS_PER_SUBJECT) -> None:
-        self._most, self._most_of_subject = most, most_of_subject
+    def __init__(
+        self, max_requests: int = MAX_REQUESTS, max_requests_per_subject: int = MAX_REQUESTS_PER_SUBJECT
+    ) -> None:
+        self._max_requests, self._max_requests_per_subject = max_requests, max_requests_per_subject
         self._lock = threading.Lock()
         self._under_way = 0
         self._of_subject: Counter[str] = Counter()
@@ -53,8 +55,8 @@ class Admission:
             503, where there are as many as the process takes.
         """
         with self._lock:
-            if self._under_way >= self._most:
-                raise _refusal("Many reports arrive at this moment.")
+            if self._under_way >= self._max_requests:
+                raise _make_refusal("Many reports arrive at this moment.")
             self._under_way += 1
         try:
             yield
@@ -73,8 +75,8 @@ class Admission:
         """
         with self._lock:
             for name in names:
-                if self._of_subject[name] >= self._most_of_subject:
-                    raise _refusal(f"Many reports of {name} arrive at this moment.")
+                if self._of_subject[name] >= self._max_requests_per_subject:
+                    raise _make_refusal(f"Many reports of {name} arrive at this moment.")
             self._of_subject.update(names)
         try:
             yield
@@ -91,18 +93,18 @@ def register(app: Flask) -> None:
     app.extensions[_KEY] = Admission()
 
 
-def admitted(view: View) -> View:
+def admit_requests(view: View) -> View:
     """Admit requests to a view that stores runs, before their body is read."""
 
     @wraps(view)
-    def admitting(*args: Any, **kwargs: Any) -> Any:
-        with admission().request():
+    def admit_and_call(*args: Any, **kwargs: Any) -> Any:
+        with find_admission().request():
             return view(*args, **kwargs)
 
-    return cast(View, admitting)
+    return cast(View, admit_and_call)
 
 
-def admission() -> Admission:
+def find_admission() -> Admission:
     """Return the admission of the application that serves this request."""
     return cast(Admission, current_app.extensions[_KEY])
 
@@ -112,7 +114,7 @@ def count_refused() -> int:
     return int(_refused.value)
 
 
-def _refusal(why: str) -> ProblemError:
+def _make_refusal(why: str) -> ProblemError:
     _refused.value += 1
     headers = {"Retry-After": str(RETRY_SECONDS)}
     return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"{why} Send it again in a moment.", headers=headers)

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from flask import Flask, Response, request
 from flask_compress import Compress
 
-_TYPES = (
+_COMPRESSED_TYPES = (
     "text/html",
     "text/css",
     "text/csv",
@@ -23,9 +23,9 @@ _TYPES = (
     "application/atom+xml",
     "image/svg+xml",
 )
-_FILES = ("static", "vendor.file")
+_FILE_ENDPOINTS = ("static", "vendor.file")
 """Endpoints that serve files."""
-_REFLECTING = frozenset({"search.show", "search.show_json", "search.show_csv"})
+_REFLECTING_ENDPOINTS = frozenset({"search.show", "search.show_json", "search.show_csv"})
 """Endpoints that repeat any text of the address."""
 
 
@@ -33,25 +33,25 @@ def register(app: Flask) -> None:
     """Compress the answers of an application, after everything else has changed them."""
     app.config.update(
         COMPRESS_ALGORITHM=["br", "gzip"],
-        COMPRESS_MIMETYPES=list(_TYPES),
+        COMPRESS_MIMETYPES=list(_COMPRESSED_TYPES),
         COMPRESS_STREAMS=False,
         COMPRESS_REGISTER=False,
     )
     compress = Compress(app)
 
-    def compressed(response: Response) -> Response:
-        if request.method != "GET" or request.endpoint in _REFLECTING:
+    def compress_response(response: Response) -> Response:
+        if request.method != "GET" or request.endpoint in _REFLECTING_ENDPOINTS:
             return response
         if response.cache_control.no_store:
             return response
-        if request.endpoint in _FILES and response.is_streamed and response.status_code == HTTPStatus.OK:
-            _read(response)
+        if request.endpoint in _FILE_ENDPOINTS and response.is_streamed and response.status_code == HTTPStatus.OK:
+            _read_file(response)
         return compress.after_request(response)
 
-    app.after_request(compressed)
+    app.after_request(compress_response)
 
 
-def _read(response: Response) -> None:
+def _read_file(response: Response) -> None:
     """Read a file that would be streamed: a stream that a conditional request makes needless would stay open."""
     file = response.response
     response.direct_passthrough = False

@@ -7,7 +7,7 @@ from flask import Blueprint, Response, request
 from service.notify import feed
 from service.store.events import events
 from service.store.events.events import EventFilter
-from service.web.current import database
+from service.web.app_resources import get_database
 
 bp = Blueprint("feeds", __name__, url_prefix="/feeds")
 
@@ -19,9 +19,11 @@ MAX_EVENTS = 100
 def atom() -> Response:
     """Return the newest events as an Atom feed: of all subjects, or of the requested one."""
     filter_ = EventFilter(subject=request.args.get("subject"), found=True)
-    with database().reading() as session:
-        newest = events.page(session, filter_, MAX_EVENTS, 0).items
-    response = Response(feed.write(newest, request.url_root, request.full_path.rstrip("?")), mimetype=feed.MEDIA_TYPE)
+    with get_database().reading() as session:
+        newest = events.list_page(session, filter_, MAX_EVENTS, 0).items
+    response = Response(
+        feed.write_feed(newest, request.url_root, request.full_path.rstrip("?")), mimetype=feed.MEDIA_TYPE
+    )
     response.add_etag()
     response.make_conditional(request)
     return response

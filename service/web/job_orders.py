@@ -11,7 +11,7 @@ from math import ceil
 from sqlalchemy.orm import Session
 
 from runner.contract.job import Job, JobDecision, JobOrder
-from service.jobs.extension import scheduler
+from service.jobs.extension import find_scheduler
 from service.jobs.scheduler import WrongOrderError
 from service.pipeline import lease_jobs
 from service.rules.jobs.states import Act, JobTransitionError
@@ -20,9 +20,9 @@ from service.store import jobs
 from service.store.jobs import Requester
 from service.store.models import Job as JobRow
 from service.web.access import audit_log, ownership
-from service.web.access.author import author
-from service.web.current import database
-from service.web.problems import ProblemError, make_not_found, unprocessable
+from service.web.access.author import find_author
+from service.web.app_resources import get_database
+from service.web.problems import ProblemError, make_not_found, make_unprocessable
 
 
 def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
@@ -34,22 +34,22 @@ def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
         422, where the order cannot be carried out; 403, where it is beyond the limits of the caller's token.
     """
     if order.github is not None:
-        ownership.hold_publication(order.github)
+        ownership.require_reach_of_publication(order.github)
     try:
-        order = scheduler().with_question(order)
+        order = find_scheduler().fill_in_question(order)
         if order.question is not None:
-            ownership.hold_question(order.question.subject, order.question.host)
-        job, new = scheduler().order(order, requester)
+            ownership.require_reach_of_question(order.question.subject, order.question.host)
+        job, new = find_scheduler().order(order, requester)
     except WrongOrderError as error:
-        raise unprocessable(error.part, str(error)) from None
+        raise make_unprocessable(error.part, str(error)) from None
     if new:
         detail = {"kind": job.question.kind, "subject": job.question.subject, "case": job.question.case}
-        with database().writing() as session:
+        with get_database().writing() as session:
             audit_log.record(session, AuditAction.JOB_ORDERED, f"job {job.id}", detail, requester.name)
     return job, new
 
 
-def decide(job_id: int, act: Act, decision: JobDecision) -> Job:
+def decide_job(job_id: int, act: Act, decision: JobDecision) -> Job:
     """Pause, resume or cancel a job in the name of the caller.
 
     Raises
@@ -58,18 +58,18 @@ def decide(job_id: int, act: Act, decision: JobDecision) -> Job:
         404, where there is no such job; 409, where its state does not allow the act; 403, where the job is beyond the
         limits of the caller's token.
     """
-    by = author(decision.author)
-    with changing(job_id) as (session, row, now):
-        jobs.move(row, act, by, decision.reason, now)
+    author = find_author(decision.author)
+    with open_for_change(job_id) as (session, row, now):
+        jobs.move_to_next_state(row, act, author, decision.reason, now)
         detail = {"act": act.value, "reason": decision.reason}
-        audit_log.record(session, AuditAction.JOB_CHANGED, f"job {job_id}", detail, by)
-        job = jobs.view(row)
-    scheduler().wake()
+        audit_log.record(session, AuditAction.JOB_CHANGED, f"job {job_id}", detail, author)
+        job = jobs.build_view(row)
+    find_scheduler().wake()
     return job
 
 
 @contextmanager
-def changing(
+def open_for_change(
     job_id: int, *, own: bool = False, claiming: str | None = None
 ) -> Iterator[tuple[Session, JobRow, datetime]]:
     """Open a job for a change; what its state does not allow is a problem document.
@@ -82,13 +82,13 @@ def changing(
         The host that wants to claim the job.
     """
     now = datetime.now(UTC)
-    with database().writing() as session:
-        row = jobs.find(session, job_id)
+    with get_database().writing() as session:
+        row = jobs.find_job(session, job_id)
         if row is None:
             raise make_not_found(f"job {job_id}")
-        ownership.hold_question(row.question["subject"], claiming or row.host or row.question.get("host"))
+        ownership.require_reach_of_question(row.question["subject"], claiming or row.host or row.question.get("host"))
         if own:
-            ownership.hold_job(row.github)
+            ownership.require_own_job(row.github)
         try:
             yield session, row, now
         except lease_jobs.BusyError as error:

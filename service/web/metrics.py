@@ -16,7 +16,7 @@ from service.store import service_figures as figures
 from service.store.service_figures import Figures
 from service.version import VERSION
 from service.web import admission
-from service.web.current import database
+from service.web.app_resources import get_database
 
 bp = Blueprint("metrics", __name__)
 
@@ -27,8 +27,8 @@ ACTIVE_TIME = timedelta(hours=1)
 @bp.get("/metrics")
 def show() -> Response:
     """Return the current figures, in the text format of Prometheus."""
-    with database().reading() as session:
-        current = figures.read(session)
+    with get_database().reading() as session:
+        current = figures.read_figures(session)
     text = generate_latest(Exposed(current, datetime.now(UTC), VERSION, admission.count_refused()))
     return Response(text, content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
@@ -44,9 +44,9 @@ class Exposed:
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics."""
-        yield _labelled("faultwatch_build_info", "The version that runs.", "version", {self.version: 1})
-        yield from self._measured()
-        yield from self._waiting()
+        yield _build_gauge("faultwatch_build_info", "The version that runs.", "version", {self.version: 1})
+        yield from self._collect_measured()
+        yield from self._collect_waiting()
         yield GaugeMetricFamily(
             "faultwatch_drifts_open", "Drifts about which nothing is decided yet.", self.figures.drifts
         )
@@ -55,7 +55,7 @@ class Exposed:
             "faultwatch_requests_refused", "Requests with reports that this machine asked to come later.", self.refused
         )
 
-    def _measured(self) -> Iterator[Metric]:
+    def _collect_measured(self) -> Iterator[Metric]:
         runs = CounterMetricFamily(
             "faultwatch_runs", "Runs that were taken in; quarantined: never judged.", labels=["outcome", "quarantined"]
         )
@@ -64,19 +64,21 @@ class Exposed:
                 runs.add_metric([outcome, str(aside).lower()], self.figures.runs.get((outcome, aside), 0))
         yield runs
         last = {host: at.timestamp() for host, at in self.figures.last_runs.items()}
-        yield _labelled("faultwatch_host_last_run_timestamp_seconds", "When the host's newest run began.", "host", last)
+        yield _build_gauge(
+            "faultwatch_host_last_run_timestamp_seconds", "When the host's newest run began.", "host", last
+        )
         active = sum(at > self.now - ACTIVE_TIME for at in self.figures.last_runs.values())
         yield GaugeMetricFamily("faultwatch_hosts_active", "Hosts that began a run within the last hour.", active)
 
-    def _waiting(self) -> Iterator[Metric]:
+    def _collect_waiting(self) -> Iterator[Metric]:
         jobs = {state.value: self.figures.jobs.get(state, 0) for state in State}
-        yield _labelled("faultwatch_jobs", "Jobs by the state they are in.", "state", jobs)
+        yield _build_gauge("faultwatch_jobs", "Jobs by the state they are in.", "state", jobs)
         since = self.figures.queued_since
         waited = 0.0 if since is None else max(0.0, (self.now - since).total_seconds())
         yield GaugeMetricFamily(
             "faultwatch_jobs_oldest_queued_seconds", "Age of the oldest job that nobody has begun; 0 for none.", waited
         )
-        yield _labelled(
+        yield _build_gauge(
             "faultwatch_notifications_waiting",
             "Messages that are still to be sent, or sent again.",
             "to",
@@ -90,7 +92,7 @@ class Exposed:
         )
 
 
-def _labelled(name: str, description: str, label: str, values: Mapping[str, float]) -> Metric:
+def _build_gauge(name: str, description: str, label: str, values: Mapping[str, float]) -> Metric:
     family = GaugeMetricFamily(name, description, labels=[label])
     for label_value, value in values.items():
         family.add_metric([label_value], value)

@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from werkzeug.exceptions import HTTPException
 
-from service.store.engine.error_codes import is_away
+from service.store.engine.error_codes import is_unreachable
 
 log = logging.getLogger(__name__)
 
@@ -65,21 +65,21 @@ def make_not_found(what: str) -> ProblemError:
     return ProblemError(HTTPStatus.NOT_FOUND, f"There is no {what}.")
 
 
-def unprocessable(field: str, detail: str) -> ProblemError:
+def make_unprocessable(field: str, detail: str) -> ProblemError:
     """Return the problem that a field of the request has a wrong value."""
     return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"{field}: {detail}", [FieldError(field=field, detail=detail)])
 
 
 def register(app: APIFlask) -> None:
     """Answer every error of an application with a problem document."""
-    app.register_error_handler(ProblemError, problem_document)
-    app.register_error_handler(HTTPError, _invalid)
-    app.register_error_handler(HTTPException, http_problem)
-    app.register_error_handler(SQLAlchemyError, _database)
-    app.register_error_handler(Exception, _crash)
+    app.register_error_handler(ProblemError, answer_problem)
+    app.register_error_handler(HTTPError, _answer_invalid)
+    app.register_error_handler(HTTPException, answer_http_error)
+    app.register_error_handler(SQLAlchemyError, _answer_database_error)
+    app.register_error_handler(Exception, _answer_crash)
 
 
-def _answer(status: int, detail: str, errors: list[FieldError] | None = None) -> Response:
+def _build_response(status: int, detail: str, errors: list[FieldError] | None = None) -> Response:
     title = HTTPStatus(status).phrase
     response = jsonify(Problem(title=title, status=status, detail=detail, errors=errors or []).model_dump())
     response.status_code = status
@@ -87,14 +87,14 @@ def _answer(status: int, detail: str, errors: list[FieldError] | None = None) ->
     return response
 
 
-def problem_document(error: ProblemError) -> Response:
+def answer_problem(error: ProblemError) -> Response:
     """Answer a problem with its document."""
-    response = _answer(error.status, str(error), error.errors)
+    response = _build_response(error.status, str(error), error.errors)
     response.headers.update(error.headers)
     return response
 
 
-def _invalid(error: HTTPError) -> Response:
+def _answer_invalid(error: HTTPError) -> Response:
     """Answer the error of a body or a query that does not match its model."""
     problems = error.detail if isinstance(error.detail, dict) else {}
     errors = [
@@ -104,23 +104,23 @@ def _invalid(error: HTTPError) -> Response:
         for message in messages
     ]
     detail = "; ".join(f"{entry.field or 'document'}: {entry.detail}" for entry in errors[:5])
-    return _answer(error.status_code, detail or error.message or "", errors)
+    return _build_response(error.status_code, detail or error.message or "", errors)
 
 
-def http_problem(error: HTTPException) -> Response:
+def answer_http_error(error: HTTPException) -> Response:
     """Answer an error of the web framework: no such page, wrong method, too large, not JSON."""
-    response = _answer(error.code or 500, error.description or error.name)
+    response = _build_response(error.code or 500, error.description or error.name)
     for name, value in error.get_headers():
         if name.lower() not in {"content-type", "content-length"}:
             response.headers[name] = value
     return response
 
 
-def unavailable(error: Exception) -> ProblemError | None:
+def find_unavailability(error: Exception) -> ProblemError | None:
     """Return the problem that the database cannot be asked now; None for any other error."""
     if isinstance(error, PoolTimeoutError):
         what = "has no connection left"
-    elif is_away(error):
+    elif is_unreachable(error):
         what = "does not answer"
     elif isinstance(error, OperationalError) and "locked" in str(error.orig):
         what = "is locked by another program"
@@ -132,15 +132,15 @@ def unavailable(error: Exception) -> ProblemError | None:
     )
 
 
-def _database(error: SQLAlchemyError) -> Response:
-    if (problem := unavailable(error)) is not None:
-        return problem_document(problem)
+def _answer_database_error(error: SQLAlchemyError) -> Response:
+    if (problem := find_unavailability(error)) is not None:
+        return answer_problem(problem)
     if not isinstance(error, OperationalError):
-        return _crash(error)
+        return _answer_crash(error)
     log.error("the database refused: %s", error.orig)
-    return _answer(500, "The database cannot be used; the log of the service says why.")
+    return _build_response(500, "The database cannot be used; the log of the service says why.")
 
 
-def _crash(error: Exception) -> Response:
+def _answer_crash(error: Exception) -> Response:
     log.error("a request crashed", exc_info=error)
-    return _answer(500, "The service failed; its log says more.")
+    return _build_response(500, "The service failed; its log says more.")

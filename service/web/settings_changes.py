@@ -26,4 +26,6 @@ def record_changes(database: Database, config: Config) -> None:
     changed = sorted(name for name in now.keys() | before.keys() if now.get(name) != before.get(name))
     target = ", ".join(changed) if last else "first start"
     with database.writing() as session:
-        audit.record(session, audit.local_actor(), AuditAction.SETTINGS_CHANGED, target, now, now=datetime.now(UTC))
+        audit.record_entry(
+            session, audit.find_local_actor(), AuditAction.SETTINGS_CHANGED, target, now, now=datetime.now(UTC)
+        )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from service.jobs.extension import scheduler
+from service.jobs.extension import find_scheduler
 from service.schemas.audit import AuditAction
 from service.schemas.triage import SubjectChange, SubjectEntry
 from service.store import subjects
 from service.web.access import audit_log, ownership
-from service.web.current import database
+from service.web.app_resources import get_database
 
 
-def change(name: str, settings: SubjectChange, by: str) -> SubjectEntry | None:
+def change_settings(name: str, settings: SubjectChange, author: str) -> SubjectEntry | None:
     """Change the settings of a subject in the name of somebody, and log it; None if there is no such subject.
 
     Raises
@@ -18,14 +18,14 @@ def change(name: str, settings: SubjectChange, by: str) -> SubjectEntry | None:
     ProblemError
         403, where the caller's token is limited to other subjects, or to hosts: the service orders from any.
     """
-    ownership.hold_question(name, None)
-    with database().writing() as session:
-        before = subjects.entry(session, name)
+    ownership.require_reach_of_question(name, None)
+    with get_database().writing() as session:
+        before = subjects.find_subject_entry(session, name)
         after = subjects.set_bisect_policy(session, name, settings.bisect_policy)
         if before is None or after is None:
             return None
         if after != before:
             detail = {"bisect policy": after.bisect_policy.value, "before": before.bisect_policy.value}
-            audit_log.record(session, AuditAction.SUBJECT_CHANGED, f"subject {name}", detail, by)
-    scheduler().wake()
+            audit_log.record(session, AuditAction.SUBJECT_CHANGED, f"subject {name}", detail, author)
+    find_scheduler().wake()
     return after

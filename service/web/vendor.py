@@ -36,7 +36,7 @@ def file(package: str, version: str, name: str) -> Response:
     if path is None or name != Path(path).name:
         abort(404)
     try:
-        installed = _version(package)
+        installed = _find_version(package)
     except MissingPackageError as missing:
         return Response(f"{missing}\n", 503, mimetype="text/plain")
     if version != installed:
@@ -46,22 +46,22 @@ def file(package: str, version: str, name: str) -> Response:
     return response
 
 
-def address(package: str) -> str:
+def find_address(package: str) -> str:
     """Return the address of a package's file, with its version, or raise :class:`MissingPackageError`."""
-    return url_for("vendor.file", package=package, version=_version(package), name=Path(FILES[package]).name)
+    return url_for("vendor.file", package=package, version=_find_version(package), name=Path(FILES[package]).name)
 
 
 def describe_missing() -> str | None:
     """Return what is not installed and how to install it, or None where all is there."""
     try:
         for package in FILES:
-            _version(package)
+            _find_version(package)
     except MissingPackageError as problem:
         return str(problem)
     return None
 
 
-def _version(package: str) -> str:
+def _find_version(package: str) -> str:
     root = NODE_MODULES / package
     if not (root / FILES[package]).is_file():
         raise MissingPackageError(

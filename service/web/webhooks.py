@@ -11,12 +11,12 @@ from flask import Blueprint, request
 from flask.typing import ResponseReturnValue
 
 from runner.contract.gate import ForgeKind
-from service.forges.extension import worker
-from service.forges.names import qualified
+from service.forges.extension import find_worker
+from service.forges.names import qualify_name
 from service.forges.registry import FORGES
 from service.store import forges as store
 from service.store.models import ForgeDelivery
-from service.web.current import database
+from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found
 
 bp = Blueprint("webhooks", __name__)
@@ -25,12 +25,12 @@ bp = Blueprint("webhooks", __name__)
 @bp.post(f"/<any({', '.join(FORGES)}):name>/webhook")
 def receive(name: str) -> ResponseReturnValue:
     """Store a delivery. The same one sent twice is stored once."""
-    kind, work = ForgeKind(name), worker()
+    kind, work = ForgeKind(name), find_worker()
     forge = work.forges.get(kind) if work else None
     if work is None or forge is None:
         raise make_not_found(f"{FORGES[kind].role} of this service")
     body = request.get_data(cache=False)
-    delivery = forge.delivery(lambda name: request.headers.get(name, ""), body)
+    delivery = forge.read_delivery(lambda name: request.headers.get(name, ""), body)
     if delivery is None:
         raise ProblemError(HTTPStatus.UNAUTHORIZED, f"The {FORGES[kind].unproven}.")
     if not request.is_json or not delivery.id or not _is_document(body):
@@ -39,18 +39,18 @@ def receive(name: str) -> ResponseReturnValue:
         return {"taken": False}, HTTPStatus.OK
     now = datetime.now(UTC)
     row = ForgeDelivery(
-        id=qualified(kind, delivery.id),
+        id=qualify_name(kind, delivery.id),
         digest=hashlib.sha256(body).hexdigest(),
-        event=qualified(kind, delivery.event),
+        event=qualify_name(kind, delivery.event),
         payload=body.decode(errors="replace"),
         received_at=now,
         attempts=0,
         due_at=now,
     )
-    with database().writing() as session:
-        taken = store.receive(session, row)
+    with get_database().writing() as session:
+        is_new = store.store_delivery(session, row)
     work.wake()
-    return {"taken": taken}, HTTPStatus.ACCEPTED if taken else HTTPStatus.OK
+    return {"taken": is_new}, HTTPStatus.ACCEPTED if is_new else HTTPStatus.OK
 
 
 def _is_document(body: bytes) -> bool:

@@ -77,10 +77,10 @@ class Follower:
         self.confirmed.append(any(event["confirmed"] for event in events))
         now = datetime.now(UTC)
         with self.database.writing() as session:
-            since = deliveries.channel(session, "chat", now - timedelta(hours=1)).since
-            due = deliveries.unsent(session, "chat", since)
+            since = deliveries.get_or_create_channel(session, "chat", now - timedelta(hours=1)).since
+            due = deliveries.list_unsent_events(session, "chat", since)
             if due:
-                deliveries.record_attempt(session, deliveries.claim(session, "chat", due, now), None, now)
+                deliveries.record_attempt(session, deliveries.claim_message(session, "chat", due, now), None, now)
         self.sent += [occasion.name for occasion in due]
         assert not due or self.confirmed[-1], "a suspicion was sent"
 

@@ -20,7 +20,7 @@ from service.config.settings import Config
 from service.pipeline import detect_drifts
 from service.rules.access.scope import Scope
 from service.store import tokens
-from service.web import current
+from service.web import app_resources
 from tests.fuzz.door import Attempt
 
 GENERATION = 1000
@@ -70,7 +70,7 @@ class Served:
     def show_all(self, pages: Sequence[str] = PAGES) -> None:
         """Judge what arrived, and read every page that lists it."""
         with self.app.app_context():
-            detect_drifts.refresh(current.database())
+            detect_drifts.judge_changed_series(app_resources.get_database())
         for page in pages:
             self.show(page)
 
@@ -79,17 +79,17 @@ def serve(folder: Path, **changes: Any) -> Served:
     """Make an application with tokens."""
     folder.mkdir()
     config = Config(home=folder, database_url=f"sqlite:///{folder / 'faultwatch.db'}", access=Access.TOKENS)
-    app = create_app(config.replaced(**changes))
-    with app.app_context(), current.database().writing() as session:
+    app = create_app(config.copy_with(**changes))
+    with app.app_context(), app_resources.get_database().writing() as session:
         now = datetime.now(UTC)
-        texts = [tokens.issue(session, scope.value, [scope], 1, now).text for scope in (Scope.REPORT, Scope.READ)]
+        texts = [tokens.issue_token(session, scope.value, [scope], 1, now).text for scope in (Scope.REPORT, Scope.READ)]
     return Served(app, *texts)
 
 
 def close(served: Served) -> None:
     """Release the database."""
     with served.app.app_context():
-        current.database().close()
+        app_resources.get_database().close()
 
 
 @contextmanager

@@ -114,7 +114,7 @@ class Served:
             elif "json" in kind and path.startswith("/api/") and answer.ok:
                 queue += _items(path, answer.json())
         for job in self.submit("/jobs?limit=1000", method="GET")["items"]:
-            comment = job_reply.reply(Job.model_validate(job), "https://faults.example.org")
+            comment = job_reply.render_reply(Job.model_validate(job), "https://faults.example.org")
             found[f"comment on job {job['id']}"] = comment.encode()
         for digest in self.digests:
             assert not [path for path, data in found.items() if digest.encode() in data], "a digest can be read"

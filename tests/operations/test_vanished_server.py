@@ -14,7 +14,7 @@ import pytest
 
 from service.app import create_app
 from service.config.settings import Config
-from service.web import current
+from service.web import app_resources
 from tests.service import postgres, reports
 from tests.service.apiclient import Api
 
@@ -71,4 +71,4 @@ def test_requests_are_answered_while_the_machine_of_the_database_is_gone(
         ip("-netns", space, "link", "set", "theirs", "up")
         assert api.send(reports.report(2, 100, 100)) == [201]
         with app.app_context():
-            current.database().close()
+            app_resources.get_database().close()

@@ -15,8 +15,8 @@ from werkzeug.routing import Rule
 from service.app import create_app
 from service.config.settings import Config
 from service.store.engine.database import Database
-from service.store.engine.upgrade import upgrade
-from service.web import current
+from service.store.engine.upgrade import upgrade_database
+from service.web import app_resources
 from tests.service import postgres
 from tests.service.apiclient import Api
 from tests.service.web.page_clients import empty_app, extremes_app, measured_app
@@ -46,7 +46,7 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty SQLite database of this version's schema, to be copied."""
     file = tmp_path_factory.mktemp("migrated") / "faultwatch.db"
     database = Database(f"sqlite:///{file}")
-    upgrade(database)
+    upgrade_database(database)
     database.close()
     return file
 
@@ -63,7 +63,7 @@ def migrated_postgresql(postgresql: postgres.Server) -> str:
     """Name of an empty PostgreSQL database of this version's schema, to be copied."""
     name = postgresql.create()
     database = Database(postgresql.url(name))
-    upgrade(database)
+    upgrade_database(database)
     database.close()
     return name
 
@@ -92,7 +92,7 @@ def app(config: Config) -> Iterator[APIFlask]:
     app = create_app(config)
     yield app
     with app.app_context():
-        current.database().close()
+        app_resources.get_database().close()
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ import requests
 
 from service.config.settings import Config
 from service.errors import ServiceError
-from service.serving import _make_patiently
-from service.web import current
+from service.serving import _make_when_database_answers
+from service.web import app_resources
 from tests.service import postgres, reports
 
 COMMAND = [sys.executable, "-m", "service"]
@@ -171,15 +171,15 @@ def test_a_worker_that_starts_while_postgresql_is_away_waits_for_it(tmp_path: Pa
     with postgres.running() as server, ThreadPoolExecutor(1) as pool:
         config = Config(home=tmp_path, database_url=server.url(server.create()))
         server.kill()
-        made = pool.submit(_make_patiently, config)
+        made = pool.submit(_make_when_database_answers, config)
         time.sleep(1)
         assert not made.done()
         server.start()
         with made.result(60).app_context():
-            current.database().close()
+            app_resources.get_database().close()
 
 
 def test_a_worker_whose_database_is_none_fails_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no database, and long enough for SQLite to see that" * 20)
     with pytest.raises(ServiceError, match="not a database"):
-        _make_patiently(Config(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'file'}"))
+        _make_when_database_answers(Config(home=tmp_path, database_url=f"sqlite:///{tmp_path / 'file'}"))

@@ -15,7 +15,7 @@ from service.config.settings import Config
 from service.rules.access.scope import Scope
 from service.store import tokens
 from service.store.engine.database import Database
-from service.web import current
+from service.web import app_resources
 from tests.service import reports
 from tests.service.apiclient import Api
 
@@ -41,7 +41,7 @@ def machines(tmp_path: Path, database_url: str) -> Iterator[list[FlaskClient]]:
                 )
             )
             with app.app_context():
-                stack.callback(current.database().close)
+                stack.callback(app_resources.get_database().close)
             clients.append(app.test_client())
         yield clients
 
@@ -50,7 +50,7 @@ def machines(tmp_path: Path, database_url: str) -> Iterator[list[FlaskClient]]:
 def token(database: Database) -> str:
     """A token of somebody who reads and reports."""
     with database.writing() as session:
-        return tokens.issue(session, "operator", [Scope.READ, Scope.REPORT], 1, datetime.now(UTC)).text
+        return tokens.issue_token(session, "operator", [Scope.READ, Scope.REPORT], 1, datetime.now(UTC)).text
 
 
 def test_who_signs_in_on_one_machine_is_signed_in_on_the_other(machines: list[FlaskClient], token: str) -> None:

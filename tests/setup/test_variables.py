@@ -18,7 +18,7 @@ from service.forges.registry import SETTINGS, read_config
 ROOT = Path(__file__).parents[2]
 RUNNER = {variable.name for variable in of_runner.TABLE}
 OF_SERVICE = [
-    variable for section in (Config, *SETTINGS, TrustedJobs, NotificationFile) for variable in section.variables()
+    variable for section in (Config, *SETTINGS, TrustedJobs, NotificationFile) for variable in section.list_variables()
 ]
 SERVICE = {variable.name for variable in OF_SERVICE}
 SET_FOR_OTHERS = {variable.name for variable in of_runner.FOR_PROGRAMS}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from runner.profile.permissions import recording_permissions
-from service.forges.github.workflows import push_inputs
+from service.forges.github.workflows import build_push_inputs
 from tests.runner.commands import Proxy, served
 from tests.workflows.act import TOOLS, Done, act
 from tests.workflows.subject import Subject
@@ -167,7 +167,7 @@ def test_an_ordered_measurement_is_stored(workshop: Workshop) -> None:
 
 def test_a_revision_that_is_pushed_is_measured_stored_and_kept(workshop: Workshop) -> None:
     commit = workshop.subject.adopt("pushed", workshop.subject.commits[0])
-    done = workshop.run("measure.yml", push_inputs(commit, workshop.service.url))
+    done = workshop.run("measure.yml", build_push_inputs(commit, workshop.service.url))
     assert done.returncode == 0, done.log
     assert done.outputs["verdict"] == "measured"
     (report,) = json.loads((done.kept / "faultwatch-measure.json").read_text())
@@ -178,7 +178,7 @@ def test_a_revision_that_is_pushed_is_measured_stored_and_kept(workshop: Worksho
 
 def test_a_revision_that_does_not_build_fails_and_is_stored_as_failed(workshop: Workshop) -> None:
     commit = workshop.subject.adopt("broken", workshop.subject.commits[LAST_THAT_IS_MEASURED])
-    done = workshop.run("measure.yml", push_inputs(commit, workshop.service.url))
+    done = workshop.run("measure.yml", build_push_inputs(commit, workshop.service.url))
     assert done.returncode != 0
     assert done.outputs["verdict"] == "failed"
     (report,) = json.loads((done.kept / "faultwatch-measure.json").read_text())

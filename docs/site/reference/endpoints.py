@@ -17,7 +17,7 @@ from docs.site.reference.markdown import code, plain, table
 from service.app import create_app
 from service.config.settings import Config
 from service.rules.access.scope import find_needed_scope
-from service.web import current
+from service.web import app_resources
 
 
 @cache
@@ -26,7 +26,7 @@ def application() -> APIFlask:
     with tempfile.TemporaryDirectory(prefix="faultwatch-docs-") as home:
         app = create_app(Config(home=Path(home), database_url=f"sqlite:///{home}/faultwatch.db"))
         with app.app_context():
-            current.database().close()
+            app_resources.get_database().close()
     return app
 
 

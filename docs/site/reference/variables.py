@@ -22,7 +22,7 @@ def service_variables(section: type[Settings]) -> Callable[[], str]:
     """Return a function that returns what the service reads for one purpose."""
 
     def write() -> str:
-        rows = ((code(one.name), one.meaning, one.unit, one.default) for one in section.variables())
+        rows = ((code(one.name), one.meaning, one.unit, one.default) for one in section.list_variables())
         return table(("variable", "meaning", "value", "default"), rows)
 
     return write

@@ -15,8 +15,8 @@ from service.forges.note_forge import PullRequest
 from service.forges.notes import CONTEXT, Note, Status
 
 _TIMEOUT_SECONDS = 10
-_WRITERS = frozenset({"owner", "admin", "write"})
-_STATES = {"success": True, "failure": False}
+_WRITER_ROLES = frozenset({"owner", "admin", "write"})
+_PASSED_OF_STATE = {"success": True, "failure": False}
 _ENTRIES_PER_PAGE = 50
 """Entries of a page: the most that a server gives by default."""
 _MAX_ERROR_CHARACTERS = 300
@@ -28,7 +28,7 @@ class ForgejoError(Exception):
     def __init__(self, response: requests.Response) -> None:
         self.status = response.status_code
         self.headers = {name.lower(): value for name, value in response.headers.items()}
-        super().__init__(_message(response))
+        super().__init__(_describe_error(response))
 
 
 class Client:
@@ -43,61 +43,67 @@ class Client:
     @cached_property
     def user_id(self) -> int:
         """Id of the user whose token the service has."""
-        return int(self._call("GET", "/user")["id"])
+        return int(self._call_api("GET", "/user")["id"])
 
-    def head(self, pull: PullRequest) -> str:
+    def find_head_commit(self, pull: PullRequest) -> str:
         """Return the commit that is to be merged."""
-        return str(self._call("GET", f"{_path(pull.repository)}/pulls/{pull.number}")["head"]["sha"])
+        return str(self._call_api("GET", f"{_build_path(pull.repository)}/pulls/{pull.number}")["head"]["sha"])
 
-    def notes(self, pull: PullRequest) -> Iterator[Note]:
+    def list_notes(self, pull: PullRequest) -> Iterator[Note]:
         """Return the comments, the oldest first."""
-        return map(_parse_note, self._pages(_comments(pull)))
+        return map(_parse_note, self._list_pages(_build_comments_path(pull)))
 
-    def note(self, pull: PullRequest, note_id: int) -> Note:
+    def find_note(self, pull: PullRequest, note_id: int) -> Note:
         """Return one comment."""
-        return _parse_note(self._call("GET", f"{_path(pull.repository)}/issues/comments/{note_id}"))
+        return _parse_note(self._call_api("GET", f"{_build_path(pull.repository)}/issues/comments/{note_id}"))
 
     def create_note(self, pull: PullRequest, body: str) -> int:
         """Write a comment; return its id."""
-        return int(self._call("POST", _comments(pull), {"body": body})["id"])
+        return int(self._call_api("POST", _build_comments_path(pull), {"body": body})["id"])
 
     def update_note(self, pull: PullRequest, note_id: int, body: str) -> None:
         """Change the text of a comment."""
-        self._call("PATCH", f"{_path(pull.repository)}/issues/comments/{note_id}", {"body": body})
+        self._call_api("PATCH", f"{_build_path(pull.repository)}/issues/comments/{note_id}", {"body": body})
 
-    def newest_status(self, repository: str, commit: str) -> tuple[bool, str] | None:
+    def find_newest_status(self, repository: str, commit: str) -> tuple[bool, str] | None:
         """Return whether the newest status of the service passed, and its description; None if it has set none.
 
         Forgejo stores each status that it is sent.
         """
-        ours = (entry for entry in self._pages(_statuses(repository, commit)) if entry["context"] == CONTEXT)
-        newest = max(ours, key=lambda entry: int(entry["id"]), default=None)
-        return (_STATES[newest["status"]], newest["description"]) if newest and newest["status"] in _STATES else None
+        own_statuses = (
+            entry for entry in self._list_pages(_build_statuses_path(repository, commit)) if entry["context"] == CONTEXT
+        )
+        newest = max(own_statuses, key=lambda entry: int(entry["id"]), default=None)
+        return (
+            (_PASSED_OF_STATE[newest["status"]], newest["description"])
+            if newest and newest["status"] in _PASSED_OF_STATE
+            else None
+        )
 
     def create_status(self, repository: str, commit: str, status: Status) -> None:
         """Set the status of a commit."""
         content = {"context": CONTEXT, "state": "success" if status.passed else "failure"}
         content |= {"description": status.description}
         content |= {"target_url": status.address} if status.address else {}
-        self._call("POST", _statuses(repository, commit), content)
+        self._call_api("POST", _build_statuses_path(repository, commit), content)
 
     def may_write(self, repository: str, user: str) -> bool:
         """Return whether a user may write to the repository."""
         try:
-            answer = self._call("GET", f"{_path(repository)}/collaborators/{quote(user, safe='')}/permission")
+            answer = self._call_api("GET", f"{_build_path(repository)}/collaborators/{quote(user, safe='')}/permission")
         except ForgejoError as error:
             if error.status in {404, 410}:
                 return False
             raise
-        return answer["permission"] in _WRITERS
+        return answer["permission"] in _WRITER_ROLES
 
-    def refusal(self, error: Exception) -> Refusal | None:
+    def find_refusal(self, error: Exception) -> Refusal | None:
         """Return why a call failed; None for another exception."""
         if isinstance(error, ForgejoError):
             return Refusal(error.status, str(error), error.headers)
         return Refusal(None, str(error)) if isinstance(error, requests.RequestException) else None
 
-    def _call(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Any:
+    def _call_api(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Any:
         """Call the API; return what it answers.
 
         Raises
@@ -107,42 +113,42 @@ class Client:
         requests.RequestException
             It does not answer.
         """
-        return self._send(method, f"{self._base}{path}", content).json()
+        return self._send_request(method, f"{self._base}{path}", content).json()
 
-    def _pages(self, path: str) -> Iterator[Any]:
+    def _list_pages(self, path: str) -> Iterator[Any]:
         """Return all entries of a list, page by page: an answer links to the next one."""
         address: str | None = f"{self._base}{path}?limit={_ENTRIES_PER_PAGE}"
         while address:
-            response = self._send("GET", address, None)
+            response = self._send_request("GET", address, None)
             yield from response.json()
             following = response.links.get("next", {}).get("url")
             # A server may know itself by another address, to which the token must not go.
             address = f"{self._base}{path}?{following.partition('?')[2]}" if following else None
 
-    def _send(self, method: str, address: str, content: Mapping[str, Any] | None) -> requests.Response:
+    def _send_request(self, method: str, address: str, content: Mapping[str, Any] | None) -> requests.Response:
         response = self._session.request(method, address, json=content, timeout=_TIMEOUT_SECONDS, allow_redirects=False)
         if not 200 <= response.status_code < 300:
             raise ForgejoError(response)
         return response
 
 
-def _path(repository: str) -> str:
+def _build_path(repository: str) -> str:
     return f"/repos/{quote(repository)}"
 
 
-def _comments(pull: PullRequest) -> str:
-    return f"{_path(pull.repository)}/issues/{pull.number}/comments"
+def _build_comments_path(pull: PullRequest) -> str:
+    return f"{_build_path(pull.repository)}/issues/{pull.number}/comments"
 
 
-def _statuses(repository: str, commit: str) -> str:
-    return f"{_path(repository)}/statuses/{commit}"
+def _build_statuses_path(repository: str, commit: str) -> str:
+    return f"{_build_path(repository)}/statuses/{commit}"
 
 
 def _parse_note(comment: Mapping[str, Any]) -> Note:
     return Note(comment["id"], comment["user"]["id"], comment["body"])
 
 
-def _message(response: requests.Response) -> str:
+def _describe_error(response: requests.Response) -> str:
     try:
         message = response.json()["message"]
     except (ValueError, KeyError, TypeError):

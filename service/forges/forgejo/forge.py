@@ -13,7 +13,7 @@ from service.forges.forgejo.client import Client
 from service.forges.note_forge import NoteForge
 from service.forges.signature import is_signed
 
-_ID = re.compile(r"[A-Za-z0-9-]{1,50}")
+_DELIVERY_ID = re.compile(r"[A-Za-z0-9-]{1,50}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,11 @@ class ForgejoForge(NoteForge):
     """What the smallest text column of its databases takes."""
 
     @classmethod
-    def at(cls, settings: TokenForge) -> ForgejoForge:
+    def from_settings(cls, settings: TokenForge) -> ForgejoForge:
         """Return the Forgejo of some settings; nothing is called yet."""
         return cls(Client(settings), settings)
 
-    def delivery(self, header: Header, body: bytes) -> Delivery | None:
+    def read_delivery(self, header: Header, body: bytes) -> Delivery | None:
         """Return the delivery, if its body is signed (Forgejo, "Webhooks": HMAC-SHA256 in hexadecimal digits).
 
         Forgejo sends its own headers and Gitea's; Gitea only the latter.
@@ -40,4 +40,4 @@ class ForgejoForge(NoteForge):
         )
         if not is_signed(self.settings.secret, body, signature, ""):
             return None
-        return Delivery(number if _ID.fullmatch(number) else "", event, event in self.events)
+        return Delivery(number if _DELIVERY_ID.fullmatch(number) else "", event, event in self.events)

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from service.jobs.scheduler import JobScheduler
 
 
-def _connect(settings: ForgejoSettings, _: JobScheduler) -> Forge:
+def _create_forge(settings: ForgejoSettings, _: JobScheduler) -> Forge:
     from service.forges.forgejo.forge import ForgejoForge  # noqa: PLC0415 - see ForgePackage
 
-    return ForgejoForge.at(settings)
+    return ForgejoForge.from_settings(settings)
 
 
 PACKAGE = ForgePackage(
     settings=ForgejoSettings,
     role="forgejo",
     unproven="signature in X-Forgejo-Signature does not match the body",
-    connect=_connect,
+    connect=_create_forge,
 )

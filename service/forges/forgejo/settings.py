@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner.contract.gate import ForgeKind
 from service.config.forge_settings import BaseAddress, Token, TokenForge, WebhookSecret
-from service.config.setting_fields import setting
+from service.config.setting_fields import declare_setting
 
 
 class ForgejoSettings(TokenForge):
@@ -14,13 +14,13 @@ class ForgejoSettings(TokenForge):
     heading, guide = "Forgejo", "Reporting to GitLab and Forgejo"
     off = "FAULTWATCH_FORGEJO_URL is not set."
 
-    url: BaseAddress = setting("FAULTWATCH_FORGEJO_URL", "Forgejo address", usual="none: its features are off")
+    url: BaseAddress = declare_setting("FAULTWATCH_FORGEJO_URL", "Forgejo address", usual="none: its features are off")
     """The address of Forgejo or Gitea."""
-    token: Token = setting(
+    token: Token = declare_setting(
         "FAULTWATCH_FORGEJO_TOKEN_FILE", "Forgejo token", usual="required with the address", repr=False
     )
     """The file with the token of the user as which the service writes."""
-    secret: WebhookSecret = setting(
+    secret: WebhookSecret = declare_setting(
         "FAULTWATCH_FORGEJO_SECRET_FILE", "Forgejo webhook secret", usual="required with the address", repr=False
     )
     """The file with the secret by which webhooks are proven."""

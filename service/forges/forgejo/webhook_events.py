@@ -1,4 +1,4 @@
-"""Decides what the service does for a webhook of Forgejo or Gitea. Pure: payload in, actions out.
+"""Decides what the service does for a webhook of Forgejo or Gitea.
 
 Forgejo has signed the payload, but most of its text is untrusted. A label accepts nothing here: the event does not say
 which label was added, so that a user who changes another one would accept a head that was pushed since.
@@ -10,30 +10,34 @@ from collections.abc import Iterator
 
 from runner.contract.gate import ForgeKind
 from service.forges.actions import CommandComment, Payload, RecordHead, RecordMerge, WebhookAction
-from service.forges.commands import parse
-from service.forges.names import qualified
+from service.forges.commands import parse_commands
+from service.forges.names import qualify_name
 
 
-def _pull_request(payload: Payload) -> Iterator[WebhookAction]:
-    pull, repository = payload["pull_request"], _repository(payload)
+def _handle_pull_request(payload: Payload) -> Iterator[WebhookAction]:
+    pull, repository = payload["pull_request"], _read_repository(payload)
     yield RecordHead(repository, pull["number"], pull["head"]["sha"])
     if payload["action"] == "closed" and pull["merged"]:
         yield RecordMerge(repository, pull["number"], pull["head"]["sha"], pull["merge_commit_sha"])
 
 
-def _issue_comment(payload: Payload) -> Iterator[WebhookAction]:
+def _handle_issue_comment(payload: Payload) -> Iterator[WebhookAction]:
     comment, issue = payload["comment"], payload["issue"]
     if payload["action"] != "created" or not issue.get("pull_request"):
         return
-    commands = parse(comment["body"] or "")
+    commands = parse_commands(comment["body"] or "")
     if commands:
         author = comment["user"]["login"]
-        yield CommandComment(_repository(payload), issue["number"], comment["id"], author, commands)
+        yield CommandComment(_read_repository(payload), issue["number"], comment["id"], author, commands)
 
 
-def _repository(payload: Payload) -> str:
-    return qualified(ForgeKind.FORGEJO, str(payload["repository"]["full_name"]).lower())
+def _read_repository(payload: Payload) -> str:
+    return qualify_name(ForgeKind.FORGEJO, str(payload["repository"]["full_name"]).lower())
 
 
-EVENTS = {"pull_request": _pull_request, "pull_request_comment": _issue_comment, "issue_comment": _issue_comment}
+EVENTS = {
+    "pull_request": _handle_pull_request,
+    "pull_request_comment": _handle_issue_comment,
+    "issue_comment": _handle_issue_comment,
+}
 """The events on which the service acts, by their names in ``X-Forgejo-Event``."""

@@ -11,12 +11,12 @@ from github.Repository import Repository
 
 from runner.contract.job import BisectQuestion, Job, JobOrder
 from service.forges import job_reply
-from service.forges.github.client import Client, Failure, refusal
-from service.forges.github.workflows import dispatch
+from service.forges.github.client import Client, Failure, find_refusal
+from service.forges.github.workflows import dispatch_workflow
 from service.forges.retry import schedule_retry
 from service.jobs.scheduler import RemoteCallFailed
 
-_WORKFLOWS = {"remedy": "profile"}
+_WORKFLOW_OF_KIND = {"remedy": "profile"}
 """Kinds of jobs that run by the workflow of another kind: a workflow reads from the job what to do."""
 _MAX_ERROR_CHARACTERS = 500
 
@@ -36,7 +36,7 @@ class ActionsStarter:
     client: Client
     address: str
 
-    def objection(self, order: JobOrder) -> str:
+    def explain_objection(self, order: JobOrder) -> str:
         """Return why the job cannot be started; an empty text where it can."""
         return "" if order.github else "the order names no repository on GitHub to run it in (github)"
 
@@ -44,7 +44,7 @@ class ActionsStarter:
         """Return True: jobs wait for their runners at GitHub."""
         return True
 
-    def holds(self, job_id: int) -> bool:
+    def is_waiting(self, job_id: int) -> bool:
         """Return False: only GitHub knows what waits there."""
         return False
 
@@ -59,9 +59,9 @@ class ActionsStarter:
         }
 
         def start_workflow(repository: Repository) -> str:
-            return dispatch(repository, f"{_WORKFLOWS.get(question.kind, question.kind)}.yml", inputs)
+            return dispatch_workflow(repository, f"{_WORKFLOW_OF_KIND.get(question.kind, question.kind)}.yml", inputs)
 
-        problem = self._call(job, job.attempts, start_workflow)
+        problem = self._call_github(job, job.attempts, start_workflow)
         if problem:
             raise RemoteCallFailed(problem, None)
         return ""
@@ -73,18 +73,18 @@ class ActionsStarter:
 
         def reply(repository: Repository) -> str:
             pull = repository.get_pull(int(number))
-            posted = attempts > 1 and any(
+            is_posted = attempts > 1 and any(
                 marker in (comment.body or "") and comment.user.type == "Bot" for comment in pull.get_issue_comments()
             )
-            if not posted:
-                pull.create_issue_comment(f"{job_reply.reply(job, self.address)}\n\n{marker}")
+            if not is_posted:
+                pull.create_issue_comment(f"{job_reply.render_reply(job, self.address)}\n\n{marker}")
             return ""
 
-        self._call(job, attempts, reply)
+        self._call_github(job, attempts, reply)
 
-    def _call(self, job: Job, attempts: int, call: Callable[[Repository], str]) -> str:
+    def _call_github(self, job: Job, attempts: int, call: Callable[[Repository], str]) -> str:
         try:
-            return self.client.with_repository(job.github or job.thread.partition("#")[0], call)
+            return self.client.call_with_repository(job.github or job.thread.partition("#")[0], call)
         except Failure as error:
-            retry, message = schedule_retry(refusal(error), error, attempts, datetime.now(UTC))
+            retry, message = schedule_retry(find_refusal(error), error, attempts, datetime.now(UTC))
             raise RemoteCallFailed(message[:_MAX_ERROR_CHARACTERS], retry.at) from None

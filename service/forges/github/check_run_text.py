@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from runner.contract.gate import FindingRule, GateVerdict
 from service.forges import comment_text
-from service.forges.findings import findings
-from service.forges.wording import verdict
+from service.forges.findings import list_findings
+from service.forges.wording import describe_verdict
 from service.rules.gate.verdict import GateOutcome
 from service.text.markdown import make_plain
 
@@ -38,25 +38,25 @@ class Check:
         return [self.annotations[start : start + ANNOTATIONS_PER_REQUEST] for start in starts]
 
 
-def render(outcome: GateOutcome, links: comment_text.Links) -> Check:
+def render_check_run(outcome: GateOutcome, links: comment_text.Links) -> Check:
     """Return the check run for an outcome."""
     return Check(
-        conclusion=_conclusion(outcome),
-        title=make_plain(verdict(outcome, make_plain), _MAX_TITLE_CHARACTERS),
-        summary=comment_text.summary(outcome, links, MAX_SUMMARY_BYTES),
-        annotations=tuple(_annotations(outcome)),
+        conclusion=_choose_conclusion(outcome),
+        title=make_plain(describe_verdict(outcome, make_plain), _MAX_TITLE_CHARACTERS),
+        summary=comment_text.build_summary(outcome, links, MAX_SUMMARY_BYTES),
+        annotations=tuple(_list_annotations(outcome)),
     )
 
 
-def _conclusion(outcome: GateOutcome) -> Conclusion:
+def _choose_conclusion(outcome: GateOutcome) -> Conclusion:
     if not outcome.passed:
         return "failure"
     return "neutral" if outcome.needs_acceptance or outcome.verdict is GateVerdict.UNDECIDED else "success"
 
 
-def _annotations(outcome: GateOutcome) -> Iterator[dict[str, Any]]:
+def _list_annotations(outcome: GateOutcome) -> Iterator[dict[str, Any]]:
     """Annotate the budgets that are exceeded, at the lines of the workload file that set them."""
-    for finding in findings(outcome):
+    for finding in list_findings(outcome):
         if finding.file and finding.rule in {FindingRule.OVER_BUDGET, FindingRule.STEP_BY_STEP}:
             yield {
                 "path": finding.file,

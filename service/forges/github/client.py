@@ -23,7 +23,7 @@ Failure = (GithubException, requests.RequestException)
 """What a call raises where GitHub refuses it, or does not answer."""
 
 
-def refusal(error: Exception) -> Refusal | None:
+def find_refusal(error: Exception) -> Refusal | None:
     """Return why a call failed; None for another exception."""
     if isinstance(error, GithubException):
         headers = {name.lower(): value for name, value in (error.headers or {}).items()}
@@ -48,15 +48,15 @@ class Client:
         """Id of the App."""
         return self._settings.app_id
 
-    def with_repository(self, name: str, work: Callable[[Repository], _T]) -> _T:
+    def call_with_repository(self, name: str, work: Callable[[Repository], _T]) -> _T:
         """Do some work with a repository; repeat it with a new token where GitHub rejects the current one."""
         try:
-            return work(self._repository(name))
+            return work(self._get_repository(name))
         except BadCredentialsException:
             self._repositories.pop(name, None)
-            return work(self._repository(name))
+            return work(self._get_repository(name))
 
-    def runner_token(self, name: str, purpose: Purpose) -> Mapping[str, str]:
+    def request_runner_token(self, name: str, purpose: Purpose) -> Mapping[str, str]:
         """Return a ``token`` to register or remove a runner of a repository, and when it ``expires_at``."""
         repository = self._connect(name, REGISTRATION_PERMISSIONS)
         _, answer = repository.requester.requestJsonAndCheck(
@@ -64,7 +64,7 @@ class Client:
         )
         return cast("Mapping[str, str]", answer)
 
-    def _repository(self, name: str) -> Repository:
+    def _get_repository(self, name: str) -> Repository:
         if name not in self._repositories:
             self._repositories[name] = self._connect(name, PERMISSIONS)
         return self._repositories[name]

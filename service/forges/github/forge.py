@@ -24,7 +24,7 @@ from service.forges.github.run_commands import may_write, run_commands
 from service.forges.github.settings import GithubSettings
 from service.forges.signature import is_signed
 
-_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
+_DELIVERY_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +42,22 @@ class GithubForge:
     def publish(self, publication: Publication) -> int | None:
         """Create or update the comment and the check run; return the comment's id."""
         app_id = self.client.app_id
-        return self.client.with_repository(
+        return self.client.call_with_repository(
             publication.repository, lambda repository: publish(repository, publication, app_id)
         )
 
-    def delivery(self, header: Header, body: bytes) -> Delivery | None:
+    def read_delivery(self, header: Header, body: bytes) -> Delivery | None:
         """Return the delivery, if its body is signed (GitHub Docs, "Validating webhook deliveries")."""
         if not is_signed(self.settings.secret, body, header("X-Hub-Signature-256"), "sha256="):
             return None
         event, number = header("X-GitHub-Event"), header("X-GitHub-Delivery")
-        return Delivery(number if _ID.fullmatch(number) else "", event, event in webhook_actions.EVENTS)
+        return Delivery(number if _DELIVERY_ID.fullmatch(number) else "", event, event in webhook_actions.EVENTS)
 
-    def actions(self, event: str, payload: Mapping[str, Any]) -> tuple[WebhookAction, ...]:
+    def list_actions(self, event: str, payload: Mapping[str, Any]) -> tuple[WebhookAction, ...]:
         """Return the actions for a webhook."""
-        return webhook_actions.actions_for(event, payload)
+        return webhook_actions.list_actions(event, payload)
 
-    def do(self, action: RepositoryAction, handlers: Handlers) -> None:
+    def run_action(self, action: RepositoryAction, handlers: Handlers) -> None:
         """Run the commands of a comment, accept a head by label, or start a workflow, for somebody who may write."""
 
         def work(repository: Repository) -> None:
@@ -73,8 +73,8 @@ class GithubForge:
             else:
                 workflows.measure_push(repository, action.head, self.settings.address)
 
-        self.client.with_repository(action.repository, work)
+        self.client.call_with_repository(action.repository, work)
 
-    def refusal(self, error: Exception) -> Refusal | None:
+    def find_refusal(self, error: Exception) -> Refusal | None:
         """Return why a call failed."""
-        return client.refusal(error)
+        return client.find_refusal(error)

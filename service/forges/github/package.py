@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from service.jobs.scheduler import JobScheduler
 
 
-def _connect(settings: GithubSettings, scheduler: JobScheduler) -> Forge:
+def _create_forge(settings: GithubSettings, scheduler: JobScheduler) -> Forge:
     from runner.contract.job import Backend  # noqa: PLC0415 - see ForgePackage
     from service.forges.github.actions_starter import ActionsStarter  # noqa: PLC0415
     from service.forges.github.client import Client  # noqa: PLC0415
@@ -28,5 +28,5 @@ PACKAGE = ForgePackage(
     settings=GithubSettings,
     role="GitHub App",
     unproven="signature in X-Hub-Signature-256 does not match the body",
-    connect=_connect,
+    connect=_create_forge,
 )

@@ -19,7 +19,7 @@ from service.forges import comment_text
 from service.forges.forge import Publication
 from service.forges.github import check_run_text
 
-_GONE = frozenset({404, 410})
+_GONE_STATUSES = frozenset({404, 410})
 
 
 def publish(repository: Repository, publication: Publication, app_id: int) -> int | None:
@@ -36,18 +36,18 @@ def publish(repository: Repository, publication: Publication, app_id: int) -> in
 
 
 def _publish_comment(pull: PullRequest, publication: Publication, app_id: int) -> int | None:
-    marker = comment_text.marker(publication.repository, publication.number)
+    marker = comment_text.build_marker(publication.repository, publication.number)
     links = replace(publication.links, bisect=publication.offers_bisect and (pull.commits or 0) > 1)
     body = comment_text.build_comment(publication.outcome, links, marker)
-    posted = _post_comment(pull, publication, marker, app_id)
+    comment = _post_comment(pull, publication, marker, app_id)
     try:
-        if posted is None:
+        if comment is None:
             return pull.create_issue_comment(body).id
-        if posted.body != body:
-            posted.edit(body)
-        return posted.id
+        if comment.body != body:
+            comment.edit(body)
+        return comment.id
     except GithubException as error:
-        if error.status in _GONE and posted is not None:  # deleted between the two calls
+        if error.status in _GONE_STATUSES and comment is not None:  # deleted between the two calls
             return pull.create_issue_comment(body).id
         if error.status == 403 and "locked" in str(error.message or "").lower():
             return publication.comment_id  # the conversation is locked; the check run has the outcome
@@ -60,21 +60,21 @@ def _post_comment(pull: PullRequest, publication: Publication, marker: str, app_
         try:
             return pull.get_issue_comment(publication.comment_id)
         except GithubException as error:
-            if error.status not in _GONE:
+            if error.status not in _GONE_STATUSES:
                 raise
-    marked = (posted for posted in pull.get_issue_comments() if marker in posted.body)
-    return next((posted for posted in marked if _is_by_app(posted, app_id)), None)
+    marked = (candidate for candidate in pull.get_issue_comments() if marker in candidate.body)
+    return next((candidate for candidate in marked if _is_by_app(candidate, app_id)), None)
 
 
-def _is_by_app(posted: IssueComment, app_id: int) -> bool:
+def _is_by_app(comment: IssueComment, app_id: int) -> bool:
     """Return whether the App wrote a comment: anybody can copy the marker."""
-    app: dict[str, Any] = posted.raw_data.get("performed_via_github_app") or {}
-    return app.get("id") == app_id if app else posted.user.type == "Bot"
+    app: dict[str, Any] = comment.raw_data.get("performed_via_github_app") or {}
+    return app.get("id") == app_id if app else comment.user.type == "Bot"
 
 
 def _publish_check_run(repository: Repository, publication: Publication) -> None:
     """Create the check run, or complete it where an earlier attempt was interrupted."""
-    check = check_run_text.render(publication.outcome, publication.links)
+    check = check_run_text.render_check_run(publication.outcome, publication.links)
     batches = check.batches()
     try:
         run = _post_check_run(repository, publication) if publication.attempted else None
@@ -84,13 +84,13 @@ def _publish_check_run(repository: Repository, publication: Publication) -> None
                 publication.outcome.head,
                 details_url=publication.links.compare or publication.links.log or NotSet,
                 external_id=publication.key,
-                output=_output(check, batches[0]),
+                output=_build_output(check, batches[0]),
                 status="completed" if len(batches) == 1 else "in_progress",
                 conclusion=check.conclusion if len(batches) == 1 else NotSet,
             )
         sent = max(1, -(-(run.output.annotations_count or 0) // check_run_text.ANNOTATIONS_PER_REQUEST))
         for batch in batches[sent:]:
-            run.edit(output=_output(check, batch))
+            run.edit(output=_build_output(check, batch))
         if run.status != "completed":
             run.edit(status="completed", conclusion=check.conclusion)
     except GithubException as error:
@@ -104,5 +104,5 @@ def _post_check_run(repository: Repository, publication: Publication) -> CheckRu
     return next((run for run in runs if run.external_id == publication.key), None)
 
 
-def _output(check: check_run_text.Check, batch: tuple[dict[str, Any], ...]) -> dict[str, Any]:
+def _build_output(check: check_run_text.Check, batch: tuple[dict[str, Any], ...]) -> dict[str, Any]:
     return {"title": check.title, "summary": check.summary, "annotations": list(batch)}

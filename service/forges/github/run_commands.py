@@ -10,10 +10,10 @@ from github.Repository import Repository
 from service.forges.actions import CommandComment
 from service.forges.commands import HELP, Command, Verb
 from service.forges.forge import Handlers
-from service.forges.github.workflows import dispatch
-from service.text.markdown import code
+from service.forges.github.workflows import dispatch_workflow
+from service.text.markdown import format_code
 
-_WRITERS = frozenset({"admin", "maintain", "write"})
+_WRITER_ROLES = frozenset({"admin", "maintain", "write"})
 
 
 def run_commands(repository: Repository, comment: CommandComment, handlers: Handlers, workflow: str) -> None:
@@ -24,14 +24,14 @@ def run_commands(repository: Repository, comment: CommandComment, handlers: Hand
         _react(original, "-1")
         return
     marker = f"<!-- faultwatch reply {comment.comment_id} -->"
-    if any(marker in (posted.body or "") and posted.user.type == "Bot" for posted in pull.get_issue_comments()):
+    if any(marker in (answer.body or "") and answer.user.type == "Bot" for answer in pull.get_issue_comments()):
         return  # an earlier attempt replied, which is the last step
-    results = [_run(repository, pull, command, handlers, workflow) for command in comment.commands]
+    results = [_run_command(repository, pull, command, handlers, workflow) for command in comment.commands]
     _react(original, "+1" if all(succeeded for succeeded, _ in results) else "confused")
     pull.create_issue_comment("\n\n".join((*(reply for _, reply in results), marker)))
 
 
-def _run(
+def _run_command(
     repository: Repository, pull: PullRequest, command: Command, handlers: Handlers, workflow: str
 ) -> tuple[bool, str]:
     """Run one command; return whether it succeeded, and the reply."""
@@ -39,14 +39,14 @@ def _run(
         return not command.problem, f"{command.problem}\n\n{HELP}".strip()
     head = pull.head.sha
     if command.verb is Verb.ACCEPT:
-        accepted = f"Accepted for {head[:10]}: {code(command.text, 500)}"
+        accepted = f"Accepted for {head[:10]}: {format_code(command.text, 500)}"
         # Accepting an unmeasured head would accept a commit that was pushed after the comment was written.
         unknown = f"The head is now {head[:10]}, which is not measured yet. Accept it once it is."
         return (True, accepted) if handlers.accept(head, command.text) else (False, unknown)
     if pull.state != "open":
         return False, "The pull request is closed: it is not measured any more."
     if command.verb is Verb.RERUN:
-        problem = dispatch(repository, workflow, {"base": pull.base.sha, "head": head})
+        problem = dispatch_workflow(repository, workflow, {"base": pull.base.sha, "head": head})
         return not problem, problem or f"Measuring {head[:10]} again."
     if not command.text:
         return False, f"Name the case: `/faultwatch {command.verb} CASE`."
@@ -65,7 +65,7 @@ def _react(original: IssueComment, content: str) -> None:
 def may_write(repository: Repository, login: str) -> bool:
     """Return whether somebody may write to a repository: not everybody who may set a label, such as the role triage."""
     try:
-        return repository.get_collaborator_permission(login) in _WRITERS
+        return repository.get_collaborator_permission(login) in _WRITER_ROLES
     except GithubException as error:
         if error.status == 404:
             return False

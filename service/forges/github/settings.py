@@ -8,7 +8,7 @@ from pydantic import Field
 
 from runner.contract.gate import ForgeKind
 from service.config.forge_settings import BaseAddress, ForgeSettings, WebhookSecret
-from service.config.setting_fields import SecretFile, setting
+from service.config.setting_fields import SecretFile, declare_setting
 
 
 class GithubSettings(ForgeSettings):
@@ -18,19 +18,19 @@ class GithubSettings(ForgeSettings):
     heading, guide = "GitHub App", "Reporting to GitHub"
     off = "The service is no GitHub App: FAULTWATCH_GITHUB_APP is not set."
 
-    app_id: Annotated[int, Field(ge=0)] = setting(
+    app_id: Annotated[int, Field(ge=0)] = declare_setting(
         "FAULTWATCH_GITHUB_APP", "App", usual="none: the GitHub features are off", unit="a number"
     )
     """The App's number."""
-    key: Annotated[str, SecretFile()] = setting(
+    key: Annotated[str, SecretFile()] = declare_setting(
         "FAULTWATCH_GITHUB_KEY_FILE", "Private key", usual="required for an App", repr=False
     )
     """The file with the App's private key."""
-    secret: WebhookSecret = setting(
+    secret: WebhookSecret = declare_setting(
         "FAULTWATCH_GITHUB_SECRET_FILE", "Webhook secret", usual="required for an App", repr=False
     )
     """The file with the secret with which GitHub signs webhooks."""
-    api: BaseAddress = setting("FAULTWATCH_GITHUB_API", "API", "https://api.github.com")
+    api: BaseAddress = declare_setting("FAULTWATCH_GITHUB_API", "API", "https://api.github.com")
     """The address of GitHub's API."""
-    workflow: str = setting("FAULTWATCH_GITHUB_WORKFLOW", "Workflow", "faultwatch.yml")
+    workflow: str = declare_setting("FAULTWATCH_GITHUB_WORKFLOW", "Workflow", "faultwatch.yml")
     """The repository's workflow that measures a pull request."""

@@ -6,31 +6,31 @@ from github import GithubException
 from github.Repository import Repository
 
 from service.forges.github.settings import GithubSettings
-from service.text.markdown import code
+from service.text.markdown import format_code
 
-_MEASURE = "measure.yml"
+_MEASURE_WORKFLOW = "measure.yml"
 """Workflow that measures a revision."""
 
 
-def dispatch(repository: Repository, workflow: str, inputs: dict[str, str]) -> str:
+def dispatch_workflow(repository: Repository, workflow: str, inputs: dict[str, str]) -> str:
     """Start a workflow of the default branch; return why GitHub refuses it, or an empty text."""
     try:
         repository.get_workflow(workflow).create_dispatch(repository.default_branch, inputs, throw=True)
     except GithubException as error:
         if error.status not in {404, 422}:
             raise
-        return f"This repository has no workflow {code(workflow)} that takes the inputs which the service sends."
+        return f"This repository has no workflow {format_code(workflow)} that takes the inputs which the service sends."
     return ""
 
 
-def push_inputs(revision: str, address: str) -> dict[str, str]:
-    """Return what the workflow that measures a revision is given for a push: what, and the service to report to."""
+def build_push_inputs(revision: str, address: str) -> dict[str, str]:
+    """Return the inputs of the workflow that measures a pushed revision: the revision, and the service to report to."""
     return {"revision": revision, "service": address}
 
 
 def measure_push(repository: Repository, revision: str, address: str) -> None:
     """Start the workflow that measures a pushed revision, for the service at an address."""
-    dispatch(repository, _MEASURE, push_inputs(revision, address))
+    dispatch_workflow(repository, _MEASURE_WORKFLOW, build_push_inputs(revision, address))
 
 
 def measure_head(repository: Repository, number: int | None, head: str, settings: GithubSettings) -> None:
@@ -47,8 +47,8 @@ def measure_head(repository: Repository, number: int | None, head: str, settings
     settings
         Name the workflow.
     """
-    named = None if number is None else [repository.get_pull(number)]
-    for pull in named or repository.get_commit(head).get_pulls():
+    pulls = None if number is None else [repository.get_pull(number)]
+    for pull in pulls or repository.get_commit(head).get_pulls():
         if pull.state == "open" and pull.head.sha == head:
-            dispatch(repository, settings.workflow, {"base": pull.base.sha, "head": head})
+            dispatch_workflow(repository, settings.workflow, {"base": pull.base.sha, "head": head})
             return

@@ -22,7 +22,7 @@ from service.forges.notes import CONTEXT, Note, Status
 _TIMEOUT_SECONDS = 10
 _DEVELOPER_ACCESS_LEVEL = 30
 """The access level that may push to branches: who has it may accept a change."""
-_STATES = {"success": True, "failed": False}
+_PASSED_OF_STATE = {"success": True, "failed": False}
 
 
 class _Session(requests.Session):
@@ -61,17 +61,17 @@ class Client:
         assert self._api.user is not None
         return int(self._api.user.id)
 
-    def head(self, pull: PullRequest) -> str:
+    def find_head_commit(self, pull: PullRequest) -> str:
         """Return the commit that is to be merged."""
-        return str(self._project(pull.repository).mergerequests.get(pull.number).sha)
+        return str(self._get_project(pull.repository).mergerequests.get(pull.number).sha)
 
-    def notes(self, pull: PullRequest) -> Iterator[Note]:
+    def list_notes(self, pull: PullRequest) -> Iterator[Note]:
         """Return the notes that users wrote, the oldest first."""
         for note in self._fetch_notes(pull).list(iterator=True, order_by="created_at", sort="asc"):
             if not note.system:
                 yield Note(note.id, note.author["id"], note.body)
 
-    def note(self, pull: PullRequest, note_id: int) -> Note:
+    def find_note(self, pull: PullRequest, note_id: int) -> Note:
         """Return one note."""
         note = self._fetch_notes(pull).get(note_id)
         return Note(note.id, note.author["id"], note.body)
@@ -84,11 +84,15 @@ class Client:
         """Change the text of a note."""
         self._fetch_notes(pull).update(note_id, {"body": body})
 
-    def newest_status(self, repository: str, commit: str) -> tuple[bool, str] | None:
+    def find_newest_status(self, repository: str, commit: str) -> tuple[bool, str] | None:
         """Return whether the newest status of the service passed, and its description; None if it has set none."""
-        statuses = self._statuses(repository, commit)
+        statuses = self._get_statuses(repository, commit)
         newest = next(iter(statuses.list(iterator=True, name=CONTEXT, order_by="id", sort="desc")), None)
-        return (_STATES[newest.status], newest.description) if newest and newest.status in _STATES else None
+        return (
+            (_PASSED_OF_STATE[newest.status], newest.description)
+            if newest and newest.status in _PASSED_OF_STATE
+            else None
+        )
 
     def create_status(self, repository: str, commit: str, status: Status) -> None:
         """Set the status of a commit. GitLab refuses a transition from a state to itself."""
@@ -96,33 +100,33 @@ class Client:
         content |= {"description": status.description}
         content |= {"target_url": status.address} if status.address else {}
         try:
-            self._statuses(repository, commit).create(content)
+            self._get_statuses(repository, commit).create(content)
         except GitlabError as error:
             if "cannot transition" not in str(error.error_message).lower():
                 raise
 
     def may_write(self, repository: str, user: str) -> bool:
         """Return whether a user may push to branches."""
-        for found in self._api.users.list(username=user, iterator=True):
+        for account in self._api.users.list(username=user, iterator=True):
             try:
-                member = self._project(repository).members_all.get(found.id)
+                member = self._get_project(repository).members_all.get(account.id)
                 return int(member.access_level) >= _DEVELOPER_ACCESS_LEVEL
             except GitlabError as error:
                 if error.response_code != 404:
                     raise
         return False
 
-    def refusal(self, error: Exception) -> Refusal | None:
+    def find_refusal(self, error: Exception) -> Refusal | None:
         """Return why the last call failed; None for another exception."""
         if isinstance(error, GitlabError):
             return Refusal(error.response_code, str(error.error_message or error), dict(self._session.last_headers))
         return Refusal(None, str(error)) if isinstance(error, requests.RequestException) else None
 
-    def _project(self, name: str) -> Project:
+    def _get_project(self, name: str) -> Project:
         return self._api.projects.get(name, lazy=True)
 
     def _fetch_notes(self, pull: PullRequest) -> ProjectMergeRequestNoteManager:
-        return self._project(pull.repository).mergerequests.get(pull.number, lazy=True).notes
+        return self._get_project(pull.repository).mergerequests.get(pull.number, lazy=True).notes
 
-    def _statuses(self, repository: str, commit: str) -> ProjectCommitStatusManager:
-        return self._project(repository).commits.get(commit, lazy=True).statuses
+    def _get_statuses(self, repository: str, commit: str) -> ProjectCommitStatusManager:
+        return self._get_project(repository).commits.get(commit, lazy=True).statuses

@@ -13,7 +13,7 @@ from service.forges.gitlab.client import Client
 from service.forges.note_forge import NoteForge
 from service.forges.signature import is_equal
 
-_ID = re.compile(r"[A-Za-z0-9-]{1,50}")
+_DELIVERY_ID = re.compile(r"[A-Za-z0-9-]{1,50}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,11 @@ class GitlabForge(NoteForge):
     """GitLab takes a million characters."""
 
     @classmethod
-    def at(cls, settings: TokenForge) -> GitlabForge:
+    def from_settings(cls, settings: TokenForge) -> GitlabForge:
         """Return the GitLab of some settings; nothing is called yet."""
         return cls(Client(settings), settings)
 
-    def delivery(self, header: Header, body: bytes) -> Delivery | None:
+    def read_delivery(self, header: Header, body: bytes) -> Delivery | None:
         """Return the delivery, if it has the secret (GitLab, "Webhooks", section "Validate payloads by secret token").
 
         GitLab signs no body with it: the secret itself is sent. The idempotency key stays the same in repeated
@@ -40,4 +40,4 @@ class GitlabForge(NoteForge):
             return None
         event = header("X-Gitlab-Event")
         number = header("Idempotency-Key") or header("X-Gitlab-Event-UUID")
-        return Delivery(number if _ID.fullmatch(number) else "", event, event in self.events)
+        return Delivery(number if _DELIVERY_ID.fullmatch(number) else "", event, event in self.events)

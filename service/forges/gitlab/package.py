@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from service.jobs.scheduler import JobScheduler
 
 
-def _connect(settings: GitlabSettings, _: JobScheduler) -> Forge:
+def _create_forge(settings: GitlabSettings, _: JobScheduler) -> Forge:
     from service.forges.gitlab.forge import GitlabForge  # noqa: PLC0415 - see ForgePackage
 
-    return GitlabForge.at(settings)
+    return GitlabForge.from_settings(settings)
 
 
 PACKAGE = ForgePackage(
     settings=GitlabSettings,
     role="gitlab",
     unproven="secret in X-Gitlab-Token is not the one of this service",
-    connect=_connect,
+    connect=_create_forge,
 )

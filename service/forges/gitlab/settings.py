@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner.contract.gate import ForgeKind
 from service.config.forge_settings import BaseAddress, Token, TokenForge, WebhookSecret
-from service.config.setting_fields import setting
+from service.config.setting_fields import declare_setting
 
 
 class GitlabSettings(TokenForge):
@@ -14,13 +14,13 @@ class GitlabSettings(TokenForge):
     heading, guide = "GitLab", "Reporting to GitLab and Forgejo"
     off = "FAULTWATCH_GITLAB_URL is not set."
 
-    url: BaseAddress = setting("FAULTWATCH_GITLAB_URL", "GitLab address", usual="none: its features are off")
+    url: BaseAddress = declare_setting("FAULTWATCH_GITLAB_URL", "GitLab address", usual="none: its features are off")
     """The address of GitLab."""
-    token: Token = setting(
+    token: Token = declare_setting(
         "FAULTWATCH_GITLAB_TOKEN_FILE", "GitLab token", usual="required with the address", repr=False
     )
     """The file with the token of the user as which the service writes."""
-    secret: WebhookSecret = setting(
+    secret: WebhookSecret = declare_setting(
         "FAULTWATCH_GITLAB_SECRET_FILE", "GitLab webhook secret", usual="required with the address", repr=False
     )
     """The file with the secret by which webhooks are proven."""

@@ -1,4 +1,4 @@
-"""Decides what the service does for a webhook of GitLab. Pure: payload in, actions out.
+"""Decides what the service does for a webhook of GitLab.
 
 The payloads are described in the document "Webhook events" of GitLab. Most of their text is untrusted.
 """
@@ -17,22 +17,22 @@ from service.forges.actions import (
     RecordMerge,
     WebhookAction,
 )
-from service.forges.commands import parse
-from service.forges.names import qualified
+from service.forges.commands import parse_commands
+from service.forges.names import qualify_name
 
 
-def _merge_request(payload: Payload) -> Iterator[WebhookAction]:
-    request, repository = payload["object_attributes"], _repository(payload)
+def _handle_merge_request(payload: Payload) -> Iterator[WebhookAction]:
+    request, repository = payload["object_attributes"], _read_repository(payload)
     head = request["last_commit"]["id"]
     yield RecordHead(repository, request["iid"], head)
-    if _is_accepted_now(payload.get("changes") or {}):
+    if _has_just_accepted(payload.get("changes") or {}):
         yield AcceptHead(repository, request["iid"], head, payload["user"]["username"])
     if request["action"] == "merge":
         merged_as = request.get("merge_commit_sha") or request.get("squash_commit_sha") or head
         yield RecordMerge(repository, request["iid"], head, merged_as)
 
 
-def _is_accepted_now(changes: Payload) -> bool:
+def _has_just_accepted(changes: Payload) -> bool:
     """Return whether the label was added by this event, and not by one before it."""
     labels = changes.get("labels") or {}
     before, after = ({label["title"].lower() for label in labels.get(when) or ()} for when in ("previous", "current"))
@@ -43,15 +43,15 @@ def _parse_note(payload: Payload) -> Iterator[WebhookAction]:
     note = payload["object_attributes"]
     if note["noteable_type"] != "MergeRequest" or note.get("system") or note.get("action", "create") != "create":
         return
-    commands = parse(note["note"] or "")
+    commands = parse_commands(note["note"] or "")
     if commands:
         author = payload["user"]["username"]
-        yield CommandComment(_repository(payload), payload["merge_request"]["iid"], note["id"], author, commands)
+        yield CommandComment(_read_repository(payload), payload["merge_request"]["iid"], note["id"], author, commands)
 
 
-def _repository(payload: Payload) -> str:
-    return qualified(ForgeKind.GITLAB, str(payload["project"]["path_with_namespace"]).lower())
+def _read_repository(payload: Payload) -> str:
+    return qualify_name(ForgeKind.GITLAB, str(payload["project"]["path_with_namespace"]).lower())
 
 
-EVENTS = {"Merge Request Hook": _merge_request, "Note Hook": _parse_note}
+EVENTS = {"Merge Request Hook": _handle_merge_request, "Note Hook": _parse_note}
 """The events on which the service acts, by their names in ``X-Gitlab-Event``."""

@@ -15,9 +15,9 @@ from service.lab.schemas import CellState, Effect, LabCell, LabMetric
 from service.rules.series import floor
 from service.text.numbers import difference, percent, quantity
 
-_PRICE = ("major-faults", MEMORY, SYSTEM_TIME, THROUGHPUT, ELAPSED)
-_NAMES = {MEMORY: "memory", SYSTEM_TIME: "system time", THROUGHPUT: "throughput", ELAPSED: "elapsed time"}
-_LISTED = 3
+_PRICE_METRICS = ("major-faults", MEMORY, SYSTEM_TIME, THROUGHPUT, ELAPSED)
+_METRIC_NAMES = {MEMORY: "memory", SYSTEM_TIME: "system time", THROUGHPUT: "throughput", ELAPSED: "elapsed time"}
+_MAX_LISTED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,91 +37,93 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
         The parameters among the settings that change what the program does, in words; empty if there are none.
     """
     others = [cell for cell in cells if not cell.default]
-    compared = [cell for cell in others if (entry := _faults(cell)) and entry.effect is not Effect.OPEN]
-    better = [cell for cell in compared if _of(cell, FAULTS).effect is Effect.BETTER]
-    rest = _rest(others, compared)
+    compared = [cell for cell in others if (entry := _find_faults(cell)) and entry.effect is not Effect.OPEN]
+    better = [cell for cell in compared if _get_metric(cell, FAULTS).effect is Effect.BETTER]
+    undecided = _describe_undecided(others, compared)
     if not others:
         return BestCell(None, "Choose settings to compare with the default.")
     if not compared:
-        return BestCell(None, f"No cell is compared with the default yet.{rest}")
+        return BestCell(None, f"No cell is compared with the default yet.{undecided}")
     if not better:
-        return BestCell(None, f"No cell is better than the default: none has surely fewer page faults.{rest}")
-    first = min(better, key=lambda cell: _of(cell, FAULTS).high or 0)
+        return BestCell(None, f"No cell is better than the default: none has surely fewer page faults.{undecided}")
+    first = min(better, key=lambda cell: _get_metric(cell, FAULTS).high or 0)
     rivals = [cell for cell in better if cell is not first and not _is_below(first, cell)]
     caveat = f" Mind that {other_work} changes what the program does." if other_work else ""
     if rivals:
         names = [cell.text for cell in (first, *rivals)]
-        listed = "; ".join(names[:_LISTED]) + (f"; and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+        listed = "; ".join(names[:_MAX_LISTED]) + (
+            f"; and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+        )
         sentence = f"No single cell is the best: {len(names)} have the fewest page faults, and do not differ: {listed}."
-        return BestCell(None, sentence + caveat + rest)
-    won = _of(first, FAULTS)
+        return BestCell(None, sentence + caveat + undecided)
+    won = _get_metric(first, FAULTS)
     relative = f" ({percent(won.percent)})" if won.percent is not None else ""
     sentence = (
         f"Best: {first.text}, {quantity(abs(won.change or 0), 'faults')} fewer than the default{relative}. "
-        f"{_price(first)}"
+        f"{_describe_price(first)}"
     )
-    return BestCell(first.key, sentence + caveat + rest)
+    return BestCell(first.key, sentence + caveat + undecided)
 
 
-def _rest(others: Sequence[LabCell], compared: Sequence[LabCell]) -> str:
+def _describe_undecided(others: Sequence[LabCell], compared: Sequence[LabCell]) -> str:
     missing = sum(cell.state is not CellState.MEASURED for cell in others)
     open_cells = len(others) - missing - len(compared)
     parts = [f"{missing} not measured"] * bool(missing) + [f"{open_cells} not decided"] * bool(open_cells)
     return f" Of {len(others)} other cells, {' and '.join(parts)}." if parts else ""
 
 
-def _price(cell: LabCell) -> str:
+def _describe_price(cell: LabCell) -> str:
     costs: list[str] = []
     wins: list[str] = []
     unsure: list[str] = []
-    for name in _PRICE:
-        entry = _find(cell, name)
-        if entry is None or entry.level is None or (name == ELAPSED and _find(cell, THROUGHPUT) is not None):
+    for name in _PRICE_METRICS:
+        entry = _find_metric(cell, name)
+        if entry is None or entry.level is None or (name == ELAPSED and _find_metric(cell, THROUGHPUT) is not None):
             continue
         if name == "major-faults" and entry.effect is not Effect.WORSE:
             continue
-        called = _NAMES.get(name, metric(name).title.lower())
+        called = _METRIC_NAMES.get(name, metric(name).title.lower())
         if entry.effect is Effect.OPEN:
-            unsure.append(f"{called} ({_interval(entry)})" if entry.bounds else called)
+            unsure.append(f"{called} ({_format_interval(entry)})" if entry.bounds else called)
         elif entry.effect is not Effect.SAME:
-            (costs if entry.effect is Effect.WORSE else wins).append(f"{called} {_change(entry)}")
+            (costs if entry.effect is Effect.WORSE else wins).append(f"{called} {_format_change(entry)}")
     parts = [f"Its price: {', '.join(costs)}." if costs else "It costs nothing that is sure."]
     parts += [f"It also wins {', '.join(wins)}."] if wins else []
     parts += [f"Not sure: {', '.join(unsure)}."] if unsure else []
     return " ".join(parts)
 
 
-def _change(entry: LabMetric) -> str:
-    size = percent(entry.percent) if entry.percent is not None else difference(entry.change or 0, _unit(entry))
-    return f"{size}, {_interval(entry)}" if entry.bounds else size
+def _format_change(entry: LabMetric) -> str:
+    size = percent(entry.percent) if entry.percent is not None else difference(entry.change or 0, _get_unit(entry))
+    return f"{size}, {_format_interval(entry)}" if entry.bounds else size
 
 
-def _interval(entry: LabMetric) -> str:
+def _format_interval(entry: LabMetric) -> str:
     low, high = entry.bounds or (0.0, 0.0)
     return f"between {percent(low)} and {percent(high)}"
 
 
 def _is_below(first: LabCell, other: LabCell) -> bool:
     """Return whether the faults of a cell are surely fewer than those of another, measured in another session."""
-    mine, theirs = _of(first, FAULTS), _of(other, FAULTS)
+    mine, theirs = _get_metric(first, FAULTS), _get_metric(other, FAULTS)
     if mine.repeats and theirs.repeats:
         return (theirs.level or 0) - (mine.level or 0) > floor.MAX_FLOOR_FAULTS
     return (theirs.low or 0) - (mine.high or 0) > floor.MAX_FLOOR_FAULTS
 
 
-def _faults(cell: LabCell) -> LabMetric | None:
-    return _find(cell, FAULTS) if cell.state is CellState.MEASURED else None
+def _find_faults(cell: LabCell) -> LabMetric | None:
+    return _find_metric(cell, FAULTS) if cell.state is CellState.MEASURED else None
 
 
-def _find(cell: LabCell, name: str) -> LabMetric | None:
+def _find_metric(cell: LabCell, name: str) -> LabMetric | None:
     return next((entry for entry in cell.metrics if entry.metric == name), None)
 
 
-def _of(cell: LabCell, name: str) -> LabMetric:
-    metric = _find(cell, name)
+def _get_metric(cell: LabCell, name: str) -> LabMetric:
+    metric = _find_metric(cell, name)
     assert metric is not None
     return metric
 
 
-def _unit(entry: LabMetric) -> str:
+def _get_unit(entry: LabMetric) -> str:
     return metric(entry.metric).unit

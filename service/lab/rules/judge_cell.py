@@ -22,9 +22,9 @@ from service.rules.series import floor
 FAULTS, SYSTEM_TIME, THROUGHPUT, MEMORY, ELAPSED = ("minor-faults", "sys-time", "throughput", "max-rss", "elapsed")
 METRICS = (FAULTS, "major-faults", SYSTEM_TIME, THROUGHPUT, ELAPSED, MEMORY)
 """The metrics of a cell; elapsed time stands for the throughput of a program that reports none."""
-_FROM_ZERO = 199.9
+_MAX_SYMMETRIC_PERCENT = 199.9
 """A change in percent of the mean of both sides beyond which the default is practically zero."""
-_LEAST_SAMPLES = 2
+_MIN_SAMPLES = 2
 """Samples in which a count has to repeat before it is a fact."""
 
 
@@ -42,7 +42,7 @@ class Readings:
         return [value for value in self.values if value is not None]
 
 
-def judge(
+def judge_metric(
     name: str, default: Readings | None, cell: Readings, *, interleaved: bool, cells: int = 1, comparable: str = ""
 ) -> LabMetric:
     """Return a metric of a cell and how it compares with the default.
@@ -73,52 +73,56 @@ def judge(
     if comparable:
         return verdict.model_copy(update={"sentence": comparable})
     error = FALSE_ALARM_PROBABILITY / (cells * len(METRICS))
-    return _interleaved(verdict, default, cell, error) if interleaved else _apart(verdict, default, cell)
+    return (
+        _judge_interleaved(verdict, default, cell, error)
+        if interleaved
+        else _judge_separate_sessions(verdict, default, cell)
+    )
 
 
-def _interleaved(found: LabMetric, default: Readings, cell: Readings, error: float) -> LabMetric:
+def _judge_interleaved(entry: LabMetric, default: Readings, cell: Readings, error: float) -> LabMetric:
     both = zip(default.values, cell.values, strict=False)
     pairs = [(left, right) for left, right in both if left is not None and right is not None]
     if not pairs:
-        return found.model_copy(update={"sentence": "There is no pair of samples in which both have a value."})
-    exact = metric(found.metric).exact and default.counted and cell.counted
+        return entry.model_copy(update={"sentence": "There is no pair of samples in which both have a value."})
+    exact = metric(entry.metric).exact and default.counted and cell.counted
     decision = decide_count(pairs, error) if exact else decide_noisy(pairs, DEFAULT_PRECISION_PERCENT, error)
     certainty = LabCertainty.EXACT if exact else LabCertainty.INTERVAL
     effect = Effect.SAME if decision.verdict is Verdict.SAME else Effect.OPEN
     if decision.verdict is Verdict.CHANGED and decision.times is None:
-        effect = _effect(found.metric, decision.direction)
+        effect = _decide_effect(entry.metric, decision.direction)
     elif effect is Effect.OPEN and decision.interval is None:
         certainty = LabCertainty.OPEN
     bounds = None if exact or decision.interval is None else _convert_to_default(decision.interval)
     update = {"certainty": certainty, "effect": effect, "bounds": bounds, "sentence": decision.sentence}
-    return found.model_copy(update=update)
+    return entry.model_copy(update=update)
 
 
-def _apart(found: LabMetric, default: Readings, cell: Readings) -> LabMetric:
-    entry, change = metric(found.metric), found.change or 0
+def _judge_separate_sessions(level: LabMetric, default: Readings, cell: Readings) -> LabMetric:
+    entry, change = metric(level.metric), level.change or 0
     if not (entry.exact and default.counted and cell.counted):
         sentence = "Measured in another session than the default: only an interleaved measurement compares it."
-        return found.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
-    if not all(len(side.known) >= _LEAST_SAMPLES and repeats(side.known) for side in (default, cell)):
+        return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
+    if not all(len(side.known) >= _MIN_SAMPLES and repeats(side.known) for side in (default, cell)):
         sentence = "The count does not repeat on both sides: only an interleaved measurement compares it."
-        return found.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
+        return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     if 0 < abs(change) <= floor.MAX_FLOOR_FAULTS:
         sentence = (
             f"Measured in another session than the default, where a count can differ by {floor.MAX_FLOOR_FAULTS}."
         )
-        return found.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
-    effect = _effect(found.metric, change) if change else Effect.SAME
+        return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
+    effect = _decide_effect(level.metric, change) if change else Effect.SAME
     sentence = "Each side repeats its count, in its own session."
-    return found.model_copy(update={"certainty": LabCertainty.EXACT, "effect": effect, "sentence": sentence})
+    return level.model_copy(update={"certainty": LabCertainty.EXACT, "effect": effect, "sentence": sentence})
 
 
 def _convert_to_default(interval: tuple[float, float]) -> tuple[float, float] | None:
     """Return bounds in percent of the default instead of the mean of both sides; None where the default may be zero."""
-    if interval[1] >= _FROM_ZERO:
+    if interval[1] >= _MAX_SYMMETRIC_PERCENT:
         return None
     low, high = (200 * bound / (200 - bound) for bound in interval)
     return low, high
 
 
-def _effect(name: str, change: Number) -> Effect:
+def _decide_effect(name: str, change: Number) -> Effect:
     return Effect.BETTER if (change > 0) == (metric(name).better == "higher") else Effect.WORSE

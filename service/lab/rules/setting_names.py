@@ -34,12 +34,12 @@ def is_per_run(name: str) -> bool:
     return name in {HUGE_PAGES, MEMORY_LIMIT} or name.startswith((PARAMETER, VARIABLE))
 
 
-def title(name: str) -> str:
+def format_title(name: str) -> str:
     """Return the name of a setting for people."""
     return _TITLES.get(name) or name.removeprefix(VARIABLE).removeprefix(PARAMETER)
 
 
-def value_text(name: str, value: Value) -> str:
+def format_value(name: str, value: Value) -> str:
     """Write a value for people: ``jemalloc``, ``64 MiB``, ``not set``."""
     if name == PRELOAD:
         family = _FAMILY.search(value) if value else None
@@ -49,11 +49,11 @@ def value_text(name: str, value: Value) -> str:
     return "not set" if value is None else value or "empty"
 
 
-def canonical_name(text: str) -> str:
+def find_canonical_name(text: str) -> str:
     """Return the name of a setting that a person wrote: a variable may be named alone, and so may an allocator."""
-    known = {"allocator": PRELOAD, "thp": HUGE_PAGES, "huge_pages": HUGE_PAGES, "memory_limit": MEMORY_LIMIT}
-    if text in known:
-        return known[text]
+    aliases = {"allocator": PRELOAD, "thp": HUGE_PAGES, "huge_pages": HUGE_PAGES, "memory_limit": MEMORY_LIMIT}
+    if text in aliases:
+        return aliases[text]
     return text if "." in text else f"{VARIABLE}{text}"
 
 
@@ -78,7 +78,7 @@ def read_value(name: str, text: str) -> Value:
     return text or None
 
 
-def objection(name: str, value: Value) -> str:
+def explain_objection(name: str, value: Value) -> str:
     """Return why no job may set a setting to a value; an empty text if one may.
 
     A caller who may send reports or make a link chooses names and values, so a person's click must not load
@@ -91,7 +91,13 @@ def objection(name: str, value: Value) -> str:
     if name == MEMORY_LIMIT:
         return "" if value == NO_LIMIT or (value or "").isdecimal() else "a memory limit is a number of bytes, or none"
     if name.startswith(PARAMETER):
-        return "" if value is not None and _PLAIN.fullmatch(value) else f"{title(name)} has a value that no job may set"
+        return (
+            ""
+            if value is not None and _PLAIN.fullmatch(value)
+            else f"{format_title(name)} has a value that no job may set"
+        )
     if value is None or may_be_set(name.removeprefix(VARIABLE), value):
         return ""
-    return f"{title(name)} is no tunable of an allocator or a runtime, or its value is a path: order it by the API"
+    return (
+        f"{format_title(name)} is no tunable of an allocator or a runtime, or its value is a path: order it by the API"
+    )

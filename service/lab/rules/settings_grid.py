@@ -16,7 +16,7 @@ from uuid import UUID
 from runner.contract import Outcome
 from service.lab.rules.setting_names import ALLOCATOR, PARAMETER, PRELOAD, VARIABLE, Value, is_per_run
 
-MOST_CELLS = 120
+MAX_CELLS = 120
 """Cells of a grid: more cannot be read, and hardly be measured."""
 
 
@@ -111,7 +111,7 @@ class SettingsGrid:
         return [cell for row in self.cells for cell in row]
 
 
-def default_run(runs: Iterable[LabRun], case_key: str, environment: str = "") -> LabRun | None:
+def choose_default_run(runs: Iterable[LabRun], case_key: str, environment: str = "") -> LabRun | None:
     """Return the run whose settings are the default: of those that a history has, one with the fewest variables set.
 
     Its host may have changed since: then the newest run with the same settings of its own shows how the host is now.
@@ -126,8 +126,8 @@ def default_run(runs: Iterable[LabRun], case_key: str, environment: str = "") ->
     chosen = [run for run in ordinary if run.environment == environment]
     if not ordinary or chosen:
         return next(iter(chosen), None)
-    own = _per_run(min(ordinary, key=lambda run: sum(name.startswith(VARIABLE) for name in run.settings)))
-    return next(run for run in of_case if _per_run(run) == own)
+    per_run = _select_per_run(min(ordinary, key=lambda run: sum(name.startswith(VARIABLE) for name in run.settings)))
+    return next(run for run in of_case if _select_per_run(run) == per_run)
 
 
 def find_settings(
@@ -137,23 +137,25 @@ def find_settings(
 
     What only follows from another setting is left out.
     """
-    seen: dict[str, dict[Value, None]] = {name: dict.fromkeys(values) for name, values in added.items()}
+    values_of: dict[str, dict[Value, None]] = {name: dict.fromkeys(values) for name, values in added.items()}
     for run in runs:
         for name in run.settings.keys() | default.keys():
             if run.settings.get(name) != default.get(name):
-                seen.setdefault(name, {})[run.settings.get(name)] = None
-    parameters = [name for name in seen if name.startswith(PARAMETER)]
-    follows = {name: _follow(runs, name, seen, added) for name in parameters}
+                values_of.setdefault(name, {})[run.settings.get(name)] = None
+    parameters = [name for name in values_of if name.startswith(PARAMETER)]
+    follows = {name: _list_dependent_settings(runs, name, values_of, added) for name in parameters}
     implied = {name for sets in follows.values() for name in sets}
-    if PRELOAD in seen or ALLOCATOR in implied:
+    if PRELOAD in values_of or ALLOCATOR in implied:
         implied.add(ALLOCATOR)
     settings = [
         Setting(name, _sort_values(values, default.get(name)), follows.get(name, ()))
-        for name, values in seen.items()
+        for name, values in values_of.items()
         if name in added or name not in implied
     ]
     place = {name: number for number, name in enumerate(added)}
-    return sorted(settings, key=lambda one: (place.get(one.name, len(place)), _rank(one), one.name))
+    return sorted(
+        settings, key=lambda setting: (place.get(setting.name, len(place)), _rank_setting(setting), setting.name)
+    )
 
 
 def choose_axes(
@@ -163,11 +165,11 @@ def choose_axes(
 
     A parameter that changes the work is an axis only if it is chosen.
     """
-    by_name = {one.name: one for one in settings}
+    by_name = {setting.name: setting for setting in settings}
     chosen = [tuple(by_name[name] for name in dict.fromkeys(names) if name in by_name) for names in (rows, columns)]
     if chosen[0] or chosen[1]:
-        return chosen[0], tuple(one for one in chosen[1] if one not in chosen[0])
-    free = [one for one in settings if one.per_run and not one.changes_the_work]
+        return chosen[0], tuple(setting for setting in chosen[1] if setting not in chosen[0])
+    free = [setting for setting in settings if setting.per_run and not setting.changes_the_work]
     return tuple(free[:1]), tuple(free[1:2])
 
 
@@ -182,25 +184,33 @@ def build_grid(
     Raises
     ------
     ValueError
-        The grid would have more than :data:`MOST_CELLS` cells.
+        The grid would have more than :data:`MAX_CELLS` cells.
     """
+    # The cells.
     axes = (*rows, *columns)
-    row_values, column_values = (tuple(product(*(one.values for one in side))) for side in (rows, columns))
-    if len(row_values) * len(column_values) > MOST_CELLS:
+    row_values, column_values = (tuple(product(*(setting.values for setting in side))) for side in (rows, columns))
+    if len(row_values) * len(column_values) > MAX_CELLS:
         raise ValueError(
-            f"{len(row_values)} rows × {len(column_values)} columns are more than {MOST_CELLS} cells: choose fewer "
+            f"{len(row_values)} rows × {len(column_values)} columns are more than {MAX_CELLS} cells: choose fewer "
             "settings"
         )
-    names = [one.name for one in axes]
-    allowed = _followers(runs, [name for name in names if name.startswith(PARAMETER)])
+    # The runs of each cell.
+    names = [setting.name for setting in axes]
+    allowed = _find_dependent_settings(runs, [name for name in names if name.startswith(PARAMETER)])
     members = _Members()
     for run in runs:
         members.add(run, default, names, allowed)
-    home = tuple(default.get(name) for name in names)
-    beside = _group_by_session(members.alike[home])
+    # The runs beside the default, measured in one session.
+    default_point = tuple(default.get(name) for name in names)
+    runs_by_session = _group_by_session(members.alike[default_point])
     cells = tuple(
         tuple(
-            _cell(dict(zip(names, (*row, *column), strict=True)), (*row, *column) == home, members, beside)
+            _build_cell(
+                dict(zip(names, (*row, *column), strict=True)),
+                (*row, *column) == default_point,
+                members,
+                runs_by_session,
+            )
             for column in column_values
         )
         for row in row_values
@@ -247,14 +257,16 @@ class _Members:
             self.alike[point].append(run)
 
 
-def _cell(values: Mapping[str, Value], default: bool, members: _Members, beside: Mapping[UUID, LabRun]) -> GridCell:
+def _build_cell(
+    values: Mapping[str, Value], default: bool, members: _Members, runs_by_session: Mapping[UUID, LabRun]
+) -> GridCell:
     point = tuple(values.values())
     runs = sorted(members.alike.get(point, ()), key=lambda run: run.started_at, reverse=True)
     measured = [run for run in runs if run.measured]
-    interleaved = None if default else next((run for run in measured if run.session in beside), None)
-    counted = next((run for run in measured if not run.reused), next(iter(measured), None))
-    run = interleaved or counted
-    failed = next((one for one in runs if not one.measured), None)
+    interleaved = None if default else next((run for run in measured if run.session in runs_by_session), None)
+    newest = next((run for run in measured if not run.reused), next(iter(measured), None))
+    run = interleaved or newest
+    failed = next((run_ for run_ in runs if not run_.measured), None)
     if failed and run and failed.started_at < run.started_at:
         failed = None
     differs = () if runs else min(members.unlike.get(point, ()), key=len, default=())
@@ -262,7 +274,7 @@ def _cell(values: Mapping[str, Value], default: bool, members: _Members, beside:
         values,
         default,
         run,
-        beside.get(interleaved.session) if interleaved and interleaved.session else None,
+        runs_by_session.get(interleaved.session) if interleaved and interleaved.session else None,
         failed,
         differs,
     )
@@ -272,11 +284,11 @@ def _group_by_session(runs: Iterable[LabRun]) -> dict[UUID, LabRun]:
     return {run.session: run for run in runs if run.session is not None and run.measured}
 
 
-def _per_run(run: LabRun) -> dict[str, str]:
+def _select_per_run(run: LabRun) -> dict[str, str]:
     return {name: value for name, value in run.settings.items() if is_per_run(name)}
 
 
-def _followers(runs: Iterable[LabRun], parameters: Sequence[str]) -> dict[tuple[_Point, str], set[Value]]:
+def _find_dependent_settings(runs: Iterable[LabRun], parameters: Sequence[str]) -> dict[tuple[_Point, str], set[Value]]:
     """Return the values that settings of a run have at each point of some parameters, in runs of a history."""
     ordinary = [run for run in runs if not run.aside]
     names = {name for run in ordinary for name in run.settings if is_per_run(name)}
@@ -288,7 +300,9 @@ def _followers(runs: Iterable[LabRun], parameters: Sequence[str]) -> dict[tuple[
     return values
 
 
-def _follow(runs: Sequence[LabRun], parameter: str, names: Iterable[str], added: Collection[str]) -> tuple[str, ...]:
+def _list_dependent_settings(
+    runs: Sequence[LabRun], parameter: str, names: Iterable[str], added: Collection[str]
+) -> tuple[str, ...]:
     """Return which settings have one value for each value of a parameter, and not one for all."""
     ordinary = [run for run in runs if not run.aside]
     pairs = []
@@ -304,16 +318,16 @@ def _follow(runs: Sequence[LabRun], parameter: str, names: Iterable[str], added:
 
 
 def _sort_values(values: Iterable[Value], default: Value) -> tuple[Value, ...]:
-    return (default, *sorted({value for value in values if value != default}, key=_natural))
+    return (default, *sorted({value for value in values if value != default}, key=_rank_value))
 
 
-def _natural(value: Value) -> tuple[int, float, str]:
+def _rank_value(value: Value) -> tuple[int, float, str]:
     if value is None:
         return 0, 0, ""
     return (1, int(value), "") if value.isdecimal() else (2, 0, value)
 
 
-def _rank(setting: Setting) -> int:
+def _rank_setting(setting: Setting) -> int:
     """Return the order of settings: those that a job can set first, those that change the work last but the host's."""
     if not setting.per_run:
         return 3

@@ -16,7 +16,7 @@ from service.store.engine import bulk
 from service.store.models import Case, DriftRow, Event, EventDriftRow, Host, NightlyRun, Revision, Series, Subject
 
 _KEYS_PER_QUERY = 500
-_KIN = aliased(EventDriftRow)
+_OTHER_DETECTION = aliased(EventDriftRow)
 """Another detection of a drift: its range was narrowed, or its level has moved."""
 
 
@@ -27,15 +27,15 @@ def mark_measured(session: Session, nightly_run: NightlyRun, cells: Iterable[Nig
         "last_nightly_at": nightly_run.started_at,
     }
     for cell in cells:
-        for chunk in _keys(cell):
+        for chunk in _list_case_keys(cell):
             series = select(Series.id).where(*_filter_by_cell(cell, chunk)).scalar_subquery()
             later = or_(Series.last_nightly_at.is_(None), Series.last_nightly_at < nightly_run.started_at)
-            noted = update(Series).where(Series.id.in_(series), later).values(turn)
-            session.execute(noted.execution_options(synchronize_session=False))
+            statement = update(Series).where(Series.id.in_(series), later).values(turn)
+            session.execute(statement.execution_options(synchronize_session=False))
 
 
-def list_new(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyCell]) -> list[str]:
-    """Return the drifts that are new to a nightly run: no nightly run has told of them, and none is below the floor.
+def list_unreported_drifts(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyCell]) -> list[str]:
+    """Return the drifts that are new to a nightly run: no nightly run has reported them, and none is below the floor.
 
     Only the last nightly run that has measured a series tells what is new in it: which drifts begin at its revision,
     and which earlier ones were found since the first nightly run began. When a drift was measured does not matter: a
@@ -53,13 +53,13 @@ def list_new(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyC
             Series.last_nightly_at == nightly_run.started_at,
             DriftRow.position <= newest,
             Event.below_floor.is_(False),
-            ~_has_kin(_KIN.reported_in.is_not(None)),
+            ~_match_any_detection(_OTHER_DETECTION.reported_in.is_not(None)),
             or_(
                 DriftRow.position == newest,
-                ~_has_kin(_KIN.found_at < Series.first_nightly_at),
+                ~_match_any_detection(_OTHER_DETECTION.found_at < Series.first_nightly_at),
             ),
         )
-        for chunk in _keys(cell):
+        for chunk in _list_case_keys(cell):
             rows = session.scalars(
                 select(DriftRow.id)
                 .join(Series, DriftRow.series_id == Series.id)
@@ -72,15 +72,15 @@ def list_new(session: Session, nightly_run: NightlyRun, cells: Iterable[NightlyC
 
 
 def mark_reported(session: Session, nightly_run: str, drift_ids: Iterable[str]) -> None:
-    """Have a nightly run tell of some drifts. Those that another nightly run tells of by now stay with that one."""
-    for chunk in bulk.chunks(drift_ids, _KEYS_PER_QUERY):
+    """Note that a nightly run reports some drifts. Those that another one has reported meanwhile stay with that one."""
+    for chunk in bulk.split_into_chunks(drift_ids, _KEYS_PER_QUERY):
         unreported = EventDriftRow.drift_id.in_(chunk), EventDriftRow.reported_in.is_(None)
-        told = update(EventDriftRow).where(*unreported).values(reported_in=nightly_run)
-        session.execute(told.execution_options(synchronize_session=False))
+        statement = update(EventDriftRow).where(*unreported).values(reported_in=nightly_run)
+        session.execute(statement.execution_options(synchronize_session=False))
 
 
-def list_of_nightly_run(session: Session, nightly_run: NightlyRun) -> list[NightlyDrift]:
-    """Return the drifts that a nightly run has told of, as they are known now.
+def list_reported_drifts(session: Session, nightly_run: NightlyRun) -> list[NightlyDrift]:
+    """Return the drifts that a nightly run has reported, as they are known now.
 
     One that was a fact and does not stand any more says why; one that was provisional and is gone is left out.
     """
@@ -89,24 +89,24 @@ def list_of_nightly_run(session: Session, nightly_run: NightlyRun) -> list[Night
         .join(Series, EventDriftRow.series_id == Series.id)
         .join(Series.host)
         .join(Series.case)
-        .join(_KIN, and_(_is_kin(), _KIN.found), isouter=True)
-        .join(DriftRow, DriftRow.id == _KIN.drift_id, isouter=True)
+        .join(_OTHER_DETECTION, and_(_match_detections(), _OTHER_DETECTION.found), isouter=True)
+        .join(DriftRow, DriftRow.id == _OTHER_DETECTION.drift_id, isouter=True)
         .where(EventDriftRow.reported_in == nightly_run.name)
         .order_by(EventDriftRow.drift_id, DriftRow.id)
     )
     drifts: dict[str, NightlyDrift] = {}
-    for told, host, case, metric, document in rows:
+    for reported, host, case, metric, document in rows:
         if document is not None:
             drifts[document["id"]] = _describe_present(document)
-        elif told.withdrawal is not None:
-            drifts[told.drift_id] = _describe_withdrawn(told, host, case, metric)
+        elif reported.withdrawal is not None:
+            drifts[reported.drift_id] = _describe_withdrawn(reported, host, case, metric)
     return list(drifts.values())
 
 
-def _keys(cell: NightlyCell) -> Iterable[list[str]]:
+def _list_case_keys(cell: NightlyCell) -> Iterable[list[str]]:
     """Return the keys of the cases of a cell, in parts; none where it has not measured any."""
     measured = cell.cases if cell.carried_out and cell.subject and cell.revision else ()
-    return bulk.chunks((shared_rows.case_key(case) for case in measured), _KEYS_PER_QUERY)
+    return bulk.split_into_chunks((shared_rows.make_case_key(case) for case in measured), _KEYS_PER_QUERY)
 
 
 def _filter_by_cell(cell: NightlyCell, keys: Iterable[str]) -> tuple[ColumnElement[bool], ...]:
@@ -118,17 +118,17 @@ def _filter_by_cell(cell: NightlyCell, keys: Iterable[str]) -> tuple[ColumnEleme
     )
 
 
-def _is_kin() -> ColumnElement[bool]:
+def _match_detections() -> ColumnElement[bool]:
     return and_(
-        _KIN.event_id == EventDriftRow.event_id,
-        _KIN.series_id == EventDriftRow.series_id,
-        _KIN.returned == EventDriftRow.returned,
+        _OTHER_DETECTION.event_id == EventDriftRow.event_id,
+        _OTHER_DETECTION.series_id == EventDriftRow.series_id,
+        _OTHER_DETECTION.returned == EventDriftRow.returned,
     )
 
 
-def _has_kin(condition: ColumnElement[bool]) -> ColumnElement[bool]:
+def _match_any_detection(condition: ColumnElement[bool]) -> ColumnElement[bool]:
     """Return whether a condition holds for any detection of a drift, the present one included."""
-    return exists().where(_is_kin(), condition)
+    return exists().where(_match_detections(), condition)
 
 
 def _describe_present(document: Mapping[str, Any]) -> NightlyDrift:
@@ -136,8 +136,8 @@ def _describe_present(document: Mapping[str, Any]) -> NightlyDrift:
     drift = Drift.model_validate(document)
     only = drift.cause is Cause.COMMIT and drift.candidates_known and len(drift.candidates) == 1
     title = drift.cause_words if only or drift.cause is Cause.CONFIG else ""
-    told = {name: document[name] for name in NightlyDrift.model_fields}
-    return NightlyDrift.model_validate_json(json.dumps(told | {"title": title}))
+    fields = {name: document[name] for name in NightlyDrift.model_fields}
+    return NightlyDrift.model_validate_json(json.dumps(fields | {"title": title}))
 
 
 def _describe_withdrawn(row: EventDriftRow, host: str, case: str, metric: str) -> NightlyDrift:

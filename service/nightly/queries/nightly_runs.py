@@ -15,38 +15,38 @@ from service.store import shared_rows
 from service.store.models import Case, Host, NightlyRun, Revision, Run, Subject
 
 
-def store(session: Session, name: str, part: NightlyPart, owner: str | None, now: datetime) -> None:
+def store_cells(session: Session, name: str, part: NightlyPart, owner: str | None, now: datetime) -> None:
     """Store planned or completed cells of a nightly run. A new one belongs to ``owner``, a repository, or to nobody."""
     row = session.get(NightlyRun, name)
     if row is None:
         row = NightlyRun(name=name, started_at=now, repository=owner, document={})
         session.add(row)
-    cells = merge_cells(_cells(row), part.cells)
+    cells = merge_cells(_read_cells(row), part.cells)
     row.document = NightlyPart(cells=cells).model_dump(mode="json", exclude_defaults=True)
     nightly_drifts.mark_measured(session, row, part.cells)
-    nightly_drifts.mark_reported(session, name, nightly_drifts.list_new(session, row, part.cells))
+    nightly_drifts.mark_reported(session, name, nightly_drifts.list_unreported_drifts(session, row, part.cells))
 
 
-def find(session: Session, name: str) -> NightlyDigest | None:
+def find_nightly_run(session: Session, name: str) -> NightlyDigest | None:
     """Return the present state of a nightly run, if there is one of that name."""
     row = session.get(NightlyRun, name)
     if row is None:
         return None
-    cells = _cells(row)
+    cells = _read_cells(row)
     by_cell = [_find_runs(session, cell) for cell in cells]
-    return make_digest(name, row.started_at, cells, by_cell, nightly_drifts.list_of_nightly_run(session, row))
+    return make_digest(name, row.started_at, cells, by_cell, nightly_drifts.list_reported_drifts(session, row))
 
 
-def list_unreported(session: Session, name: str) -> list[str]:
-    """Return the drifts that are new to a nightly run, and that it does not tell yet."""
+def find_unreported_drifts(session: Session, name: str) -> list[str]:
+    """Return the drifts that are new to a nightly run, and that it does not report yet."""
     row = session.get(NightlyRun, name)
-    return [] if row is None else nightly_drifts.list_new(session, row, _cells(row))
+    return [] if row is None else nightly_drifts.list_unreported_drifts(session, row, _read_cells(row))
 
 
-def list_measured(session: Session, name: str) -> set[tuple[str, str]]:
+def list_measured_subjects(session: Session, name: str) -> set[tuple[str, str]]:
     """Return which subjects were measured on which hosts in a nightly run."""
     row = session.get(NightlyRun, name)
-    return {(cell.subject, cell.host) for cell in _cells(row) if cell.subject} if row is not None else set()
+    return {(cell.subject, cell.host) for cell in _read_cells(row) if cell.subject} if row is not None else set()
 
 
 def find_newest(session: Session) -> str | None:
@@ -56,13 +56,13 @@ def find_newest(session: Session) -> str | None:
     )
 
 
-def _cells(row: NightlyRun) -> tuple[NightlyCell, ...]:
+def _read_cells(row: NightlyRun) -> tuple[NightlyCell, ...]:
     return NightlyPart.model_validate_json(json.dumps(row.document)).cells if row.document else ()
 
 
 def _find_runs(session: Session, cell: NightlyCell) -> dict[int, CaseRun]:
     """Return the newest run of each case of a cell."""
-    keys = {shared_rows.case_key(case): index for index, case in enumerate(cell.cases)}
+    keys = {shared_rows.make_case_key(case): index for index, case in enumerate(cell.cases)}
     if not keys:
         return {}
     rows = session.execute(

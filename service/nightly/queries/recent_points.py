@@ -18,7 +18,7 @@ from service.store.runs import runs
 _POINTS_PER_SERIES = 16
 _SERIES_PER_QUERY = 500
 _MAX_FAILURES = 300
-_OF_HISTORY = or_(Run.quarantine.is_(None), Run.quarantine.not_in(OUTSIDE))
+_IS_IN_HISTORY = or_(Run.quarantine.is_(None), Run.quarantine.not_in(OUTSIDE))
 """Selects the runs of the history: those of bisects, proofs and labs are no points of any series."""
 
 
@@ -34,7 +34,7 @@ def list_seen_cases(session: Session, metric: str, subject: str = "", workload: 
         .join(newest, of_series)
         .join(Run, newest.c.run_number == Run.number)
         .where(
-            _OF_HISTORY,
+            _IS_IN_HISTORY,
             Series.metric == metric,
             *([Subject.name == subject] if subject else []),
             *([Case.workload.icontains(workload, autoescape=True)] if workload else []),
@@ -43,14 +43,18 @@ def list_seen_cases(session: Session, metric: str, subject: str = "", workload: 
     return [SeenCase._make(row) for row in rows]
 
 
-def points(session: Session, seen: Iterable[SeenCase]) -> list[RecentPoint]:
+def list_recent_points(session: Session, cases: Iterable[SeenCase]) -> list[RecentPoint]:
     """Return the newest points of cases."""
     # Names are known, and not read once for each point.
-    names = {case.series_id: (case.subject, case.host, case.case, case.case_key) for case in seen}
-    return [point for chunk in bulk.chunks(names, _SERIES_PER_QUERY) for point in _points(session, names, chunk)]
+    names = {case.series_id: (case.subject, case.host, case.case, case.case_key) for case in cases}
+    return [
+        point
+        for chunk in bulk.split_into_chunks(names, _SERIES_PER_QUERY)
+        for point in _read_points(session, names, chunk)
+    ]
 
 
-def _points(
+def _read_points(
     session: Session, names: Mapping[int, tuple[str, str, str, str]], series: Sequence[int]
 ) -> Iterator[RecentPoint]:
     newest, of_series = _select_newest(session, _POINTS_PER_SERIES)
@@ -65,7 +69,7 @@ def _points(
         .join(Run, newest.c.run_number == Run.number)
         .join(Revision, Run.revision_id == Revision.id)
         .join(Environment, Run.environment_id == Environment.id)
-        .where(_OF_HISTORY, bulk.among(session, Series.id, series))
+        .where(_IS_IN_HISTORY, bulk.is_among(session, Series.id, series))
     )
     return (RecentPoint(row[0], *names[row[0]], *row[1:]) for row in rows)
 
@@ -78,7 +82,7 @@ def _select_newest(session: Session, number: int) -> tuple[FromClause, ColumnEle
     numbers = (
         select(Point.run_number, Point.series_id, Point.status, Point.value)
         .join(Run, Point.run_number == Run.number)
-        .where(Point.series_id == Series.id, _OF_HISTORY)
+        .where(Point.series_id == Series.id, _IS_IN_HISTORY)
         .order_by(Point.run_number.desc())
         .correlate(Series)
     )
@@ -89,7 +93,7 @@ def _select_newest(session: Session, number: int) -> tuple[FromClause, ColumnEle
     return newest, (newest.c.series_id == Series.id) & (newest.c.run_number >= func.coalesce(oldest, 0))
 
 
-def failures(session: Session) -> list[UnmeasuredRun]:
+def list_failures(session: Session) -> list[UnmeasuredRun]:
     """Return the newest runs that measured nothing, the newest first."""
     rows = session.execute(
         runs.select_joined(
@@ -105,7 +109,7 @@ def failures(session: Session) -> list[UnmeasuredRun]:
             Run.outcome,
         )
         # The first condition is that of the index of unmeasured runs.
-        .where(Run.outcome != Outcome.MEASURED, _OF_HISTORY)
+        .where(Run.outcome != Outcome.MEASURED, _IS_IN_HISTORY)
         .order_by(Run.started_at.desc())
         .limit(_MAX_FAILURES)
     )

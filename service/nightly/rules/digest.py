@@ -50,7 +50,7 @@ def make_digest(
     runs
         For each cell the newest run of each case that has one, by the case's index.
     """
-    digests = tuple(_cell(cell, runs_of_cell) for cell, runs_of_cell in zip(cells, runs, strict=True))
+    digests = tuple(_summarise_cell(cell, runs_of_cell) for cell, runs_of_cell in zip(cells, runs, strict=True))
     hosts = {cell.host for cell in cells}
     absent = tuple(sorted(hosts - {cell.host for cell in cells if cell.carried_out}))
     complete = sum(_is_complete(cell) for cell in digests)
@@ -58,7 +58,7 @@ def make_digest(
         name=name,
         started_at=started_at,
         complete=complete == len(digests),
-        sentence=_describe(complete, len(digests), absent, len(drifts)),
+        sentence=_describe_digest(complete, len(digests), absent, len(drifts)),
         absent=absent,
         cells=digests,
         drifts=tuple(drifts),
@@ -101,7 +101,7 @@ def _explain_case(case: NightlyCase) -> str:
     return f"{case.state}: {case.why}" if case.why else str(case.state)
 
 
-def _cell(cell: NightlyCell, runs: Mapping[int, CaseRun]) -> CellDigest:
+def _summarise_cell(cell: NightlyCell, runs: Mapping[int, CaseRun]) -> CellDigest:
     return CellDigest(
         host=cell.host,
         configuration=cell.configuration,
@@ -109,11 +109,11 @@ def _cell(cell: NightlyCell, runs: Mapping[int, CaseRun]) -> CellDigest:
         carried_out=cell.carried_out,
         problem=cell.problem,
         attempts=cell.attempts,
-        cases=tuple(_case(case.name, runs.get(index)) for index, case in enumerate(cell.cases)),
+        cases=tuple(_summarise_case(case.name, runs.get(index)) for index, case in enumerate(cell.cases)),
     )
 
 
-def _case(name: str, run: CaseRun | None) -> NightlyCase:
+def _summarise_case(name: str, run: CaseRun | None) -> NightlyCase:
     if run is None:
         return NightlyCase(name=name, state=CaseState.MISSING, why="no report has arrived")
     if run.quarantine is not None:
@@ -126,7 +126,7 @@ def _is_complete(cell: CellDigest) -> bool:
     return cell.carried_out and not cell.problem and measured
 
 
-def _describe(complete: int, planned: int, absent: Sequence[str], drifts: int) -> str:
+def _describe_digest(complete: int, planned: int, absent: Sequence[str], drifts: int) -> str:
     parts = [f"{complete} of {planned} cells are complete"]
     if absent:
         parts.append(f"{', '.join(absent)} {'has' if len(absent) == 1 else 'have'} not reported")

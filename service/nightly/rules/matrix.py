@@ -15,12 +15,12 @@ from runner.contract.reused_counts import REUSED
 from service.rules.relative_change import percent_change
 from service.schemas.history import Number
 
-NIGHT = timedelta(hours=12)
+MIN_COMPARED_AGE = timedelta(hours=12)
 """On a host without nightly runs, a level is compared with the newest one that is at least this much older, or with
 the previous one where there is none."""
-CURRENT = timedelta(days=7)
+MAX_COLUMN_AGE = timedelta(days=7)
 """A configuration in which its host was not seen for longer than this has no column."""
-MOST_COLUMNS = 8
+MAX_COLUMNS = 8
 """The most columns of one host."""
 _OF_CASES = frozenset(
     {"allocator", "build", "compiler", "library", "parameter", "process", "program", "tool", "variable"}
@@ -215,18 +215,18 @@ def split_by_subject(grid: NightlyGrid) -> list[NightlyGrid]:
     parts = []
     for of_one in of_subject.values():
         used = [place for place in range(len(grid.columns)) if any(row.cells[place].is_run for row in of_one)]
-        columns = (_cut(grid.columns[place], [row.cells[place] for row in of_one]) for place in used)
+        columns = (_restrict_column(grid.columns[place], [row.cells[place] for row in of_one]) for place in used)
         cut = (replace(row, cells=tuple(row.cells[place] for place in used)) for row in of_one)
         parts.append(NightlyGrid(tuple(columns), tuple(cut)))
     return parts
 
 
-def _cut(column: GridColumn, cells: Iterable[GridCell]) -> GridColumn:
+def _restrict_column(column: GridColumn, cells: Iterable[GridCell]) -> GridColumn:
     """Return a column with the environments of some of its cells; all of them where no cell was run."""
     run_in = {cell.environment for cell in cells}
     environments = [environment for environment in column.environments if environment in run_in]
-    newest, *others = environments or column.environments
-    return replace(column, environment=newest, others=tuple(others))
+    newest, *older = environments or column.environments
+    return replace(column, environment=newest, others=tuple(older))
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ class LastNightlyRun:
     missed: Mapping[tuple[str, str], str]
 
 
-def settings_of_machine(settings: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+def select_machine_settings(settings: Mapping[str, str]) -> frozenset[tuple[str, str]]:
     """Return the settings in an environment that all cases on the machine share."""
     return frozenset((name, value) for name, value in settings.items() if name.partition(".")[0] not in _OF_CASES)
 
@@ -291,15 +291,15 @@ def build_grid(
     cells = _group_points(recent)
     scaling = {key: _find_newest(points).value for key, points in _group_points(efficiency).items()}
     runs: list[RecentPoint | UnmeasuredRun] = [*failed.values(), *recent]
-    columns = _columns(runs, machines)
+    columns = _build_columns(runs, machines)
     rows = []
     for case in list_cases(runs):
-        keys = [_key_in(column, case, cells, failed) for column in columns]
+        keys = [_find_key(column, case, cells, failed) for column in columns]
         measured: list[Sequence[RecentPoint]] = [cells.get(key, ()) for key in keys]
-        shared = _shared_commit(measured) if one_commit else None
+        shared = _find_shared_commit(measured) if one_commit else None
         measured = [_cut_at_commit(points, shared) for points in measured]
         row = [
-            _cell(points, failed.get(key), scaling.get(key), _began(nightly_run, key[2]), flagged)
+            _build_cell(points, failed.get(key), scaling.get(key), _find_beginning(nightly_run, key[2]), flagged)
             for key, points in zip(keys, measured, strict=True)
         ]
         revision, row = _align_row(row, measured)
@@ -310,12 +310,12 @@ def build_grid(
     return NightlyGrid(columns, tuple(rows))
 
 
-def _shared_commit(columns: Iterable[Sequence[RecentPoint]]) -> str | None:
+def _find_shared_commit(columns: Iterable[Sequence[RecentPoint]]) -> str | None:
     """Return the commit that most columns have a level of: the newest of these."""
     position: dict[str, int] = {}
     times: Counter[str] = Counter()
     for points in columns:
-        levels = _levels(points)
+        levels = _select_levels(points)
         position |= {point.revision: point.position for point in levels}
         times.update({point.revision for point in levels})
     return max(times, key=lambda revision: (times[revision], position[revision]), default=None)
@@ -323,7 +323,7 @@ def _shared_commit(columns: Iterable[Sequence[RecentPoint]]) -> str | None:
 
 def _cut_at_commit(points: Sequence[RecentPoint], commit: str | None) -> Sequence[RecentPoint]:
     """Return the points up to a commit; all of them where they lack it."""
-    position = next((point.position for point in _levels(points) if point.revision == commit), None)
+    position = next((point.position for point in _select_levels(points) if point.revision == commit), None)
     return points if position is None else [point for point in points if point.position <= position]
 
 
@@ -338,7 +338,9 @@ def _align_row(
     return newest, [replace(cell, other_commit=cell.revision not in {None, newest}) for cell in row]
 
 
-def _columns(runs: Iterable[RecentPoint | UnmeasuredRun], machines: Mapping[str, Hashable]) -> tuple[GridColumn, ...]:
+def _build_columns(
+    runs: Iterable[RecentPoint | UnmeasuredRun], machines: Mapping[str, Hashable]
+) -> tuple[GridColumn, ...]:
     newest: dict[tuple[str, str], datetime] = {}
     cases: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for run in runs:
@@ -349,8 +351,8 @@ def _columns(runs: Iterable[RecentPoint | UnmeasuredRun], machines: Mapping[str,
     for host in sorted({host for host, _ in newest}):
         of_host = [GridColumn(host, environment, at) for (name, environment), at in newest.items() if name == host]
         of_host.sort(key=lambda column: column.last_seen, reverse=True)
-        current = [column for column in of_host if of_host[0].last_seen - column.last_seen <= CURRENT]
-        columns += _merge_columns(current, cases, machines)[:MOST_COLUMNS]
+        current = [column for column in of_host if of_host[0].last_seen - column.last_seen <= MAX_COLUMN_AGE]
+        columns += _merge_columns(current, cases, machines)[:MAX_COLUMNS]
     return tuple(columns)
 
 
@@ -361,21 +363,25 @@ def _merge_columns(
 ) -> list[GridColumn]:
     """Merge columns of one host, the newest first: those of the same machine that have no case in common."""
     merged: list[GridColumn] = []
-    held: list[set[tuple[str, str]]] = []
+    cases_of_merged: list[set[tuple[str, str]]] = []
     for column in columns:
-        machine, own = machines.get(column.environment), cases[column.host, column.environment]
+        machine, cases_of_column = machines.get(column.environment), cases[column.host, column.environment]
         for place, other in enumerate(merged):
-            if machine is not None and machine == machines.get(other.environment) and not held[place] & own:
+            if (
+                machine is not None
+                and machine == machines.get(other.environment)
+                and not cases_of_merged[place] & cases_of_column
+            ):
                 merged[place] = replace(other, others=(*other.others, column.environment))
-                held[place] |= own
+                cases_of_merged[place] |= cases_of_column
                 break
         else:
             merged.append(column)
-            held.append(set(own))
+            cases_of_merged.append(set(cases_of_column))
     return merged
 
 
-def _key_in(
+def _find_key(
     column: GridColumn, case: GridCase, cells: Mapping[_CellKey, object], failed: Mapping[_CellKey, object]
 ) -> _CellKey:
     """Return the key of a case in the one environment of a column that it was run in; in the first if in none."""
@@ -390,7 +396,7 @@ def _group_points(points: Iterable[RecentPoint]) -> dict[_CellKey, list[RecentPo
     return groups
 
 
-def _began(nightly_run: LastNightlyRun | None, host: str) -> datetime | None:
+def _find_beginning(nightly_run: LastNightlyRun | None, host: str) -> datetime | None:
     return nightly_run.began if nightly_run is not None and host in nightly_run.hosts else None
 
 
@@ -409,25 +415,25 @@ def _mark_missed(
 
 
 def _find_newest(points: Sequence[RecentPoint]) -> RecentPoint:
-    return max(points, key=_order)
+    return max(points, key=_order_columns)
 
 
-def _order(point: RecentPoint) -> tuple[int, datetime]:
+def _order_columns(point: RecentPoint) -> tuple[int, datetime]:
     return point.position, point.started_at
 
 
-def _levels(points: Sequence[RecentPoint]) -> list[RecentPoint]:
+def _select_levels(points: Sequence[RecentPoint]) -> list[RecentPoint]:
     return [point for point in points if point.value is not None and point.quarantine in {None, REUSED}]
 
 
-def _cell(
+def _build_cell(
     points: Sequence[RecentPoint],
     failed: UnmeasuredRun | None,
     efficiency: Number | None,
     began: datetime | None,
     flagged: Mapping[UUID, bool],
 ) -> GridCell:
-    levels = _levels(points)
+    levels = _select_levels(points)
     last = max((point.started_at for point in points), default=None)
     if failed is not None and (last is None or failed.started_at > last):
         return GridCell(run_id=failed.run_id, environment=failed.environment, why=failed.why)
@@ -435,10 +441,10 @@ def _cell(
         return _make_empty_cell(points)
     latest = _find_newest(levels)
     older = [point for point in levels if point is not latest]
-    until = latest.started_at - NIGHT if began is None or latest.started_at < began else began
-    earlier_nights = [point for point in older if point.started_at <= until]
+    compared_until = latest.started_at - MIN_COMPARED_AGE if began is None or latest.started_at < began else began
+    earlier_nights = [point for point in older if point.started_at <= compared_until]
     before = _find_newest(earlier_nights or older) if older else None
-    begun = [
+    in_this_run = [
         flagged[point.run_id] for point in levels if point.run_id in flagged and _is_between(before, point, latest)
     ]
     return GridCell(
@@ -449,14 +455,14 @@ def _cell(
         before=before.value if before else None,
         since=before.started_at if before else None,
         revision=latest.revision,
-        flagged=any(begun),
-        provisional=bool(begun) and not any(begun),
+        flagged=any(in_this_run),
+        provisional=bool(in_this_run) and not any(in_this_run),
         efficiency=efficiency,
     )
 
 
 def _is_between(before: RecentPoint | None, point: RecentPoint, latest: RecentPoint) -> bool:
-    return before is not None and _order(before) < _order(point) <= _order(latest)
+    return before is not None and _order_columns(before) < _order_columns(point) <= _order_columns(latest)
 
 
 def _make_empty_cell(points: Sequence[RecentPoint]) -> GridCell:

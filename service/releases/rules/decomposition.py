@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from service.releases.schemas import ReleaseChange, ReleasePart
 from service.rules.relative_change import percent_change
-from service.schemas.history import Cause, Certainty, Drift, Number, certainty
-from service.text.candidates import provisionally
+from service.schemas.history import Cause, Certainty, Drift, Number, decide_certainty
+from service.text.candidates import prefix_provisional
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,22 +20,22 @@ class EventOfDrift:
     blamed: str
 
 
-def is_between(drift: Drift, between: Collection[str], base: str) -> bool:
+def is_between(drift: Drift, range_: Collection[str], base: str) -> bool:
     """Return whether a drift can have happened between two releases.
 
     Parameters
     ----------
-    between
+    range_
         The commits that the second release contains and the first one does not.
     base
         The first release. A change of the configuration that was measured at it comes after it.
     """
     if drift.cause in {Cause.COMMIT, Cause.BOTH} and drift.candidates:
-        return any(candidate.commit in between for candidate in drift.candidates)
-    return drift.revision in between or (drift.cause is not Cause.COMMIT and drift.revision == base)
+        return any(candidate.commit in range_ for candidate in drift.candidates)
+    return drift.revision in range_ or (drift.cause is not Cause.COMMIT and drift.revision == base)
 
 
-def decompose(
+def decompose_change(
     first: Drift, levels: tuple[Number, Number], drifts: Sequence[tuple[Drift, EventOfDrift | None]]
 ) -> ReleaseChange:
     """Return the net change of one series with its parts, those of commits before those of the configuration.
@@ -51,7 +51,7 @@ def decompose(
     drifts
         The drifts of the series between them, in the order of the history.
     """
-    parts = [_part(drift, event) for drift, event in drifts]
+    parts = [_build_part(drift, event) for drift, event in drifts]
     net = levels[1] - levels[0]
     return ReleaseChange(
         series_id=first.series_id,
@@ -69,28 +69,28 @@ def decompose(
     )
 
 
-def _part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
+def _build_part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
     proven = event is not None and bool(event.culprits)
-    how = certainty(
+    certainty_ = decide_certainty(
         drift.cause,
         len(drift.candidates),
         sure=not drift.evidence.wants_rerun,
         all_known=drift.candidates_known,
         proven=proven,
     )
-    named = how in {Certainty.SINGLE, Certainty.PROVEN}
+    is_named = certainty_ in {Certainty.SINGLE, Certainty.PROVEN}
     if event is not None and proven:
         name, commits = event.blamed, list(event.culprits)
     elif drift.cause in {Cause.COMMIT, Cause.BOTH}:
-        name, commits = drift.blamed, [candidate.commit for candidate in drift.candidates] if named else []
+        name, commits = drift.blamed, [candidate.commit for candidate in drift.candidates] if is_named else []
     else:
         names = ", ".join(setting.name for setting in drift.settings) or "cause unknown"
-        name, commits = provisionally(names) if how is Certainty.PROVISIONAL else names, []
+        name, commits = prefix_provisional(names) if certainty_ is Certainty.PROVISIONAL else names, []
     return ReleasePart(
         drift_id=drift.id,
         event_id=event.id if event else None,
         cause=drift.cause,
-        certainty=how,
+        certainty=certainty_,
         name=name,
         commits=commits,
         change=drift.change,

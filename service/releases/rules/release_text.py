@@ -5,11 +5,11 @@ from __future__ import annotations
 from runner.contract import metric
 from service.releases.schemas import ReleaseChange, ReleasePart, Releases
 from service.schemas.history import Certainty
-from service.text.markdown import code, make_plain
+from service.text.markdown import format_code, make_plain
 from service.text.numbers import difference, number, percent
 
 _MAX_LISTED = 100
-_CERTAIN = {
+_CERTAINTY_WORDS = {
     Certainty.PROVEN: "proven",
     Certainty.SINGLE: "only candidate",
     Certainty.RANGE: "not narrowed down",
@@ -17,44 +17,44 @@ _CERTAIN = {
 }
 
 
-def markdown(found: Releases) -> str:
+def write_markdown(releases: Releases) -> str:
     """Return a table with a row for each changed series, the largest change first, at most a hundred."""
-    head = f"### {make_plain(found.subject)}: {make_plain(found.base.name)} to {make_plain(found.head.name)}"
-    if not found.changes:
-        return f"{head}\n\nNo judged series changed ({found.unchanged:,} compared).\n"
-    rows = [_row(change) for change in found.changes[:_MAX_LISTED]]
-    more = len(found.changes) - len(rows)
+    head = f"### {make_plain(releases.subject)}: {make_plain(releases.base.name)} to {make_plain(releases.head.name)}"
+    if not releases.changes:
+        return f"{head}\n\nNo judged series changed ({releases.unchanged:,} compared).\n"
+    rows = [_write_row(change) for change in releases.changes[:_MAX_LISTED]]
+    n_left_out = len(releases.changes) - len(rows)
     lines = [
         head,
         "",
-        f"{len(found.changes):,} series changed, {found.unchanged:,} did not, over {found.commits:,} commits.",
+        f"{len(releases.changes):,} series changed, {releases.unchanged:,} did not, over {releases.commits:,} commits.",
         "",
         "| case | before | after | change | commits | configuration |",
         "|---|--:|--:|--:|---|---|",
         *rows,
     ]
-    return "\n".join([*lines, *(["", f"{more:,} more."] if more else [])]) + "\n"
+    return "\n".join([*lines, *(["", f"{n_left_out:,} more."] if n_left_out else [])]) + "\n"
 
 
-def _row(change: ReleaseChange) -> str:
+def _write_row(change: ReleaseChange) -> str:
     relative = f" ({percent(change.percent)})" if change.percent is not None else ""
     cells = (
-        f"{code(change.case)} {make_plain(metric(change.metric).title)} on {code(change.host)}",
+        f"{format_code(change.case)} {make_plain(metric(change.metric).title)} on {format_code(change.host)}",
         number(change.before),
         number(change.after),
         f"{difference(change.change, change.unit)}{relative}",
-        _parts(change.commits, change.unit),
-        _parts(change.configuration, change.unit),
+        _write_parts(change.commits, change.unit),
+        _write_parts(change.configuration, change.unit),
     )
     return f"| {' | '.join(cells)} |"
 
 
-def _parts(parts: list[ReleasePart], unit: str) -> str:
-    return "<br>".join(_part(part, unit) for part in parts) or "–"
+def _write_parts(parts: list[ReleasePart], unit: str) -> str:
+    return "<br>".join(_write_part(part, unit) for part in parts) or "–"
 
 
-def _part(part: ReleasePart, unit: str) -> str:
+def _write_part(part: ReleasePart, unit: str) -> str:
     commit = f"{part.commits[0][:12]} " if len(part.commits) == 1 else ""
     # A provisional name says so itself.
-    certain = f", {_CERTAIN[part.certainty]}" if part.certainty is not Certainty.PROVISIONAL else ""
-    return f"{difference(part.change, unit)}: {commit}{code(part.name)}{certain}"
+    certain = f", {_CERTAINTY_WORDS[part.certainty]}" if part.certainty is not Certainty.PROVISIONAL else ""
+    return f"{difference(part.change, unit)}: {commit}{format_code(part.name)}{certain}"

@@ -33,24 +33,24 @@ class Reach:
     repositories: Patterns | None = None
 
     def includes(self, repository: str) -> bool:
-        """Whether it may publish about a repository: a token with any limit names those about which it may."""
-        return self == EVERYWHERE or (self.repositories is not None and matches(repository, self.repositories))
+        """Return whether the token may publish about a repository: one with any limit names its repositories."""
+        return self == EVERYWHERE or (self.repositories is not None and matches_any(repository, self.repositories))
 
-    def objection(self, scopes: Iterable[Scope]) -> str:
+    def explain_objection(self, scopes: Iterable[Scope]) -> str:
         """Return in one line why no token with these scopes may have these limits; empty where one may."""
         scopes = set(scopes)
         if Scope.ADMIN in scopes and self != Reach():
             return "a token with the scope admin has no limits"
         if Scope.REGISTER in scopes and not self.repositories:
             return "a token with the scope register names its repositories: owner/name, owner/*, or */* for all"
-        for what, patterns, form in (
+        for title, patterns, form in (
             ("host", self.hosts, _NAME),
             ("subject", self.subjects, _NAME),
             ("repository", self.repositories, _REPOSITORY),
         ):
             wrong = next((pattern for pattern in patterns or () if not form.fullmatch(pattern)), None)
             if wrong is not None:
-                return f"{wrong[:100]!r} is no pattern of a {what}"
+                return f"{wrong[:100]!r} is no pattern of a {title}"
         return ""
 
 
@@ -58,14 +58,14 @@ EVERYWHERE = Reach()
 """No limits: tokens that were made before there were any, admins, and every caller of an open service."""
 
 
-def matches(name: str, patterns: Patterns | None) -> bool:
+def matches_any(name: str, patterns: Patterns | None) -> bool:
     """Whether a name fits one of the patterns. Upper and lower case are the same, as for GitHub."""
     return patterns is None or any(
         re.fullmatch("[^/]*".join(map(re.escape, pattern.lower().split("*"))), name.lower()) for pattern in patterns
     )
 
 
-def reach_of_job(repository: str, assignments: Iterable[tuple[str, str]], hosts: Patterns | None) -> Reach:
+def find_reach_of_job(repository: str, assignments: Iterable[tuple[str, str]], hosts: Patterns | None) -> Reach:
     """Return the reach of a job of a repository.
 
     The subject of the repository's own name is its own, unless the settings assign that to another repository.
@@ -75,13 +75,13 @@ def reach_of_job(repository: str, assignments: Iterable[tuple[str, str]], hosts:
     assignments
         Repositories, with patterns of subjects.
     """
-    own, assignments = repository.partition("/")[2], tuple(assignments)
-    elsewhere = any(matches(own, (pattern,)) for name, pattern in assignments if name != repository)
+    short_name, assignments = repository.partition("/")[2], tuple(assignments)
+    elsewhere = any(matches_any(short_name, (pattern,)) for name, pattern in assignments if name != repository)
     assigned = tuple(pattern for name, pattern in assignments if name == repository)
-    return Reach(hosts=hosts, subjects=assigned if elsewhere else (own, *assigned))
+    return Reach(hosts=hosts, subjects=assigned if elsewhere else (short_name, *assigned))
 
 
-def may_take(repository: str, subject: str, assigned: Patterns | None) -> bool:
+def may_own_subject(repository: str, subject: str, assigned: Patterns | None) -> bool:
     """Whether a subject without an owner may become a repository's when its job reports about it.
 
     Parameters
@@ -89,5 +89,5 @@ def may_take(repository: str, subject: str, assigned: Patterns | None) -> bool:
     assigned
         The subjects of the repository; None for the subject of its own name.
     """
-    own = repository.partition("/")[2]
-    return matches(subject, (own,) if assigned is None else assigned)
+    name = repository.partition("/")[2]
+    return matches_any(subject, (name,) if assigned is None else assigned)

@@ -46,7 +46,7 @@ _PUBLIC = frozenset(
         "webhooks.receive",  # for a body that a forge signed, or sent with the secret
     }
 )
-_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _WRITING: Mapping[str, Scope] = {
     "api.revisions.put": Scope.REPORT,
     "api.runs.put": Scope.REPORT,
@@ -100,12 +100,12 @@ _ANONYMOUS = frozenset(
     }
 )
 """What a service with a public dashboard shows to everybody: results. A view that is listed here passes what it shows
-through :func:`service.web.access.public_view.published`."""
+through :func:`service.web.access.public_view.redact_for_caller`."""
 
 
-def anonymous_may(endpoint: str | None, method: str) -> bool:
+def may_read_anonymously(endpoint: str | None, method: str) -> bool:
     """Return whether a service with a public dashboard answers a request without a token."""
-    return endpoint in _ANONYMOUS and method in _READING
+    return endpoint in _ANONYMOUS and method in _SAFE_METHODS
 
 
 def find_needed_scope(endpoint: str | None, method: str) -> Scope | None:
@@ -114,7 +114,7 @@ def find_needed_scope(endpoint: str | None, method: str) -> Scope | None:
         return None
     if endpoint.startswith(_ADMIN):
         return Scope.ADMIN
-    if method in _READING:
+    if method in _SAFE_METHODS:
         return Scope.READ
     if endpoint in _WRITING:
         return _WRITING[endpoint]

@@ -14,7 +14,7 @@ MAX_FAILURES = 100
 """Failed sign-ins of all addresses within the window; after them wrong credentials are not even counted."""
 
 
-def seconds_to_wait(failures: Sequence[datetime], most: int, now: datetime) -> int:
+def count_seconds_to_wait(failures: Sequence[datetime], max_failures: int, now: datetime) -> int:
     """Return in how many seconds another attempt is allowed; 0 where it is now.
 
     Parameters
@@ -23,13 +23,13 @@ def seconds_to_wait(failures: Sequence[datetime], most: int, now: datetime) -> i
         When attempts failed.
     """
     recent = sorted(at for at in failures if at > now - WINDOW)
-    if len(recent) < most:
+    if len(recent) < max_failures:
         return 0
-    return max(1, round((recent[len(recent) - most] + WINDOW - now).total_seconds()))
+    return max(1, round((recent[len(recent) - max_failures] + WINDOW - now).total_seconds()))
 
 
 def normalise_address(address: str) -> str:
-    """Return what counts as one address: of IPv6 the network of 64 bits, of which a host has all addresses."""
+    """Return the part of an address that identifies a host: of IPv6 the network of 64 bits."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 PREFIX = "fw"
 """Lets scanners find tokens that leaked into repositories and logs."""
-_NOBODYS = hashlib.sha256(b"nobody").hexdigest()
-_TEXT = re.compile(rf"{PREFIX}_([0-9a-f]{{12}})_([A-Za-z0-9_-]{{43}})")
+_DIGEST_OF_NOBODY = hashlib.sha256(b"nobody").hexdigest()
+_TOKEN_TEXT = re.compile(rf"{PREFIX}_([0-9a-f]{{12}})_([A-Za-z0-9_-]{{43}})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +34,23 @@ class PresentedToken:
         """The SHA-256 of the secret, which the service stores."""
         return hashlib.sha256(self.secret.encode()).hexdigest()
 
-    def proves(self, digest: str) -> bool:
+    def matches_digest(self, digest: str) -> bool:
         """Return whether the secret matches a stored digest, in constant time."""
         return hmac.compare_digest(self.digest, digest)
 
 
-def proves(presented: PresentedToken | None, digest: str | None) -> bool:
+def is_proven(presented: PresentedToken | None, digest: str | None) -> bool:
     """Return whether a presented token proves a stored digest, in the same time whether there is either of them."""
-    shown = presented or PresentedToken("", "")
-    return shown.proves(digest or _NOBODYS) and presented is not None and digest is not None
+    token = presented or PresentedToken("", "")
+    return token.matches_digest(digest or _DIGEST_OF_NOBODY) and presented is not None and digest is not None
 
 
 def redact_tokens(text: str) -> str:
     """Return a text without the secrets of the tokens in it."""
-    return _TEXT.sub(rf"{PREFIX}_\1_…", text)
+    return _TOKEN_TEXT.sub(rf"{PREFIX}_\1_…", text)
 
 
 def parse_token(text: str) -> PresentedToken | None:
     """Parse a token; None if the text is not a token."""
-    match = _TEXT.fullmatch(text)
+    match = _TOKEN_TEXT.fullmatch(text)
     return PresentedToken(match[1], match[2]) if match else None

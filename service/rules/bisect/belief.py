@@ -48,7 +48,7 @@ class Data:
             values=values,
         )
 
-    def drift(self, groups: npt.NDArray[np.intp], waves: int) -> Floats:
+    def build_drift_waves(self, groups: npt.NDArray[np.intp], waves: int) -> Floats:
         """Return slow waves along the order of the measurements, orthonormal to each other and to the groups' levels.
 
         One column a wave: the first ones of a cosine transform.
@@ -58,8 +58,8 @@ class Data:
         drift = np.cos(np.outer(time, np.arange(1, waves + 1)))
         member = np.eye(int(groups.max(initial=0)) + 1)[groups[self.test_of]]
         drift -= member @ ((member.T @ drift) / np.maximum(member.sum(axis=0), 1)[:, None])
-        left, sizes, _ = np.linalg.svd(drift, full_matrices=False)
-        return np.asarray(left[:, sizes > 1e-9 * max(1.0, float(sizes.max(initial=0)))])
+        orthonormal, sizes, _ = np.linalg.svd(drift, full_matrices=False)
+        return np.asarray(orthonormal[:, sizes > 1e-9 * max(1.0, float(sizes.max(initial=0)))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Belief:
     evidence: float
     """Logarithm of the probability of the measurements, up to a constant that no number of waves changes."""
 
-    def after(self, effect: Bools) -> Floats:
+    def compute_probabilities(self, effect: Bools) -> Floats:
         """Return the probability of each test to be measured after the step."""
         return effect.astype(np.float64) @ self.each
 
@@ -121,7 +121,7 @@ class Belief:
         return int(np.argmax(chance * np.log1p(varied / around)))
 
 
-def believe(
+def compute_belief(
     effect: Bools,
     data: Data,
     prior_none: float,
@@ -182,7 +182,7 @@ def believe(
 
     # Take out the waves of a drift of the host: what both the regressor and the values share with them.
     if waves:
-        drift = data.drift(groups, waves)
+        drift = data.build_drift_waves(groups, waves)
         by_test = np.stack([np.bincount(data.test_of, wave, len(effect)) for wave in drift.T])[:, measured]
         shared, shift = by_test @ steps, drift.T @ data.values
         sxx = (sxx - (shared**2).sum(axis=0)).clip(0, None)

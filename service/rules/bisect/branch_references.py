@@ -43,7 +43,7 @@ class BranchReferences:
         self, graph: Graph, old: str, suspects: int, measured: Collection[str], *, innocent: int, known: int
     ) -> None:
         self._graph, self._innocent, self._known = graph, innocent, known
-        self._contained = graph.ancestries(suspects)
+        self._contained = graph.map_ancestries(suspects)
         start, self._old = 1 << graph.place[old], old
         self._groups: dict[int, list[str]] = defaultdict(list)
         """The suspects that do not descend from ``old``, by what they contain besides suspects."""
@@ -55,7 +55,7 @@ class BranchReferences:
         self._measured = {
             base: [commit for commit in group if commit in measured] for base, group in self._groups.items()
         }
-        self._forks = {base: self._fork(base) for base in self._groups}
+        self._forks = {base: self._find_fork(base) for base in self._groups}
 
     def find_reference(self, commit: str) -> str | None:
         """Return the commit with which a suspect is compared, whether it is measured or not; None if there is none."""
@@ -69,13 +69,13 @@ class BranchReferences:
             return max(earlier, key=lambda other: (self._contained[other].bit_count(), other))
         return self._forks[base]
 
-    def start(self, commit: str) -> str | None:
+    def find_branch_start(self, commit: str) -> str | None:
         """Return the commit at which the branch of a suspect started; None if the range has none."""
         base = self._base_of.get(commit)
         return None if base is None else self._forks[base]
 
-    def choose_best_opening(self, left: int, usable: Callable[[str], bool]) -> str | None:
-        """Return the commit whose level would make the most of the suspects comparable; None if there is none.
+    def choose_best_opening(self, suspects: int, usable: Callable[[str], bool]) -> str | None:
+        """Return the commit whose level would make the most suspects comparable; None if there is none.
 
         A branch that was merged criss-cross many times has many parts that can only be searched one by one: after a few
         of them there is none either.
@@ -85,7 +85,7 @@ class BranchReferences:
         if opened >= max(2, log2(len(self._contained)) / 4):
             return None
         for base, group in self._groups.items():
-            waiting = [commit for commit in group if left >> self._graph.place[commit] & 1 and usable(commit)]
+            waiting = [commit for commit in group if suspects >> self._graph.place[commit] & 1 and usable(commit)]
             fork = self._forks[base]
             if fork is not None and usable(fork):
                 covers[fork] = covers.get(fork, 0) + len(waiting)
@@ -96,15 +96,15 @@ class BranchReferences:
         best = max(covers, key=lambda commit: (covers[commit], -self._graph.place[commit]), default=None)
         return best if best is not None and covers[best] else None
 
-    def _fork(self, base: int) -> str | None:
+    def _find_fork(self, base: int) -> str | None:
         """Return a commit that contains exactly these commits, but for innocent ones; None if the range has none.
 
         The good end serves as well where it is known how much each of these commits moved.
         """
-        for commit in islice(reversed(list(self._graph.members(base))), _MAX_FORKS):
-            if not base & ~self._graph.ancestry(commit) & ~self._innocent:
+        for commit in islice(reversed(list(self._graph.list_members(base))), _MAX_FORKS):
+            if not base & ~self._graph.collect_ancestry(commit) & ~self._innocent:
                 return commit
         graph = self._graph
-        others = base & ~graph.older
-        known = not graph.older & ~base and not others & ~self._known
+        unmeasurable = base & ~graph.older
+        known = not graph.older & ~base and not unmeasurable & ~self._known
         return graph.good if known else None

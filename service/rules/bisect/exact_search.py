@@ -36,7 +36,7 @@ MAX_SUSPECTS_OF_ALL_LINES = 8192
 """Suspects of a gap, above which only commits between its two ends on one line are considered for measuring."""
 
 
-def search(question: Question, observations: Iterable[Observation], slots: int = 1) -> Answer:
+def search_exact(question: Question, observations: Iterable[Observation], slots: int = 1) -> Answer:
     """Return what to measure next, or the culprits.
 
     Parameters
@@ -46,7 +46,7 @@ def search(question: Question, observations: Iterable[Observation], slots: int =
     slots
         How many commits to name: so many are built side by side.
     """
-    values, failed = _levels(observations)
+    values, failed = _read_levels(observations)
     refused = refuse_unfit_ends(question, failed)
     if refused is not None:
         return refused
@@ -59,20 +59,20 @@ def search(question: Question, observations: Iterable[Observation], slots: int =
         state.open_first_gap(question.good, question.bad)
     else:
         good, bad = values[question.good], values[question.bad]
-        if not state.differ(good, bad):
+        if not state.do_differ(good, bad):
             least = f", and differences of less than {number(question.least)} do not matter" if question.least else ""
-            both = f"good {question.quantity(good, bad)}, bad {question.quantity(bad, good)}"
-            return Refused(sentence=f"The ends do not differ: {both}{least}.")
-        if state.explain(question.good, question.bad):
+            levels = f"good {question.format_quantity(good, bad)}, bad {question.format_quantity(bad, good)}"
+            return Refused(sentence=f"The ends do not differ: {levels}{least}.")
+        if state.find_culprits_between(question.good, question.bad):
             return Found(culprits=tuple(_sort_by_position(state.culprits.values(), graph)))
         if len(state.gaps) + len(state.culprits) > MAX_PLACES:
-            return Refused(sentence=_no_steps_sentence(question, inside))
+            return Refused(sentence=_describe_too_many_steps(question, inside))
     commits = list(dict.fromkeys(state.required))[:slots]
     # Required commits come first; commits inside the gaps are only guesses that keep the builds busy.
     # Until both ends are measured, their gap contains everything that was measured meanwhile.
-    commits += _inside(state.gaps, slots - len(commits), {*commits, *inside})
-    left = len(set(state.required)) + sum(gap.looks(slots) for gap in state.gaps)
-    return Measure(commits=tuple(commits), left=left)
+    commits += _choose_inside_gaps(state.gaps, slots - len(commits), {*commits, *inside})
+    n_left = len(set(state.required)) + sum(gap.estimate_measurements(slots) for gap in state.gaps)
+    return Measure(commits=tuple(commits), left=n_left)
 
 
 def refuse_unfit_ends(question: Question, failed: Collection[str]) -> Refused | None:
@@ -89,26 +89,27 @@ def refuse_unfit_ends(question: Question, failed: Collection[str]) -> Refused | 
     return None
 
 
-def _no_steps_sentence(question: Question, values: Mapping[str, Number]) -> str:
+def _describe_too_many_steps(question: Question, values: Mapping[str, Number]) -> str:
     low, high = min(values.values()), max(values.values())
     return (
         f"Not proven: the metric moves at more than {MAX_PLACES} places of the range: {len(values)} commits measured "
-        f"between {question.quantity(low, high)} and {question.quantity(high, low)}. State the smallest difference "
+        f"between {question.format_quantity(low, high)} and {question.format_quantity(high, low)}. "
+        "State the smallest difference "
         "that matters (--least), or search a shorter range."
     )
 
 
-def _levels(observations: Iterable[Observation]) -> tuple[dict[str, Number], set[str]]:
-    alone: dict[str, list[Number]] = {}
+def _read_levels(observations: Iterable[Observation]) -> tuple[dict[str, Number], set[str]]:
+    separate: dict[str, list[Number]] = {}
     interleaved: dict[str, list[Number]] = {}
     failed: set[str] = set()
     for observation in observations:
         if observation.value is None:
             failed.add(observation.commit)
         else:
-            values = interleaved if observation.session else alone
+            values = interleaved if observation.session else separate
             values.setdefault(observation.commit, []).append(observation.value)
-    best = alone | interleaved
+    best = separate | interleaved
     levels = {commit: level for commit, values in best.items() if (level := median(values)) is not None}
     return levels, failed - levels.keys()
 
@@ -128,32 +129,39 @@ class _Gap:
         """The number of suspects."""
         return len(self.suspects)
 
-    def looks(self, many: int) -> int:
-        """Return the expected number of remaining measurements, if ``many`` commits are measured in one step."""
-        return min(len(self.tests), ceil(many * log2(max(2, self.total)) / log2(many + 1)))
+    def estimate_measurements(self, n_commits: int) -> int:
+        """Return the expected number of remaining measurements, if ``n_commits`` commits are measured in one step."""
+        return min(len(self.tests), ceil(n_commits * log2(max(2, self.total)) / log2(n_commits + 1)))
 
-    def choose(self, many: int, taken: Collection[str]) -> list[str]:
-        """Return up to ``many`` commits to measure beside those that are measured already or will be."""
+    def choose(self, n_commits: int, measured_commits: Collection[str]) -> list[str]:
+        """Return up to ``n_commits`` commits to measure beside those that are measured already or will be."""
         shares = [self.tests.get(commit, 0) / self.total for commit in self.suspects]
         tested = [place for place, commit in enumerate(self.suspects) if commit in self.tests]
-        allowed = [place for place in tested if self.suspects[place] not in taken]
-        others = [place for place in tested if self.suspects[place] in taken]
-        chosen = choose_places(shares, self.failed, many, allowed=allowed, taken=others)
+        allowed = [place for place in tested if self.suspects[place] not in measured_commits]
+        taken_places = [place for place in tested if self.suspects[place] in measured_commits]
+        chosen = choose_places(shares, self.failed, n_commits, allowed=allowed, taken=taken_places)
         return [self.suspects[place] for place in chosen]
 
 
-def _inside(gaps: Iterable[_Gap], slots: int, taken: Collection[str]) -> list[str]:
+def _choose_inside_gaps(gaps: Iterable[_Gap], slots: int, taken: Collection[str]) -> list[str]:
     """Distribute the slots among the gaps: each goes to the gap whose parts would be largest without it."""
     gaps = list(gaps)
     rooms = [sum(commit not in taken for commit in gap.tests) for gap in gaps]
-    given = [0] * len(gaps)
+    slots_of_gap = [0] * len(gaps)
     for _ in range(slots):
-        open_gaps = [index for index, room in enumerate(rooms) if given[index] < room]
+        open_gaps = [index for index, room in enumerate(rooms) if slots_of_gap[index] < room]
         if not open_gaps:
             break
         busy = [len(gap.tests) - room for gap, room in zip(gaps, rooms, strict=True)]
-        given[max(open_gaps, key=lambda index: (gaps[index].total / (given[index] + busy[index] + 1), -index))] += 1
-    chosen = [commit for gap, many in zip(gaps, given, strict=True) if many for commit in gap.choose(many, taken)]
+        slots_of_gap[
+            max(open_gaps, key=lambda index: (gaps[index].total / (slots_of_gap[index] + busy[index] + 1), -index))
+        ] += 1
+    chosen = [
+        commit
+        for gap, n_commits in zip(gaps, slots_of_gap, strict=True)
+        if n_commits
+        for commit in gap.choose(n_commits, taken)
+    ]
     return list(dict.fromkeys(chosen))
 
 
@@ -174,23 +182,24 @@ class _ExactSearch:
     _in_explained: int = 0
     """The commits of the gaps that the culprits so far explain."""
 
-    def differ(self, one: Number, other: Number) -> bool:
+    def do_differ(self, level: Number, other: Number) -> bool:
         """Return whether two levels differ by as much as matters."""
-        return one != other and abs(other - one) >= self.least
+        return level != other and abs(other - level) >= self.least
 
-    def explain(self, old: str, new: str) -> bool:
+    def find_culprits_between(self, old: str, new: str) -> bool:
         """Find the culprits between two commits whose levels differ; return whether that needs no measurement.
 
         ``new`` descends from ``old``, and both have known levels.
         """
         if (old, new) not in self._explained:
             suspects = self._list_between(old, new)
-            middle = self._middle(old, new, suspects)
+            middle = self._find_middle(old, new, suspects)
             if middle is None:
                 complete = self._explain_undivided(old, new, suspects)
             else:
                 halves = [(low, high) for low, high in ((old, middle), (middle, new)) if self._is_gap(low, high)]
-                results = [self.explain(low, high) for low, high in halves]  # All of them, so that all gaps open.
+                # All of them, so that all gaps open.
+                results = [self.find_culprits_between(low, high) for low, high in halves]
                 complete = all(results)
             self._explained[old, new] = complete
             if complete:
@@ -200,66 +209,70 @@ class _ExactSearch:
     def open_first_gap(self, old: str, new: str) -> None:
         """Open the gap between two commits that are not measured yet."""
         suspects = self._list_between(old, new)
-        self._open_gap(suspects, self._tests_on_line(old, new, suspects))
+        self._open_gap(suspects, self._count_tests_on_line(old, new, suspects))
 
     def _list_between(self, old: str, new: str) -> int:
-        return self.graph.ancestry(new) & ~self.graph.ancestry(old)
+        return self.graph.collect_ancestry(new) & ~self.graph.collect_ancestry(old)
 
     def _is_gap(self, old: str, new: str) -> bool:
-        return self.differ(self._get_known_level(old), self._get_known_level(new))
+        return self.do_differ(self._get_known_level(old), self._get_known_level(new))
 
     def _get_known_level(self, commit: str) -> Number:
         """Return the level with which a gap was opened: culprits that are found within it may put it in doubt again."""
-        level = self._level(commit)
+        level = self._find_level(commit)
         if level is not None:
             self._taken[commit] = level
         return self._taken[commit]
 
-    def _level(self, commit: str) -> Number | None:
+    def _find_level(self, commit: str) -> Number | None:
         """Return the level of a commit: as measured, or that of two measured commits around it that agree.
 
         Two that agree around a culprit say nothing: another commit between them undoes it.
         """
         if commit in self.values:
             return self.values[commit]
-        bit, contained, suspected = 1 << self.graph.place[commit], self.graph.ancestry(commit), self._suspected
-        agreed = (
+        bit, contained, suspected = 1 << self.graph.place[commit], self.graph.collect_ancestry(commit), self._suspected
+        levels = (
             self.values[low]
             for low, between in self._agreements
             if between & bit and contained >> self.graph.place[low] & 1 and not between & suspected
         )
-        return next(agreed, None)
+        return next(levels, None)
 
     def _find_nearest_measured(self, commit: str) -> str:
         """Return the newest measured commit before one that cannot be measured; they have the same level."""
         graph = self.graph
-        older = [name for name in self.values if graph.ancestry(commit) >> graph.place[name] & 1]
-        return max(older, key=lambda name: (graph.ancestry(name).bit_count(), graph.place[name]))
+        older = [name for name in self.values if graph.collect_ancestry(commit) >> graph.place[name] & 1]
+        return max(older, key=lambda name: (graph.collect_ancestry(name).bit_count(), graph.place[name]))
 
-    def _middle(self, old: str, new: str, suspects: int) -> str | None:
+    def _find_middle(self, old: str, new: str, suspects: int) -> str | None:
         """Return a measured commit that divides a gap: at the level of one end, as near to the other as possible."""
         graph, start = self.graph, 1 << self.graph.place[old]
         inner = [
             commit
             for commit in self.values
-            if commit != new and suspects >> graph.place[commit] & 1 and graph.ancestry(commit) & start
+            if commit != new and suspects >> graph.place[commit] & 1 and graph.collect_ancestry(commit) & start
         ]
         if not inner:
             return None
-        brought = {commit: (graph.ancestry(commit) & suspects).bit_count() for commit in inner}
+        n_contained = {commit: (graph.collect_ancestry(commit) & suspects).bit_count() for commit in inner}
         late = [commit for commit in inner if not self._is_gap(commit, new)]
         early = [commit for commit in inner if not self._is_gap(old, commit)]
         if late:
-            return min(late, key=lambda commit: (brought[commit], graph.place[commit]))
+            return min(late, key=lambda commit: (n_contained[commit], graph.place[commit]))
         if early:
-            return max(early, key=lambda commit: (brought[commit], graph.place[commit]))
+            return max(early, key=lambda commit: (n_contained[commit], graph.place[commit]))
         half = suspects.bit_count() / 2
-        return min(inner, key=lambda commit: (abs(brought[commit] - half), graph.place[commit]))
+        return min(inner, key=lambda commit: (abs(n_contained[commit] - half), graph.place[commit]))
 
     def _explain_undivided(self, old: str, new: str, suspects: int) -> bool:
         """Explain a gap within which no commit that descends from ``old`` is measured."""
-        if suspects.bit_count() > MAX_SUSPECTS_OF_ALL_LINES and (tests := self._tests_on_line(old, new, suspects)):
+        # A long line: divide it, which is cheap to count.
+        if suspects.bit_count() > MAX_SUSPECTS_OF_ALL_LINES and (
+            tests := self._count_tests_on_line(old, new, suspects)
+        ):
             return self._open_gap(suspects, tests)
+        # Culprits within measured branches explain the gap if they move the metric by as much.
         innocent = self._innocent
         references = BranchReferences(
             self.graph, old, suspects, self.values.keys(), innocent=innocent, known=innocent | self._separated
@@ -268,48 +281,51 @@ class _ExactSearch:
         if not complete:
             return False
         expected = self._get_known_level(old) + self._sum_effects(suspects)
-        if not self.differ(expected, self._get_known_level(new)):
+        if not self.do_differ(expected, self._get_known_level(new)):
             return True
-        left = suspects & ~cleared
+        # Otherwise measure the suspects that can be compared.
+        remaining = suspects & ~cleared
         innocent = self._innocent
         if not innocent >> self.graph.place[new] & 1:  # Otherwise changes cancel each other somewhere.
-            left &= ~innocent | self._failed_ones
-        if tests := self._tests(new, left, references):
-            return self._open_gap(left, tests)
+            remaining &= ~innocent | self._failed_commits
+        if tests := self._count_tests(new, remaining, references):
+            return self._open_gap(remaining, tests)
+        # Or what makes others comparable, or the parents.
         opening = references.choose_best_opening(
-            left, lambda commit: commit not in self.failed and self._level(commit) is None
+            remaining, lambda commit: commit not in self.failed and self._find_level(commit) is None
         )
-        required = [opening] if opening is not None else self._unmeasured_parents(old, new, suspects, references)
+        required = [opening] if opening is not None else self._list_unmeasured_parents(old, new, suspects, references)
         if required:
             self.required += required
             return False
-        brought = self._sum_effects(suspects)
-        unclear = brought != 0 or (left.bit_count() == 1 and self._takes_a_branch(new, suspects))
-        alike = suspects if unclear else left
+        # Nothing is left to measure: name the culprit with the commits that cannot be told from it.
+        moved_within = self._sum_effects(suspects)
+        is_unclear = moved_within != 0 or (remaining.bit_count() == 1 and self._has_level_of_branch(new, suspects))
+        candidates = suspects if is_unclear else remaining
         if failed := self._list_failed_before(new):  # No parent vouches for what only agreeing levels cleared.
-            alike |= suspects & ~cleared | failed
+            candidates |= suspects & ~cleared | failed
         parent = old
         if old not in self.values:  # It cannot be measured: all commits since the last one that can are in doubt.
             parent = self._find_nearest_measured(old)
-            alike |= self._list_between(parent, new) & ~self.graph.older
+            candidates |= self._list_between(parent, new) & ~self.graph.older
         self.culprits[new] = Culprit(
             commit=new,
             parent=parent,
             before=self._get_known_level(old),
             after=self._get_known_level(new),
-            candidates=tuple(self.graph.members(alike)),
-            brought=brought,
+            candidates=tuple(self.graph.list_members(candidates)),
+            brought=moved_within,
         )
         return True
 
-    def _takes_a_branch(self, new: str, suspects: int) -> bool:
+    def _has_level_of_branch(self, new: str, suspects: int) -> bool:
         """Return whether a merge has the level of a merged branch.
 
         Then it changed nothing itself, and two commits cancel each other in the branch, but not in the line.
         """
         parents = [parent for parent in self.graph.parents[new] if parent in self.values]
         merged = [parent for parent in parents if suspects >> self.graph.place[parent] & 1]
-        return any(not self.differ(self.values[parent], self.values[new]) for parent in merged)
+        return any(not self.do_differ(self.values[parent], self.values[new]) for parent in merged)
 
     def _list_failed_before(self, new: str) -> int:
         """Return the commits directly before another one that could not be measured."""
@@ -323,7 +339,7 @@ class _ExactSearch:
         return failed
 
     @cached_property
-    def _failed_ones(self) -> int:
+    def _failed_commits(self) -> int:
         return sum(1 << self.graph.place[commit] for commit in self.failed if commit in self.graph.place)
 
     @property
@@ -340,8 +356,8 @@ class _ExactSearch:
     @property
     def _separated(self) -> int:
         """The culprits so far that are not named together with other commits."""
-        alone = (name for name, culprit in self.culprits.items() if culprit.candidates == (name,))
-        return sum(1 << self.graph.place[name] for name in alone)
+        single = (name for name, culprit in self.culprits.items() if culprit.candidates == (name,))
+        return sum(1 << self.graph.place[name] for name in single)
 
     @cached_property
     def _agreements(self) -> list[tuple[str, int]]:
@@ -355,9 +371,11 @@ class _ExactSearch:
             later = [
                 high
                 for high, other in self.values.items()
-                if high != low and graph.ancestry(high) >> graph.place[low] & 1 and not self.differ(level, other)
+                if high != low
+                and graph.collect_ancestry(high) >> graph.place[low] & 1
+                and not self.do_differ(level, other)
             ]
-            others = sum(1 << graph.place[name] for name, other in self.values.items() if self.differ(level, other))
+            others = sum(1 << graph.place[name] for name, other in self.values.items() if self.do_differ(level, other))
             betweens = (self._list_between(low, high) for high in later)
             agreements += [(low, between) for between in betweens if not between & (graph.older | others)]
         return agreements
@@ -366,7 +384,7 @@ class _ExactSearch:
     def _in_agreement(self) -> int:
         return reduce(or_, (between for _, between in self._agreements), 0)
 
-    def _unmeasured_parents(self, old: str, new: str, suspects: int, references: BranchReferences) -> list[str]:
+    def _list_unmeasured_parents(self, old: str, new: str, suspects: int, references: BranchReferences) -> list[str]:
         """Return what is to be measured before a culprit is named: its parents, and where merged branches started."""
         place = self.graph.place
         parents = [parent for parent in self.graph.parents[new] if parent in place]
@@ -375,21 +393,21 @@ class _ExactSearch:
             for parent in parents
             if suspects >> place[parent] & 1 and references.find_reference(parent) is not None
         ]
-        starts = [start for parent in inside if (start := references.start(parent)) is not None]
-        wanted = dict.fromkeys([*inside, *starts, old])
-        return [name for name in wanted if name not in self.values and name not in self.failed]
+        starts = [start for parent in inside if (start := references.find_branch_start(parent)) is not None]
+        needed = dict.fromkeys([*inside, *starts, old])
+        return [name for name in needed if name not in self.values and name not in self.failed]
 
     def _explain_branches(self, new: str, suspects: int, references: BranchReferences) -> tuple[bool, int]:
         """Search the measured parts of merged branches; return whether that is complete, and the commits in them."""
         complete, searched = True, 0
-        for commit in self.graph.members(suspects):
+        for commit in self.graph.list_members(suspects):
             reference = references.find_reference(commit) if commit in self.values and commit != new else None
-            if reference is None or self._level(reference) is None:
+            if reference is None or self._find_level(reference) is None:
                 continue
             level = self._get_known_level(reference)
             part = self._list_between(reference, commit)
-            if self.differ(level + self._sum_effects(part), self.values[commit]):
-                complete &= self.explain(reference, commit)
+            if self.do_differ(level + self._sum_effects(part), self.values[commit]):
+                complete &= self.find_culprits_between(reference, commit)
             searched |= part
         return complete, searched
 
@@ -399,36 +417,36 @@ class _ExactSearch:
             culprit.own_change for name, culprit in self.culprits.items() if commits >> self.graph.place[name] & 1
         )
 
-    def _tests(self, new: str, left: int, references: BranchReferences) -> dict[str, int]:
+    def _count_tests(self, new: str, suspects: int, references: BranchReferences) -> dict[str, int]:
         tests: dict[str, int] = {}
-        known: dict[str, bool] = {}
-        for commit in self.graph.members(left):
+        has_level: dict[str, bool] = {}
+        for commit in self.graph.list_members(suspects):
             reference = references.find_reference(commit)
             if commit != new and commit not in self.failed and reference is not None:
-                if reference not in known:
-                    known[reference] = self._level(reference) is not None
-                if known[reference]:
-                    tests[commit] = (self._list_between(reference, commit) & left).bit_count()
+                if reference not in has_level:
+                    has_level[reference] = self._find_level(reference) is not None
+                if has_level[reference]:
+                    tests[commit] = (self._list_between(reference, commit) & suspects).bit_count()
         return tests
 
-    def _tests_on_line(self, old: str, new: str, suspects: int) -> dict[str, int]:
+    def _count_tests_on_line(self, old: str, new: str, suspects: int) -> dict[str, int]:
         """Return the tests of the commits on one line between two commits, which are cheap to count."""
-        graph, line = self.graph, self.graph.line_between(old, new) or ()
+        graph, line = self.graph, self.graph.find_line_between(old, new) or ()
         tests: dict[str, int] = {}
-        counted: set[str] = set()
+        counted_commits: set[str] = set()
         for commit in line[1:-1]:
             waiting = [commit]
             while waiting:
                 name = waiting.pop()
-                if name not in counted and name in graph and suspects >> graph.place[name] & 1:
-                    counted.add(name)
+                if name not in counted_commits and name in graph and suspects >> graph.place[name] & 1:
+                    counted_commits.add(name)
                     waiting += graph.parents[name]
             if commit not in self.failed:
-                tests[commit] = len(counted)
+                tests[commit] = len(counted_commits)
         return tests
 
-    def _open_gap(self, left: int, tests: Mapping[str, int]) -> bool:
-        suspects = tuple(self.graph.members(left))
+    def _open_gap(self, remaining: int, tests: Mapping[str, int]) -> bool:
+        suspects = tuple(self.graph.list_members(remaining))
         failed = frozenset(place for place, commit in enumerate(suspects) if commit in self.failed)
         self.gaps.append(_Gap(suspects, tests, failed))
         return False

@@ -42,9 +42,9 @@ class Graph:
 
         None where ``bad`` does not descend from ``good``.
         """
-        return self.line_between(self.good, self.bad)
+        return self.find_line_between(self.good, self.bad)
 
-    def line_between(self, old: str, new: str) -> tuple[str, ...] | None:
+    def find_line_between(self, old: str, new: str) -> tuple[str, ...] | None:
         """Return the commits from ``old`` to ``new`` like :attr:`line`; None where ``new`` does not descend from it."""
         descendants = {old}
         for commit, parents in self.parents.items():
@@ -70,7 +70,7 @@ class Graph:
         return table
 
     @cached_property
-    def _outside(self) -> Mapping[str, int]:
+    def _bits_outside(self) -> Mapping[str, int]:
         """The bit of each parent outside of the range."""
         outside = (parent for parents in self.parents.values() for parent in parents if parent not in self.place)
         return {name: 1 << (len(self.names) + number) for number, name in enumerate(dict.fromkeys(outside))}
@@ -78,15 +78,15 @@ class Graph:
     @cached_property
     def older(self) -> int:
         """What ``good`` contains: itself, and everything outside of the range."""
-        return 1 | sum(self._outside.values())
+        return 1 | sum(self._bits_outside.values())
 
-    def ancestry(self, commit: str) -> int:
+    def collect_ancestry(self, commit: str) -> int:
         """Return what a commit contains: itself, its ancestors, and the parents outside of the range."""
         if commit not in self._ancestry:
-            self._ancestry[commit] = self._walk(commit)
+            self._ancestry[commit] = self._collect_ancestors(commit)
         return self._ancestry[commit]
 
-    def members(self, commits: int) -> Iterator[str]:
+    def list_members(self, commits: int) -> Iterator[str]:
         """Return the commits of a set, parents before children, without what lies outside of the range."""
         while commits:
             lowest = commits & -commits
@@ -96,30 +96,30 @@ class Graph:
             yield self.names[place]
             commits ^= lowest
 
-    def ancestries(self, commits: int) -> dict[str, int]:
-        """Return what each commit of a set contains; the set must hold all commits between any two of it."""
+    def map_ancestries(self, commits: int) -> dict[str, int]:
+        """Return the ancestry of each commit of a set, which must hold all commits between any two of its own."""
         by_commit: dict[str, int] = {}
-        for name in self.members(commits):
+        for name in self.list_members(commits):
             contained = 1 << self.place[name]
             for parent in self.parents.get(name, ()):
-                contained |= by_commit[parent] if parent in by_commit else self.ancestry(parent)
+                contained |= by_commit[parent] if parent in by_commit else self.collect_ancestry(parent)
             by_commit[name] = self.older if name == self.good else contained
         return by_commit
 
-    def _walk(self, commit: str) -> int:
-        if commit in self._outside:
-            return self._outside[commit]
-        ancestors, seen, waiting = 0, {commit}, [commit]
+    def _collect_ancestors(self, commit: str) -> int:
+        if commit in self._bits_outside:
+            return self._bits_outside[commit]
+        ancestors, visited, waiting = 0, {commit}, [commit]
         while waiting:
             name = waiting.pop()
             if name == self.good:
                 ancestors |= self.older
-            elif name in self._outside:
-                ancestors |= self._outside[name]
+            elif name in self._bits_outside:
+                ancestors |= self._bits_outside[name]
             else:
                 ancestors |= self._ancestry.get(name, 0) or 1 << self.place[name]
                 if name not in self._ancestry:
-                    fresh = [parent for parent in self.parents[name] if parent not in seen]
-                    seen.update(fresh)
+                    fresh = [parent for parent in self.parents[name] if parent not in visited]
+                    visited.update(fresh)
                     waiting += fresh
         return ancestors

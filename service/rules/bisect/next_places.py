@@ -1,4 +1,4 @@
-"""Chooses the places of a line to measure next, by how they divide the suspicion."""
+"""Chooses the places of a line to measure next: those that divide the probability of a step most evenly."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import numpy.typing as npt
 def choose_places(
     shares: Sequence[float],
     failed: Collection[int],
-    many: int,
+    count: int,
     *,
     allowed: Collection[int],
     taken: Collection[int] = (),
 ) -> list[int]:
-    """Return the places that best divide the suspicion into equal parts.
+    """Return the places that best divide the probability of a step into equal parts.
 
     Parameters
     ----------
     shares
-        For each place, the share of the suspicion that lies on one side of it.
+        For each place, the probability that the step lies on one side of it.
     failed
         Places that could not be measured.
-    many
+    count
         How many places to choose.
     allowed
         Places to choose from.
@@ -40,49 +40,49 @@ def choose_places(
     succeeds with a probability of d ∕ (d + 1). The entropy is flat around the middle, so stepping aside costs little.
     (Git steps aside at random: C. Couder, "Fighting regressions with git bisect", 2009.)
     """
-    odds = measurable_chances(len(shares), failed)
-    left = list(allowed)
+    odds = estimate_measurable_chances(len(shares), failed)
+    remaining = list(allowed)
     chosen: list[int] = []
-    for target in targets([shares[place] for place in taken], min(many, len(left))):
-        best = max(left, key=lambda place: (_gain(shares[place], target) * odds[place], -place))
-        left.remove(best)
+    for target in choose_target_shares([shares[place] for place in taken], min(count, len(remaining))):
+        best = max(remaining, key=lambda place: (_compute_entropy(shares[place], target) * odds[place], -place))
+        remaining.remove(best)
         chosen.append(best)
     return sorted(chosen)
 
 
-def targets(taken: Iterable[float], many: int) -> list[float]:
-    """Return the shares of the suspicion at which further measurements divide it best, in order.
+def choose_target_shares(shares: Iterable[float], many: int) -> list[float]:
+    """Return the shares of the probability at which further measurements divide it best, in order.
 
     Without any that are taken, they divide it into ``many`` + 1 equal parts. Otherwise each goes to the part that would
     be largest without it.
     """
-    cuts = sorted({0.0, 1.0, *(share for share in taken if 0 < share < 1)})
+    cuts = sorted({0.0, 1.0, *(share for share in shares if 0 < share < 1)})
     parts = list(pairwise(cuts))
-    given = [0] * len(parts)
+    targets_of_part = [0] * len(parts)
     for _ in range(many):
-        size = [(high - low) / (count + 1) for (low, high), count in zip(parts, given, strict=True)]
-        given[size.index(max(size))] += 1
+        size = [(high - low) / (count + 1) for (low, high), count in zip(parts, targets_of_part, strict=True)]
+        targets_of_part[size.index(max(size))] += 1
     return [
         low + (high - low) * number / (count + 1)
-        for (low, high), count in zip(parts, given, strict=True)
+        for (low, high), count in zip(parts, targets_of_part, strict=True)
         for number in range(1, count + 1)
     ]
 
 
-def measurable_chances(many: int, failed: Collection[int]) -> npt.NDArray[np.float64]:
+def estimate_measurable_chances(count: int, failed: Collection[int]) -> npt.NDArray[np.float64]:
     """Return the probability of each place to be measurable, given the failed ones; see :func:`choose_places`."""
-    odds = np.ones(many)
-    here = np.arange(many)
+    odds = np.ones(count)
+    places = np.arange(count)
     marks = np.array(sorted(failed), dtype=np.intp)
     if len(marks):
-        place = np.searchsorted(marks, here)
+        place = np.searchsorted(marks, places)
         for index, inside in ((place, place < len(marks)), (place - 1, place > 0)):
-            distance = np.abs(here - marks[np.clip(index, 0, len(marks) - 1)])
+            distance = np.abs(places - marks[np.clip(index, 0, len(marks) - 1)])
             odds *= np.where(inside, distance / (distance + 1), 1.0)
     return odds
 
 
-def _gain(share: float, target: float) -> float:
+def _compute_entropy(share: float, target: float) -> float:
     """Return the entropy in bits, which is highest where the share equals the target."""
     side = share / target / 2 if share < target else (1 - share) / (1 - target) / 2
     return 0.0 if side <= 0 else -side * log2(side) - (1 - side) * log2(1 - side)

@@ -21,10 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from runner.contract.level import Number, median
-from service.rules.bisect.belief import Belief, Bools, Data, Floats, believe
+from service.rules.bisect.belief import Belief, Bools, Data, Floats, compute_belief
 from service.rules.bisect.exact_search import refuse_unfit_ends
 from service.rules.bisect.graph import Graph
-from service.rules.bisect.next_places import measurable_chances
+from service.rules.bisect.next_places import estimate_measurable_chances
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question
 from service.rules.bisect.variation import describe_variation
 from service.text.numbers import number
@@ -69,6 +69,7 @@ class _Measurements:
 
     @classmethod
     def from_observations(cls, question: Question, observations: Iterable[Observation]) -> Self:
+        """Return the measurements of single runs: the runs of proofs are left out."""
         graph = question.graph
         values: dict[str, list[Number]] = {}
         failed: set[str] = set()
@@ -89,7 +90,7 @@ class _Measurements:
         ]
         broken = frozenset(graph.place[name] for name in failed - values.keys())
         cleared = frozenset(graph.place[name] - 1 for name in question.cleared if name in graph)
-        older = [graph.older, *(graph.ancestry(name) & graph.older for name in graph.parents)]
+        older = [graph.older, *(graph.collect_ancestry(name) & graph.older for name in graph.parents)]
         origins = np.unique([str(bits) for bits in older], return_inverse=True)[1].astype(np.intp)
         return cls(graph, Data.from_pairs(len(graph.names), measured), values, broken, cleared, origins)
 
@@ -111,25 +112,27 @@ class _Measurements:
         """The most waves by which a drift of the host is described."""
         return len(self.data.values) // RUNS_PER_WAVE
 
-    def groups(self, culprits: Sequence[int]) -> npt.NDArray[np.intp]:
+    def group_tests(self, culprits: Sequence[int]) -> npt.NDArray[np.intp]:
         """Return the group of each test: its side of each culprit, and the older commits that it contains."""
         groups = self.origins.copy()
         for explanation in culprits:
             groups = groups * 2 + self.effect[:, explanation]
         return np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.intp)
 
-    def believe(self, culprits: Sequence[int], waves: int = 0) -> Belief:
+    def compute_belief_in_next(self, culprits: Sequence[int], waves: int = 0) -> Belief:
         """Return the belief about one more culprit besides those already found."""
         prior = NO_FURTHER_STEP_PRIOR if culprits else NO_STEP_PRIOR
-        return believe(self.effect, self.data, prior, groups=self.groups(culprits), cleared=self.cleared, waves=waves)
+        return compute_belief(
+            self.effect, self.data, prior, groups=self.group_tests(culprits), cleared=self.cleared, waves=waves
+        )
 
-    def believe_drift(self, culprits: Sequence[int]) -> tuple[Belief, Floats, int]:
-        """Return the belief that describes the measurements best, what all together believe, and the number of waves.
+    def compute_belief_with_waves(self, culprits: Sequence[int]) -> tuple[Belief, Floats, int]:
+        """Return the belief that describes the measurements best, the mean of all beliefs, and the number of waves.
 
         There is one belief for no drift of the host, and one for each number of waves; each counts by its evidence.
         """
         choices = [0, *(2**power for power in range(self.waves.bit_length())), self.waves]
-        beliefs = {waves: self.believe(culprits, waves) for waves in choices}
+        beliefs = {waves: self.compute_belief_in_next(culprits, waves) for waves in choices}
         evidence = {
             waves: belief.evidence + (log(DRIFT_PRIOR_ODDS) if waves else 0) for waves, belief in beliefs.items()
         }
@@ -138,27 +141,29 @@ class _Measurements:
         each = sum(weights[waves] * belief.each for waves, belief in beliefs.items()) / sum(weights.values())
         return beliefs[best], np.asarray(each), best
 
-    def believe_other(self, culprits: Sequence[int], waves: int) -> Belief:
+    def compute_belief_in_equal_step(self, culprits: Sequence[int], waves: int) -> Belief:
         """Return the belief about one more step that is as large as the smallest of those found."""
         sizes = []
         for culprit in culprits:
-            others = [other for other in culprits if other != culprit]
-            sizes.append(abs(float(self.believe(others, waves).step[culprit])))
-        groups = self.groups(culprits)
-        known = {*self.cleared, *culprits, *self._untestable(groups)}
-        return believe(self.effect, self.data, 0.5, groups=groups, cleared=known, waves=waves, size=min(sizes))
+            other_culprits = [other for other in culprits if other != culprit]
+            sizes.append(abs(float(self.compute_belief_in_next(other_culprits, waves).step[culprit])))
+        groups = self.group_tests(culprits)
+        excluded = {*self.cleared, *culprits, *self._list_undecidable(groups)}
+        return compute_belief(
+            self.effect, self.data, 0.5, groups=groups, cleared=excluded, waves=waves, size=min(sizes)
+        )
 
-    def _untestable(self, groups: npt.NDArray[np.intp]) -> list[int]:
+    def _list_undecidable(self, groups: npt.NDArray[np.intp]) -> list[int]:
         """Return the explanations that no run can decide about: no group has a test on both sides of them."""
         tests = self.open_tests
         sides = self.effect[tests]
-        both = np.zeros(sides.shape[1], dtype=bool)
+        has_both_sides = np.zeros(sides.shape[1], dtype=bool)
         for group in np.unique(groups[tests]):
             of_group = sides[groups[tests] == group]
-            both |= of_group.any(axis=0) & ~of_group.all(axis=0)
-        return np.flatnonzero(~both).tolist()
+            has_both_sides |= of_group.any(axis=0) & ~of_group.all(axis=0)
+        return np.flatnonzero(~has_both_sides).tolist()
 
-    def alike(self) -> npt.NDArray[np.intp]:
+    def map_indistinguishable(self) -> npt.NDArray[np.intp]:
         """Return for each explanation the first one that no measurable test distinguishes from it."""
         if not self.failed:
             return np.arange(self.effect.shape[1])
@@ -167,8 +172,8 @@ class _Measurements:
         return np.array([first.setdefault(column.tobytes(), place) for place, column in enumerate(columns)])
 
 
-def search(question: Question, observations: Iterable[Observation]) -> Answer:
-    """Return what to run next, or the culprits; see :func:`service.rules.bisect.exact_search.search`."""
+def search_noisy(question: Question, observations: Iterable[Observation]) -> Answer:
+    """Return what to run next, or the culprits; see :func:`service.rules.bisect.exact_search.search_exact`."""
     observations = list(observations)
     measurements = _Measurements.from_observations(question, observations)
     refused = refuse_unfit_ends(question, {measurements.names[test] for test in measurements.failed})
@@ -177,66 +182,68 @@ def search(question: Question, observations: Iterable[Observation]) -> Answer:
     good, bad = 0, question.graph.place[question.bad]
     missing = [end for end in (good, bad) for _ in range(MIN_RUNS_PER_END - int(measurements.data.n[end]))]
     if missing:
-        left = ceil(len(missing) + log2(len(measurements.names)) / TYPICAL_BITS_PER_RUN)
-        return Measure(commits=(measurements.names[missing[0]],), left=left)
+        n_left = ceil(len(missing) + log2(len(measurements.names)) / TYPICAL_BITS_PER_RUN)
+        return Measure(commits=(measurements.names[missing[0]],), left=n_left)
 
-    alike = measurements.alike()
-    culprits, belief = _settle(measurements, alike, question.confidence)
-    many = len(measurements.data.values)
-    if belief is None or (culprits and many >= MAX_RUNS):
-        return Found(culprits=tuple(_culprit(measurements, alike, place, culprits) for place in sorted(culprits)))
+    first_like = measurements.map_indistinguishable()
+    culprits, belief = _find_certain_culprits(measurements, first_like, question.confidence)
+    n_runs = len(measurements.data.values)
+    if belief is None or (culprits and n_runs >= MAX_RUNS):
+        return Found(
+            culprits=tuple(_build_culprit(measurements, first_like, place, culprits) for place in sorted(culprits))
+        )
     why = _explain_endless(question, measurements, belief) if not culprits else ""
     if why:
         return describe_variation(question, observations, why)
     if not culprits and belief.none > MAX_NO_STEP_PROBABILITY:
         end = min((good, bad), key=lambda end: measurements.data.n[end])
         return Measure(commits=(measurements.names[end],), left=_estimate_remaining_runs(belief, measurements) + 2)
-    chances = measurable_chances(len(measurements.names), measurements.failed)
+    chances = estimate_measurable_chances(len(measurements.names), measurements.failed)
     chosen = belief.choose(measurements.effect, chances)
     return Measure(commits=(measurements.names[chosen],), left=_estimate_remaining_runs(belief, measurements))
 
 
-def _settle(
-    measurements: _Measurements, alike: npt.NDArray[np.intp], confidence: float
+def _find_certain_culprits(
+    measurements: _Measurements, first_like: npt.NDArray[np.intp], confidence: float
 ) -> tuple[list[int], Belief | None]:
     """Return the certain culprits, and the belief about the uncertain one; None if there is no further culprit."""
     culprits: list[int] = []
     while len(culprits) < MAX_CULPRITS:
-        belief, each, waves = measurements.believe_drift(culprits)
+        belief, each, waves = measurements.compute_belief_with_waves(culprits)
         if culprits and belief.none > 0.5:
-            other = measurements.believe_other(culprits, waves)
+            other = measurements.compute_belief_in_equal_step(culprits, waves)
             return culprits, None if other.none > MIN_NO_FURTHER_PROBABILITY else other
-        best = _is_certain(each, alike, confidence)
+        best = _is_certain(each, first_like, confidence)
         if best is None:
             return culprits, belief
         culprits.append(best)
         for earlier in culprits[:-1]:
-            others = [culprit for culprit in culprits if culprit != earlier]
-            without, each, _ = measurements.believe_drift(others)
-            if _is_certain(each, alike, confidence) != earlier:
-                return others, without
+            other_culprits = [culprit for culprit in culprits if culprit != earlier]
+            belief_without, each, _ = measurements.compute_belief_with_waves(other_culprits)
+            if _is_certain(each, first_like, confidence) != earlier:
+                return other_culprits, belief_without
     return culprits, None
 
 
 def _explain_endless(question: Question, measurements: _Measurements, belief: Belief) -> str:
     """Return why no commit can be named after as many runs as a search may take; empty while there are fewer."""
-    good, bad, many = 0, question.graph.place[question.bad], len(measurements.data.values)
+    good, bad, n_runs = 0, question.graph.place[question.bad], len(measurements.data.values)
     # Ends that were stored one after the other differ, or the host has drifted: measured interleaved, they show which.
-    steady = measurements.believe([])
+    steady = measurements.compute_belief_in_next([])
     patience = question.patience * (1 if steady.none > MAX_NO_STEP_PROBABILITY else DRIFT_RUNS_FACTOR)
     if belief.none > MAX_NO_STEP_PROBABILITY and min(measurements.data.n[good], measurements.data.n[bad]) >= patience:
-        return _doubt(question, measurements, good, bad, belief.none)
-    if many < MAX_RUNS:
+        return _describe_doubt(question, measurements, good, bad, belief.none)
+    if n_runs < MAX_RUNS:
         return ""
     likely = int(belief.each.argmax())
     return (
-        f"no commit is certain after {many} runs, and the most probable one is "
+        f"no commit is certain after {n_runs} runs, and the most probable one is "
         f"{measurements.names[likely + 1][:10]}, with a probability of {number(float(belief.each[likely]))}"
     )
 
 
-def _is_certain(each: Floats, alike: npt.NDArray[np.intp], confidence: float) -> int | None:
-    masses = np.bincount(alike, weights=each, minlength=len(alike))
+def _is_certain(each: Floats, first_like: npt.NDArray[np.intp], confidence: float) -> int | None:
+    masses = np.bincount(first_like, weights=each, minlength=len(first_like))
     best = int(masses.argmax())
     return best if float(masses[best]) >= confidence else None
 
@@ -245,7 +252,7 @@ def _estimate_remaining_runs(belief: Belief, measurements: _Measurements) -> int
     """Return how many runs the remaining entropy takes, given the size of the step so far."""
     each = belief.each[belief.each > 0]
     bits = float(-(each * np.log2(each)).sum()) + 3
-    side = belief.after(measurements.effect) > 0.5
+    side = belief.compute_probabilities(measurements.effect) > 0.5
     data = measurements.data
     ns = np.array([data.n[~side].sum(), data.n[side].sum()])
     if ns.min() < MIN_RUNS_PER_END:
@@ -257,25 +264,29 @@ def _estimate_remaining_runs(belief: Belief, measurements: _Measurements) -> int
     return max(1, ceil(bits / min(1.0, max(0.01, gap**2 / variance / 8 / log(2)))))
 
 
-def _culprit(measurements: _Measurements, alike: npt.NDArray[np.intp], place: int, culprits: Sequence[int]) -> Culprit:
-    together = np.flatnonzero(alike == alike[place])
-    candidates = [measurements.names[explanation + 1] for explanation in together]
-    tests = [int(explanation) + 1 for explanation in together if int(explanation) + 1 not in measurements.failed]
-    commit = tests[-1] if tests else int(together[-1]) + 1
-    parent = _parent(measurements, commit, set(candidates))
+def _build_culprit(
+    measurements: _Measurements, first_like: npt.NDArray[np.intp], place: int, culprits: Sequence[int]
+) -> Culprit:
+    indistinguishable = np.flatnonzero(first_like == first_like[place])
+    candidates = [measurements.names[explanation + 1] for explanation in indistinguishable]
+    tests = [
+        int(explanation) + 1 for explanation in indistinguishable if int(explanation) + 1 not in measurements.failed
+    ]
+    commit = tests[-1] if tests else int(indistinguishable[-1]) + 1
+    parent = _find_parent(measurements, commit, set(candidates))
     sides = measurements.effect[:, list(culprits)]
-    belief = measurements.believe([culprit for culprit in culprits if culprit != place])
+    belief = measurements.compute_belief_in_next([culprit for culprit in culprits if culprit != place])
     return Culprit(
         commit=measurements.names[commit],
         parent=measurements.names[parent],
-        before=_level(measurements, sides, parent),
-        after=_level(measurements, sides, commit),
+        before=_estimate_level(measurements, sides, parent),
+        after=_estimate_level(measurements, sides, commit),
         candidates=tuple(candidates),
-        probability=min(1.0, float(belief.each[together].sum())),
+        probability=min(1.0, float(belief.each[indistinguishable].sum())),
     )
 
 
-def _parent(measurements: _Measurements, commit: int, candidates: Collection[str]) -> int:
+def _find_parent(measurements: _Measurements, commit: int, candidates: Collection[str]) -> int:
     """Return the nearest measurable commit before the candidates; ``good`` where there is none."""
     graph = measurements.graph
     name = graph.names[commit]
@@ -284,21 +295,24 @@ def _parent(measurements: _Measurements, commit: int, candidates: Collection[str
     return graph.place.get(name, 0)
 
 
-def _level(measurements: _Measurements, sides: Bools, test: int) -> Number:
+def _estimate_level(measurements: _Measurements, sides: Bools, test: int) -> Number:
     """Return the level of all tests that lie on the same side of every culprit as one test."""
-    same = (sides == sides[test]).all(axis=1)
+    on_same_side = (sides == sides[test]).all(axis=1)
     values = [
-        value for place in np.flatnonzero(same) for value in measurements.values.get(measurements.names[place], [])
+        value
+        for place in np.flatnonzero(on_same_side)
+        for value in measurements.values.get(measurements.names[place], [])
     ]
     level = median(values)
     return 0 if level is None else level
 
 
-def _doubt(question: Question, measurements: _Measurements, good: int, bad: int, none: float) -> str:
+def _describe_doubt(question: Question, measurements: _Measurements, good: int, bad: int, none: float) -> str:
     ends = [measurements.values[measurements.names[end]] for end in (good, bad)]
     means = [fmean(values) for values in ends]
     levels = " and ".join(
-        f"{name} {question.quantity(mean, other)} ± {question.quantity(stdev(values) / sqrt(len(values)))} "
+        f"{name} {question.format_quantity(mean, other)} "
+        f"± {question.format_quantity(stdev(values) / sqrt(len(values)))} "
         f"(n = {len(values)})"
         for name, values, mean, other in zip(("good", "bad"), ends, means, reversed(means), strict=True)
     )

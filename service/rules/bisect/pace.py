@@ -14,15 +14,15 @@ _MIN_COMMITS = 2
 """Before anything is known: both ends of the range have to be measured in any case."""
 
 
-def commits_at_once(pace: Pace) -> int:
+def choose_commits_at_once(pace: Pace) -> int:
     """Return the number of commits for which a bit takes the least time."""
     if pace.build_seconds is None or pace.measure_seconds is None:
         return min(_MIN_COMMITS, pace.build_jobs)
-    return min(range(1, pace.build_jobs + 1), key=lambda many: _seconds_per_bit(pace, many))
+    return min(range(1, pace.build_jobs + 1), key=lambda n_commits: _estimate_seconds_per_bit(pace, n_commits))
 
 
-def _seconds_per_bit(pace: Pace, many: int) -> float:
+def _estimate_seconds_per_bit(pace: Pace, n_commits: int) -> float:
     build, measure = pace.build_seconds or 0.0, pace.measure_seconds or 0.0
     # There are as many processors as builds. A build that uses several by itself slows the others down.
-    side_by_side = max(build, many * (pace.build_cpu_seconds or 0.0) / pace.build_jobs)
-    return (side_by_side + many * measure) / log2(many + 1)
+    side_by_side = max(build, n_commits * (pace.build_cpu_seconds or 0.0) / pace.build_jobs)
+    return (side_by_side + n_commits * measure) / log2(n_commits + 1)

@@ -22,7 +22,7 @@ MAX_PROOFS_WITHOUT_RESULT = 3
 """The number of proofs without a result after which a metric is considered not to repeat although it should."""
 
 
-def judge(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofState, str]:
+def judge_proof(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofState, str]:
     """Return what a comparison of the culprit (head) with its parent (base) proves, and the reason."""
     verdict = next((verdict for verdict in comparison.metrics if verdict.metric == name), None)
     if verdict is None:
@@ -30,23 +30,25 @@ def judge(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofSta
     if verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.change is None or verdict.wants_other_build:
         return ProofState.OPEN, verdict.sentence
     own_change = verdict.change - culprit.brought
-    if _differs(verdict, culprit) and own_change and (own_change > 0) == (culprit.own_change > 0):
+    if _is_difference(verdict, culprit) and own_change and (own_change > 0) == (culprit.own_change > 0):
         return ProofState.STANDS, verdict.sentence
-    result = "the change has the opposite sign" if _differs(verdict, culprit) and own_change else "there is no change"
+    result = (
+        "the change has the opposite sign" if _is_difference(verdict, culprit) and own_change else "there is no change"
+    )
     unit = metric(name).unit
     before, after = quantity(culprit.before, unit, culprit.after), quantity(culprit.after, unit, culprit.before)
     sentence = f"The search measured {before} before and {after} after, but interleaved {result}."
     return ProofState.FAILS, f"{sentence} {verdict.sentence}"
 
 
-def is_of_builds(name: str, comparison: Comparison) -> bool:
+def is_explained_by_builds(name: str, comparison: Comparison) -> bool:
     """Return whether a metric differs only as further builds of the same commits do, here or in another place."""
     return any(
         verdict.metric == name and verdict.although in {"other builds", "place"} for verdict in comparison.metrics
     )
 
 
-def with_levels(culprit: Culprit, name: str, comparison: Comparison) -> Culprit:
+def add_levels(culprit: Culprit, name: str, comparison: Comparison) -> Culprit:
     """Return a proven culprit with the levels of its proof, which its proof's runs show."""
     sides = next(((verdict.base, verdict.head) for verdict in comparison.metrics if verdict.metric == name), None)
     if sides is None or culprit.proof is None or culprit.proof.state is not ProofState.STANDS:
@@ -54,11 +56,11 @@ def with_levels(culprit: Culprit, name: str, comparison: Comparison) -> Culprit:
     before, after = (side.level for side in sides)
     if before is None or after is None:
         return culprit
-    shown = culprit.model_copy(update={"before": before, "after": after})
-    return shown if (shown.own_change > 0) == (culprit.own_change > 0) else culprit
+    with_levels = culprit.model_copy(update={"before": before, "after": after})
+    return with_levels if (with_levels.own_change > 0) == (culprit.own_change > 0) else culprit
 
 
-def _differs(verdict: MetricVerdict, culprit: Culprit) -> bool:
+def _is_difference(verdict: MetricVerdict, culprit: Culprit) -> bool:
     # A merge can undo what its branches brought: then equal counts on both sides are a change of its own.
     return verdict.verdict is Verdict.CHANGED or culprit.brought != 0
 
@@ -75,11 +77,11 @@ def find_interleaved_runs(
                 parents[observation.session] = observation
             elif observation.commit == culprit.commit:
                 commits[observation.session] = observation
-    both = [session for session in commits if session in parents]
-    return (parents[both[-1]], commits[both[-1]]) if both else None
+    sessions = [session for session in commits if session in parents]
+    return (parents[sessions[-1]], commits[sessions[-1]]) if sessions else None
 
 
-def precision(culprit: Culprit, *, exact: bool) -> float | None:
+def choose_precision(culprit: Culprit, *, exact: bool) -> float | None:
     """Return the smallest change, in percent, that a comparison of a culprit with its parent has to detect.
 
     A step counts as changed from half of the precision on: so a step as large as the search measured is detected, and
@@ -102,31 +104,36 @@ def choose_next_proof(question: Question, answer: Answer, observations: Sequence
     """
     if not isinstance(answer, Found):
         return answer
-    gone = _count_doubted(question, observations) if question.exact else 0
-    given_up = give_up(question, answer.culprits, gone, observations)
+    n_refuted = _count_unconfirmed_pairs(question, observations) if question.exact else 0
+    given_up = explain_giving_up(question, answer.culprits, n_refuted, observations)
     if given_up is not None:
         return given_up
     unproven = [culprit for culprit in answer.culprits if find_interleaved_runs(culprit, observations) is None]
     if not unproven:
-        tried = [culprit for culprit in answer.culprits if culprit.proof]
-        if not any(culprit.proof.state is ProofState.STANDS for culprit in tried if culprit.proof) and tried:
-            refused = describe_variation(question, observations, _explain_unproven(tried))
-            only_builds = all(culprit.proof.only_builds for culprit in tried if culprit.proof)
+        proven_or_refuted = [culprit for culprit in answer.culprits if culprit.proof]
+        if (
+            not any(culprit.proof.state is ProofState.STANDS for culprit in proven_or_refuted if culprit.proof)
+            and proven_or_refuted
+        ):
+            refused = describe_variation(question, observations, _explain_unproven(proven_or_refuted))
+            only_builds = all(culprit.proof.only_builds for culprit in proven_or_refuted if culprit.proof)
             return refused.model_copy(update={"only_builds": only_builds})
-        failed = {culprit.commit for culprit in tried if culprit.proof and culprit.proof.state is ProofState.FAILS}
+        failed = {
+            culprit.commit for culprit in proven_or_refuted if culprit.proof and culprit.proof.state is ProofState.FAILS
+        }
         return Found(culprits=tuple(culprit for culprit in answer.culprits if culprit.commit not in failed))
     first = unproven[0]
     return Prove(
         parent=first.parent,
         commit=first.commit,
-        precision=precision(first, exact=question.exact),
+        precision=choose_precision(first, exact=question.exact),
         left=len(unproven),
         culprits=answer.culprits,
     )
 
 
-def give_up(
-    question: Question, culprits: Iterable[Culprit], gone: int, observations: Sequence[Observation]
+def explain_giving_up(
+    question: Question, culprits: Iterable[Culprit], n_refuted: int, observations: Sequence[Observation]
 ) -> Answer | None:
     """Return the end of a search of which too many proofs show nothing; None where it goes on.
 
@@ -134,12 +141,12 @@ def give_up(
 
     Parameters
     ----------
-    gone
+    n_refuted
         How many culprits a proof has refuted so that they are not among the culprits any more.
     """
-    tried = [culprit.proof for culprit in culprits if culprit.proof is not None]
+    proofs = [culprit.proof for culprit in culprits if culprit.proof is not None]
     standing = [culprit for culprit in culprits if culprit.proof and culprit.proof.state is ProofState.STANDS]
-    failed = gone + len(tried) - len(standing)
+    failed = n_refuted + len(proofs) - len(standing)
     if failed <= MAX_PROOFS_WITHOUT_RESULT:
         return None
     if standing:
@@ -148,23 +155,28 @@ def give_up(
     return describe_variation(question, observations, why)
 
 
-def _explain_unproven(tried: Sequence[Culprit]) -> str:
+def _explain_unproven(suspects: Sequence[Culprit]) -> str:
     """Return what the proofs of suspects showed, of which none stands."""
-    commits = ", ".join(culprit.commit[:10] for culprit in tried[:MAX_PROOFS_WITHOUT_RESULT])
-    more = f" and {len(tried) - MAX_PROOFS_WITHOUT_RESULT} more" if len(tried) > MAX_PROOFS_WITHOUT_RESULT else ""
-    sentence = tried[-1].proof.sentence if tried[-1].proof else ""
-    why = f"{commits}{more} may move it, but no proof stands: {sentence}"
+    commits = ", ".join(culprit.commit[:10] for culprit in suspects[:MAX_PROOFS_WITHOUT_RESULT])
+    others = (
+        f" and {len(suspects) - MAX_PROOFS_WITHOUT_RESULT} more" if len(suspects) > MAX_PROOFS_WITHOUT_RESULT else ""
+    )
+    sentence = suspects[-1].proof.sentence if suspects[-1].proof else ""
+    why = f"{commits}{others} may move it, but no proof stands: {sentence}"
     return why.rstrip(".")
 
 
-def _count_doubted(question: Question, observations: Iterable[Observation]) -> int:
+def _count_unconfirmed_pairs(question: Question, observations: Iterable[Observation]) -> int:
     """Count the pairs that differed in single runs, but not when they were measured interleaved."""
-    alone: dict[str, set[float]] = {}
+    values_of_single_runs: dict[str, set[float]] = {}
     sessions: dict[UUID, dict[str, float]] = {}
     for observation in observations:
         if observation.value is not None and observation.session is None:
-            alone.setdefault(observation.commit, set()).add(observation.value)
+            values_of_single_runs.setdefault(observation.commit, set()).add(observation.value)
         elif observation.value is not None and observation.session is not None:
             sessions.setdefault(observation.session, {})[observation.commit] = observation.value
     pairs = (tuple(values.items()) for values in sessions.values() if len(values) == 2)
-    return sum(left[1] == right[1] and alone.get(left[0], set()) != alone.get(right[0], set()) for left, right in pairs)
+    return sum(
+        left[1] == right[1] and values_of_single_runs.get(left[0], set()) != values_of_single_runs.get(right[0], set())
+        for left, right in pairs
+    )

@@ -69,6 +69,6 @@ class Question(Strict):
         """The commits as a graph."""
         return Graph(self.good, self.bad, self.commits)
 
-    def quantity(self, value: Number, beside: Number | None = None) -> str:
+    def format_quantity(self, value: Number, other_value: Number | None = None) -> str:
         """Write a value of the metric with its unit, and with enough digits to tell it from another one."""
-        return numbers.quantity(value, self.unit, beside).strip()
+        return numbers.quantity(value, self.unit, other_value).strip()

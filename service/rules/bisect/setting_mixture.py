@@ -8,7 +8,7 @@ from runner.contract.setting_search import SettingSearchRequest
 
 PARAMETER = "parameter."
 """Prefix of the settings that are parameters of the case."""
-_FOLLOWS = {"allocator": "variable.LD_PRELOAD"}
+_FOLLOWING_SETTINGS = {"allocator": "variable.LD_PRELOAD"}
 """Settings whose value only follows from that of another setting."""
 
 
@@ -17,7 +17,7 @@ def find_changed_settings(search: SettingSearchRequest, environment: Environment
     if (case.workload, case.definition) != (search.case.workload, search.case.definition):
         return None
     searched = {setting.name: setting for setting in search.settings}
-    before, actual = _all_settings(search.environment, search.case), _all_settings(environment, case)
+    before, actual = _list_all_settings(search.environment, search.case), _list_all_settings(environment, case)
     changed = set()
     for name in before.keys() | actual.keys():
         value = actual.get(name)
@@ -26,12 +26,12 @@ def find_changed_settings(search: SettingSearchRequest, environment: Environment
                 changed.add(name)
             elif value != searched[name].before:
                 return None
-        elif value != before.get(name) and _FOLLOWS.get(name) not in searched:
+        elif value != before.get(name) and _FOLLOWING_SETTINGS.get(name) not in searched:
             return None
     return frozenset(changed)
 
 
-def _all_settings(environment: Environment, case: Case) -> dict[str, str]:
+def _list_all_settings(environment: Environment, case: Case) -> dict[str, str]:
     return environment.settings | {
         f"{PARAMETER}{name}": parameter_text(value) for name, value in case.parameters.items()
     }

@@ -28,7 +28,7 @@ from pydantic import Field
 from runner.contract.base import Strict
 from runner.contract.level import Number, median
 from runner.contract.setting_search import FoundSettings, MeasureSettings, SettingAnswer
-from service.rules.bisect.belief import Bools, Data, believe
+from service.rules.bisect.belief import Bools, Data, compute_belief
 from service.rules.bisect.question import Refused
 from service.text.numbers import number, quantity
 
@@ -66,13 +66,13 @@ class SettingQuestion(Strict):
     unit: str = ""
 
 
-def search(question: SettingQuestion, observations: Iterable[Mixture]) -> SettingAnswer:
+def search_settings(question: SettingQuestion, observations: Iterable[Mixture]) -> SettingAnswer:
     """Return the mixture to measure next, or the settings that carry the difference."""
     mixtures = list(observations)
     return _search_exact(question, mixtures) if question.exact else _search_noisy(question, mixtures)
 
 
-def _measure(question: SettingQuestion, changed: frozenset[str]) -> MeasureSettings:
+def _build_measure_step(question: SettingQuestion, changed: frozenset[str]) -> MeasureSettings:
     return MeasureSettings(changed=tuple(setting for setting in question.settings if setting in changed))
 
 
@@ -97,35 +97,37 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         if mixture.value is not None:
             values[mixture.changed].append(mixture.value)
 
-    def level(changed: frozenset[str]) -> Number | None:
+    def get_level(changed: frozenset[str]) -> Number | None:
         if changed not in values:
             raise _NotMeasuredError(changed)
         return median(values[changed])
 
+    # Both ends have to differ.
     everything = frozenset(question.settings)
     try:
-        before, after = level(frozenset()), level(everything)
+        before, after = get_level(frozenset()), get_level(everything)
         if before is None or after is None:
-            which = "before" if before is None else "after"
-            return Refused(sentence=f"The environment {which} could not be measured.")
+            side = "before" if before is None else "after"
+            return Refused(sentence=f"The environment {side} could not be measured.")
         if before == after or abs(after - before) < question.least:
             both = [
                 quantity(*sides).strip() for sides in ((before, question.unit, after), (after, question.unit, before))
             ]
             return Refused(sentence=f"The environments do not differ: before {both[0]}, after {both[1]}.")
 
-        def carries(changed: frozenset[str]) -> bool | None:
+        def has_effect(changed: frozenset[str]) -> bool | None:
             """Return whether a mixture is within half of the smallest difference that matters of the level after.
 
             None where it cannot be measured.
             """
-            value = level(changed)
+            value = get_level(changed)
             return None if value is None else abs(value - after) <= question.least / 2
 
-        culprits = _minimal_in_some_order(question.settings, carries)
-        without = {setting: level(culprits - {setting}) for setting in culprits}
+        # The settings that carry the difference, each with the level without it.
+        culprits = _find_minimal_in_some_order(question.settings, has_effect)
+        level_without = {setting: get_level(culprits - {setting}) for setting in culprits}
     except _NotMeasuredError as missing:
-        return _measure(question, missing.changed)
+        return _build_measure_step(question, missing.changed)
     except _UnmeasurableError as error:
         names = ", ".join(error.settings)
         return Refused(
@@ -136,15 +138,15 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         settings=tuple(setting for setting in question.settings if setting in culprits),
         before=before,
         after=after,
-        without={setting: value for setting, value in without.items() if value is not None},
+        without={setting: value for setting, value in level_without.items() if value is not None},
     )
 
 
 _Carries = Callable[[frozenset[str]], bool | None]
 
 
-def _minimal_in_some_order(settings: Sequence[str], carries: _Carries) -> frozenset[str]:
-    """Return :func:`_minimal` for the first order of the settings whose mixtures can all be measured."""
+def _find_minimal_in_some_order(settings: Sequence[str], has_effect: _Carries) -> frozenset[str]:
+    """Return :func:`_find_minimal` for the first order of the settings whose mixtures can all be measured."""
     orders = [list(settings), list(reversed(settings))]
     random = np.random.default_rng(0)
     orders += [
@@ -153,14 +155,14 @@ def _minimal_in_some_order(settings: Sequence[str], carries: _Carries) -> frozen
     first: _UnmeasurableError | None = None
     for order in orders:
         try:
-            return _minimal(order, carries)
+            return _find_minimal(order, has_effect)
         except _UnmeasurableError as error:
             first = first or error
     assert first is not None
     raise first
 
 
-def _minimal(settings: Sequence[str], carries: _Carries) -> frozenset[str]:
+def _find_minimal(settings: Sequence[str], has_effect: _Carries) -> frozenset[str]:
     """Return a set that carries the difference and in which each setting is necessary.
 
     A setting is in it only if a mixture without it was measured that does not carry the difference, and one with it
@@ -175,50 +177,53 @@ def _minimal(settings: Sequence[str], carries: _Carries) -> frozenset[str]:
     while True:
         needed: frozenset[str] = frozenset()
         rest: Sequence[str] = candidates
-        while rest and not (needed and carries(needed)):
-            needed, rest = _add_necessary(needed, rest, carries)
-        idle = next((setting for setting in candidates if setting in needed and carries(needed - {setting})), None)
+        while rest and not (needed and has_effect(needed)):
+            needed, rest = _find_next_necessary(needed, rest, has_effect)
+        idle = next((setting for setting in candidates if setting in needed and has_effect(needed - {setting})), None)
         if idle is None:
             return needed
         candidates = [setting for setting in candidates if setting in needed and setting != idle]
 
 
-def _add_necessary(
-    needed: frozenset[str], rest: Sequence[str], carries: _Carries
+def _find_next_necessary(
+    needed: frozenset[str], rest: Sequence[str], has_effect: _Carries
 ) -> tuple[frozenset[str], Sequence[str]]:
     """Return the necessary settings with one more of the rest, and the rest before it."""
     low, high = 0, len(rest)
     # The first `low` of the rest do not carry the difference, the first `high` do.
     while high - low > 1:
         inner = sorted(range(low + 1, high), key=lambda place: (abs(2 * place - low - high), place))
-        middle = next((place for place in inner if carries(needed | set(rest[:place])) is not None), None)
+        middle = next((place for place in inner if has_effect(needed | set(rest[:place])) is not None), None)
         if middle is None:
             raise _UnmeasurableError(rest[low:high])
-        if carries(needed | set(rest[:middle])):
+        if has_effect(needed | set(rest[:middle])):
             high = middle
         else:
             low = middle
     # With nothing of the rest, the mixture may be the one that could not be measured.
-    if low == 0 and carries(needed) is None:
+    if low == 0 and has_effect(needed) is None:
         raise _UnmeasurableError(rest[:high])
     return needed | {rest[high - 1]}, rest[: high - 1]
 
 
 def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:
-    explanations, tests, effect = _table(question.settings)
+    # The values measured so far, by mixture.
+    explanations, tests, effect = _build_design(question.settings)
     place = {test: number for number, test in enumerate(tests)}
-    known = [mixture for mixture in mixtures if mixture.changed in place]
-    measured = [(place[mixture.changed], float(mixture.value)) for mixture in known if mixture.value is not None]
-    failed = {place[mixture.changed] for mixture in known if mixture.value is None}
+    usable = [mixture for mixture in mixtures if mixture.changed in place]
+    measured = [(place[mixture.changed], float(mixture.value)) for mixture in usable if mixture.value is not None]
+    failed = {place[mixture.changed] for mixture in usable if mixture.value is None}
     data = Data.from_pairs(len(tests), measured)
     before, after = place[frozenset()], place[frozenset(question.settings)]
-    lacking = next((which for which, end in (("before", before), ("after", after)) if end in failed), None)
-    if lacking is not None:
-        return Refused(sentence=f"The environment {lacking} could not be measured.")
-    few = next((end for end in (before, after) if data.n[end] < MIN_RUNS_PER_END), None)
-    if few is not None:
-        return _measure(question, tests[few])
-    belief = believe(effect, data, NO_STEP_PRIOR)
+    # Both environments have to be measured often enough.
+    failed_side = next((which for which, end in (("before", before), ("after", after)) if end in failed), None)
+    if failed_side is not None:
+        return Refused(sentence=f"The environment {failed_side} could not be measured.")
+    end_to_measure = next((end for end in (before, after) if data.n[end] < MIN_RUNS_PER_END), None)
+    if end_to_measure is not None:
+        return _build_measure_step(question, tests[end_to_measure])
+    # The explanation that is probable enough.
+    belief = compute_belief(effect, data, NO_STEP_PRIOR)
     best = int(belief.each.argmax())
     if float(belief.each[best]) >= question.confidence:
         side = effect[:, best]
@@ -230,16 +235,18 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             without={},
             probability=float(belief.each[best]),
         )
+    # Perhaps there is no difference: measure the ends again, or give up.
     if belief.none > MAX_NO_STEP_PROBABILITY:
         end = min((before, after), key=lambda test: data.n[test])
         doubt = (
             f"It is not certain that the environments differ after {question.patience} runs of each: "
             f"there is no difference with a probability of {number(belief.none)}."
         )
-        return _measure(question, tests[end]) if data.n[end] < question.patience else Refused(sentence=doubt)
+        return _build_measure_step(question, tests[end]) if data.n[end] < question.patience else Refused(sentence=doubt)
+    # Otherwise measure the most informative mixture.
     chance = np.array([0.0 if number in failed else 1.0 for number in range(len(tests))])
     if len(measured) < MAX_RUNS:
-        return _measure(question, tests[belief.choose(effect, chance)])
+        return _build_measure_step(question, tests[belief.choose(effect, chance)])
     return Refused(
         sentence=f"Cannot tell: {len(measured)} runs fit no set of up to {MAX_NECESSARY_TOGETHER} settings well: "
         f"{', '.join(sorted(explanations[best]))} with a probability of {number(float(belief.each[best]))}."
@@ -247,16 +254,16 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
 
 
 @lru_cache(maxsize=4)
-def _table(settings: tuple[str, ...]) -> tuple[list[frozenset[str]], list[frozenset[str]], Bools]:
+def _build_design(settings: tuple[str, ...]) -> tuple[list[frozenset[str]], list[frozenset[str]], Bools]:
     """Return the explanations, the mixtures to choose from, and which mixture contains which explanation."""
     explanations = [
         frozenset(chosen) for size in range(1, MAX_NECESSARY_TOGETHER + 1) for chosen in combinations(settings, size)
     ]
-    tests = _tests(settings, explanations)
+    tests = _list_mixtures(settings, explanations)
     return explanations, tests, np.array([[needed <= test for needed in explanations] for test in tests])
 
 
-def _tests(settings: tuple[str, ...], explanations: Sequence[frozenset[str]]) -> list[frozenset[str]]:
+def _list_mixtures(settings: tuple[str, ...], explanations: Sequence[frozenset[str]]) -> list[frozenset[str]]:
     """Return the mixtures to choose from: all if they are few, else the explanations' complements and a spread."""
     if 2 ** len(settings) <= 2 * MAX_MIXTURES:
         return [frozenset(chosen) for size in range(len(settings) + 1) for chosen in combinations(settings, size)]

@@ -24,27 +24,29 @@ MAX_RUNS_PER_END = 10
 _REMEDY = f"{USUAL} Make it repeat, or search between commits that differ by more."
 
 
-def fitted(question: Question, observations: Iterable[Observation]) -> Question:
+def choose_rules(question: Question, observations: Iterable[Observation]) -> Question:
     """Return the question with the rules that fit: those for noise where an exact count varies in its range."""
     if not question.exact:
         return question
-    if not varies([run for run in observations if run.commit in question.graph.place], question.least):
+    if not has_varying_count([run for run in observations if run.commit in question.graph.place], question.least):
         return question
     return question.model_copy(update={"exact": False, "patience": MAX_RUNS_PER_END})
 
 
-def varies(observations: Iterable[Observation], least: float) -> bool:
+def has_varying_count(observations: Iterable[Observation], least: float) -> bool:
     """Return whether a count differs between executions of one commit, in more runs than outliers would move."""
     runs = [run for run in observations if run.value is not None]
-    return sum(_varies(run, least) for run in runs) >= max(_MIN_VARYING_RUNS, MIN_VARYING_SHARE * len(runs))
+    return sum(_has_varying_samples(run, least) for run in runs) >= max(
+        _MIN_VARYING_RUNS, MIN_VARYING_SHARE * len(runs)
+    )
 
 
-def _varies(run: Observation, least: float) -> bool:
+def _has_varying_samples(run: Observation, least: float) -> bool:
     """Return whether the samples of a run differ by as much as matters."""
     return bool(run.samples) and not repeats(run.samples) and max(run.samples) - min(run.samples) >= least
 
 
-def half_range(observations: Iterable[Observation]) -> Number:
+def compute_half_range(observations: Iterable[Observation]) -> Number:
     """Return half of the largest difference between executions of one commit; 0 where none was seen."""
     values: dict[str, list[Number]] = defaultdict(list)
     for run in observations:
@@ -62,10 +64,10 @@ def describe_variation(question: Question, observations: Sequence[Observation], 
     why
         A clause, without a full stop.
     """
-    half = half_range(run for run in observations if run.commit in question.graph.place)
+    half = compute_half_range(run for run in observations if run.commit in question.graph.place)
     if not half:
         return Refused(sentence=f"Not proven: {why}.")
-    size = question.quantity(half)
+    size = question.format_quantity(half)
     return Refused(
         sentence=f"Not proven: this metric varies by ±{size} between executions of one commit; {why}. {_REMEDY}"
     )

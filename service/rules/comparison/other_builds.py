@@ -11,7 +11,7 @@ from runner.contract import MetricVerdict, Report, Verdict
 from runner.contract.level import Number
 from runner.contract.other_builds import FURTHER_BUILDS, MAX_FAULTS_BETWEEN_BUILDS
 from service.rules.comparison.decision import COUNTS
-from service.rules.same_bytes import have_same_own_bytes, program_bytes
+from service.rules.same_bytes import have_same_own_bytes, read_program_bytes
 from service.text.numbers import number
 
 
@@ -44,7 +44,7 @@ def _is_of_builds(verdict: MetricVerdict, base: Report, head: Report) -> bool:
     if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS:
         return False
     small = abs(verdict.change or 0) <= MAX_FAULTS_BETWEEN_BUILDS
-    one_build = have_same_own_bytes(program_bytes(base), program_bytes(head))
+    one_build = have_same_own_bytes(read_program_bytes(base), read_program_bytes(head))
     return small and not one_build and base.revision.commit != head.revision.commit
 
 
@@ -58,5 +58,5 @@ def _list_counts(levels: list[Number]) -> str:
 
 def _repeats_to_the_byte(report: Report) -> bool:
     """Return whether every further build of a revision has the bytes of the measured one."""
-    own = program_bytes(report).own
+    own = read_program_bytes(report).own
     return bool(own and report.other_builds) and all(build.own_bytes == own for build in report.other_builds)

@@ -15,7 +15,7 @@ from runner.contract import ComparisonRequest, MetricVerdict, Verdict
 from runner.contract.level import Number, median
 from runner.contract.other_builds import MAX_FAULTS_BETWEEN_BUILDS
 from service.rules.comparison.decision import COUNTS, decide_count
-from service.rules.same_bytes import have_same_bytes, program_bytes
+from service.rules.same_bytes import have_same_bytes, read_program_bytes
 from service.text.numbers import number
 
 FALSE_ALARM_PROBABILITY = 0.001
@@ -26,7 +26,7 @@ def have_same_answers(request: ComparisonRequest) -> bool:
     """Return whether both programs ran in the same way, and were answered the same of all that they asked."""
     base, head = request.base, request.head
     alike = (base.environment, base.command) == (head.environment, head.command)
-    return alike and have_same_bytes(program_bytes(base), program_bytes(head))
+    return alike and have_same_bytes(read_program_bytes(base), read_program_bytes(head))
 
 
 def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:

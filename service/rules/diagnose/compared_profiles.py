@@ -6,8 +6,8 @@ from runner.contract.diagnosis import Remedy
 from service.rules.diagnose.profile_numbers import Facts
 from service.rules.diagnose.rule import Rule
 
-_HUGE = "cgroup:thp_fault_alloc"
-_SETTINGS = ("process.huge_pages", "thp.enabled")
+_HUGE_PAGES_METRIC = "cgroup:thp_fault_alloc"
+_HUGE_PAGE_SETTINGS = ("process.huge_pages", "thp.enabled")
 _POLICIES = ("never", "madvise", "always")
 """From the fewest huge pages to the most."""
 _MIN_FAULTS_FACTOR = 4
@@ -16,10 +16,10 @@ _MIN_FAULTS_FACTOR = 4
 
 def _compare_huge_pages(before: Facts, after: Facts) -> int:
     """Return whether there are more huge pages than before (1), fewer (-1) or neither (0): by count or by policy."""
-    counts = [facts.profile.value(_HUGE) for facts in (before, after)]
+    counts = [facts.profile.value(_HUGE_PAGES_METRIC) for facts in (before, after)]
     if counts[0] is not None and counts[1] is not None:
         return _sign(counts[1] - counts[0])
-    for setting in _SETTINGS:
+    for setting in _HUGE_PAGE_SETTINGS:
         values = [facts.profile.environment.settings.get(setting) for facts in (before, after)]
         if values[0] != values[1] and values[0] in _POLICIES and values[1] in _POLICIES:
             return _sign(_POLICIES.index(values[1]) - _POLICIES.index(values[0]))
@@ -44,33 +44,33 @@ def _describe_gained(facts: Facts) -> bool:
     )
 
 
-def _slower(facts: Facts) -> float | None:
+def _share_of_slower_faults(facts: Facts) -> float | None:
     """Return the share of the time by which faults take longer than before."""
-    return None if facts.before is None else _grown(facts.before, facts)
+    return None if facts.before is None else _compute_growth(facts.before, facts)
 
 
-def _faster(facts: Facts) -> float | None:
+def _share_of_faster_faults(facts: Facts) -> float | None:
     """Return the share of the time before by which faults take less now."""
-    return None if facts.before is None else _grown(facts, facts.before)
+    return None if facts.before is None else _compute_growth(facts, facts.before)
 
 
-def _grown(shorter: Facts, longer: Facts) -> float | None:
+def _compute_growth(shorter: Facts, longer: Facts) -> float | None:
     if not shorter.timed or not longer.timed or not longer.cpu_seconds:
         return None
     return longer.fault_cost - shorter.fault_cost * shorter.cpu_seconds / longer.cpu_seconds
 
 
-def _evidence_of_huge_pages(facts: Facts) -> tuple[str, ...]:
+def _describe_huge_pages(facts: Facts) -> tuple[str, ...]:
     assert facts.before is not None
     sides = (facts.before, facts)
-    counts = [side.profile.value(_HUGE) for side in sides]
+    counts = [side.profile.value(_HUGE_PAGES_METRIC) for side in sides]
     settings = [side.profile.environment.settings for side in sides]
     return (
         f"{sides[0].faults:,} → {sides[1].faults:,} faults",
         *([f"huge pages allocated by faults: {counts[0]:,.0f} → {counts[1]:,.0f}"] if None not in counts else []),
         *(
             f"{name}: {settings[0].get(name, 'not set')} → {settings[1].get(name, 'not set')}"
-            for name in _SETTINGS
+            for name in _HUGE_PAGE_SETTINGS
             if settings[0].get(name) != settings[1].get(name)
         ),
     )
@@ -82,8 +82,8 @@ HUGE_PAGES_LOST = Rule(
     name="huge-pages",
     title="Huge pages were lost",
     condition=_describe_lost,
-    price=_slower,
-    evidence=_evidence_of_huge_pages,
+    price=_share_of_slower_faults,
+    evidence=_describe_huge_pages,
     remedies=lambda _: (
         Remedy(
             text="advise huge pages for the large regions (madvise MADV_HUGEPAGE), or set the policy of the host",
@@ -98,48 +98,48 @@ HUGE_PAGES_GAINED = Rule(
     name="huge-pages",
     title="Huge pages were gained",
     condition=_describe_gained,
-    price=_faster,
-    evidence=_evidence_of_huge_pages,
+    price=_share_of_faster_faults,
+    evidence=_describe_huge_pages,
     remedies=lambda _: (Remedy(text="nothing to fix; for counts that repeat, set huge_pages in the workload file"),),
     report=_REPORT,
 )
 
 
-def _starts_differently(facts: Facts) -> bool:
+def _has_different_start(facts: Facts) -> bool:
     """Return whether the region has the same count as before, and the whole process another."""
     if facts.before is None:
         return False
     sides = (facts.before.profile, facts.profile)
     region = [side.value("region:page-faults") for side in sides]
-    whole = [side.value("page-faults") for side in sides]
-    return None not in {*region, *whole} and region[0] == region[1] and whole[0] != whole[1]
+    counts = [side.value("page-faults") for side in sides]
+    return None not in {*region, *counts} and region[0] == region[1] and counts[0] != counts[1]
 
 
-def _price_of_start(facts: Facts) -> float | None:
+def _estimate_price_of_start(facts: Facts) -> float | None:
     """Return what the additional faults cost, at the cost of a fault in the region; None if it was not measured."""
     assert facts.before is not None
     seconds, cpu = facts.seconds_per_fault, facts.profile.value("task-clock")
     if seconds is None or not cpu:
         return None
-    whole = [side.profile.value("page-faults") or 0 for side in (facts.before, facts)]
-    return abs(whole[1] - whole[0]) * seconds / cpu
+    counts = [side.profile.value("page-faults") or 0 for side in (facts.before, facts)]
+    return abs(counts[1] - counts[0]) * seconds / cpu
 
 
-def _evidence_of_start(facts: Facts) -> tuple[str, ...]:
+def _describe_different_start(facts: Facts) -> tuple[str, ...]:
     assert facts.before is not None
-    whole = [side.profile.value("page-faults") or 0 for side in (facts.before, facts)]
+    counts = [side.profile.value("page-faults") or 0 for side in (facts.before, facts)]
     return (
         f"{facts.profile.value('region:page-faults') or 0:,.0f} faults in the region before and after",
-        f"{whole[0]:,.0f} → {whole[1]:,.0f} faults in the whole process",
+        f"{counts[0]:,.0f} → {counts[1]:,.0f} faults in the whole process",
     )
 
 
 LOADER = Rule(
     name="loader",
     title="The program's start-up changed, not its work",
-    condition=_starts_differently,
-    price=_price_of_start,
-    evidence=_evidence_of_start,
+    condition=_has_different_start,
+    price=_estimate_price_of_start,
+    evidence=_describe_different_start,
     remedies=lambda _: (
         Remedy(text="check what is linked: libraries, relocations (prelink, -z now), the size of static data"),
         Remedy(text="judge this workload by its region, if start-up does not matter"),

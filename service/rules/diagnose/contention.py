@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from runner.contract.diagnosis import Remedy
 from runner.contract.report import Reading
-from service.rules.diagnose.profile_numbers import OWN, Facts
+from service.rules.diagnose.profile_numbers import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import amount, quantity
 
@@ -22,23 +22,23 @@ MIN_LARGE_REGION_BYTES = 16 << 20
 """The size in bytes from which a region is large."""
 MIN_FIRST_TOUCH_SHARE = 0.9
 """The share of first touches from which a region is used for the first time."""
-_CHANGING = ("mmap", "munmap", "madvise", "mremap", "brk")
+_MAPPING_CALLS = ("mmap", "munmap", "madvise", "mremap", "brk")
 
 
-def _locked(facts: Facts) -> bool:
-    return facts.lock_wait > 0 and facts.cpu_seconds > 0 and facts.calls(*_CHANGING) >= MIN_CALLS
+def _is_lock_contended(facts: Facts) -> bool:
+    return facts.lock_wait > 0 and facts.cpu_seconds > 0 and facts.count_calls(*_MAPPING_CALLS) >= MIN_CALLS
 
 
-def _price_of_lock(facts: Facts) -> float:
-    """Return what not waiting wins: the share of the threads' time, up to the time that the processors were idle.
+def _estimate_price_of_lock(facts: Facts) -> float:
+    """Return what ending the wait saves: the share of the threads' time, up to the time that the processors were idle.
 
     Where all processors are busy, another thread runs while one waits, and the waiting costs nothing.
     """
     return min(facts.lock_wait / (facts.lock_wait + facts.cpu_seconds), facts.idle)
 
 
-def _evidence_of_lock(facts: Facts) -> tuple[str, ...]:
-    calls = ", ".join(f"{facts.calls(name):,} {name}" for name in _CHANGING if facts.calls(name))
+def _describe_lock(facts: Facts) -> tuple[str, ...]:
+    calls = ", ".join(f"{facts.count_calls(name):,} {name}" for name in _MAPPING_CALLS if facts.count_calls(name))
     return (
         f"threads waited {quantity(facts.lock_wait, 's')} for the mmap lock, "
         f"in {quantity(facts.cpu_seconds, 's')} of CPU time",
@@ -50,9 +50,9 @@ def _evidence_of_lock(facts: Facts) -> tuple[str, ...]:
 LOCK_CONTENTION = Rule(
     name="mmap-lock",
     title="Threads wait for the lock of the address space",
-    condition=_locked,
-    price=_price_of_lock,
-    evidence=_evidence_of_lock,
+    condition=_is_lock_contended,
+    price=_estimate_price_of_lock,
+    evidence=_describe_lock,
     remedies=lambda _: (
         Remedy(text="read into a buffer that each thread keeps, instead of mapping and unmapping files"),
         Remedy(text="map larger pieces less often: one mapping for all threads"),
@@ -62,34 +62,38 @@ LOCK_CONTENTION = Rule(
 )
 
 
-def _storms(facts: Facts) -> bool:
+def _is_fault_storm(facts: Facts) -> bool:
     """Return whether processes have as many faults each as one has alone, which was measured, but take longer."""
     profile = facts.profile
-    alone = profile.references.get("alone")
+    readings_alone = profile.references.get("alone")
     if (
         profile.processes < 2
-        or alone is None
+        or readings_alone is None
         or facts.fault_cost < MIN_STORM_SHARE
         or facts.of_program < MIN_STORM_SHARE
     ):
         return False
-    together, constant = _find_first(profile.readings, *_FAULTS), _find_first(alone, *_FAULTS)
-    efficiency = _efficiency(facts)
-    if not together or not constant or efficiency is None:
+    faults_together, constant = (
+        _find_first(profile.readings, *_FAULT_METRICS),
+        _find_first(readings_alone, *_FAULT_METRICS),
+    )
+    efficiency = _compute_efficiency(facts)
+    if not faults_together or not constant or efficiency is None:
         return False
     return (
-        abs(together / profile.processes - constant) <= MAX_SAME_DIFFERENCE * constant
+        abs(faults_together / profile.processes - constant) <= MAX_SAME_DIFFERENCE * constant
         and efficiency < MIN_SCALING_EFFICIENCY
     )
 
 
-def _evidence_of_storm(facts: Facts) -> tuple[str, ...]:
+def _describe_storm(facts: Facts) -> tuple[str, ...]:
     processors = facts.profile.environment.settings.get("cpu.allowed")
-    on = f" on {processors} processors" if processors else ""
+    processors_clause = f" on {processors} processors" if processors else ""
     return (
-        f"each of {facts.profile.processes} processes{on} has {facts.faults:,} faults, as one process alone has; "
-        f"weak-scaling efficiency {_efficiency(facts) or 0:.2f}",
-        f"{facts.fault_cost:.0%} of the CPU time goes into faults; the system share is {_system(facts)}",
+        f"each of {facts.profile.processes} processes{processors_clause} has {facts.faults:,} faults, "
+        "as one process alone has; "
+        f"weak-scaling efficiency {_compute_efficiency(facts) or 0:.2f}",
+        f"{facts.fault_cost:.0%} of the CPU time goes into faults; the system share is {_format_system_share(facts)}",
         *facts.where,
     )
 
@@ -97,9 +101,9 @@ def _evidence_of_storm(facts: Facts) -> tuple[str, ...]:
 FIRST_TOUCH_STORM = Rule(
     name="first-touch-storm",
     title="Processes touch new memory all at once",
-    condition=_storms,
+    condition=_is_fault_storm,
     price=lambda facts: facts.of_program * facts.fault_cost + facts.call_cost,
-    evidence=_evidence_of_storm,
+    evidence=_describe_storm,
     remedies=lambda _: (
         Remedy(text="set the memory up once and keep it: allocate before the loop, or statically"),
         Remedy(text="use huge pages, for fewer and larger faults", settings={"thp": "always"}),
@@ -110,7 +114,7 @@ FIRST_TOUCH_STORM = Rule(
 )
 
 
-def _touches_first_at_work(facts: Facts) -> bool:
+def _has_late_first_touch(facts: Facts) -> bool:
     """Return whether threads first touch a large region in the middle of the work, which only a region can tell."""
     area = facts.largest
     return (
@@ -118,18 +122,18 @@ def _touches_first_at_work(facts: Facts) -> bool:
         and area is not None
         and area.threads >= 2
         and area.size >= MIN_LARGE_REGION_BYTES
-        and area.memory in OWN
+        and area.memory in OWN_MEMORY
         and 2 * area.faults >= facts.faults
         and facts.first_touches >= MIN_FIRST_TOUCH_SHARE
     )
 
 
-def _price_of_first_use(facts: Facts) -> float:
+def _estimate_price_of_first_use(facts: Facts) -> float:
     area = facts.largest
     return facts.fault_cost * min(1.0, area.faults / facts.faults) if area is not None and facts.faults else 0.0
 
 
-def _evidence_of_first_use(facts: Facts) -> tuple[str, ...]:
+def _describe_first_use(facts: Facts) -> tuple[str, ...]:
     area = facts.largest
     assert area is not None
     return (
@@ -143,9 +147,9 @@ def _evidence_of_first_use(facts: Facts) -> tuple[str, ...]:
 CONCURRENT_FIRST_USE = Rule(
     name="concurrent-first-use",
     title="Several threads use a large region for the first time",
-    condition=_touches_first_at_work,
-    price=_price_of_first_use,
-    evidence=_evidence_of_first_use,
+    condition=_has_late_first_touch,
+    price=_estimate_price_of_first_use,
+    evidence=_describe_first_use,
     remedies=lambda _: (
         Remedy(text="map the region with MAP_POPULATE, or fill it at start-up, before anybody waits for it"),
         Remedy(text="use huge pages, for fewer and larger faults", settings={"thp": "always"}),
@@ -153,13 +157,13 @@ CONCURRENT_FIRST_USE = Rule(
     report="a biometric matcher: 96 threads over 235 GiB, ten times the usual latency, 2.5 million faults",
 )
 
-_FAULTS = ("region:page-faults", "page-faults")
+_FAULT_METRICS = ("region:page-faults", "page-faults")
 
 
-def _efficiency(facts: Facts) -> float | None:
-    alone = _find_first(facts.profile.references.get("alone", {}), "elapsed")
-    together = facts.profile.value("elapsed")
-    return alone / together if alone and together else None
+def _compute_efficiency(facts: Facts) -> float | None:
+    seconds_alone = _find_first(facts.profile.references.get("alone", {}), "elapsed")
+    seconds_together = facts.profile.value("elapsed")
+    return seconds_alone / seconds_together if seconds_alone and seconds_together else None
 
 
 def _find_first(readings: Mapping[str, Reading], *names: str) -> float | None:
@@ -167,6 +171,6 @@ def _find_first(readings: Mapping[str, Reading], *names: str) -> float | None:
     return next((value for value in values if value is not None), None)
 
 
-def _system(facts: Facts) -> str:
+def _format_system_share(facts: Facts) -> str:
     share = facts.profile.value("sys-percent")
     return "unknown" if share is None else f"{share:.0f} %"

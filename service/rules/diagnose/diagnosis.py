@@ -27,4 +27,4 @@ def diagnose(request: DiagnosisRequest) -> Diagnosis:
     facts = Facts.from_profile(request.profile, request.before)
     findings = [finding for rule in RULES if (finding := rule.find(facts)) is not None]
     findings.sort(key=lambda finding: -finding.price)
-    return Diagnosis(findings=tuple(findings), evidence=facts.lines())
+    return Diagnosis(findings=tuple(findings), evidence=facts.list_lines())

@@ -12,16 +12,20 @@ from runner.contract.profile import Anatomy, Area, Memory, Profile, StackProfile
 from runner.contract.profile_difference import find_own_line
 from service.text.numbers import number, quantity
 
-_FAULTING = re.compile(r"(?:asm_)?exc_page_fault|(?:__)?do_page_fault|do_user_addr_fault|handle_mm_fault|do_mem_abort")
-_MAPPING = re.compile(
+_FAULT_FUNCTION = re.compile(
+    r"(?:asm_)?exc_page_fault|(?:__)?do_page_fault|do_user_addr_fault|handle_mm_fault|do_mem_abort"
+)
+_MAPPING_FUNCTION = re.compile(
     r"(?:__(?:x64|arm64)_sys_|__do_sys_|ksys_|__se_sys_|sys_)(munmap|madvise|brk|mremap|mprotect|mmap)(?:_pgoff)?"
 )
-_LOCKING = re.compile(r"rwsem_down_(?:read|write)_(?:slowpath|failed).*|__?mmap_lock.*|mmap_(?:read|write)_lock.*")
-_MEMORY_CALLS = re.compile(
-    r".*(?:munmap|mmap|madvise|brk|mremap|mprotect).*|" + _FAULTING.pattern + r"|lock_mm_and_find_vma|vma_.*"
+_LOCK_FUNCTION = re.compile(
+    r"rwsem_down_(?:read|write)_(?:slowpath|failed).*|__?mmap_lock.*|mmap_(?:read|write)_lock.*"
 )
-_STORAGE = re.compile(r"io_schedule(?:_timeout)?|folio_wait_bit.*|wait_on_page_bit.*|__(?:folio|page)_lock.*")
-OWN = frozenset({Memory.HEAP, Memory.ANONYMOUS, Memory.SHARED})
+_MEMORY_CALLS = re.compile(
+    r".*(?:munmap|mmap|madvise|brk|mremap|mprotect).*|" + _FAULT_FUNCTION.pattern + r"|lock_mm_and_find_vma|vma_.*"
+)
+_STORAGE_FUNCTION = re.compile(r"io_schedule(?:_timeout)?|folio_wait_bit.*|wait_on_page_bit.*|__(?:folio|page)_lock.*")
+OWN_MEMORY = frozenset({Memory.HEAP, Memory.ANONYMOUS, Memory.SHARED})
 """Memory that the program itself requested."""
 _MIN_STACKS = 30
 """The number of recorded stacks from which their shares are a measurement."""
@@ -73,18 +77,20 @@ class Facts:
         """Extract the facts of a profile, and of the one before it if there is one."""
         anatomy = profile.anatomy or Anatomy(counted=0, recorded=0, pages=0, by_memory={}, by_touch={}, by_access={})
         timed = profile.on_cpu is not None and profile.on_cpu.samples >= _MIN_STACKS and profile.on_cpu.total > 0
-        fault_cost, call_costs = _costs(profile, profile.on_cpu) if timed and profile.on_cpu else (0.0, {})
-        locking, calling = _frames_of(profile, _LOCKING), _frames_of(profile, _MEMORY_CALLS)
-        storage, faulting = _frames_of(profile, _STORAGE), _frames_of(profile, _FAULTING)
+        fault_cost, call_costs = (
+            _compute_cost_shares(profile, profile.on_cpu) if timed and profile.on_cpu else (0.0, {})
+        )
+        locking, calling = _find_frames(profile, _LOCK_FUNCTION), _find_frames(profile, _MEMORY_CALLS)
+        storage, faulting = _find_frames(profile, _STORAGE_FUNCTION), _find_frames(profile, _FAULT_FUNCTION)
         return cls(
             profile=profile,
             anatomy=anatomy,
             faults=anatomy.counted,
             timed=timed,
             fault_cost=fault_cost,
-            lock_wait=_waited(profile.off_cpu, locking, calling),
-            storage_wait=_waited(profile.off_cpu, storage),
-            fault_storage_wait=_waited(profile.off_cpu, storage, faulting),
+            lock_wait=_sum_waits(profile.off_cpu, locking, calling),
+            storage_wait=_sum_waits(profile.off_cpu, storage),
+            fault_storage_wait=_sum_waits(profile.off_cpu, storage, faulting),
             cpu_seconds=_find_first(profile, "region:task-clock", "task-clock") / profile.processes,
             operations=profile.operations / profile.processes if profile.operations else None,
             call_costs=call_costs,
@@ -102,7 +108,7 @@ class Facts:
         """Share of the CPU time spent in all system calls that take memory and give it back."""
         return sum(self.call_costs.values())
 
-    def cost_of(self, *calls: str) -> float:
+    def sum_costs(self, *calls: str) -> float:
         """Return the share of the CPU time spent in some system calls."""
         return sum(self.call_costs.get(call, 0.0) for call in calls)
 
@@ -122,7 +128,7 @@ class Facts:
             return 1.0
         return max(0.0, 1 - cpu / (elapsed * int(processors)))
 
-    def share(self, memory: Collection[Memory], *touches: Touch) -> float:
+    def sum_shares(self, memory: Collection[Memory], *touches: Touch) -> float:
         """Return the share of the faults of some touches in some kinds of memory, as far as sites are known."""
         sites = (site for site in self.anatomy.sites if site.memory in memory and site.touch in touches)
         return sum(site.faults for site in sites) / self.faults if self.faults else 0.0
@@ -130,14 +136,14 @@ class Facts:
     @property
     def of_program(self) -> float:
         """Share of the faults in memory that the program itself requested."""
-        return sum(self.anatomy.by_memory.get(kind, 0) for kind in OWN) / self.faults if self.faults else 0.0
+        return sum(self.anatomy.by_memory.get(kind, 0) for kind in OWN_MEMORY) / self.faults if self.faults else 0.0
 
     @property
     def first_touches(self) -> float:
         """Share of the faults that were the first touch of a page."""
         return self.anatomy.by_touch.get(Touch.FIRST, 0) / self.faults if self.faults else 0.0
 
-    def calls(self, *names: str) -> int:
+    def count_calls(self, *names: str) -> int:
         """Return how often some system calls were made; 0 where they were not counted."""
         census = self.profile.census
         return sum(census.calls[name].calls for name in names if name in census.calls) if census else 0
@@ -148,7 +154,11 @@ class Facts:
 
         Of the calls of brk, each second one is taken to give back what the one before it took.
         """
-        return (self.calls("mmap", "mremap") + self.calls("brk") / 2) / self.operations if self.operations else None
+        return (
+            (self.count_calls("mmap", "mremap") + self.count_calls("brk") / 2) / self.operations
+            if self.operations
+            else None
+        )
 
     @property
     def largest(self) -> Area | None:
@@ -164,14 +174,15 @@ class Facts:
         if not sums:
             return ()
         ((function, faults),) = sums.most_common(1)
-        return (f"{faults:,} of the faults are in {shorten_name(function)}{self._call_path(function)}",)
+        return (f"{faults:,} of the faults are in {shorten_name(function)}{self._describe_call_path(function)}",)
 
-    def lines(self) -> tuple[str, ...]:
+    def list_lines(self) -> tuple[str, ...]:
         """Return the facts as lines of text."""
-        return tuple(self._lines())
+        return tuple(self._list_lines())
 
-    def _lines(self) -> Iterator[str]:
-        yield f"{self.faults:,} faults on {self.anatomy.pages:,} pages{self._ratio()}, {self.anatomy.major:,} major"
+    def _list_lines(self) -> Iterator[str]:
+        pages = f"{self.anatomy.pages:,} pages{self._format_refault_ratio()}"
+        yield f"{self.faults:,} faults on {pages}, {self.anatomy.major:,} major"
         for title, table in (("by memory", self.anatomy.by_memory), ("by touch", self.anatomy.by_touch)):
             if table:
                 yield f"{title}: " + ", ".join(f"{kind.value} {number:,}" for kind, number in table.items())
@@ -182,8 +193,8 @@ class Facts:
             )
         else:
             yield "too little CPU time was recorded to know what the faults cost"
-        waited, spent = quantity(self.lock_wait, "s"), quantity(self.cpu_seconds, "s")
-        yield f"threads waited {waited} for the mmap lock, in {spent} of CPU time"
+        lock_wait, cpu_time = quantity(self.lock_wait, "s"), quantity(self.cpu_seconds, "s")
+        yield f"threads waited {lock_wait} for the mmap lock, in {cpu_time} of CPU time"
         if self.storage_wait:
             yield f"threads waited {quantity(self.storage_wait, 's')} for storage"
         if self.profile.census:
@@ -191,33 +202,33 @@ class Facts:
             yield "system calls: " + (", ".join(counts) or "none that take memory or give it back")
         yield from self.where
 
-    def _ratio(self) -> str:
+    def _format_refault_ratio(self) -> str:
         ratio = self.anatomy.refault_ratio
         return f" ({number(ratio)} each)" if ratio else ""
 
-    def _call_path(self, function: str) -> str:
+    def _describe_call_path(self, function: str) -> str:
         """Describe the heaviest stack of a function: the program's own innermost line, and the innermost functions."""
         stacks = self.profile.faults.stacks if self.profile.faults else ()
         through = ([self.profile.frames[place] for place in stack.frames] for stack in stacks)
-        known = [frames for frames in through if any(frame.function == function for frame in frames)]
-        if not known:
+        matching = [frames for frames in through if any(frame.function == function for frame in frames)]
+        if not matching:
             return ""
         # An inlined function can be innermost instead.
-        frames = next((frames for frames in known if frames[-1].function == function), known[0])
-        own = find_own_line(frames)
-        line = f", called in {own}" if own else ""
-        if own.startswith(here := f"{shorten_name(function)} at "):
-            line = f", at {own.removeprefix(here)}"
+        frames = next((frames for frames in matching if frames[-1].function == function), matching[0])
+        own_line = find_own_line(frames)
+        line = f", called in {own_line}" if own_line else ""
+        if own_line.startswith(prefix := f"{shorten_name(function)} at "):
+            line = f", at {own_line.removeprefix(prefix)}"
         return f"{line} ({' ← '.join(shorten_name(frame.function) for frame in reversed(frames[-4:]))})"
 
 
-def _costs(profile: Profile, on_cpu: StackProfile) -> tuple[float, dict[str, float]]:
+def _compute_cost_shares(profile: Profile, on_cpu: StackProfile) -> tuple[float, dict[str, float]]:
     """Return the shares of the recorded CPU time in faults, and in each system call that maps or unmaps."""
-    faults = _frames_of(profile, _FAULTING)
+    faults = _find_frames(profile, _FAULT_FUNCTION)
     calls = {
         place: match[1]
         for place, frame in enumerate(profile.frames)
-        if (match := _MAPPING.fullmatch(frame.function)) is not None
+        if (match := _MAPPING_FUNCTION.fullmatch(frame.function)) is not None
     }
     faulting, mapping = 0, Counter[str]()
     for stack in on_cpu.stacks:
@@ -228,13 +239,15 @@ def _costs(profile: Profile, on_cpu: StackProfile) -> tuple[float, dict[str, flo
     return faulting / on_cpu.total, {call: weight / on_cpu.total for call, weight in mapping.items()}
 
 
-def _waited(off_cpu: StackProfile | None, *within: frozenset[int]) -> float:
+def _sum_waits(off_cpu: StackProfile | None, *frame_sets: frozenset[int]) -> float:
     """Return the seconds for which threads waited in stacks that hold a frame of each of some sets."""
     stacks = off_cpu.stacks if off_cpu else ()
-    return sum(stack.weight for stack in stacks if not any(frames.isdisjoint(stack.frames) for frames in within)) / 1e9
+    return (
+        sum(stack.weight for stack in stacks if not any(frames.isdisjoint(stack.frames) for frames in frame_sets)) / 1e9
+    )
 
 
-def _frames_of(profile: Profile, functions: re.Pattern[str]) -> frozenset[int]:
+def _find_frames(profile: Profile, functions: re.Pattern[str]) -> frozenset[int]:
     """Return the indices of the frames of some functions: far fewer frames than stacks have to be matched."""
     return frozenset(place for place, frame in enumerate(profile.frames) if functions.fullmatch(frame.function))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner.contract.diagnosis import Remedy
 from runner.contract.profile import Memory, Touch
-from service.rules.diagnose.profile_numbers import OWN, Facts
+from service.rules.diagnose.profile_numbers import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import amount, number
 
@@ -12,32 +12,33 @@ MAX_CALLS_FOR_RESULT = 1.5
 """An operation that takes memory more often than this has temporary buffers besides its result."""
 MIN_COSTLY_SHARE = 0.5
 """The share of the CPU time from which even a single buffer costs more than the work that is done with it."""
-_TAKEN = ("mmap", "munmap", "brk", "mremap")
+_MAPPING_CALLS = ("mmap", "munmap", "brk", "mremap")
 
 
-def _touched_again(facts: Facts) -> float:
-    return facts.share(OWN, Touch.AFTER_MADVISE)
+def _compute_refault_share(facts: Facts) -> float:
+    return facts.sum_shares(OWN_MEMORY, Touch.AFTER_MADVISE)
 
 
-def _returned(facts: Facts) -> bool:
-    return facts.calls("madvise") > 0 and _touched_again(facts) > 0
+def _is_memory_returned(facts: Facts) -> bool:
+    return facts.count_calls("madvise") > 0 and _compute_refault_share(facts) > 0
 
 
-def _price_of_returned(facts: Facts) -> float:
-    """Return what keeping the pages wins: the faults of the pages that came back, and the calls that gave them away."""
-    return _touched_again(facts) * facts.fault_cost + facts.cost_of("madvise")
+def _estimate_price_of_returned(facts: Facts) -> float:
+    """Return the share of CPU time that keeping the pages saves: their faults, and the calls that returned them."""
+    return _compute_refault_share(facts) * facts.fault_cost + facts.sum_costs("madvise")
 
 
-def _evidence_of_returned(facts: Facts) -> tuple[str, ...]:
+def _describe_returned(facts: Facts) -> tuple[str, ...]:
     return (
-        f"{_touched_again(facts):.0%} of the faults are on pages that madvise had given back: {_ratio(facts)}",
-        f"{facts.calls('madvise'):,} calls of madvise; they and these faults take "
-        f"{_price_of_returned(facts):.0%} of the CPU time",
+        f"{_compute_refault_share(facts):.0%} of the faults are on pages that madvise had given back: "
+        f"{_describe_refaults(facts)}",
+        f"{facts.count_calls('madvise'):,} calls of madvise; they and these faults take "
+        f"{_estimate_price_of_returned(facts):.0%} of the CPU time",
         *facts.where,
     )
 
 
-def _keep_pages(_: Facts) -> tuple[Remedy, ...]:
+def _suggest_keeping_pages(_: Facts) -> tuple[Remedy, ...]:
     return (
         Remedy(text="try an allocator that keeps its pages", settings={"allocator": "tcmalloc"}),
         Remedy(
@@ -51,56 +52,57 @@ def _keep_pages(_: Facts) -> tuple[Remedy, ...]:
 RETURNED_MEMORY = Rule(
     name="returned-memory",
     title="Returned memory is touched again",
-    condition=_returned,
-    price=_price_of_returned,
-    evidence=_evidence_of_returned,
-    remedies=_keep_pages,
+    condition=_is_memory_returned,
+    price=_estimate_price_of_returned,
+    evidence=_describe_returned,
+    remedies=_suggest_keeping_pages,
     report="a TensorFlow service: 10 % of all CPU time in faults under memcpy, 3 % with another allocator",
 )
 
 
-def _is_mapped_again(facts: Facts) -> float:
-    return facts.share(OWN, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
+def _compute_remapped_share(facts: Facts) -> float:
+    return facts.sum_shares(OWN_MEMORY, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
 
 
-def _cost_of_buffers(facts: Facts) -> float:
-    return _is_mapped_again(facts) * facts.fault_cost + facts.cost_of(*_TAKEN)
+def _compute_cost_of_buffers(facts: Facts) -> float:
+    return _compute_remapped_share(facts) * facts.fault_cost + facts.sum_costs(*_MAPPING_CALLS)
 
 
-def _is_temporary(facts: Facts) -> bool:
+def _has_temporary_buffers(facts: Facts) -> bool:
     """Return whether memory comes and goes that cannot be the result of an operation alone.
 
     An operation that takes memory once may take it for its result, which its caller needs: that is no temporary buffer,
     unless providing the memory costs more than all that is done with it.
     """
-    if not _is_mapped_again(facts) or not facts.calls("munmap", "brk", "mremap"):
+    if not _compute_remapped_share(facts) or not facts.count_calls("munmap", "brk", "mremap"):
         return False
     takes = facts.takes_per_operation
-    return (takes is not None and takes >= MAX_CALLS_FOR_RESULT) or _cost_of_buffers(facts) > MIN_COSTLY_SHARE
+    return (takes is not None and takes >= MAX_CALLS_FOR_RESULT) or _compute_cost_of_buffers(facts) > MIN_COSTLY_SHARE
 
 
-def _price_of_buffers(facts: Facts) -> float:
-    """Return what keeping the buffers wins: all but the one that can be the result, where there are several."""
+def _estimate_price_of_buffers(facts: Facts) -> float:
+    """Return the CPU share that keeping the buffers saves, without one that can be the result of an operation."""
     takes = facts.takes_per_operation
-    kept = 1 - 1 / takes if takes is not None and takes >= MAX_CALLS_FOR_RESULT else 1.0
-    return kept * _cost_of_buffers(facts)
+    kept_share = 1 - 1 / takes if takes is not None and takes >= MAX_CALLS_FOR_RESULT else 1.0
+    return kept_share * _compute_cost_of_buffers(facts)
 
 
-def _evidence_of_buffers(facts: Facts) -> tuple[str, ...]:
+def _describe_buffers(facts: Facts) -> tuple[str, ...]:
     each = facts.faults / facts.operations if facts.operations else None
     size = (
         f"{each:,.0f} faults per operation: {amount(each * facts.page_size)} are taken and given back" if each else ""
     )
     return (
-        f"{_is_mapped_again(facts):.0%} of the faults are on pages that had been unmapped: {_ratio(facts)}",
+        f"{_compute_remapped_share(facts):.0%} of the faults are on pages that had been unmapped: "
+        f"{_describe_refaults(facts)}",
         *([size] if size else []),
-        f"{facts.calls('mmap'):,} mmap, {facts.calls('munmap'):,} munmap, {facts.calls('brk'):,} brk; "
-        f"they and these faults take {_cost_of_buffers(facts):.0%} of the CPU time",
+        f"{', '.join(f'{facts.count_calls(name):,} {name}' for name in ('mmap', 'munmap', 'brk'))}; "
+        f"they and these faults take {_compute_cost_of_buffers(facts):.0%} of the CPU time",
         *facts.where,
     )
 
 
-def _keep_buffers(facts: Facts) -> tuple[Remedy, ...]:
+def _suggest_keeping_buffers(facts: Facts) -> tuple[Remedy, ...]:
     of_heap = Remedy(
         text="let the C library keep large blocks",
         settings={"env.MALLOC_MMAP_THRESHOLD_": "4294967296", "env.MALLOC_TRIM_THRESHOLD_": "4294967296"},
@@ -116,15 +118,15 @@ def _keep_buffers(facts: Facts) -> tuple[Remedy, ...]:
 TEMPORARY_BUFFERS = Rule(
     name="temporary-buffers",
     title="Temporary buffers are mapped again for each operation",
-    condition=_is_temporary,
-    price=_price_of_buffers,
-    evidence=_evidence_of_buffers,
-    remedies=_keep_buffers,
+    condition=_has_temporary_buffers,
+    price=_estimate_price_of_buffers,
+    evidence=_describe_buffers,
+    remedies=_suggest_keeping_buffers,
     report="an image filter: 486,270 faults from temporary images, 97,460 with rows or MAP_POPULATE",
 )
 
 
-def _ratio(facts: Facts) -> str:
+def _describe_refaults(facts: Facts) -> str:
     ratio = facts.anatomy.refault_ratio
     times = f"{number(ratio)} times each" if ratio else "each several times"
     return f"{facts.anatomy.pages:,} pages faulted {times}"

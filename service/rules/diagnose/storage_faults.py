@@ -8,50 +8,50 @@ from service.rules.diagnose.profile_numbers import Facts
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import quantity
 
-_REFAULTS = ("cgroup:workingset_refault_anon", "cgroup:workingset_refault_file")
-_SWAPPED = (Memory.HEAP, Memory.ANONYMOUS, Memory.STACK)
+_REFAULT_METRICS = ("cgroup:workingset_refault_anon", "cgroup:workingset_refault_file")
+_SWAPPED_MEMORY = (Memory.HEAP, Memory.ANONYMOUS, Memory.STACK)
 """Memory whose pages come from storage only if they were swapped out."""
 
 
-def _warm(facts: Facts, name: str) -> float | None:
+def _read_warm(facts: Facts, name: str) -> float | None:
     reading = facts.profile.references.get("warm", {}).get(name)
     return None if reading is None else reading.value
 
 
-def _starts_cold(facts: Facts) -> bool:
+def _is_start_cold(facts: Facts) -> bool:
     """Return whether most of the major faults are gone when the files are in memory, which was measured."""
-    cold, left = facts.profile.value("major-faults"), _warm(facts, "major-faults")
-    return bool(cold) and left is not None and 2 * left <= (cold or 0)
+    cold, warm = facts.profile.value("major-faults"), _read_warm(facts, "major-faults")
+    return bool(cold) and warm is not None and 2 * warm <= (cold or 0)
 
 
-def _price_of_cold_start(facts: Facts) -> float | None:
-    """Return what files in memory win: the time by which the warm start is shorter, if it was spent on storage.
+def _estimate_price_of_cold_start(facts: Facts) -> float | None:
+    """Return the share of time that a warm start saves, if it was spent on storage.
 
     Both are measured once, so one alone can be chance: another program's work, or the wait for a processor.
     """
-    before, after = _warm(facts, "elapsed"), facts.profile.value("elapsed")
+    before, after = _read_warm(facts, "elapsed"), facts.profile.value("elapsed")
     if not before or not after:
         return None
     return min(1 - before / after, facts.storage_wait / after)
 
 
-def _evidence_of_cold_start(facts: Facts) -> tuple[str, ...]:
-    cold, left = facts.profile.value("major-faults") or 0, _warm(facts, "major-faults") or 0
-    before, after = _warm(facts, "elapsed") or 0, facts.profile.value("elapsed") or 0
+def _describe_cold_start(facts: Facts) -> tuple[str, ...]:
+    cold, warm = facts.profile.value("major-faults") or 0, _read_warm(facts, "major-faults") or 0
+    before, after = _read_warm(facts, "elapsed") or 0, facts.profile.value("elapsed") or 0
     return (
-        f"{cold:,.0f} major faults when its files are not in memory, {left:,.0f} when they are; "
+        f"{cold:,.0f} major faults when its files are not in memory, {warm:,.0f} when they are; "
         f"{quantity(after, 's')} instead of {quantity(before, 's')}",
         f"threads waited {quantity(facts.storage_wait, 's')} for storage",
-        *([f"kinds of memory: {_kinds(facts)}"] if facts.anatomy.major_by_memory else []),
+        *([f"kinds of memory: {_list_memory_kinds(facts)}"] if facts.anatomy.major_by_memory else []),
     )
 
 
 COLD_START = Rule(
     name="cold-start",
     title="The program starts from storage",
-    condition=_starts_cold,
-    price=_price_of_cold_start,
-    evidence=_evidence_of_cold_start,
+    condition=_is_start_cold,
+    price=_estimate_price_of_cold_start,
+    evidence=_describe_cold_start,
     remedies=lambda _: (
         Remedy(text="make the binary smaller (-Os, fewer libraries), or lay it out in the order of its start"),
         Remedy(text="read its files ahead before it starts (posix_fadvise WILLNEED, vmtouch)"),
@@ -68,29 +68,29 @@ def _is_memory_short(facts: Facts) -> bool:
     """
     if "warm" in facts.profile.references:
         return False
-    swapped = any(facts.anatomy.major_by_memory.get(kind) for kind in _SWAPPED)
-    return _major(facts) > 0 and (swapped or _refaults(facts) > 0)
+    swapped = any(facts.anatomy.major_by_memory.get(kind) for kind in _SWAPPED_MEMORY)
+    return _count_major_faults(facts) > 0 and (swapped or _count_refaults(facts) > 0)
 
 
-def _price_of_shortage(facts: Facts) -> float:
-    """Return what enough memory wins: the stalls that the kernel counted, otherwise the waits of faults for storage."""
-    stalled = facts.profile.value("cgroup:memory-stall-some")
-    waited = facts.fault_storage_wait if stalled is None else stalled
-    return waited / (waited + facts.cpu_seconds) if waited and facts.cpu_seconds else 0.0
+def _estimate_price_of_shortage(facts: Facts) -> float:
+    """Return the share of time that enough memory saves: the stalls that the kernel counted, or waits for storage."""
+    stall_seconds = facts.profile.value("cgroup:memory-stall-some")
+    wait_seconds = facts.fault_storage_wait if stall_seconds is None else stall_seconds
+    return wait_seconds / (wait_seconds + facts.cpu_seconds) if wait_seconds and facts.cpu_seconds else 0.0
 
 
-def _evidence_of_shortage(facts: Facts) -> tuple[str, ...]:
-    stalled = facts.profile.value("cgroup:memory-stall-some")
+def _describe_shortage(facts: Facts) -> tuple[str, ...]:
+    stall_seconds = facts.profile.value("cgroup:memory-stall-some")
     limit = facts.profile.environment.settings.get("process.memory_limit", "none")
-    waited = (
+    wait_sentence = (
         f"threads waited {quantity(facts.fault_storage_wait, 's')} for storage in faults"
-        if stalled is None
-        else f"tasks stalled for {quantity(stalled, 's')} waiting for memory"
+        if stall_seconds is None
+        else f"tasks stalled for {quantity(stall_seconds, 's')} waiting for memory"
     )
     return (
-        f"{_major(facts):,.0f} major faults; kinds of memory: {_kinds(facts)}",
-        f"{_refaults(facts):,.0f} pages were needed again soon after they were evicted; memory limit: {limit}",
-        waited,
+        f"{_count_major_faults(facts):,.0f} major faults; kinds of memory: {_list_memory_kinds(facts)}",
+        f"{_count_refaults(facts):,.0f} pages were needed again soon after they were evicted; memory limit: {limit}",
+        wait_sentence,
     )
 
 
@@ -98,8 +98,8 @@ MEMORY_LIMIT = Rule(
     name="memory-short",
     title="Memory is short: a limit or swap",
     condition=_is_memory_short,
-    price=_price_of_shortage,
-    evidence=_evidence_of_shortage,
+    price=_estimate_price_of_shortage,
+    evidence=_describe_shortage,
     remedies=lambda _: (
         Remedy(text="raise the limit of the control group, or use less memory at a time"),
         Remedy(text="lock what must not wait in memory (mlock); check vm.swappiness and other tenants"),
@@ -108,13 +108,13 @@ MEMORY_LIMIT = Rule(
 )
 
 
-def _major(facts: Facts) -> float:
+def _count_major_faults(facts: Facts) -> float:
     return max(facts.anatomy.major, facts.profile.value("cgroup:pgmajfault") or 0)
 
 
-def _refaults(facts: Facts) -> float:
-    return sum(facts.profile.value(name) or 0 for name in _REFAULTS)
+def _count_refaults(facts: Facts) -> float:
+    return sum(facts.profile.value(name) or 0 for name in _REFAULT_METRICS)
 
 
-def _kinds(facts: Facts) -> str:
+def _list_memory_kinds(facts: Facts) -> str:
     return ", ".join(f"{kind.value} {number:,}" for kind, number in facts.anatomy.major_by_memory.items()) or "unknown"

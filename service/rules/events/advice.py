@@ -17,12 +17,12 @@ def find_assignees(event: EventSummary) -> str:
     if event.assignee:
         return event.assignee
     if event.culprits:
-        return _names(list(dict.fromkeys(culprit.author for culprit in event.culprits if culprit.author)))
+        return _join_names(list(dict.fromkeys(culprit.author for culprit in event.culprits if culprit.author)))
     if event.cause in {Cause.COMMIT, Cause.BOTH} and event.certainty is not Certainty.PROVISIONAL:
         if event.certainty is Certainty.SINGLE and event.author:
             return event.author
         if event.n_candidates and len(event.authors) <= _MAX_NAMED_AUTHORS:
-            return _names(event.authors)
+            return _join_names(event.authors)
     return ""
 
 
@@ -48,5 +48,5 @@ def describe_next_step(event: EventSummary, *, can_be_confirmed: bool = True) ->
     return "Undo the setting, or accept it" if event.cause is Cause.CONFIG else "Fix it, or accept it"
 
 
-def _names(authors: list[str]) -> str:
+def _join_names(authors: list[str]) -> str:
     return " or ".join(authors) if len(authors) <= _MAX_NAMED_AUTHORS else f"{len(authors)} authors"

@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from runner.contract.report import hash_of
-from service.rules.events.carry_over import KnownEvent, carry_over
+from service.rules.events.event_matching import KnownEvent, assign_stored_events
 from service.rules.events.grouping import DriftGroup, LocatedDrift, group_drifts
-from service.rules.events.resolution import Resolutions, Transition, returns, transitions
+from service.rules.events.resolution import Resolutions, Transition, does_return, list_transitions
 from service.schemas.triage import State
 
-_SETTLED = frozenset({State.EXPECTED, State.FALSE_ALARM})
+_SETTLED_STATES = frozenset({State.EXPECTED, State.FALSE_ALARM})
 """After these decisions, drifts that return are a new event: the decision does not apply to them."""
 
 
@@ -47,54 +47,59 @@ class AssembledEvents:
     seen_in: dict[int | str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
 
 
-def assemble(drifts: Collection[LocatedDrift], known: Mapping[str, KnownEvent]) -> AssembledEvents:
+def assemble_events(drifts: Collection[LocatedDrift], stored: Mapping[str, KnownEvent]) -> AssembledEvents:
     """Assemble events from drifts.
 
     Parameters
     ----------
     drifts
         All current drifts of one subject.
-    known
+    stored
         The stored events by their names, which a new event cannot have.
     """
+    # Group the drifts.
     by_series: dict[int | str, list[LocatedDrift]] = defaultdict(list)
     for drift in drifts:
         by_series[drift.series].append(drift)
     resolutions = Resolutions(by_series)
-    came_back = {drift.drift_id: name for name, event in known.items() for drift in event.drifts if drift.returned}
+    came_back = {drift.drift_id: name for name, event in stored.items() for drift in event.drifts if drift.returned}
     groups = group_drifts(drifts)
+    # Find the stored event of each group.
     returned_to = [
         next((came_back[drift.drift_id] for drift in group if drift.drift_id in came_back), None) for group in groups
     ]
     first = [group for group, event in zip(groups, returned_to, strict=True) if event is None]
-    carried = carry_over(first, known)
-    assembled = AssembledEvents(merged=carried.merged)
+    matching = assign_stored_events(first, stored)
+    assembled = AssembledEvents(merged=matching.merged)
 
+    # Groups of stored events.
     for group, event in zip(groups, returned_to, strict=True):
         if event is not None:
-            _add(assembled, event, group, returned=True)
-    for group, event in zip(first, carried.events, strict=True):
+            _add_event(assembled, event, group, returned=True)
+    for group, event in zip(first, matching.events, strict=True):
         if event is not None:
-            _add(assembled, event, group)
+            _add_event(assembled, event, group)
+    # Other groups: an event that comes back, or a new one.
     for index, group in enumerate(first):
-        if carried.events[index] is not None:
+        if matching.events[index] is not None:
             continue
-        event = _returning_event(group, assembled, resolutions, known)
+        event = _find_returning_event(group, assembled, resolutions, stored)
         if event is not None:
-            _add(assembled, event, group, returned=True)
+            _add_event(assembled, event, group, returned=True)
             continue
-        event = _make_name(group, {*known, *assembled.new})
+        event = _make_name(group, {*stored, *assembled.new})
         assembled.new.append(event)
-        assembled.origins[event] = carried.origins.get(index, [])
-        _add(assembled, event, group)
+        assembled.origins[event] = matching.origins.get(index, [])
+        _add_event(assembled, event, group)
 
+    # The transitions of each event.
     for event, members in assembled.members.items():
         members.sort(key=lambda drift: drift.order)
-        assembled.transitions[event] = transitions(members, resolutions)
+        assembled.transitions[event] = list_transitions(members, resolutions)
     return assembled
 
 
-def _add(assembled: AssembledEvents, event: str, group: DriftGroup, *, returned: bool = False) -> None:
+def _add_event(assembled: AssembledEvents, event: str, group: DriftGroup, *, returned: bool = False) -> None:
     assembled.members[event] += group
     for drift in group:
         assembled.seen_in[drift.series][event] = None
@@ -102,21 +107,21 @@ def _add(assembled: AssembledEvents, event: str, group: DriftGroup, *, returned:
         assembled.returned |= {drift.drift_id for drift in group}
 
 
-def _returning_event(
+def _find_returning_event(
     group: DriftGroup,
     assembled: AssembledEvents,
     resolutions: Resolutions,
-    known: Mapping[str, KnownEvent],
+    stored: Mapping[str, KnownEvent],
 ) -> str | None:
     """Return the event that comes back with a group of drifts; None where none does."""
     for event in assembled.seen_in[group[0].series]:
-        is_settled = event in known and known[event].state in _SETTLED
-        if not is_settled and returns(group, assembled.members[event], resolutions):
+        is_settled = event in stored and stored[event].state in _SETTLED_STATES
+        if not is_settled and does_return(group, assembled.members[event], resolutions):
             return event
     return None
 
 
-def _make_name(group: DriftGroup, taken: Collection[str]) -> str:
+def _make_name(group: DriftGroup, used_names: Collection[str]) -> str:
     """Return the name of a new event; the same history gives the same names."""
     start = min(drift.drift_id for drift in group)
-    return next(name for n in range(len(taken) + 1) if (name := hash_of(["event", start, n])) not in taken)
+    return next(name for n in range(len(used_names) + 1) if (name := hash_of(["event", start, n])) not in used_names)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from service.rules.detect.level_change import format_change
-from service.rules.events.lifecycle import get_next_state, state_after
+from service.rules.events.lifecycle import find_state_after, get_next_state
 from service.rules.events.resolution import Transition
 from service.schemas.history import Cause
 from service.schemas.triage import Action, State
@@ -41,28 +41,34 @@ def decide_automatically(
     """
     added: list[LogEntry] = []
 
-    def state() -> State:
-        return state_after(entry.action for entry in (*log, *added))
+    def find_current_state() -> State:
+        return find_state_after(entry.action for entry in (*log, *added))
 
+    # Transitions that the log lacks.
     logged = {(entry.action, entry.commit) for entry in log if entry.by_service}
-    ends_of_logged = [end for end, change in enumerate(transitions, start=1) if _key(change) in logged]
+    ends_of_logged = [end for end, change in enumerate(transitions, start=1) if _get_key(change) in logged]
     for change in transitions[max(ends_of_logged, default=0) :]:
-        fits = state() is State.FIXED if change.action is Action.REOPEN else get_next_state(state(), change.action)
+        fits = (
+            find_current_state() is State.FIXED
+            if change.action is Action.REOPEN
+            else get_next_state(find_current_state(), change.action)
+        )
         if fits:
-            added.append(_entry(change, units))
+            added.append(_build_entry(change, units))
+    # The fix that the log ends with is another one now, or none.
     last = _find_last_fix(log)
-    if not added and last is not None and state() is State.FIXED:
+    if not added and last is not None and find_current_state() is State.FIXED:
         if transitions and transitions[-1].action is Action.FIX:
-            if _key(transitions[-1]) not in logged:
-                added.append(_entry(transitions[-1], units))
-        elif (Action.FIX, last.commit) not in {_key(change) for change in transitions}:
+            if _get_key(transitions[-1]) not in logged:
+                added.append(_build_entry(transitions[-1], units))
+        elif (Action.FIX, last.commit) not in {_get_key(change) for change in transitions}:
             added.append(
                 LogEntry(Action.REOPEN, by_service=True, reason="The change that fixed it is no longer found.")
             )
     return added
 
 
-def sureness_entry(state: State, *, was_sure: bool, is_sure: bool, reasons: Sequence[str]) -> LogEntry | None:
+def build_sureness_entry(state: State, *, was_sure: bool, is_sure: bool, reasons: Sequence[str]) -> LogEntry | None:
     """Return the entry for an event that is no longer sure, or that is sure again; None where neither happened.
 
     The entry is logged in every state, but leads to another one only where the event is open: the decisions of people
@@ -79,8 +85,8 @@ def sureness_entry(state: State, *, was_sure: bool, is_sure: bool, reasons: Sequ
     """
     if was_sure and not is_sure:
         first = reasons[0] if reasons else "Judged again, its drifts belong to other events."
-        more = f" Of {len(reasons):,} drifts, this is the largest." if len(reasons) > 1 else ""
-        return LogEntry(Action.WITHDRAW, by_service=True, reason=first + more)
+        number = f" Of {len(reasons):,} drifts, this is the largest." if len(reasons) > 1 else ""
+        return LogEntry(Action.WITHDRAW, by_service=True, reason=first + number)
     if is_sure and state is State.WITHDRAWN:
         return LogEntry(Action.REOPEN, by_service=True, reason="It is sure again.")
     return None
@@ -92,19 +98,19 @@ def _find_last_fix(log: Sequence[LogEntry]) -> LogEntry | None:
     return closing[-1] if closing and closing[-1].by_service and closing[-1].action is Action.FIX else None
 
 
-def _key(change: Transition) -> tuple[Action, str]:
+def _get_key(change: Transition) -> tuple[Action, str]:
     return change.action, change.by.revision
 
 
-def _entry(change: Transition, units: Mapping[int | str, str]) -> LogEntry:
+def _build_entry(change: Transition, units: Mapping[int | str, str]) -> LogEntry:
     drift = change.by
     levels = f"{format_change(drift.before, drift.after)} {units[drift.series]}"
-    what = "Undone" if change.action is Action.FIX else "It came back"
-    reason = f"{what}: {levels}{_BY[drift.cause]}."
+    verb = "Undone" if change.action is Action.FIX else "It came back"
+    reason = f"{verb}: {levels}{_CAUSE_CLAUSES[drift.cause]}."
     return LogEntry(change.action, by_service=True, reason=reason, commit=drift.revision)
 
 
-_BY = {
+_CAUSE_CLAUSES = {
     Cause.COMMIT: "",
     Cause.CONFIG: ", by a change of the configuration",
     Cause.BOTH: ", where a commit and the configuration changed at once",

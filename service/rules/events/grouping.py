@@ -92,27 +92,27 @@ def group_drifts(drifts: Iterable[LocatedDrift]) -> list[DriftGroup]:
     by_key: dict[tuple[str, str], list[LocatedDrift]] = defaultdict(list)
     for drift in drifts:
         by_key[drift.key].append(drift)
-    groups = [group for same_key in by_key.values() for group in _sharing_a_point(same_key)]
+    groups = [group for same_key in by_key.values() for group in _group_overlapping(same_key)]
     ordered = (tuple(sorted(group, key=lambda drift: drift.order)) for group in groups)
     return sorted(ordered, key=lambda group: group[0].order)
 
 
-def overlaps(left: tuple[float, float], right: tuple[float, float]) -> bool:
+def do_overlap(left: tuple[float, float], right: tuple[float, float]) -> bool:
     """Return whether two stretches share a point."""
     return left[0] <= right[1] and right[0] <= left[1]
 
 
-def may_be_same(left: LocatedDrift, right: LocatedDrift) -> bool:
+def may_be_same_drift(left: LocatedDrift, right: LocatedDrift) -> bool:
     """Return whether two drifts of one series, from different detections, can be the same, even with another cause."""
     commits = {Cause.COMMIT, Cause.BOTH}
     if left.cause in commits and right.cause in commits:
-        return overlaps((left.first, left.last), (right.first, right.last))
+        return do_overlap((left.first, left.last), (right.first, right.last))
     if Cause.COMMIT in {left.cause, right.cause}:
         return False
-    return overlaps((left.since, left.until), (right.since, right.until))
+    return do_overlap((left.since, left.until), (right.since, right.until))
 
 
-def _sharing_a_point(drifts: Iterable[LocatedDrift]) -> Iterable[list[LocatedDrift]]:
+def _group_overlapping(drifts: Iterable[LocatedDrift]) -> Iterable[list[LocatedDrift]]:
     """Yield the fewest groups in which all stretches share a point: those open where the next stretch ends."""
     group: list[LocatedDrift] = []
     end = float("-inf")

@@ -19,18 +19,18 @@ PERCENT_FROM_ZERO = 10**9
 """The size of a change from a zero baseline, in percent: nothing is larger."""
 
 
-def size(drift: Drift) -> float:
+def compute_size(drift: Drift) -> float:
     """Return the size of a drift, comparable between metrics: in percent of its level, where it has one."""
     if drift.series_id == NO_SERIES:
         return 0
-    return _share(drift)
+    return _compute_share(drift)
 
 
 def choose_leading_drift(drifts: Sequence[Drift]) -> Drift:
     """Return the drift that represents an event: what is a fact first, then regressions, then the largest."""
     return min(
         drifts,
-        key=lambda drift: (drift.evidence.wants_rerun, _is_better(drift), -size(drift), drift.case, drift.id),
+        key=lambda drift: (drift.evidence.wants_rerun, _is_better(drift), -compute_size(drift), drift.case, drift.id),
     )
 
 
@@ -38,37 +38,43 @@ def choose_leading_of_event(drifts: Sequence[EventDrift]) -> EventDrift | None:
     """Return the drift that represents an event, of those that are in a series; None if there is none."""
     return min(
         (drift for drift in drifts if drift.drift_id is not None),
-        key=lambda drift: (drift.wants_rerun, _is_better(drift), -_share(drift), drift.case, drift.drift_id),
+        key=lambda drift: (drift.wants_rerun, _is_better(drift), -_compute_share(drift), drift.case, drift.drift_id),
         default=None,
     )
 
 
-def headline(drifts: Sequence[Drift]) -> str:
+def write_headline(drifts: Sequence[Drift]) -> str:
     """Describe in one line what moved, by how much, and where; and what else moved, if it moved further or back.
 
     Where some of it is a fact, what is not yet says so. Where nothing is, the event says so:
     :attr:`EventSummary.full_headline`.
     """
     first = choose_leading_drift(drifts)
-    alike = [drift for drift in drifts if drift.direction is first.direction]
+    same_direction = [drift for drift in drifts if drift.direction is first.direction]
     opposite = [drift for drift in drifts if drift.direction is not first.direction]
-    text = f"{_change(first)} in {first.case}"
-    if len(alike) > 1:
-        largest = _largest(alike, first.metric)
+    text = f"{_describe_change(first)} in {first.case}"
+    if len(same_direction) > 1:
+        largest = _find_largest(same_direction, first.metric)
         goes_further = largest.metric == first.metric and abs(largest.change) > abs(first.change)
-        further = f", up to {_change(largest)} in {largest.case}{_doubt(largest, first)}" if goes_further else ""
-        text += f" and {len(alike) - 1:,} more{further}"
-    if opposite:
-        largest = _largest(opposite, first.metric)
-        how = "better" if largest.direction is Direction.IMPROVEMENT else "worse"
-        most = (
-            f"{len(opposite):,} {how}, up to {_change(largest)}" if len(opposite) > 1 else f"{how}: {_change(largest)}"
+        largest_elsewhere = (
+            f", up to {_describe_change(largest)} in {largest.case}{_mark_provisional(largest, first)}"
+            if goes_further
+            else ""
         )
-        text += f"; {most} in {largest.case}{_doubt(largest, first)}"
+        text += f" and {len(same_direction) - 1:,} more{largest_elsewhere}"
+    if opposite:
+        largest = _find_largest(opposite, first.metric)
+        word = "better" if largest.direction is Direction.IMPROVEMENT else "worse"
+        widest = (
+            f"{len(opposite):,} {word}, up to {_describe_change(largest)}"
+            if len(opposite) > 1
+            else f"{word}: {_describe_change(largest)}"
+        )
+        text += f"; {widest} in {largest.case}{_mark_provisional(largest, first)}"
     return with_plain_spaces(text)
 
 
-def price(drifts: Sequence[Drift]) -> str:
+def describe_price(drifts: Sequence[Drift]) -> str:
     """Describe what the drift that represents an event is worth in CPU time; empty where that is unknown."""
     worth = choose_leading_drift(drifts).price
     return worth.sentence if worth else ""
@@ -90,8 +96,8 @@ def summarise(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[s
         "direction": first.direction.value,
         "within_budget": first.direction is Direction.REGRESSION
         and all(drift.within_budget for drift in every if drift.direction is Direction.REGRESSION),
-        "headline": headline(drifts),
-        "price": price(drifts),
+        "headline": write_headline(drifts),
+        "price": describe_price(drifts),
         "revision": first.revision,
         "previous_revision": first.good,
         "first_bad": first.bad,
@@ -110,23 +116,23 @@ def _is_better(drift: Drift | EventDrift) -> bool:
     return drift.direction is not Direction.REGRESSION
 
 
-def _share(drift: Drift | EventDrift) -> float:
+def _compute_share(drift: Drift | EventDrift) -> float:
     return PERCENT_FROM_ZERO if drift.percent is None else abs(drift.percent)
 
 
-def _largest(drifts: Sequence[Drift], name: str) -> Drift:
+def _find_largest(drifts: Sequence[Drift], name: str) -> Drift:
     """Return the drift that moved furthest: among those of a metric if there are any, as units do not compare."""
     comparable = [drift for drift in drifts if drift.metric == name and drift.series_id != NO_SERIES]
     if not comparable:
         return choose_leading_drift(drifts)
-    return max(comparable, key=lambda drift: (abs(drift.change), size(drift), drift.case, drift.id))
+    return max(comparable, key=lambda drift: (abs(drift.change), compute_size(drift), drift.case, drift.id))
 
 
-def _doubt(drift: Drift, first: Drift) -> str:
+def _mark_provisional(drift: Drift, first: Drift) -> str:
     return " (provisional)" if drift.evidence.wants_rerun and not first.evidence.wants_rerun else ""
 
 
-def _change(drift: Drift) -> str:
+def _describe_change(drift: Drift) -> str:
     """Describe what moved and by how much: ``+4,096 minor faults (+99 %)``, or ``Throughput −12 operations/s``."""
     changed, title = difference(drift.change, drift.unit), metric(drift.metric).title
     kind = title.removesuffix(drift.unit)

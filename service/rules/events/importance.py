@@ -14,7 +14,7 @@ from math import log2
 
 from runner.contract import Kind, metric
 from service.rules.events.headline import choose_leading_drift
-from service.schemas.history import Certainty, Drift, certainty
+from service.schemas.history import Certainty, Drift, decide_certainty
 
 MAX_SIZE_PERCENT = 10_000.0
 """The size of a change in percent from which on no change is larger; that of a change from zero."""
@@ -23,7 +23,7 @@ FAULT_SECONDS = 0.5e-6
 PAGE_BYTES = 4096
 UNPRICED_SECONDS = 1e-3
 """The price of a change that no cost of a fault bounds, such as a rate: that of two thousand faults."""
-_WEIGHTS: Mapping[Certainty, float] = {
+_CERTAINTY_WEIGHTS: Mapping[Certainty, float] = {
     Certainty.PROVISIONAL: 0.25,
     Certainty.RANGE: 0.75,
     Certainty.SINGLE: 0.9,
@@ -55,14 +55,14 @@ class EventTerms:
     certainty: Certainty
 
 
-def importance(terms: EventTerms) -> float:
+def compute_importance(terms: EventTerms) -> float:
     """Return the importance of an event: zero or more, without an upper bound."""
     size = log2(1 + min(terms.size, MAX_SIZE_PERCENT))
     price = log2(1 + terms.price / 1e-6)
-    return size * price * log2(1 + max(terms.n_series, 1)) * _WEIGHTS[terms.certainty]
+    return size * price * log2(1 + max(terms.n_series, 1)) * _CERTAINTY_WEIGHTS[terms.certainty]
 
 
-def event_terms(drifts: Sequence[Drift], *, proven: bool) -> EventTerms:
+def list_terms(drifts: Sequence[Drift], *, proven: bool) -> EventTerms:
     """Return the terms of an event.
 
     Parameters
@@ -75,10 +75,10 @@ def event_terms(drifts: Sequence[Drift], *, proven: bool) -> EventTerms:
     first = choose_leading_drift(drifts)
     sure = any(not drift.evidence.wants_rerun for drift in drifts)
     return EventTerms(
-        size=max(_size(drift) for drift in drifts),
-        price=max(_price(drift) for drift in drifts),
+        size=max(_rate_size(drift) for drift in drifts),
+        price=max(_rate_price(drift) for drift in drifts),
         n_series=len({drift.series_id for drift in drifts if drift.series_id}),
-        certainty=certainty(
+        certainty=decide_certainty(
             first.cause, len(first.candidates), sure=sure, all_known=first.candidates_known, proven=proven
         ),
     )
@@ -99,11 +99,11 @@ def is_below_floor(drifts: Sequence[Drift], sure: Certainty) -> bool:
     )
 
 
-def _size(drift: Drift) -> float:
+def _rate_size(drift: Drift) -> float:
     return MAX_SIZE_PERCENT if drift.percent is None else min(abs(drift.percent), MAX_SIZE_PERCENT)
 
 
-def _price(drift: Drift) -> float:
+def _rate_price(drift: Drift) -> float:
     if drift.price is not None:
         return abs(drift.price.seconds)
     size = abs(float(drift.change))

@@ -11,7 +11,7 @@ OPEN = frozenset({State.NEW, State.ACKNOWLEDGED, State.REOPENED})
 """States in which somebody still has to act."""
 CLOSED = frozenset(State) - OPEN
 
-_LEADS_TO = {
+_NEXT_STATES = {
     Action.ACKNOWLEDGE: (frozenset({State.NEW, State.REOPENED}), State.ACKNOWLEDGED),
     Action.EXPECT: (OPEN, State.EXPECTED),
     Action.FIX: (OPEN, State.FIXED),
@@ -19,23 +19,23 @@ _LEADS_TO = {
     Action.REOPEN: (CLOSED, State.REOPENED),
     Action.WITHDRAW: (OPEN, State.WITHDRAWN),
 }
-_CLOSES_NOTHING = frozenset({Action.ACKNOWLEDGE, Action.WITHDRAW})
+_KEEPING_OPEN = frozenset({Action.ACKNOWLEDGE, Action.WITHDRAW})
 """In the log of a closed event, these actions leave the decision that closed it as it is."""
 
 
 def get_next_state(state: State, action: Action) -> State | None:
     """Return the state that a decision leads to; None where it is not possible in this state."""
-    states, after = _LEADS_TO[action]
+    states, after = _NEXT_STATES[action]
     return after if state in states else None
 
 
-def allowed_actions(state: State, direction: Direction = Direction.REGRESSION) -> list[Action]:
+def list_allowed_actions(state: State, direction: Direction = Direction.REGRESSION) -> list[Action]:
     """Return the decisions that a person can make about an event in a state. An improvement is nothing to fix."""
     never = {Action.WITHDRAW} if direction is Direction.REGRESSION else {Action.WITHDRAW, Action.FIX}
-    return [action for action, (states, _) in _LEADS_TO.items() if state in states and action not in never]
+    return [action for action, (states, _) in _NEXT_STATES.items() if state in states and action not in never]
 
 
-def state_after(actions: Iterable[Action]) -> State:
+def find_state_after(actions: Iterable[Action]) -> State:
     """Return the state that a sequence of decisions leads to.
 
     When two events are merged, so are their decisions. The latest one that changes the state counts: a decision that
@@ -44,7 +44,7 @@ def state_after(actions: Iterable[Action]) -> State:
     state = State.NEW
     for action in actions:
         after = get_next_state(state, action)
-        if after is None and state in CLOSED and action not in _CLOSES_NOTHING:
-            after = _LEADS_TO[action][1]
+        if after is None and state in CLOSED and action not in _KEEPING_OPEN:
+            after = _NEXT_STATES[action][1]
         state = after or state
     return state

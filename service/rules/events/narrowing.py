@@ -32,7 +32,7 @@ class BisectResult:
         return bool(proofs) and all(proof is not None and proof.state is ProofState.STANDS for proof in proofs)
 
 
-def narrow(document: Mapping[str, Any], result: BisectResult | None) -> dict[str, Any]:
+def narrow_event(document: Mapping[str, Any], result: BisectResult | None) -> dict[str, Any]:
     """Return the description of an event with the commits that a bisect has proven, or that only builds differ.
 
     Commits that are not among the candidates of the event explain something else, so they change nothing.
@@ -43,25 +43,25 @@ def narrow(document: Mapping[str, Any], result: BisectResult | None) -> dict[str
         As :func:`service.rules.events.headline.summarise` returns it.
     """
     described = dict(document)
-    known = {entry["commit"]: Candidate.model_validate(entry) for entry in document.get("candidates", ())}
+    candidates = {entry["commit"]: Candidate.model_validate(entry) for entry in document.get("candidates", ())}
     described.pop("only_builds", None)
     if result is not None and result.only_builds:
         return described | {"only_builds": result.job}
     if result is None or not result.proven:
         return described
     commits = list(dict.fromkeys(commit for culprit in result.culprits for commit in culprit.candidates))
-    if not set(commits) <= known.keys():
+    if not set(commits) <= candidates.keys():
         return described
-    culprits = [known[commit] for commit in commits]
+    culprits = [candidates[commit] for commit in commits]
     return described | {
-        "blamed": _name(result.culprits, culprits),
+        "blamed": _name_culprits(result.culprits, culprits),
         "culprits": [culprit.model_dump(mode="json") for culprit in culprits],
         "bisect": result.job,
     }
 
 
-def _name(culprits: Sequence[Culprit], candidates: Sequence[Candidate]) -> str:
-    """Return whom the headline names: each culprit, or the commits that measurements cannot tell apart."""
+def _name_culprits(culprits: Sequence[Culprit], candidates: Sequence[Candidate]) -> str:
+    """Return the culprits as the headline names them, or the commits that measurements cannot distinguish."""
     if len(culprits) == 1:
         return name_candidates([entry.commit for entry in candidates], candidates[-1].title)
     return name_culprits([culprit.commit for culprit in culprits])

@@ -34,11 +34,11 @@ class Resolutions:
     def list_undoing(self, step: LocatedDrift) -> tuple[Transition, ...]:
         """Return the drifts that undo a step of a series and repeat it, in turn."""
         if step.drift_id not in self._of:
-            self._of[step.drift_id] = tuple(_resolution(step, self._series.get(step.series, ())))
+            self._of[step.drift_id] = tuple(_list_undoing_drifts(step, self._series.get(step.series, ())))
         return self._of[step.drift_id]
 
 
-def transitions(members: Iterable[LocatedDrift], resolutions: Resolutions) -> list[Transition]:
+def list_transitions(members: Iterable[LocatedDrift], resolutions: Resolutions) -> list[Transition]:
     """Return when an event was resolved and when it came back, in the order of the history.
 
     It is resolved once it is undone in each of its series, and comes back as soon as it recurs in one of them. An
@@ -64,7 +64,7 @@ def transitions(members: Iterable[LocatedDrift], resolutions: Resolutions) -> li
     return of_event
 
 
-def returns(group: DriftGroup, members: Iterable[LocatedDrift], resolutions: Resolutions) -> bool:
+def does_return(group: DriftGroup, members: Iterable[LocatedDrift], resolutions: Resolutions) -> bool:
     """Return whether an event comes back with a group of drifts: all of them repeat it, after it was resolved."""
     members = tuple(members)
     group = tuple(drift for drift in group if not drift.whole_suite)
@@ -72,7 +72,9 @@ def returns(group: DriftGroup, members: Iterable[LocatedDrift], resolutions: Res
     repeating = {change.by.drift_id for change in in_order if change.action is Action.REOPEN}
     if not all(drift.drift_id in repeating for drift in group):
         return False
-    reopening = {change.by.drift_id for change in transitions(members, resolutions) if change.action is Action.REOPEN}
+    reopening = {
+        change.by.drift_id for change in list_transitions(members, resolutions) if change.action is Action.REOPEN
+    }
     return any(drift.drift_id in reopening for drift in group)
 
 
@@ -81,13 +83,13 @@ def _sort_by_position(first: Mapping[int | str, LocatedDrift], resolutions: Reso
     return sorted(all_series, key=lambda change: change.by.order)
 
 
-def _resolution(step: LocatedDrift, drifts: Iterable[LocatedDrift]) -> Iterator[Transition]:
+def _list_undoing_drifts(step: LocatedDrift, drifts: Iterable[LocatedDrift]) -> Iterator[Transition]:
     """Yield the drifts of a series, which are given in order, that undo one of its steps and repeat it, in turn."""
     standing: list[LocatedDrift] = []
     undone_by: LocatedDrift | None = None
     for drift in drifts:
         if not drift.worse:
-            remaining = _remaining(standing, drift)
+            remaining = _list_remaining(standing, drift)
             if step in standing and step not in remaining:
                 undone_by = drift
                 yield Transition(Action.FIX, drift)
@@ -100,7 +102,7 @@ def _resolution(step: LocatedDrift, drifts: Iterable[LocatedDrift]) -> Iterator[
             standing.append(drift)
 
 
-def _remaining(standing: Sequence[LocatedDrift], better: LocatedDrift) -> list[LocatedDrift]:
+def _list_remaining(standing: Sequence[LocatedDrift], better: LocatedDrift) -> list[LocatedDrift]:
     """Return which of the regressions that stand in a series remain after an improvement.
 
     The level alone does not decide: when a large step is undone, the level is better than before each smaller step that

@@ -35,11 +35,11 @@ class SilencePattern:
 
 def matches(pattern: str, name: str) -> bool:
     """Return whether a name matches a pattern."""
-    return _compiled(pattern).fullmatch(name) is not None
+    return _compile_pattern(pattern).fullmatch(name) is not None
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     # Successive stars count as one. The atomic groups keep a hostile pattern from backtracking exponentially.
     parts = [re.escape(part) for part in re.split(r"\*+", pattern)]
     head, *tail = parts

@@ -1,7 +1,7 @@
 """Decides since when a reader has not looked.
 
-A visit lasts as long as the reader comes back within :data:`PAUSE`. What was found since the last visit stays listed
-for the whole of the present one, so loading the page again empties nothing.
+A visit lasts as long as the reader comes back within :data:`MIN_PAUSE`. What was found since the last visit stays
+listed for the whole of the present one, so loading the page again empties nothing.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-PAUSE = timedelta(minutes=30)
+MIN_PAUSE = timedelta(minutes=30)
 """Time without a request after which the next request begins a new visit."""
-PRECISION = timedelta(minutes=5)
+STORED_PRECISION = timedelta(minutes=5)
 """How far the stored time of the last request may lag behind, so that not each request writes."""
 
 
@@ -24,18 +24,18 @@ class Visit:
     since
         When the visit before this one ended; None on the first visit.
     seen_at
-        The last request of this visit, at most :data:`PRECISION` too early.
+        The last request of this visit, at most :data:`STORED_PRECISION` too early.
     """
 
     since: datetime | None
     seen_at: datetime
 
 
-def visit_at(stored: Visit | None, now: datetime) -> Visit:
+def find_visit_at(stored: Visit | None, now: datetime) -> Visit:
     """Return the visit to which a request belongs; the stored one where nothing is to be written."""
     if stored is None:
         return Visit(None, now)
-    passed = now - stored.seen_at
-    if passed >= PAUSE:
+    time_passed = now - stored.seen_at
+    if time_passed >= MIN_PAUSE:
         return Visit(stored.seen_at, now)
-    return Visit(stored.since, now) if passed >= PRECISION else stored
+    return Visit(stored.since, now) if time_passed >= STORED_PRECISION else stored

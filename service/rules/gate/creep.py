@@ -26,7 +26,7 @@ def is_small_step(verdict: MetricVerdict) -> bool:
     return verdict.counts and verdict.direction == "regression" and not verdict.over and not verdict.may_exceed
 
 
-def crept_change(verdict: MetricVerdict, baseline: Baseline | None) -> Number | None:
+def find_gradual_change(verdict: MetricVerdict, baseline: Baseline | None) -> Number | None:
     """Return the change since the baseline, where a small step takes it over the budget; None otherwise.
 
     Only a count that repeats can be compared with a baseline from another session.

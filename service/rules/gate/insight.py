@@ -12,10 +12,10 @@ from runner.contract.profile_difference import compare_by_stack, find_own_line
 from service.rules.diagnose.diagnosis import diagnose
 from service.rules.diagnose.profile_numbers import Facts
 from service.rules.fault_price import FaultCosts, Side, price_change
-from service.text.markdown import code
+from service.text.markdown import format_code
 
-_STACKS = 3
-_FRAMES = 4
+_MAX_STACKS = 3
+_MAX_FRAMES = 4
 """How many of the innermost functions of a stack are shown."""
 _NAME, _LONGEST = 40, 300
 """Characters of a function's name, and of a stack with all of them."""
@@ -38,17 +38,19 @@ def make_insight(case: str, before: Profile | None, after: Profile) -> Insight:
     """Explain a case by the profile of its head, compared with that of its base where there is one."""
     findings = diagnose(DiagnosisRequest(profile=after, before=before)).findings
     stacks = compare_by_stack(before, after) if before else []
-    grown = [(stack.change.grown, _stack(stack.frames)) for stack in stacks[:_STACKS] if stack.change.grown > 0]
-    return Insight(case, findings[0].title if findings else "", _price(before, after), tuple(grown))
+    grown = [
+        (stack.change.grown, _format_stack(stack.frames)) for stack in stacks[:_MAX_STACKS] if stack.change.grown > 0
+    ]
+    return Insight(case, findings[0].title if findings else "", _describe_price(before, after), tuple(grown))
 
 
-def _stack(frames: Sequence[Frame]) -> str:
-    names = " › ".join(shorten_name(frame.function, _NAME) for frame in frames[-_FRAMES:])
-    own = find_own_line(frames)
-    return f"{names}, in {own}" if own else names
+def _format_stack(frames: Sequence[Frame]) -> str:
+    names = " › ".join(shorten_name(frame.function, _NAME) for frame in frames[-_MAX_FRAMES:])
+    own_line = find_own_line(frames)
+    return f"{names}, in {own_line}" if own_line else names
 
 
-def _price(before: Profile | None, after: Profile) -> str:
+def _describe_price(before: Profile | None, after: Profile) -> str:
     if before is None:
         return ""
     metric = "region:page-faults" if after.scope == "region" else "page-faults"
@@ -65,13 +67,13 @@ def format_insights(insights: Iterable[Insight]) -> str:
     """Return the insights as Markdown."""
     parts = []
     for insight in insights:
-        case = code(insight.case)
+        case = format_code(insight.case)
         if insight.diagnosis:
-            parts.append(f"What the profile of {case} shows: {code(insight.diagnosis, _LONGEST)}.\n\n")
+            parts.append(f"What the profile of {case} shows: {format_code(insight.diagnosis, _LONGEST)}.\n\n")
         if insight.price:
             parts.append(f"The price of the change of faults of {case}: {insight.price}.\n\n")
         if insight.grown:
             parts.append(f"Where the additional faults of {case} come from:\n\n| faults | stack |\n| ---: | :--- |\n")
-            parts += [f"| +{faults:,} | {code(stack, _LONGEST)} |\n" for faults, stack in insight.grown]
+            parts += [f"| +{faults:,} | {format_code(stack, _LONGEST)} |\n" for faults, stack in insight.grown]
             parts.append("\n")
     return "".join(parts)

@@ -9,40 +9,40 @@ from __future__ import annotations
 from runner.contract.budget import NONE
 from runner.contract.gate import JudgeChange
 
-_ADDING = {"matrix", "metrics.events", "metrics.judge"}
+_ADDING_TABLES = {"matrix", "metrics.events", "metrics.judge"}
 """Keys with lists to which more may be added: more is measured, or judged."""
-_BUDGET = "metrics.budget."
-_COUNTS = ("workload.samples", "workload.max_samples")
+_BUDGET_PREFIX = "metrics.budget."
+_COUNT_KEYS = ("workload.samples", "workload.max_samples")
 
 
 def needs_acceptance(change: JudgeChange) -> bool:
     """Return whether somebody has to accept a change; not if it only adds to what is measured, or is stricter."""
-    if change.key in _ADDING:
+    if change.key in _ADDING_TABLES:
         return not set(change.before) <= set(change.after) if change.key != "matrix" else bool(change.before)
-    if change.key.startswith(_BUDGET):
-        return not _is_stricter(_one(change.before, "0"), _one(change.after, "0"))
-    return not (change.key in _COUNTS and _is_more(_one(change.before, ""), _one(change.after, "")))
+    if change.key.startswith(_BUDGET_PREFIX):
+        return not _is_stricter(_get_first(change.before, "0"), _get_first(change.after, "0"))
+    return not (change.key in _COUNT_KEYS and _adds_only(_get_first(change.before, ""), _get_first(change.after, "")))
 
 
 def _is_stricter(before: str, after: str) -> bool:
     """Return whether a budget allows less than another one, as far as both can be compared."""
-    if before == NONE or _number(after) == 0:
+    if before == NONE or _parse_number(after) == 0:
         return True
     if before.endswith("%") != after.endswith("%"):
         return False
-    return (old := _number(before)) is not None and (new := _number(after)) is not None and new <= old
+    return (old := _parse_number(before)) is not None and (new := _parse_number(after)) is not None and new <= old
 
 
-def _is_more(before: str, after: str) -> bool:
+def _adds_only(before: str, after: str) -> bool:
     return before.isdecimal() and after.isdecimal() and int(after) >= int(before)
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     try:
         return float(text.removesuffix("%"))
     except ValueError:
         return None
 
 
-def _one(items: tuple[str, ...], absent: str) -> str:
+def _get_first(items: tuple[str, ...], absent: str) -> str:
     return items[0] if items else absent

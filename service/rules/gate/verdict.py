@@ -11,7 +11,7 @@ from runner.contract import Comparison, Failure, MetricVerdict, Outcome, Stage, 
 from runner.contract.gate import GateCase, GateReport, GateVerdict, JudgeChange
 from runner.contract.level import Number
 from service.rules.comparison import interleaved
-from service.rules.gate.creep import Baseline, crept_change, is_small_step
+from service.rules.gate.creep import Baseline, find_gradual_change, is_small_step
 from service.rules.gate.insight import Insight
 from service.rules.gate.judge import needs_acceptance
 from service.text import commands
@@ -95,7 +95,7 @@ class MetricOutcome:
     @property
     def crept(self) -> Number | None:
         """The change since the baseline, where small steps take it over the budget; None otherwise."""
-        return crept_change(self.metric_verdict, self.baseline)
+        return find_gradual_change(self.metric_verdict, self.baseline)
 
     @property
     def changed(self) -> bool:
@@ -237,13 +237,13 @@ class CaseOutcome:
     @property
     def command(self) -> str:
         """The command that compares the two commits again."""
-        return commands.compare_case(self.case.base, self.case.head)
+        return commands.build_compare_case_command(self.case.base, self.case.head)
 
     @property
     def profile_command(self) -> str:
         """The command that shows where a change of the case comes from."""
         base, head = self.case.base, self.case.head
-        return commands.profile(head.case, base.revision.commit, head.revision.commit)
+        return commands.build_profile_command(head.case, base.revision.commit, head.revision.commit)
 
 
 @dataclass(frozen=True)
@@ -291,8 +291,8 @@ class GateOutcome:
     @property
     def same_bytes(self) -> bool:
         """Whether nothing changed, and base and head have the same bytes in every case."""
-        alike = all(case.comparison is not None and case.comparison.same_bytes for case in self.cases)
-        return alike and self.state is GateState.SAME
+        have_same_bytes = all(case.comparison is not None and case.comparison.same_bytes for case in self.cases)
+        return have_same_bytes and self.state is GateState.SAME
 
     @cached_property
     def weaker_judge(self) -> tuple[JudgeChange, ...]:
@@ -323,13 +323,13 @@ class GateOutcome:
     @cached_property
     def metrics(self) -> tuple[MetricOutcome, ...]:
         """Every metric of every case, the most important first."""
-        return tuple(sorted((outcome for case in self.cases for outcome in case.metrics), key=_rank))
+        return tuple(sorted((outcome for case in self.cases for outcome in case.metrics), key=_rank_metric))
 
     def list_changed_metrics(self) -> Iterator[MetricOutcome]:
         """Return the metrics that count and have changed."""
         return (outcome for outcome in self.metrics if outcome.changed)
 
-    def small_steps(self) -> Iterator[tuple[int, str]]:
+    def list_small_steps(self) -> Iterator[tuple[int, str]]:
         """Yield the case's index and the metric of each small step: their baselines have to be looked up."""
         for index, case in enumerate(self.cases):
             for outcome in case.metrics:
@@ -363,7 +363,7 @@ def _is_quarantined(case: GateCase) -> bool:
     return bool(case.base.quarantine or case.head.quarantine)
 
 
-def _rank(outcome: MetricOutcome) -> tuple[int, float, str, str]:
+def _rank_metric(outcome: MetricOutcome) -> tuple[int, float, str, str]:
     """Return the sort key of a metric: what has to be looked at comes first."""
     verdict = outcome.metric_verdict
     if not verdict.counts:

@@ -9,12 +9,17 @@ from datetime import datetime, timedelta
 from runner.contract.job import Backend, State
 from service.rules.jobs.states import Act
 
-MOST_ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 """How often a job is started if its runner is lost each time without a new measurement."""
-UNCLAIMED = {Backend.GITHUB: timedelta(hours=24), Backend.LOCAL: timedelta(minutes=2)}
+CLAIM_TIMEOUTS = {Backend.GITHUB: timedelta(hours=24), Backend.LOCAL: timedelta(minutes=2)}
 """How long a runner may take to claim a dispatched job. GitHub itself drops a job that no runner takes within a day."""
 SERVICE = "service"
-_KINDS = {"measure": "a measurement", "bisect": "a bisect", "profile": "a profile", "remedy": "a trial of settings"}
+_KIND_WORDS = {
+    "measure": "a measurement",
+    "bisect": "a bisect",
+    "profile": "a profile",
+    "remedy": "a trial of settings",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class AutomaticAct:
     why: str
 
 
-def automatic_act(job: JobSnapshot, now: datetime) -> AutomaticAct | None:
+def find_due_act(job: JobSnapshot, now: datetime) -> AutomaticAct | None:
     """Return the act that is due on a job now; what follows from it is due at the next call."""
     return next(_list_due_acts(job, now), None) if job.state.open else None
 
@@ -55,12 +60,12 @@ def _list_due_acts(job: JobSnapshot, now: datetime) -> Iterator[AutomaticAct]:
         yield AutomaticAct(Act.FAIL, f"It measured more than the {job.most_runs} runs that it was allowed.")
     if job.state is State.RUNNING and (job.leased_until is None or now >= job.leased_until):
         yield AutomaticAct(Act.LOSE, "Its runner has gone silent.")
-    limit = UNCLAIMED.get(job.backend)
+    limit = CLAIM_TIMEOUTS.get(job.backend)
     if job.state is State.DISPATCHED and limit is not None and now >= job.changed_at + limit:
         yield AutomaticAct(Act.LOSE, "No runner took it.")
     if job.backend is Backend.CALLER:
         return  # The caller carries the job out and starts it again without being asked.
-    if job.state is State.LOST and job.fruitless >= MOST_ATTEMPTS:
+    if job.state is State.LOST and job.fruitless >= MAX_ATTEMPTS:
         yield AutomaticAct(Act.FAIL, f"It was started {job.fruitless} times without a measurement.")
     if job.state is State.LOST:
         yield AutomaticAct(Act.AGAIN, "It is ordered again.")
@@ -68,12 +73,14 @@ def _list_due_acts(job: JobSnapshot, now: datetime) -> Iterator[AutomaticAct]:
         yield AutomaticAct(Act.DISPATCH, "")
 
 
-def job_words(kind: str, case: str, asked_by: str) -> str:
+def describe_job(kind: str, case: str, asked_by: str) -> str:
     """Return what a job is and who ordered it: ``a profile of copy[mib=8], which the service ordered by itself``."""
-    by = "the service ordered by itself" if asked_by == SERVICE else f"{asked_by} ordered" if asked_by else ""
-    return f"{_KINDS.get(kind, 'a job')} of {case}{f', which {by}' if by else ''}"
+    author_clause = (
+        "the service ordered by itself" if asked_by == SERVICE else f"{asked_by} ordered" if asked_by else ""
+    )
+    return f"{_KIND_WORDS.get(kind, 'a job')} of {case}{f', which {author_clause}' if author_clause else ''}"
 
 
-def how_to_go_first(job_id: int) -> str:
+def suggest_command_to_go_first(job_id: int) -> str:
     """Return the command by which somebody who waits for a job goes first."""
     return f"`faultwatch job pause {job_id}` lets others go first"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from runner.contract.job import Backend
 
-PREFERRED = (Backend.GITHUB, Backend.LOCAL)
+PREFERRED_BACKENDS = (Backend.GITHUB, Backend.LOCAL)
 """Backends that start jobs by themselves, the first choice first. Without one of them the caller runs the job."""
 
 
@@ -28,7 +28,7 @@ def choose_backend(requested: Backend | None, objections: Mapping[Backend, str])
         Where the order names a backend that cannot start the job.
     """
     if requested is None:
-        return next((backend for backend in PREFERRED if objections.get(backend) == ""), Backend.CALLER)
+        return next((backend for backend in PREFERRED_BACKENDS if objections.get(backend) == ""), Backend.CALLER)
     objection = objections.get(requested, f"this service starts no jobs by {requested}")
     if requested is not Backend.CALLER and objection:
         raise BackendRefusedError(objection)

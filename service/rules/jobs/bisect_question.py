@@ -8,14 +8,14 @@ from pydantic import ValidationError
 
 from runner.contract import metric
 from runner.contract.job import BisectQuestion
-from service.rules.jobs.job_variables import variables_of
+from service.rules.jobs.job_variables import read_variables
 from service.schemas.history import Drift
 
-_LEAST_SHARE = 10
+_MIN_STEP_DIVISOR = 10
 """A bisect for a drift of an exact metric ignores changes smaller than the drift divided by this."""
 
 
-def bisect_question(drift: Drift, settings: Mapping[str, str]) -> BisectQuestion | None:
+def build_bisect_question(drift: Drift, settings: Mapping[str, str]) -> BisectQuestion | None:
     """Return the question which commit caused a drift.
 
     None if no job can have it: a report may have longer names of cases and metrics than a job.
@@ -34,8 +34,8 @@ def bisect_question(drift: Drift, settings: Mapping[str, str]) -> BisectQuestion
             metric=drift.metric,
             good=drift.good,
             bad=drift.bad,
-            least=abs(drift.change) / _LEAST_SHARE if metric(drift.metric).exact else 0,
-            variables=variables_of(settings),
+            least=abs(drift.change) / _MIN_STEP_DIVISOR if metric(drift.metric).exact else 0,
+            variables=read_variables(settings),
             drift=drift.id,
         )
     except ValidationError:

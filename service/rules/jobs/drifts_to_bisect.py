@@ -13,17 +13,17 @@ from service.rules.series.suite_shift import NO_SERIES
 from service.schemas.history import Cause, Drift
 from service.schemas.triage import BisectPolicy
 
-MOST_OPEN = 1
+MAX_OPEN_BISECTS = 1
 """How many bisects that the service ordered by itself may be open at a time, for each subject."""
-MOST_A_DAY = 24
+MAX_BISECTS_A_DAY = 24
 """How many of them the service orders within 24 hours, for each subject: a bisect that finds nothing costs few runs."""
-MOST_RUNS = 200
+MAX_RUNS = 200
 """How many runs may be measured for one of them: a noisy metric can take that many."""
-LEAST_RUNS = 10
+MIN_RUNS = 10
 """A bisect is ordered only if so many runs are left of the day: most bisects of a count take no more."""
 MAX_FRUITLESS_BISECTS = 3
 """After so many bisects in a row that failed without a run, the service orders none until the next day."""
-MOST_ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 """How often the service orders a bisect of one event, if each fails. What was measured before is not repeated."""
 DAY = timedelta(days=1)
 
@@ -86,26 +86,28 @@ def count_allowed_runs(policy: BisectPolicy, ordered: Iterable[OrderedBisect], n
     is_stuck = len(recent) >= MAX_FRUITLESS_BISECTS and all(
         bisect.fruitless for bisect in recent[-MAX_FRUITLESS_BISECTS:]
     )
-    too_many = sum(bisect.state.open for bisect in recent) >= MOST_OPEN or len(recent) >= MOST_A_DAY
+    too_many = sum(bisect.state.open for bisect in recent) >= MAX_OPEN_BISECTS or len(recent) >= MAX_BISECTS_A_DAY
     if policy is not BisectPolicy.DO or too_many or is_stuck:
         return 0
-    left = runs_a_day - sum(bisect.runs for bisect in recent)
-    return min(left, MOST_RUNS) if left >= min(LEAST_RUNS, runs_a_day) else 0
+    remaining = runs_a_day - sum(bisect.runs for bisect in recent)
+    return min(remaining, MAX_RUNS) if remaining >= min(MIN_RUNS, runs_a_day) else 0
 
 
 def may_be_bisected(bisects: Sequence[OrderedBisect], now: datetime) -> bool:
     """Return whether the service may order a bisect of an event, given those that were ordered for it.
 
-    A bisect that ended has told what measurements can tell. One that somebody cancelled is not wanted, and one that a
+    A bisect that ended has found what measurements can show. One that somebody cancelled is not wanted, and one that a
     person ordered is the person's. One that failed is repeated on another day, but not for ever.
     """
     failed = [bisect for bisect in bisects if bisect.by_service and bisect.state is State.FAILED]
-    if len(failed) < len(bisects) or len(failed) >= MOST_ATTEMPTS:
+    if len(failed) < len(bisects) or len(failed) >= MAX_ATTEMPTS:
         return False
     return all(bisect.ended_at is not None and bisect.ended_at <= now - DAY for bisect in failed)
 
 
-def drift_to_order(events: Iterable[OpenEvent], is_measurable: Callable[[Drift], bool], now: datetime) -> Drift | None:
+def choose_drift_to_order(
+    events: Iterable[OpenEvent], is_measurable: Callable[[Drift], bool], now: datetime
+) -> Drift | None:
     """Return the drift for which the service orders the next bisect; None if there is none.
 
     Parameters
@@ -117,33 +119,34 @@ def drift_to_order(events: Iterable[OpenEvent], is_measurable: Callable[[Drift],
     """
     waiting = (event for event in events if not event.silenced and may_be_bisected(event.bisects, now))
     chosen = (
-        drift_to_bisect(event.drifts, is_measurable) or drift_to_prove(event.drifts, is_measurable) for event in waiting
+        choose_drift_to_bisect(event.drifts, is_measurable) or choose_drift_to_prove(event.drifts, is_measurable)
+        for event in waiting
     )
     return next((drift for drift in chosen if drift is not None), None)
 
 
-def drift_to_bisect(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
+def choose_drift_to_bisect(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
     """Return the drift of an event whose bisect tells its commit with the fewest runs; None where no bisect helps.
 
     A single candidate needs no bisect; neither a commit nor a bisect explains a change of the configuration; and a
     suspicion may end by itself.
     """
-    unclear = [drift for drift in drifts if len(drift.candidates) > 1 or not drift.candidates_known]
-    return _cheapest(unclear, is_measurable)
+    open_drifts = [drift for drift in drifts if len(drift.candidates) > 1 or not drift.candidates_known]
+    return _choose_cheapest(open_drifts, is_measurable)
 
 
-def drift_to_prove(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
+def choose_drift_to_prove(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
     """Return the drift of an event whose only candidate takes the fewest runs to prove; None if there is none.
 
     The only candidate of a range is not yet a fact: what else changed on the host between both runs may have moved the
     level. It is one after both commits were measured interleaved.
     """
-    return _cheapest(
+    return _choose_cheapest(
         (drift for drift in drifts if len(drift.candidates) == 1 and drift.candidates_known), is_measurable
     )
 
 
-def _cheapest(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
+def _choose_cheapest(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
     in_order = sorted(
         (
             drift

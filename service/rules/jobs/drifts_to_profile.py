@@ -11,7 +11,7 @@ MAX_DRIFTS = 10
 """How many drifts of a subject are profiled, the newest ones: a freshly measured history has many old ones."""
 
 
-def questions_to_order(
+def list_questions_to_order(
     drifts: Iterable[Drift],
     question: Callable[[Drift], ProfileQuestion | None],
     is_answered: Callable[[ProfileQuestion], bool],

@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-_VARIABLE = "variable."
+_VARIABLE_PREFIX = "variable."
 _HIDDEN = "(hidden)"
-_TUNING = re.compile(
+_TUNING_VARIABLE = re.compile(
     r"MALLOC_(?!CONF_)[A-Z_]+|_RJEM_MALLOC_CONF|GLIBC_TUNABLES|TCMALLOC_[A-Z_]+|MIMALLOC_[A-Z_]+|PYTHONMALLOC|PYTHONHASHSEED"
     r"|OMP_(?:NUM_THREADS|PROC_BIND|PLACES|DYNAMIC|SCHEDULE|STACKSIZE|WAIT_POLICY|THREAD_LIMIT|MAX_ACTIVE_LEVELS|NESTED)"
     r"|(?:OPENBLAS|MKL|GOTO|BLIS|NUMEXPR|RAYON)_NUM_THREADS|GOGC|GOMAXPROCS|GOMEMLIMIT|RUST_MIN_STACK|LANG|LC_[A-Z]+|TZ"
 )
 """Variables of allocators and of runtimes, by which memory behaviour is tuned."""
-_PLAIN = re.compile(r"[A-Za-z0-9_.,:;=+@%{}() -]{0,4000}")
+_PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.,:;=+@%{}() -]{0,4000}")
 """A value without a path."""
-_ALLOCATOR = re.compile(
+_ALLOCATOR_LIBRARY = re.compile(
     r"(?:(?:/usr)?(?:/local)?/lib(?:64)?/(?:[a-z0-9_]+-linux-[a-z0-9]+/)?)?"
     r"lib(?:jemalloc|tcmalloc|tcmalloc_minimal|mimalloc|snmallocshim|hoard|scudo|rpmalloc)(?:-[a-z]+)?\.so(?:\.[0-9]+)*"
 )
@@ -29,21 +29,21 @@ _ALLOCATOR = re.compile(
 def may_be_set(name: str, value: str) -> bool:
     """Whether a job may set a variable that a report stated."""
     if name == "LD_PRELOAD":
-        return all(_ALLOCATOR.fullmatch(library) for library in re.split(r"[ :]+", value) if library)
-    return bool(_TUNING.fullmatch(name) and _PLAIN.fullmatch(value))
+        return all(_ALLOCATOR_LIBRARY.fullmatch(library) for library in re.split(r"[ :]+", value) if library)
+    return bool(_TUNING_VARIABLE.fullmatch(name) and _PLAIN_VALUE.fullmatch(value))
 
 
-def settable(variables: Mapping[str, str]) -> dict[str, str]:
+def select_settable(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that a job may set."""
     return {name: value for name, value in variables.items() if may_be_set(name, value)}
 
 
-def variables_of(settings: Mapping[str, str]) -> dict[str, str]:
+def read_variables(settings: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of a stored environment that a job may set. The values of secrets are not stored."""
-    return settable(
+    return select_settable(
         {
-            name.removeprefix(_VARIABLE): value
+            name.removeprefix(_VARIABLE_PREFIX): value
             for name, value in settings.items()
-            if name.startswith(_VARIABLE) and value and _HIDDEN not in value
+            if name.startswith(_VARIABLE_PREFIX) and value and _HIDDEN not in value
         }
     )

@@ -6,10 +6,10 @@ from pydantic import ValidationError
 
 from runner.contract import Report
 from runner.contract.job import MeasureQuestion
-from service.rules.jobs.job_variables import variables_of
+from service.rules.jobs.job_variables import read_variables
 
 
-def measure_question(report: Report, commit: str) -> MeasureQuestion | None:
+def build_measure_question(report: Report, commit: str) -> MeasureQuestion | None:
     """Return the question what the case of a run counts at another commit, on its host and with its variables.
 
     None if no job can have it: a report may have longer names of cases than a job.
@@ -19,7 +19,7 @@ def measure_question(report: Report, commit: str) -> MeasureQuestion | None:
             subject=report.subject,
             case=report.case.name,
             host=report.host.name,
-            variables=variables_of(report.environment.settings),
+            variables=read_variables(report.environment.settings),
             revision=commit,
         )
     except ValidationError:

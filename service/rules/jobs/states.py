@@ -43,16 +43,16 @@ _PARTICIPLES = {
     Act.AGAIN: "ordered again",
 }
 
-_ENDS = {Act.CANCEL: State.CANCELLED, Act.FAIL: State.FAILED}
-_STARTED = {Act.CLAIM: State.RUNNING, Act.PAUSE: State.PAUSED, Act.LOSE: State.LOST, Act.AGAIN: State.QUEUED}
+_END_STATES = {Act.CANCEL: State.CANCELLED, Act.FAIL: State.FAILED}
+_STARTED_MOVES = {Act.CLAIM: State.RUNNING, Act.PAUSE: State.PAUSED, Act.LOSE: State.LOST, Act.AGAIN: State.QUEUED}
 _MOVES: dict[State, dict[Act, State]] = {
-    State.QUEUED: {Act.DISPATCH: State.DISPATCHED, Act.CLAIM: State.RUNNING, Act.PAUSE: State.PAUSED, **_ENDS},
-    State.DISPATCHED: {**_STARTED, **_ENDS},
+    State.QUEUED: {Act.DISPATCH: State.DISPATCHED, Act.CLAIM: State.RUNNING, Act.PAUSE: State.PAUSED, **_END_STATES},
+    State.DISPATCHED: {**_STARTED_MOVES, **_END_STATES},
     # The host that holds the job claims it again: its runner was ended, and this is the next one.
-    State.RUNNING: {**_STARTED, Act.DONE: State.DONE, **_ENDS},
+    State.RUNNING: {**_STARTED_MOVES, Act.DONE: State.DONE, **_END_STATES},
     # A runner that finishes before it learns of the pause is done all the same.
-    State.PAUSED: {Act.RESUME: State.QUEUED, Act.DONE: State.DONE, **_ENDS},
-    State.LOST: {Act.AGAIN: State.QUEUED, Act.CLAIM: State.RUNNING, Act.PAUSE: State.PAUSED, **_ENDS},
+    State.PAUSED: {Act.RESUME: State.QUEUED, Act.DONE: State.DONE, **_END_STATES},
+    State.LOST: {Act.AGAIN: State.QUEUED, Act.CLAIM: State.RUNNING, Act.PAUSE: State.PAUSED, **_END_STATES},
     State.DONE: {},
     State.FAILED: {},
     State.CANCELLED: {},

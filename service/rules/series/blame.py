@@ -9,16 +9,16 @@ from service.rules.series.tracks import PathPoint
 from service.schemas.history import Cause, SettingChange
 
 
-def blame(before: PathPoint, after: PathPoint) -> Cause:
+def blame_change(before: PathPoint, after: PathPoint) -> Cause:
     """Blame what differs between the two points around a change of level.
 
     Between two revisions whose programs were answered the same, no commit is a suspect. If system files differ, such as
     an upgraded library, the configuration has changed.
     """
-    same = have_same_own_bytes(before.program_bytes, after.program_bytes)
-    other_revision = before.revision != after.revision and not same
+    has_same_bytes = have_same_own_bytes(before.program_bytes, after.program_bytes)
+    other_revision = before.revision != after.revision and not has_same_bytes
     systems = {before.program_bytes.system, after.program_bytes.system}
-    upgraded = same and "" not in systems and len(systems) > 1
+    upgraded = has_same_bytes and "" not in systems and len(systems) > 1
     other_environment = before.environment != after.environment or upgraded
     if other_revision and other_environment:
         return Cause.BOTH
@@ -27,7 +27,7 @@ def blame(before: PathPoint, after: PathPoint) -> Cause:
     return Cause.COMMIT if other_revision else Cause.UNKNOWN
 
 
-def setting_changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[SettingChange]:
+def list_setting_changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[SettingChange]:
     """Return the settings that differ between two environments, in order of name."""
     return [
         SettingChange(name=name, before=before.get(name), after=after.get(name))

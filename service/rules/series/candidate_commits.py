@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 
-def commits_between(parents: Mapping[str, Iterable[str]], before: str, after: str) -> frozenset[str]:
+def list_commits_between(parents: Mapping[str, Iterable[str]], before: str, after: str) -> frozenset[str]:
     """Return the commits that ``after`` contains and ``before`` does not, over merges of any shape.
 
     Parameters
@@ -13,39 +13,43 @@ def commits_between(parents: Mapping[str, Iterable[str]], before: str, after: st
     parents
         The parents of each known commit. Unknown commits end the search: they are older than all known ones.
     """
-    older = _contained(parents, [before], frozenset())
-    return _contained(parents, [after], older)
+    older = _collect_contained(parents, [before], frozenset())
+    return _collect_contained(parents, [after], older)
 
 
-def descends(parents: Mapping[str, Iterable[str]], newer: str, older: str) -> bool:
+def is_ancestor(parents: Mapping[str, Iterable[str]], newer: str, older: str) -> bool:
     """Return whether a known commit is an ancestor of another one."""
-    return older != newer and older in _contained(parents, [newer], frozenset())
+    return older != newer and older in _collect_contained(parents, [newer], frozenset())
 
 
-def are_connected(parents: Mapping[str, Iterable[str]], one: str, other: str) -> bool:
+def are_connected(parents: Mapping[str, Iterable[str]], first: str, second: str) -> bool:
     """Return whether two commits have a known ancestor in common, which may be one of them.
 
     Commits that were imported without their repository have no known parents: nothing connects them.
     """
-    return not _contained(parents, [one], frozenset()).isdisjoint(_contained(parents, [other], frozenset()))
+    return not _collect_contained(parents, [first], frozenset()).isdisjoint(
+        _collect_contained(parents, [second], frozenset())
+    )
 
 
 def are_all_known(parents: Mapping[str, Collection[str]], before: str, after: str) -> bool:
-    """Return whether :func:`commits_between` lists all commits: each one's parents are known.
+    """Return whether :func:`list_commits_between` lists all commits: each one's parents are known.
 
     Where single commits are measured or imported, the ones between them are not known. A commit without parents begins
     a history, or its parents were not sent.
     """
-    between = commits_between(parents, before, after)
-    return all(parents[commit] and all(parent in parents for parent in parents[commit]) for commit in between)
+    candidates = list_commits_between(parents, before, after)
+    return all(parents[commit] and all(parent in parents for parent in parents[commit]) for commit in candidates)
 
 
-def _contained(parents: Mapping[str, Iterable[str]], commits: Iterable[str], without: frozenset[str]) -> frozenset[str]:
-    found: set[str] = set()
+def _collect_contained(
+    parents: Mapping[str, Iterable[str]], commits: Iterable[str], excluded: frozenset[str]
+) -> frozenset[str]:
+    contained: set[str] = set()
     waiting = list(commits)
     while waiting:
         commit = waiting.pop()
-        if commit in parents and commit not in found and commit not in without:
-            found.add(commit)
+        if commit in parents and commit not in contained and commit not in excluded:
+            contained.add(commit)
             waiting += parents[commit]
-    return frozenset(found)
+    return frozenset(contained)

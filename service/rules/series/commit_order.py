@@ -46,7 +46,7 @@ def sort_by_history(commits: Iterable[Commit]) -> list[str]:
     return ordered + sorted(in_cycles, key=lambda commit: (by_hash[commit].committed_at, commit))
 
 
-def continued(tip: str, new: Iterable[Commit]) -> list[str] | None:
+def order_continuation(tip: str, commits: Iterable[Commit]) -> list[str] | None:
     """Return new commits in their order where they continue a history in one line; None where they do not.
 
     If the first one is a child of the history's last commit, and each other one of the one before, they come after all
@@ -58,7 +58,7 @@ def continued(tip: str, new: Iterable[Commit]) -> list[str] | None:
     tip
         The last commit in the order of the history.
     """
-    by_hash = {entry.commit: entry for entry in new}
+    by_hash = {entry.commit: entry for entry in commits}
     ordered = sort_by_history(by_hash.values())
     later = set(ordered)
     for commit, previous in zip(ordered, [tip, *ordered], strict=False):

@@ -39,7 +39,7 @@ class ChangeParts:
     interaction: Number | None
 
 
-def split(levels: CrossLevels) -> ChangeParts | None:
+def split_change(levels: CrossLevels) -> ChangeParts | None:
     """Return both parts; None where neither cross-measured level or not both ends of the change are measured."""
     start, end = levels.old_in_old, levels.new_in_new
     if start is None or end is None:

@@ -13,7 +13,7 @@ from runner.contract.report import hash_of
 from service.rules import fault_price
 from service.rules.fault_price import FaultCosts
 from service.rules.relative_change import percent_change
-from service.rules.series.blame import setting_changes
+from service.rules.series.blame import list_setting_changes
 from service.rules.series.drift_budgets import are_within_budget
 from service.rules.series.find_drifts import SeriesDrift, direction
 from service.schemas.history import Candidate, Companion, Drift, Evidence, Number, SeriesHead
@@ -54,18 +54,18 @@ class DriftContext:
     costs: FaultCosts = field(default_factory=FaultCosts)
 
 
-_REPEATING = frozenset({"exact", "repeat"})
+_REPEATING_RULES = frozenset({"exact", "repeat"})
 """The rules of series whose runs repeat a count: samples off it are outliers, not noise."""
 
 
-def drift_ids(series_id: int, drifts: Sequence[SeriesDrift]) -> list[str]:
+def make_drift_ids(series_id: int, drifts: Sequence[SeriesDrift]) -> list[str]:
     """Return an id for each drift, made from where it lies, so that it stays the same as the series grows."""
-    seen: Counter[tuple[object, ...]] = Counter()
+    n_of_key: Counter[tuple[object, ...]] = Counter()
     ids = []
     for drift in drifts:
         location = (series_id, drift.after.revision, drift.before.environment, drift.after.environment)
-        ids.append(hash_of([*location, seen[location]]))
-        seen[location] += 1
+        ids.append(hash_of([*location, n_of_key[location]]))
+        n_of_key[location] += 1
     return ids
 
 
@@ -81,14 +81,14 @@ def describe_drifts(
     floor
         By how much runs of the same bytes differ; None where that was not measured.
     """
-    ids, within = drift_ids(head.id, drifts), are_within_budget(drifts, head.budget, head.better)
+    ids, within_budget = make_drift_ids(head.id, drifts), are_within_budget(drifts, head.budget, head.better)
     return [
-        _describe(identity, head, drift, context, is_within=is_within, floor=floor)
-        for identity, drift, context, is_within in zip(ids, drifts, contexts, within, strict=True)
+        _describe_drift(identity, head, drift, context, is_within=is_within, floor=floor)
+        for identity, drift, context, is_within in zip(ids, drifts, contexts, within_budget, strict=True)
     ]
 
 
-def _describe(
+def _describe_drift(
     identity: str, head: SeriesHead, drift: SeriesDrift, context: DriftContext, *, is_within: bool, floor: Number | None
 ) -> Drift:
     before, after = drift.change.before, drift.change.after
@@ -125,37 +125,37 @@ def _describe(
             sentence=drift.change.evidence,
             wants_rerun=drift.change.wants_rerun,
         ),
-        settings=setting_changes(context.settings_before, context.settings_after),
+        settings=list_setting_changes(context.settings_before, context.settings_after),
         run_before=drift.before.run_id,
         run_after=drift.after.run_id,
         environment_before=drift.before.environment,
         environment_after=drift.after.environment,
-        companions=companions(head.metric, context.levels_before, context.levels_after),
+        companions=list_companions(head.metric, context.levels_before, context.levels_after),
         within_budget=is_within,
         price=fault_price.price_change(
             head.metric,
-            fault_price.Side(before, _medians(context.levels_before), context.settings_before),
-            fault_price.Side(after, _medians(context.levels_after), context.settings_after),
+            fault_price.Side(before, _compute_medians(context.levels_before), context.settings_before),
+            fault_price.Side(after, _compute_medians(context.levels_after), context.settings_after),
             context.costs,
-            0 if drift.change.rule in _REPEATING else drift.spread,
+            0 if drift.change.rule in _REPEATING_RULES else drift.spread,
         ),
         floor=floor,
     )
 
 
-def _medians(levels: Levels) -> dict[str, Number]:
+def _compute_medians(levels: Levels) -> dict[str, Number]:
     return {name: middle for name, values in levels.items() if (middle := median(values)) is not None}
 
 
-def companions(judged: str, before: Levels, after: Levels) -> list[Companion]:
+def list_companions(judged: str, before: Levels, after: Levels) -> list[Companion]:
     """Return the other metrics of the case with their levels on both sides, in the order of the catalogue."""
     order = {name: position for position, name in enumerate(CATALOGUE)}
     names = sorted((before.keys() & after.keys()) - {judged}, key=lambda name: (order.get(name, len(order)), name))
-    others = []
+    companions = []
     for name in names:
         old, new = median(before[name]), median(after[name])
         assert old is not None
         assert new is not None
         entry = metric(name)
-        others.append(Companion(metric=name, title=entry.title, unit=entry.unit, before=old, after=new))
-    return others
+        companions.append(Companion(metric=name, title=entry.title, unit=entry.unit, before=old, after=new))
+    return companions

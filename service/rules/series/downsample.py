@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from service.schemas.history import ConfigChange, Drift, Number, SeriesDetail
 
 
-def extremes(columns: int, *measures: Sequence[Number]) -> list[int]:
+def find_extremes(columns: int, *measures: Sequence[Number]) -> list[int]:
     """Return the indices of the lowest and the highest value of each measure in each column, in order.
 
     All indices are returned where there are no more than two for each column.
@@ -30,7 +30,7 @@ def extremes(columns: int, *measures: Sequence[Number]) -> list[int]:
     return selected
 
 
-def thin_series(series: SeriesDetail, most: int) -> SeriesDetail:
+def thin_series(series: SeriesDetail, max_points: int) -> SeriesDetail:
     """Return a series with about so many points at most, and with the runs around its drifts.
 
     Of the points on the path, and of those beside it, the extremes of as many columns remain as there is room for. The
@@ -38,10 +38,10 @@ def thin_series(series: SeriesDetail, most: int) -> SeriesDetail:
 
     Parameters
     ----------
-    most
+    max_points
         At least 2 for each kind of point: on the path, beside it, without a value.
     """
-    if len(series.points) <= most:
+    if len(series.points) <= max_points:
         return series
     changes: list[Drift | ConfigChange] = [*series.drifts, *series.changes]
     around_changes = {run for change in changes for run in (change.run_before, change.run_after)}
@@ -50,7 +50,7 @@ def thin_series(series: SeriesDetail, most: int) -> SeriesDetail:
         groups.setdefault((point.value is None, point.on_path), []).append(index)
     selected = {index for index, point in enumerate(series.points) if around_changes and point.run_id in around_changes}
     for group in groups.values():
-        columns = max(1, most * len(group) // (2 * len(series.points)))
+        columns = max(1, max_points * len(group) // (2 * len(series.points)))
         values = [series.points[index].value or 0 for index in group]
-        selected |= {group[0], group[-1], *(group[place] for place in extremes(columns, values))}
+        selected |= {group[0], group[-1], *(group[place] for place in find_extremes(columns, values))}
     return series.model_copy(update={"points": [series.points[index] for index in sorted(selected)]})

@@ -27,7 +27,7 @@ def are_within_budget(
     """
     if budget is None:
         return [False] * len(drifts)
-    within = []
+    result = []
     baseline: Number | None = None
     for drift in drifts:
         before, after = drift.change.before, drift.change.after
@@ -35,7 +35,7 @@ def are_within_budget(
         worse = direction(drift, better) is Direction.REGRESSION
         total = after - baseline
         crept = (total > 0) == (after > before) and is_over(budget, baseline, total)
-        within.append(worse and not crept and not is_over(budget, before, after - before))
+        result.append(worse and not crept and not is_over(budget, before, after - before))
         if drift.change.rule == "expected":
             baseline = after
-    return within
+    return result

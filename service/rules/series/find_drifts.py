@@ -13,7 +13,7 @@ from runner.contract import Kind, metric
 from runner.contract.level import median
 from service.rules import detect
 from service.rules.same_bytes import is_uncertain
-from service.rules.series.blame import blame
+from service.rules.series.blame import blame_change
 from service.rules.series.tracks import PathPoint, Points, Trend
 from service.schemas.history import Cause, Direction, Number, SeriesHead
 
@@ -121,7 +121,7 @@ def _drifts_of(path: Points, is_exact: bool, baselines: Baselines) -> Iterator[S
         yield SeriesDrift(
             old_points=sequence[start : change.index],
             new_points=sequence[change.index : end],
-            cause=blame(outer_before, outer_after),
+            cause=blame_change(outer_before, outer_after),
             after_position=outer_before.position,
             up_to_position=outer_after.position,
             suspects=(outer_before.revision, outer_after.revision),

@@ -13,7 +13,7 @@ MAX_FLOOR_FAULTS = 16
 host, which is a change and no floor."""
 
 
-def calibrated_floor(points: Iterable[PathPoint]) -> Number | None:
+def calibrate_floor(points: Iterable[PathPoint]) -> Number | None:
     """Return the largest difference between measured runs of the same bytes in one environment.
 
     At most :data:`MAX_FLOOR_FAULTS`; None where no two such runs were measured.

@@ -28,7 +28,7 @@ class RevisionText:
     steps: tuple[int, ...] = ()
 
 
-def read(text: str) -> RevisionText:
+def parse_revision(text: str) -> RevisionText:
     """Read a text as git does, as far as ``~`` and ``^`` go."""
     text = text.strip()
     match = _STEPS.search(text)
@@ -43,7 +43,7 @@ def read(text: str) -> RevisionText:
     return RevisionText(text[: len(text) - len(tail)], tuple(steps[:MAX_STEPS]))
 
 
-def walk(parents: Mapping[str, Sequence[str]], commit: str, steps: Sequence[int]) -> str | None:
+def follow_steps(parents: Mapping[str, Sequence[str]], commit: str, steps: Sequence[int]) -> str | None:
     """Return the commit to which steps lead; None where the service does not know it."""
     for step in steps:
         of_commit = parents.get(commit, ())
@@ -53,7 +53,7 @@ def walk(parents: Mapping[str, Sequence[str]], commit: str, steps: Sequence[int]
     return commit if commit in parents else None
 
 
-def end_of_day(text: str) -> datetime | None:
+def find_end_of_day(text: str) -> datetime | None:
     """Return the end of the day, in UTC, or the time that a text names; None where it names none."""
     try:
         if len(text) == len("2026-11-20"):

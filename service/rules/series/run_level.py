@@ -28,13 +28,13 @@ class RunLevel(NamedTuple):
         return max(self.samples, default=None)
 
 
-def run_level(readings: Sequence[Reading]) -> RunLevel:
+def compute_run_level(readings: Sequence[Reading]) -> RunLevel:
     """Return the level of one metric from its readings over the samples of a run."""
     samples = tuple([reading.value for reading in readings if reading.value is not None])
-    return RunLevel(_status(readings), median(samples), samples)
+    return RunLevel(_choose_status(readings), median(samples), samples)
 
 
-def _status(readings: Sequence[Reading]) -> Status:
+def _choose_status(readings: Sequence[Reading]) -> Status:
     """Return the level's status: an estimate if any reading is one; without any value, the first reason."""
     status = readings[0].status
     for reading in readings:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from service.rules.series.downsample import extremes
+from service.rules.series.downsample import find_extremes
 from service.schemas.history import Number, View
 
 WIDTH, HEIGHT = 160, 36
@@ -48,21 +48,21 @@ def draw_sparkline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]]
     rise = (HEIGHT - 2 * _PAD_Y) / (span or 1)
     bottom = HEIGHT - _PAD_Y if span else HEIGHT / 2
 
-    def place(index: int) -> tuple[float, float]:
+    def place_point(index: int) -> tuple[float, float]:
         return round(left + index * step, 1), round(bottom - (values[index] - low) * rise, 1)
 
-    drawn = sorted({*extremes(COLUMNS, values), len(values) - 1})
-    marks = [(*place(index), worse) for index, worse in _apart(flagged, len(values))]
+    indices = sorted({*find_extremes(COLUMNS, values), len(values) - 1})
+    marks = [(*place_point(index), worse) for index, worse in _select_distinguishable(flagged, len(values))]
     return Sparkline(
-        line="M" + " ".join(f"{x:g},{y:g}" for x, y in map(place, drawn)),
-        last=place(len(values) - 1),
+        line="M" + " ".join(f"{x:g},{y:g}" for x, y in map(place_point, indices)),
+        last=place_point(len(values) - 1),
         worse="".join(f"M{x:g},{y - 4.5:g}l4.5,8h-9z" for x, y, worse in marks if worse),
         better="".join(f"M{x:g},{y + 4.5:g}l4.5,-8h-9z" for x, y, worse in marks if not worse),
         flagged=len(flagged),
     )
 
 
-def _apart(flagged: Sequence[tuple[int, bool]], count: int) -> list[tuple[int, bool]]:
+def _select_distinguishable(flagged: Sequence[tuple[int, bool]], count: int) -> list[tuple[int, bool]]:
     """Return the flags that can be told apart: of those of one direction that cover each other, the newest."""
     slots = {(index * MAX_MARKS // count, worse): index for index, worse in flagged if 0 <= index < count}
     return sorted((index, worse) for (_, worse), index in slots.items())

@@ -10,7 +10,7 @@ from datetime import datetime
 from runner.contract import metric
 from service.rules.detect import PooledShift
 from service.rules.detect.pooled_shift import MAX_HISTORY_POINTS
-from service.rules.series.blame import blame, setting_changes
+from service.rules.series.blame import blame_change, list_setting_changes
 from service.rules.series.tracks import PathPoint, Points, Trend
 from service.schemas.history import Candidate, Direction, Drift, Evidence
 
@@ -30,17 +30,17 @@ class SuiteKey:
 def select_common_environments(paths: Sequence[tuple[Points, int]]) -> list[tuple[Points, int]]:
     """Return the series whose two newest points are in the same environments as those of most series."""
     pairs = Counter((path[-2].environment, path[-1].environment) for path, _ in paths)
-    most = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
-    return [entry for entry in paths if (entry[0][-2].environment, entry[0][-1].environment) == most]
+    commonest = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
+    return [entry for entry in paths if (entry[0][-2].environment, entry[0][-1].environment) == commonest]
 
 
-def level_before(path: Points, last_change: int) -> Points:
+def select_points_before(path: Points, last_change: int) -> Points:
     """Return the points to compare the newest one with: in its predecessor's environment, since the last change."""
     environment = path[-2].environment
     return tuple(point for point in path[:-1] if point.position >= last_change and point.environment == environment)
 
 
-def shows_enough(recent: Trend, start: int, last_change: int) -> bool:
+def has_enough_points(recent: Trend, start: int, last_change: int) -> bool:
     """Return whether the newest points of a series decide as all of its points would.
 
     Where they share one environment, the end of the path consists of them, whatever lies before. The decision reads the
@@ -86,7 +86,7 @@ def describe_suite_shift(
         metric=suite.metric,
         unit=entry.unit,
         kind=entry.kind,
-        cause=blame(before, after),
+        cause=blame_change(before, after),
         direction=Direction.REGRESSION if worse else Direction.IMPROVEMENT,
         revision=after.revision,
         title=blamed.title,
@@ -106,7 +106,7 @@ def describe_suite_shift(
             sentence=shift.evidence,
             wants_rerun=False,
         ),
-        settings=setting_changes(*settings),
+        settings=list_setting_changes(*settings),
         run_before=before.run_id,
         run_after=after.run_id,
         environment_before=before.environment,

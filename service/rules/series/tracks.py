@@ -59,13 +59,13 @@ class Trend:
 
 def arrange_trend(points: Iterable[PathPoint]) -> Trend:
     """Arrange the points of one series. The result does not depend on the order in which they arrived."""
-    tracks = _tracks(points)
+    tracks = _group_into_tracks(points)
     if not tracks:
         return Trend((), ())
     path = tracks[0]
     detours = []
     for track in tracks[1:]:
-        path, detour = _join(path, track)
+        path, detour = _join_at_anchor(path, track)
         if detour:
             detours.append(detour)
     on_path = {point.run_id for point in path}
@@ -73,7 +73,7 @@ def arrange_trend(points: Iterable[PathPoint]) -> Trend:
     return Trend(path, (*detours, *partly_off))
 
 
-def _tracks(points: Iterable[PathPoint]) -> list[Points]:
+def _group_into_tracks(points: Iterable[PathPoint]) -> list[Points]:
     """Group the points by environment, the first seen first; order each group by commit, then by time."""
     tracks: dict[str, list[PathPoint]] = {}
     for point in sorted(points, key=lambda point: (point.measured_at, point.environment, point.run_id)):
@@ -81,25 +81,25 @@ def _tracks(points: Iterable[PathPoint]) -> list[Points]:
     return [tuple(sorted(track, key=lambda point: point.position)) for track in tracks.values()]
 
 
-def _join(path: Points, track: Points) -> tuple[Points, Points]:
+def _join_at_anchor(path: Points, track: Points) -> tuple[Points, Points]:
     """Extend the path to the track of a newer environment.
 
     Returns the path, and the sequence that leads to the track if the path itself does not.
     """
     shared = {point.position for point in path} & {point.position for point in track}
     if not shared:
-        return _join_apart(path, track)
+        return _join_without_anchor(path, track)
     first, anchor, last = min(shared), max(shared), track[-1].position
     bridged = _cut_up_to(path, anchor) + _cut_from(track, anchor)
     if path[-1].position <= last:
         return bridged, ()
     if _has_returned(path, track) and first < anchor:
-        there = tuple(point for point in track if first <= point.position <= anchor)
-        return _cut_up_to(path, first) + there + _cut_from(path, anchor), ()
+        up_to_anchor = tuple(point for point in track if first <= point.position <= anchor)
+        return _cut_up_to(path, first) + up_to_anchor + _cut_from(path, anchor), ()
     return path, bridged
 
 
-def _join_apart(path: Points, track: Points) -> tuple[Points, Points]:
+def _join_without_anchor(path: Points, track: Points) -> tuple[Points, Points]:
     """Join a track that shares no revision with the path: the neighbours at the joint differ in both."""
     if track[-1].position < path[0].position:
         return track + path, ()
@@ -109,8 +109,8 @@ def _join_apart(path: Points, track: Points) -> tuple[Points, Points]:
 
 def _has_returned(path: Points, track: Points) -> bool:
     """Return whether later commits were measured in the older environment after the newer one was seen."""
-    seen = min(point.measured_at for point in track)
-    return any(point.measured_at > seen for point in path if point.position > track[-1].position)
+    first_seen_at = min(point.measured_at for point in track)
+    return any(point.measured_at > first_seen_at for point in path if point.position > track[-1].position)
 
 
 def _cut_up_to(points: Sequence[PathPoint], position: int) -> Points:

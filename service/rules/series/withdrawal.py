@@ -17,7 +17,7 @@ _MAX_SIZE_DIFFERENCE = 0.5
 """By how much two changes may differ, as a share of the former one, and still be the same change at another commit."""
 
 
-def withdrawals(
+def explain_withdrawals(
     former: Sequence[Drift], current: Sequence[Drift], points: Iterable[PathPoint], *, judged: bool = True
 ) -> dict[str, str]:
     """Return why each sure drift no longer stands, in one sentence, by the drift's id.
@@ -37,19 +37,19 @@ def withdrawals(
         Whether the workload still has the series judged.
     """
     ordered = sorted(points, key=lambda point: (point.position, point.measured_at, point.run_id))
-    known = {drift.id for drift in former if not drift.evidence.wants_rerun}
+    sure_ids = {drift.id for drift in former if not drift.evidence.wants_rerun}
     reasons: dict[str, str] = {}
     for drift in former:
-        same = [other for other in current if _is_same(drift, other)]
-        if drift.evidence.wants_rerun or any(not other.evidence.wants_rerun for other in same):
+        same_drifts = [other for other in current if _is_same(drift, other)]
+        if drift.evidence.wants_rerun or any(not other.evidence.wants_rerun for other in same_drifts):
             continue
         if not judged:
             reasons[drift.id] = "The workload no longer has this metric judged."
-        elif same:
-            reasons[drift.id] = f"It is in doubt again: {same[0].evidence.sentence.rstrip('.')}."
+        elif same_drifts:
+            reasons[drift.id] = f"It is in doubt again: {same_drifts[0].evidence.sentence.rstrip('.')}."
         else:
             reasons[drift.id] = _explain_withdrawal(
-                drift, [other for other in current if other.id not in known], ordered
+                drift, [other for other in current if other.id not in sure_ids], ordered
             )
     return reasons
 
@@ -64,21 +64,24 @@ def _is_same(drift: Drift, other: Drift) -> bool:
         ends = (drift.environment_before, drift.environment_after)
         if ends == (other.environment_before, other.environment_after):
             return True
-    return bool(_commits(drift) & _commits(other))
+    return bool(_list_commits(drift) & _list_commits(other))
 
 
-def _commits(drift: Drift) -> set[str]:
+def _list_commits(drift: Drift) -> set[str]:
     return {candidate.commit for candidate in drift.candidates}
 
 
 def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[PathPoint]) -> str:
+    # Its runs are gone.
     runs = {point.run_id for point in points}
     if drift.run_before not in runs or drift.run_after not in runs:
         side = "before" if drift.run_before not in runs else "after"
         return f"The run {side} the change is no longer judged: it was removed, or is in quarantine."
-    moved = _find_moved(drift, new)
-    if moved is not None:
-        return f"With the runs measured since then, the change lies at commit {moved.revision[:12]} instead."
+    # It is detected at another commit.
+    moved_drift = _find_moved(drift, new)
+    if moved_drift is not None:
+        return f"With the runs measured since then, the change lies at commit {moved_drift.revision[:12]} instead."
+    # Unprepared files explain it.
     before = [point for point in points if point.environment == drift.environment_before]
     after = [point for point in points if point.environment == drift.environment_after]
     last_old = next(index for index, point in enumerate(before) if point.run_id == drift.run_before)
@@ -86,18 +89,20 @@ def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[Pat
     old, new_level = before[: last_old + 1][-_RUNS_PER_SIDE:], after[first_new:][:_RUNS_PER_SIDE]
     if drift.kind is Kind.COUNT and _is_explained(drift, old, new_level):
         return "Faults in unprepared files, which the bytes of the program do not determine, can explain the change."
+    # Later runs contradict it.
     later = after[first_new + drift.evidence.n_after :][:_RUNS_PER_SIDE]
-    if later and _is_back(drift, later):
+    if later and _is_level_back(drift, later):
         return (
-            f"Contradicted by {_list_runs(later)} after it, at {_level(later)}: the level before it was "
+            f"Contradicted by {_list_runs(later)} after it, at {_format_level(later)}: the level before it was "
             f"{format_level(drift.before)}."
         )
-    between = after[last_old + 1 : first_new] if drift.environment_before == drift.environment_after else []
-    if between:
-        return f"Contradicted by {_list_runs(between)} measured since then between its two sides, at {_range(between)}."
+    runs_between = after[last_old + 1 : first_new] if drift.environment_before == drift.environment_after else []
+    if runs_between:
+        levels = _format_range(runs_between)
+        return f"Contradicted by {_list_runs(runs_between)} measured since then between its two sides, at {levels}."
     return (
-        f"Judged again with {len(points):,} runs, the series varies too much for it: {_range(old)} before it, "
-        f"{_range(new_level)} after it."
+        f"Judged again with {len(points):,} runs, the series varies too much for it: {_format_range(old)} before it, "
+        f"{_format_range(new_level)} after it."
     )
 
 
@@ -118,26 +123,26 @@ def _find_moved(drift: Drift, new: Iterable[Drift]) -> Drift | None:
 def _is_explained(drift: Drift, old: Sequence[PathPoint], new: Sequence[PathPoint]) -> bool:
     """Return whether faults in unprepared files explain the change now, and did not when it was detected."""
     ends = old[-1].program_bytes, new[0].program_bytes
-    change = _median(new) - _median(old)
+    change = _compute_median(new) - _compute_median(old)
     return is_uncertain(change, *ends) and not is_uncertain(drift.change, *ends)
 
 
-def _is_back(drift: Drift, later: Sequence[PathPoint]) -> bool:
-    level = _median(later)
+def _is_level_back(drift: Drift, later: Sequence[PathPoint]) -> bool:
+    level = _compute_median(later)
     return abs(level - drift.before) < abs(level - drift.after)
 
 
-def _median(points: Sequence[PathPoint]) -> Number:
+def _compute_median(points: Sequence[PathPoint]) -> Number:
     level = median([point.value for point in points])
     assert level is not None
     return level
 
 
-def _level(points: Sequence[PathPoint]) -> str:
-    return format_level(_median(points))
+def _format_level(points: Sequence[PathPoint]) -> str:
+    return format_level(_compute_median(points))
 
 
-def _range(points: Sequence[PathPoint]) -> str:
+def _format_range(points: Sequence[PathPoint]) -> str:
     low, high = min(point.value for point in points), max(point.value for point in points)
     return format_level(low) if low == high else f"{format_level(low)} … {format_level(high)}"
 

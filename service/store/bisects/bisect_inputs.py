@@ -20,13 +20,13 @@ from service.rules.run_plan import MAX_ATTEMPTS
 from service.store import shared_rows
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.runs.runs import select_joined
-from service.store.runs.stored_reports import unpack
+from service.store.runs.stored_reports import unpack_report
 from service.store.series.points import decode_samples
 
 _NO_POINT: tuple[Number | None, int, str | None] = (None, 0, None)
 
 
-def question(session: Session, request: SearchRequest) -> Question | None:
+def read_question(session: Session, request: SearchRequest) -> Question | None:
     """Return the question of a bisect; None where the subject does not have one of the ends."""
     rows = session.execute(
         select(Revision.commit, Revision.parents)
@@ -37,7 +37,7 @@ def question(session: Session, request: SearchRequest) -> Question | None:
     parents = {commit: tuple(parents) for commit, parents in rows}
     if request.good not in parents or request.bad not in parents:
         return None
-    inside = _ancestors(request.bad, parents) - _ancestors(request.good, parents)
+    inside = _collect_ancestors(request.bad, parents) - _collect_ancestors(request.good, parents)
     return Question(
         good=request.good,
         bad=request.bad,
@@ -50,12 +50,13 @@ def question(session: Session, request: SearchRequest) -> Question | None:
     )
 
 
-def observations(session: Session, request: SearchRequest) -> list[Observation]:
+def read_observations(session: Session, request: SearchRequest) -> list[Observation]:
     """Return the level of each run of the case in the request's environment on some hosts, in the order of arrival.
 
     A run without the metric has no level, like a failed one. Runs in quarantine are left out, to be measured again, and
     so are runs that failed for a temporary reason, until there are too many.
     """
+    # The runs of the case in the environment.
     runs = session.execute(
         select_joined(
             *(Run.number, Run.id, Run.session, Revision.commit, Run.outcome, Run.failure_temporary),
@@ -63,12 +64,13 @@ def observations(session: Session, request: SearchRequest) -> list[Observation]:
         .where(
             Subject.name == request.subject,
             Host.name == request.host.name,
-            Case.key == shared_rows.case_key(request.case),
+            Case.key == shared_rows.make_case_key(request.case),
             Environment.hash == request.environment.hash,
             or_(Run.quarantine.is_(None), Run.quarantine.in_(SEARCHED.values())),
         )
         .order_by(Run.number)
     ).all()
+    # Their points, by the number of the run.
     points = (
         select(Point.run_number, Point.value, Point.n, Point.samples)
         .join(Series, Point.series_id == Series.id)
@@ -78,18 +80,19 @@ def observations(session: Session, request: SearchRequest) -> list[Observation]:
         .where(
             Subject.name == request.subject,
             Host.name == request.host.name,
-            Case.key == shared_rows.case_key(request.case),
+            Case.key == shared_rows.make_case_key(request.case),
             Series.metric == request.metric,
         )
     )
     values = {number: (value, n, samples) for number, value, n, samples in session.execute(points)}
+    # Temporary failures are attempted again.
     attempts = Counter(commit for _, _, _, commit, _, temporary in runs if temporary)
-    seen = []
+    result = []
     for number, run_id, turns, commit, outcome, temporary in runs:
         if temporary and attempts[commit] < MAX_ATTEMPTS:
             continue
         value, n, samples = values.get(number, _NO_POINT) if outcome is Outcome.MEASURED else _NO_POINT
-        seen.append(
+        result.append(
             Observation(
                 commit=commit,
                 value=value,
@@ -98,10 +101,10 @@ def observations(session: Session, request: SearchRequest) -> list[Observation]:
                 samples=decode_samples(value, n, samples) if samples else (),
             )
         )
-    return seen
+    return result
 
 
-def mixtures(session: Session, request: SettingSearchRequest) -> list[Mixture]:
+def read_mixtures(session: Session, request: SettingSearchRequest) -> list[Mixture]:
     """Return the levels of the revision's runs that differ from the request's environments only in its settings."""
     documents = session.execute(
         select(StoredReport.document)
@@ -122,14 +125,14 @@ def mixtures(session: Session, request: SettingSearchRequest) -> list[Mixture]:
     )
     mixtures = []
     for (document,) in documents:
-        report = unpack(document)
+        report = unpack_report(document)
         changed = setting_mixture.find_changed_settings(request, report.environment, report.case)
         if changed is not None and report.session is None:
             mixtures.append(Mixture(changed=changed, value=median(report.values(request.metric))))
     return mixtures
 
 
-def _ancestors(commit: str, parents: Mapping[str, Iterable[str]]) -> set[str]:
+def _collect_ancestors(commit: str, parents: Mapping[str, Iterable[str]]) -> set[str]:
     ancestors: set[str] = set()
     pending = [commit]
     while pending:

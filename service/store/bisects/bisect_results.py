@@ -23,7 +23,7 @@ from service.store.models import Case, DriftRow, Event, Host, Job, Series, Subje
 _KIND = "bisect"
 
 
-def result(job: JobView | Job) -> Search | None:
+def read_result(job: JobView | Job) -> Search | None:
     """Return the result of a bisect, if it has ended with one."""
     try:
         return None if job.result is None else Search.model_validate(job.result)
@@ -36,10 +36,10 @@ def find_explained_drift(session: Session, job: Job) -> str | None:
 
     As one of the command line: it has the ends of the drift, and its case, host and metric. None if there is none.
     """
-    search = result(job) if job.kind == _KIND else None
+    search = read_result(job) if job.kind == _KIND else None
     if search is None or search.asked is None:
         return None
-    asked = search.asked
+    request = search.asked
     documents = session.scalars(
         select(DriftRow.document)
         .join(Series, DriftRow.series_id == Series.id)
@@ -48,29 +48,32 @@ def find_explained_drift(session: Session, job: Job) -> str | None:
         .join(Series.host)
         .where(
             Subject.name == job.subject,
-            Case.key == shared_rows.case_key(asked.case),
-            Host.name == asked.host,
-            Series.metric == asked.metric,
+            Case.key == shared_rows.make_case_key(request.case),
+            Host.name == request.host,
+            Series.metric == request.metric,
         )
     )
     drifts = map(Drift.model_validate, documents)
-    return next((drift.id for drift in drifts if (drift.good, drift.bad) == (asked.good, asked.bad)), None)
+    return next((drift.id for drift in drifts if (drift.good, drift.bad) == (request.good, request.bad)), None)
 
 
-def bisected_events(session: Session, subject: str) -> dict[str, list[OrderedBisect]]:
+def map_bisects_by_event(session: Session, subject: str) -> dict[str, list[OrderedBisect]]:
     """Return the bisects that were ordered for drifts of the events of a subject, by the event's id."""
-    return {event: [_ordered(row) for row in rows] for event, rows in _jobs_by_event(session, subject).items()}
+    return {
+        event: [_build_ordered_bisect(row) for row in rows]
+        for event, rows in _map_jobs_by_event(session, subject).items()
+    }
 
 
-def list_of_event(session: Session, subject: str, event_id: str) -> list[JobView]:
+def list_bisects_of_event(session: Session, subject: str, event_id: str) -> list[JobView]:
     """Return the bisects that were ordered for drifts of an event, the newest first."""
-    return [jobs.view(row) for row in _jobs_by_event(session, subject).get(event_id, ())]
+    return [jobs.build_view(row) for row in _map_jobs_by_event(session, subject).get(event_id, ())]
 
 
-def _jobs_by_event(session: Session, subject: str) -> dict[str, list[Job]]:
+def _map_jobs_by_event(session: Session, subject: str) -> dict[str, list[Job]]:
     query = select(Job).where(Job.kind == _KIND, Job.subject == subject).order_by(Job.id.desc())
     rows = [row for row in session.scalars(query) if row.question.get("drift")]
-    events = event_drifts.events_of(session, sorted({row.question["drift"] for row in rows}))
+    events = event_drifts.map_events_by_drift(session, sorted({row.question["drift"] for row in rows}))
     by_event: dict[str, list[Job]] = defaultdict(list)
     for row in rows:
         if row.question["drift"] in events:
@@ -81,19 +84,19 @@ def _jobs_by_event(session: Session, subject: str) -> dict[str, list[Job]]:
 def list_ordered_by_service(session: Session, subject: str) -> list[OrderedBisect]:
     """Return the bisects of a subject that the service ordered by itself."""
     query = select(Job).where(Job.kind == _KIND, Job.subject == subject, Job.asked_by == SERVICE)
-    return [_ordered(row) for row in session.scalars(query)]
+    return [_build_ordered_bisect(row) for row in session.scalars(query)]
 
 
-def _ordered(row: Job) -> OrderedBisect:
+def _build_ordered_bisect(row: Job) -> OrderedBisect:
     return OrderedBisect(row.created_at, row.state, len(row.runs), row.finished_at, by_service=row.asked_by == SERVICE)
 
 
-def map_by_event(session: Session, subject: str) -> Mapping[str, BisectResult]:
+def map_results_by_event(session: Session, subject: str) -> Mapping[str, BisectResult]:
     """Return what the newest bisect of each event of a subject found, by the event's id."""
     query = select(Job).where(Job.kind == _KIND, Job.subject == subject, Job.state == State.DONE).order_by(Job.id)
     results: dict[str, BisectResult] = {}
     for job in session.scalars(query):
-        search = result(job)
+        search = read_result(job)
         if search is None or not job.question.get("drift"):
             continue
         if isinstance(search.answer, Found):
@@ -101,6 +104,6 @@ def map_by_event(session: Session, subject: str) -> Mapping[str, BisectResult]:
         elif isinstance(search.answer, NothingToFind) and search.answer.only_builds:
             results[job.question["drift"]] = BisectResult(job.id, (), only_builds=True)
     of_subject = select(Event.id).join(Subject, Event.subject_id == Subject.id).where(Subject.name == subject)
-    own = set(session.scalars(of_subject)) if results else set()
-    events = event_drifts.events_of(session, sorted(results))
-    return {events[drift]: result for drift, result in results.items() if events.get(drift) in own}
+    drift_ids = set(session.scalars(of_subject)) if results else set()
+    events = event_drifts.map_events_by_drift(session, sorted(results))
+    return {events[drift]: result for drift, result in results.items() if events.get(drift) in drift_ids}

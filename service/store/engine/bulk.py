@@ -24,7 +24,7 @@ MAX_PARAMETERS = 5_000
 """Parameters of one statement: every supported database accepts as many."""
 
 
-def table_of(model: type[Base]) -> Table:
+def get_table(model: type[Base]) -> Table:
     """Return the table of a model."""
     table = model.__table__
     assert isinstance(table, Table)
@@ -44,18 +44,18 @@ def insert(
         Columns whose values are already encoded for the database.
     """
     connection = session.connection()
-    converted = _converted(connection.dialect, table, columns, rows, encoded)
+    converted = _convert_values(connection.dialect, table, columns, rows, encoded)
     names = ", ".join(f'"{column}"' for column in columns)
     if connection.dialect.name == "postgresql":
-        _copy(connection, f'COPY "{table.name}" ({names}) FROM STDIN', converted)
+        _copy_rows(connection, f'COPY "{table.name}" ({names}) FROM STDIN', converted)
         return
-    for chunk in chunks(converted, MAX_PARAMETERS // len(columns)):
+    for chunk in split_into_chunks(converted, MAX_PARAMETERS // len(columns)):
         # One statement for many rows: executemany releases the interpreter's lock at each row, and then waits for
         # the other threads of this process to get it back.
-        connection.exec_driver_sql(_insert_sql(table.name, names, len(columns), len(chunk)), tuple(chain(*chunk)))
+        connection.exec_driver_sql(_build_insert_sql(table.name, names, len(columns), len(chunk)), tuple(chain(*chunk)))
 
 
-def _copy(connection: Connection, statement: str, rows: Iterable[Values]) -> None:
+def _copy_rows(connection: Connection, statement: str, rows: Iterable[Values]) -> None:
     """Copy rows into a table of PostgreSQL. Errors are those of SQLAlchemy, which does not know this statement."""
     raw: Any = connection.connection.cursor()
     errors: Any = connection.dialect.loaded_dbapi.Error
@@ -79,14 +79,14 @@ def update(
     """Update columns of rows; each row has the values of its key first, then a value for every column."""
     connection = session.connection()
     names = (*key, *columns)
-    converted = list(_converted(connection.dialect, table, names, rows, encoded))
+    converted = list(_convert_values(connection.dialect, table, names, rows, encoded))
     if connection.dialect.name == "postgresql":
         if converted:  # One statement: planning takes longer than changing a row, above all of a divided table.
             statement = _update_from_arrays(connection.dialect, table, tuple(key), tuple(columns))
             connection.exec_driver_sql(statement, tuple(map(list, zip(*converted, strict=True))))
         return
-    for chunk in chunks(converted, MAX_PARAMETERS // len(names)):
-        statement = _update_sql(table.name, tuple(key), tuple(columns), len(chunk))
+    for chunk in split_into_chunks(converted, MAX_PARAMETERS // len(names)):
+        statement = _build_update_sql(table.name, tuple(key), tuple(columns), len(chunk))
         connection.exec_driver_sql(statement, tuple(chain(*chunk)))
 
 
@@ -100,22 +100,24 @@ def insert_or_add(
     session: Session, table: Table, rows: Sequence[dict[str, Any]], column: str, key: Sequence[str]
 ) -> None:
     """Insert rows; where a row with this key exists, add to one of its columns instead."""
-    session.connection().execute(_adding(_build_insert(session), table, column, tuple(key)), list(rows))
+    session.connection().execute(_build_adding_insert(_build_insert(session), table, column, tuple(key)), list(rows))
 
 
 def insert_or_replace(session: Session, table: Table, rows: Sequence[dict[str, Any]], key: Sequence[str]) -> None:
     """Insert rows; where a row with this key exists, replace its other columns."""
     if rows:
-        new = _build_insert(session)(table)
-        others = {name: new.excluded[name] for name in rows[0] if name not in key}
-        session.connection().execute(new.on_conflict_do_update(index_elements=list(key), set_=others), list(rows))
+        statement = _build_insert(session)(table)
+        replaced = {name: statement.excluded[name] for name in rows[0] if name not in key}
+        session.connection().execute(
+            statement.on_conflict_do_update(index_elements=list(key), set_=replaced), list(rows)
+        )
 
 
 @lru_cache(maxsize=16)
-def _adding(build_insert: Callable[[Table], Any], table: Table, column: str, key: tuple[str, ...]) -> Any:
-    new = build_insert(table)
-    total = {column: table.c[column] + new.excluded[column]}
-    return new.on_conflict_do_update(index_elements=list(key), set_=total)
+def _build_adding_insert(build_insert: Callable[[Table], Any], table: Table, column: str, key: tuple[str, ...]) -> Any:
+    statement = build_insert(table)
+    total = {column: table.c[column] + statement.excluded[column]}
+    return statement.on_conflict_do_update(index_elements=list(key), set_=total)
 
 
 def _build_insert(session: Session) -> Any:
@@ -140,8 +142,8 @@ def reserve_series_ids(session: Session, count: int) -> list[int] | None:
 def _allocate_numbers(session: Session, column: InstrumentedAttribute[int], count: int) -> list[int]:
     """Return numbers above all that were ever given. SQLite has one writer: this session."""
     kind = column.class_.__tablename__
-    given = session.scalar(select(LastNumber.number).where(LastNumber.kind == kind)) or 0
-    last = max(given, session.scalar(select(func.max(column))) or 0)
+    last_number = session.scalar(select(LastNumber.number).where(LastNumber.kind == kind)) or 0
+    last = max(last_number, session.scalar(select(func.max(column))) or 0)
     return list(range(last + 1, last + 1 + count))
 
 
@@ -151,10 +153,10 @@ def remember_last_numbers(session: Session) -> None:
         {"kind": column.class_.__tablename__, "number": _allocate_numbers(session, column, 1)[0] - 1}
         for column in (Run.number, Series.id)
     ]
-    insert_or_replace(session, table_of(LastNumber), rows, ["kind"])
+    insert_or_replace(session, get_table(LastNumber), rows, ["kind"])
 
 
-def among(session: Session, column: InstrumentedAttribute[int], numbers: Iterable[int]) -> ColumnElement[bool]:
+def is_among(session: Session, column: InstrumentedAttribute[int], numbers: Iterable[int]) -> ColumnElement[bool]:
     """Return the condition that a column has one of some whole numbers: one parameter, however many there are."""
     if session.get_bind().dialect.name == "postgresql":
         # As text, for the driver writes an array number by number, and takes ten times as long.
@@ -162,7 +164,7 @@ def among(session: Session, column: InstrumentedAttribute[int], numbers: Iterabl
     return column.in_(select(func.json_each(json.dumps(list(numbers))).table_valued("value").c.value))
 
 
-def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+def split_into_chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
     """Split into lists of at most ``size`` items."""
     remaining = iter(items)
     while chunk := list(islice(remaining, size)):
@@ -170,17 +172,17 @@ def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 @lru_cache(maxsize=64)
-def _insert_sql(table: str, names: str, columns: int, rows: int) -> str:
+def _build_insert_sql(table: str, names: str, columns: int, rows: int) -> str:
     row = f"({', '.join('?' * columns)})"
     return f'INSERT INTO "{table}" ({names}) VALUES {", ".join([row] * rows)}'  # noqa: S608 - not user input
 
 
 @lru_cache(maxsize=64)
-def _update_sql(table: str, key: tuple[str, ...], columns: tuple[str, ...], rows: int) -> str:
+def _build_update_sql(table: str, key: tuple[str, ...], columns: tuple[str, ...], rows: int) -> str:
     row = f"({', '.join('?' * (len(key) + len(columns)))})"
     return (
         f"WITH new ({', '.join((*key, *columns))}) AS (VALUES {', '.join([row] * rows)}) "  # noqa: S608 - no user input
-        f'UPDATE "{table}" SET {_assignments(columns)} FROM new WHERE {_match(table, key)}'
+        f'UPDATE "{table}" SET {_list_assignments(columns)} FROM new WHERE {_build_match(table, key)}'
     )
 
 
@@ -188,24 +190,24 @@ def _update_from_arrays(dialect: Dialect, table: Table, key: tuple[str, ...], co
     names = (*key, *columns)
     arrays = ", ".join(f"CAST(%s AS {table.c[name].type.compile(dialect)}[])" for name in names)
     return (
-        f'UPDATE "{table.name}" SET {_assignments(columns)} '  # noqa: S608 - not user input
-        f"FROM unnest({arrays}) AS new ({', '.join(names)}) WHERE {_match(table.name, key)}"
+        f'UPDATE "{table.name}" SET {_list_assignments(columns)} '  # noqa: S608 - not user input
+        f"FROM unnest({arrays}) AS new ({', '.join(names)}) WHERE {_build_match(table.name, key)}"
     )
 
 
-def _assignments(columns: Iterable[str]) -> str:
+def _list_assignments(columns: Iterable[str]) -> str:
     return ", ".join(f"{name} = new.{name}" for name in columns)
 
 
-def _match(table: str, key: Iterable[str]) -> str:
+def _build_match(table: str, key: Iterable[str]) -> str:
     return " AND ".join(f'"{table}".{name} = new.{name}' for name in key)
 
 
-def _converted(
+def _convert_values(
     dialect: Dialect, table: Table, columns: Sequence[str], rows: Iterable[Values], encoded: Collection[str]
 ) -> Iterable[Values]:
     """Convert values by the types of their columns."""
-    processors = [None if name in encoded else _processor(dialect, table, name) for name in columns]
+    processors = [None if name in encoded else _find_converter(dialect, table, name) for name in columns]
     if not any(processors):
         return rows
     return zip(
@@ -217,6 +219,6 @@ def _converted(
     )
 
 
-def _processor(dialect: Dialect, table: Table, column: str) -> Callable[[Any], Any] | None:
+def _find_converter(dialect: Dialect, table: Table, column: str) -> Callable[[Any], Any] | None:
     kind = table.c[column].type
     return cast(Callable[[Any], Any] | None, kind.dialect_impl(dialect).bind_processor(dialect))

@@ -14,9 +14,9 @@ from sqlalchemy import URL, Connection, Engine, ExceptionContext, create_engine,
 from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
-from service.config.database_address import parse
+from service.config.database_address import parse_address
 from service.errors import ServiceError
-from service.store.engine import exclusion, turns, wal
+from service.store.engine import task_locks, wal, writer_order
 from service.store.engine.deferred import DeferredWork
 from service.store.engine.error_codes import ONLY_READS, is_collision
 from service.store.engine.private_files import correct_modes
@@ -48,24 +48,24 @@ class Database:
 
     def __init__(self, url: str, busy_seconds: float = BUSY_SECONDS, *, checks_references: bool = True) -> None:
         try:
-            self.url: URL = _with_driver(parse(url))
-            self.engine: Engine = create_engine(self.url, **_options(self.url))
+            self.url: URL = _add_driver(parse_address(url))
+            self.engine: Engine = create_engine(self.url, **_choose_engine_options(self.url))
         except (ArgumentError, ImportError, ValueError) as error:
             raise ServiceError("Not a database address", "DATABASE_URL", str(error)) from error
         self._reading_engine = self.engine
         self._ingesting: list[None] = []  # one entry for each ingest under way
         self._write_turn: Callable[[], AbstractContextManager[None]] = nullcontext
         self._checkpoints: DeferredWork | None = None
-        self._file = _sqlite_file(self.url)
+        self._file = _find_sqlite_file(self.url)
         if self._file is not None:
-            self._write_turn = WriteLock(_beside(self._file, "turn"), busy_seconds).held
-            checkpoint = partial(wal.checkpoint, self._file, self._write_turn)
+            self._write_turn = WriteLock(_find_file_beside(self._file, "turn"), busy_seconds).hold
+            checkpoint = partial(wal.checkpoint_wal, self._file, self._write_turn)
             self._checkpoints = DeferredWork(checkpoint, longest_delay=wal.INTERVAL_SECONDS)
         self._deferred: dict[Callable[[Database], None], DeferredWork] = {}
         if self.is_sqlite:
-            _prepare_sqlite(self.engine, self._file, busy_seconds, checks_references=checks_references)
+            _configure_sqlite(self.engine, self._file, busy_seconds, checks_references=checks_references)
         else:
-            _prepare_postgresql(self.engine)
+            _configure_postgresql(self.engine)
             self._reading_engine = self.engine.execution_options(
                 isolation_level="REPEATABLE READ", postgresql_readonly=True
             )
@@ -92,7 +92,7 @@ class Database:
 
         SQLite has one writer at a time. Its lock is taken at the start, because a transaction that reads first and
         writes later cannot wait for the lock: it fails. On PostgreSQL, writers of different subjects work side by side;
-        see :mod:`service.store.engine.turns`. Do slow work outside of the transaction.
+        see :mod:`service.store.engine.writer_order`. Do slow work outside of the transaction.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class Database:
             Names of the subjects of which the session changes runs, series, drifts and events, where it changes nothing
             else. Without any it may change everything.
         """
-        with self._write_turn(), self._transaction(subjects) as session:
+        with self._write_turn(), self._open_transaction(subjects) as session:
             yield session
 
     def write(self, subjects: Collection[str], work: Callable[[Session], Result]) -> Result:
@@ -119,21 +119,21 @@ class Database:
             return work(session)
 
     @contextmanager
-    def _transaction(self, subjects: Collection[str]) -> Iterator[Session]:
+    def _open_transaction(self, subjects: Collection[str]) -> Iterator[Session]:
         with Session(self.engine) as session, session.begin():
             connection = session.connection(execution_options={"faultwatch_write": True})
             if not self.is_sqlite:
-                turns.take(connection, subjects)
+                writer_order.take_turn(connection, subjects)
             yield session
         if self._checkpoints is not None:
             self._checkpoints.request()
 
-    def exclusively(self, name: str) -> AbstractContextManager[bool]:
+    def run_exclusively(self, name: str) -> AbstractContextManager[bool]:
         """Run a task in one process at a time: enter with True if no other process or thread runs it, else False."""
         if not self.is_sqlite:
-            return exclusion.advisory_lock(self.engine, name)
+            return task_locks.hold_advisory_lock(self.engine, name)
         if self._file is not None:
-            return exclusion.file_lock(_beside(self._file, f"task-{name}"))
+            return task_locks.hold_file_lock(_find_file_beside(self._file, f"task-{name}"))
         return nullcontext(True)  # a database in memory belongs to one process
 
     @contextmanager
@@ -158,12 +158,12 @@ class Database:
         self.engine.dispose()
 
 
-def _with_driver(url: URL) -> URL:
+def _add_driver(url: URL) -> URL:
     """Add the driver to a PostgreSQL address; some tools still write `postgres:`."""
     return url.set(drivername="postgresql+psycopg") if url.drivername in {"postgres", "postgresql"} else url
 
 
-def _options(url: URL) -> dict[str, Any]:
+def _choose_engine_options(url: URL) -> dict[str, Any]:
     """Return how the engine connects. What the address says goes first."""
     if url.get_backend_name() != "postgresql":
         return {}
@@ -171,25 +171,25 @@ def _options(url: URL) -> dict[str, Any]:
     return {"pool_size": CONNECTIONS, "max_overflow": 0, "connect_args": patience}
 
 
-def _sqlite_file(url: URL) -> Path | None:
+def _find_sqlite_file(url: URL) -> Path | None:
     """Return the file of a SQLite database; None where it is in memory, and for PostgreSQL."""
     if url.get_backend_name() != "sqlite" or not url.database or url.database.startswith((":", "file:")):
         return None
     return Path(url.database)
 
 
-def _beside(file: Path, suffix: str) -> Path:
+def _find_file_beside(file: Path, suffix: str) -> Path:
     return file.with_name(f"{file.name}-{suffix}")
 
 
-def _prepare_sqlite(engine: Engine, file: Path | None, busy_seconds: float, *, checks_references: bool) -> None:
+def _configure_sqlite(engine: Engine, file: Path | None, busy_seconds: float, *, checks_references: bool) -> None:
     @event.listens_for(engine, "connect")
     def on_connect(connection: sqlite3.Connection, _: Any) -> None:
         connection.isolation_level = None  # on_begin starts transactions, not the driver
         connection.execute(f"PRAGMA busy_timeout = {int(busy_seconds * 1000)}")
         connection.execute(f"PRAGMA foreign_keys = {'ON' if checks_references else 'OFF'}")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
-        _use_wal(connection, time.monotonic() + busy_seconds)
+        _switch_to_wal(connection, time.monotonic() + busy_seconds)
         if file is not None:
             correct_modes(file)
         connection.execute(f"PRAGMA wal_autocheckpoint = {wal.AUTOCHECKPOINT_PAGES}")
@@ -213,7 +213,7 @@ _OF_A_SESSION = (
 """Settings of a connection to PostgreSQL. Not options of the connection, which poolers refuse."""
 
 
-def _prepare_postgresql(engine: Engine) -> None:
+def _configure_postgresql(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _: Any) -> None:
         with connection.cursor() as cursor:
@@ -227,7 +227,7 @@ def _prepare_postgresql(engine: Engine) -> None:
             context.is_disconnect = True
 
 
-def _use_wal(connection: sqlite3.Connection, deadline: float) -> None:
+def _switch_to_wal(connection: sqlite3.Connection, deadline: float) -> None:
     """Switch a new database to WAL mode. SQLite's busy timeout does not apply here, so retry until the deadline."""
     while True:
         try:

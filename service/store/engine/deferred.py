@@ -40,7 +40,7 @@ class DeferredWork:
         self._requested.set()
         with self._lock:
             if self._thread is None and not self._stopped:
-                self._thread = threading.Thread(target=self._run, daemon=True, name="deferred")
+                self._thread = threading.Thread(target=self._run_requests, daemon=True, name="deferred")
                 self._thread.start()
 
     def stop(self) -> None:
@@ -52,7 +52,7 @@ class DeferredWork:
         if thread is not None:
             thread.join()
 
-    def _run(self) -> None:
+    def _run_requests(self) -> None:
         while self._requested.wait() and not self._stopped:
             deadline = time.monotonic() + (MAX_SECONDS if self._longest_delay is None else self._longest_delay)
             while (self._requested.is_set() or self._busy()) and time.monotonic() < deadline and not self._stopped:

@@ -13,25 +13,25 @@ ONLY_READS = "25006"
 
 def is_collision(error: BaseException) -> bool:
     """Return whether a writer met another one, so that it can try again alone."""
-    return _code(error) in _COLLISIONS
+    return _get_code(error) in _COLLISIONS
 
 
 def is_locked(error: BaseException) -> bool:
     """Return whether a statement has waited for a lock for as long as it was to, or for ever: a deadlock."""
-    return _code(error) in {"55P03", "40P01"}
+    return _get_code(error) in {"55P03", "40P01"}
 
 
-def is_away(error: BaseException) -> bool:
-    """Return whether PostgreSQL cannot be reached, ended the connection, or is a standby that does not write yet.
+def is_unreachable(error: BaseException) -> bool:
+    """Return whether PostgreSQL cannot be reached, has ended the connection, or is a standby that does not write yet.
 
     That is class 08, 57P of an operator's intervention, and 53300 of a server that has no connection left. An error of
     the connection itself has no code.
     """
-    code = _code(error)
+    code = _get_code(error)
     return code is None or code.startswith(("08", "57P", "53300", ONLY_READS))
 
 
-def _code(error: BaseException) -> str | None:
+def _get_code(error: BaseException) -> str | None:
     """Return the code of an error of the database; an empty text for any other one, and for SQLite's."""
     original: Any = getattr(error, "orig", None)
     return getattr(original, "sqlstate", "")

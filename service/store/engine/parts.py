@@ -85,7 +85,7 @@ def make_parts(connection: Connection, newest: int) -> int:
         The number of the first run without a part.
     """
     for table in TABLES:
-        end = max(part.end for part in _parts(connection, table))
+        end = max(part.end for part in _list_parts(connection, table))
         while end <= newest + RUNS_PER_PART:
             name = f"{table}_p{end // RUNS_PER_PART}"
             connection.execute(text(f"CREATE TABLE {name} (LIKE {table} INCLUDING ALL)"))
@@ -103,18 +103,18 @@ def filter_parts_of_runs(session: Session, numbers: Sequence[int]) -> list[Colum
     Parameters
     ----------
     numbers
-        Of runs that are close together: see :func:`neighbours`.
+        Of runs that are close together: see :func:`group_neighbours`.
     """
     if session.get_bind().dialect.name != "postgresql":
         return []
     return [Point.run_number.between(min(numbers), max(numbers))]
 
 
-def neighbours(numbers: Iterable[int], most: int) -> Iterator[list[int]]:
+def group_neighbours(numbers: Iterable[int], max_distance: int) -> Iterator[list[int]]:
     """Split numbers of runs into lists of at most so many that were stored one soon after the other."""
     group: list[int] = []
     for number in sorted(numbers):
-        if group and (len(group) == most or number - group[0] > _MAX_NEIGHBOURS_PER_RUN * most):
+        if group and (len(group) == max_distance or number - group[0] > _MAX_NEIGHBOURS_PER_RUN * max_distance):
             yield group
             group = []
         group.append(number)
@@ -122,7 +122,7 @@ def neighbours(numbers: Iterable[int], most: int) -> Iterator[list[int]]:
         yield group
 
 
-def loosen(session: Session, freed: Mapping[int, int]) -> None:
+def note_freed_space(session: Session, freed: Mapping[int, int]) -> None:
     """Note that space was freed in the parts of some runs: bytes, by the number of the run."""
     if session.get_bind().dialect.name != "postgresql":
         return
@@ -131,10 +131,10 @@ def loosen(session: Session, freed: Mapping[int, int]) -> None:
         by_part[number // RUNS_PER_PART * RUNS_PER_PART] += size
     rows = [{"first_run": first, "freed": size} for first, size in sorted(by_part.items())]
     if rows:
-        bulk.insert_or_add(session, bulk.table_of(LoosePart), rows, "freed", ["first_run"])
+        bulk.insert_or_add(session, bulk.get_table(LoosePart), rows, "freed", ["first_run"])
 
 
-def tighten(database: Database) -> int:
+def reclaim_space(database: Database) -> int:
     """Write parts again where that returns a tenth of their space or more; return the bytes that the file system has.
 
     Left for a later time are the newest part, the one before it, which a transaction under way may still fill, and
@@ -147,34 +147,34 @@ def tighten(database: Database) -> int:
         newest: int = connection.execute(text("SELECT coalesce(max(number), 0) FROM run")).scalar_one()
         rows = connection.execute(text("SELECT first_run, freed FROM loose_part"))
         loose: dict[int, int] = {first: freed for first, freed in rows}  # noqa: C416 - rows are no pairs to mypy
-        parts = {table: _parts(connection, table) for table in TABLES}
-        sizes = {part.name: _size(connection, part.name) for divided in parts.values() for part in divided}
+        parts = {table: _list_parts(connection, table) for table in TABLES}
+        sizes = {part.name: _measure_size(connection, part.name) for divided in parts.values() for part in divided}
     for pair in zip(*parts.values(), strict=True):  # The tables are divided alike.
         end = pair[0].end
-        within = [first for first in loose if first < end]
-        freed = sum(loose.pop(first) for first in within)
+        loose_runs = [first for first in loose if first < end]
+        freed = sum(loose.pop(first) for first in loose_runs)
         if end + RUNS_PER_PART > newest or freed < _MIN_FREE_SHARE * sum(sizes[part.name] for part in pair):
             continue
-        done = [_rewrite(database, table, part) for table, part in zip(parts, pair, strict=True)]
-        returned += sum(size or 0 for size in done)
-        if None not in done:
+        results = [_rewrite_part(database, table, part) for table, part in zip(parts, pair, strict=True)]
+        returned += sum(size or 0 for size in results)
+        if None not in results:
             with database.writing() as session:
-                session.execute(delete(LoosePart).where(LoosePart.first_run.in_(within)))
+                session.execute(delete(LoosePart).where(LoosePart.first_run.in_(loose_runs)))
     return returned
 
 
-def _parts(connection: Connection, table: str) -> list[_Part]:
+def _list_parts(connection: Connection, table: str) -> list[_Part]:
     """Return the parts of a table, the oldest first."""
     rows = connection.execute(_PARTS, {"table": table})
     parts = (_Part(name, int(bound.rpartition("(")[2].strip("')")), bound) for name, bound in rows)
     return sorted(parts, key=lambda part: part.end)
 
 
-def _rewrite(database: Database, table: str, part: _Part) -> int | None:
+def _rewrite_part(database: Database, table: str, part: _Part) -> int | None:
     """Return the bytes that are returned; None where the part is in use all the time."""
     new, key = f"{part.name}_new", TABLES[table]
     with database.engine.begin() as connection:
-        before = _size(connection, part.name)
+        before = _measure_size(connection, part.name)
         connection.execute(text(f"DROP TABLE IF EXISTS {new}"))  # of one that was interrupted
         connection.execute(text(f"CREATE TABLE {new} (LIKE {part.name} INCLUDING DEFAULTS)"))
         connection.execute(text(f"INSERT INTO {new} SELECT * FROM {part.name} ORDER BY {key}"))  # noqa: S608
@@ -183,12 +183,12 @@ def _rewrite(database: Database, table: str, part: _Part) -> int | None:
         start = part.bound.partition("(")[2].partition(")")[0].strip("'")
         at_least = "" if start == "MINVALUE" else f"run_number >= {start} AND "
         connection.execute(text(f"ALTER TABLE {new} ADD CONSTRAINT bound CHECK ({at_least}run_number < {part.end})"))
-        after = _size(connection, new)
+        after = _measure_size(connection, new)
     with database.engine.connect() as connection:
         connection.execution_options(isolation_level="AUTOCOMMIT").execute(text(f"ANALYZE {new}"))
     for _ in range(_MAX_ATTEMPTS):
         try:
-            _exchange(database, table, part, new)
+            _exchange_part(database, table, part, new)
         except OperationalError:
             time.sleep(_PAUSE_SECONDS)
         else:
@@ -198,7 +198,7 @@ def _rewrite(database: Database, table: str, part: _Part) -> int | None:
     return None
 
 
-def _exchange(database: Database, table: str, part: _Part, new: str) -> None:
+def _exchange_part(database: Database, table: str, part: _Part, new: str) -> None:
     with database.engine.begin() as connection:
         for statement in (
             f"SET LOCAL lock_timeout = '{_PATIENCE}'",
@@ -211,7 +211,7 @@ def _exchange(database: Database, table: str, part: _Part, new: str) -> None:
             connection.execute(text(statement))
 
 
-def _size(connection: Connection, table: str) -> int:
+def _measure_size(connection: Connection, table: str) -> int:
     size: int = connection.execute(
         text("SELECT pg_total_relation_size(to_regclass(:table))"), {"table": table}
     ).scalar_one()

@@ -52,16 +52,16 @@ class Statistics:
     now: datetime
 
 
-def is_due(known: Statistics) -> bool:
+def is_due(statistics: Statistics) -> bool:
     """Return whether a table is worth being analysed."""
-    if known.analysed_rows < 0:
-        return known.rows > 0
-    if known.rows > known.analysed_rows * (1 + _GROWTH) + _LEAST_ROWS:
+    if statistics.analysed_rows < 0:
+        return statistics.rows > 0
+    if statistics.rows > statistics.analysed_rows * (1 + _GROWTH) + _LEAST_ROWS:
         return True
-    return known.has_new and (known.analysed_at is None or known.now - known.analysed_at >= MAX_AGE)
+    return statistics.has_new and (statistics.analysed_at is None or statistics.now - statistics.analysed_at >= MAX_AGE)
 
 
-def refresh(database: Database) -> list[str]:
+def analyse_due_tables(database: Database) -> list[str]:
     """Analyse the divided tables of which that is due; return their names. One process at a time does it.
 
     Nobody waits for it, but who makes a part: that lasts until the sample of the whole table is drawn. It reads a
@@ -69,7 +69,7 @@ def refresh(database: Database) -> list[str]:
     """
     if database.is_sqlite:
         return []
-    done = []
+    analysed = []
     # Without a transaction of ours, ANALYZE commits after each part.
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         for table in parts.TABLES:
@@ -81,5 +81,5 @@ def refresh(database: Database) -> list[str]:
                 connection.execute(text(f"ANALYZE (SKIP_LOCKED) {table}"))
             finally:
                 connection.execute(text("RESET vacuum_cost_delay"))
-            done.append(table)
-    return done
+            analysed.append(table)
+    return analysed

@@ -39,7 +39,7 @@ _REMEDIES = {
 }
 
 
-def upgrade(database: Database, *, accepts_newer: bool = False) -> None:
+def upgrade_database(database: Database, *, accepts_newer: bool = False) -> None:
     """Run the pending migrations, all of them or none, one process at a time.
 
     On PostgreSQL, a migration that waits for a long question makes everybody else wait behind it. So it gives up after
@@ -63,10 +63,10 @@ def upgrade(database: Database, *, accepts_newer: bool = False) -> None:
             with database.writing() as session:
                 if not database.is_sqlite:
                     session.execute(text(f"SET LOCAL lock_timeout = '{_PATIENCE}'"))
-                migrate(session.connection(), database, accepts_newer=accepts_newer)
+                run_migrations(session.connection(), database, accepts_newer=accepts_newer)
         except DBAPIError as error:
             if not is_locked(error) or time.monotonic() > deadline:
-                raise _explain(error, database) from error
+                raise _explain_failure(error, database) from error
             time.sleep(_PAUSE_SECONDS)
         else:
             return
@@ -74,20 +74,20 @@ def upgrade(database: Database, *, accepts_newer: bool = False) -> None:
 
 def list_known_schemas() -> set[str]:
     """Return the schemas that this version can upgrade."""
-    return {script.revision for script in _scripts(AlembicConfig()).walk_revisions()}
+    return {script.revision for script in _open_scripts(AlembicConfig()).walk_revisions()}
 
 
 def find_newest_schema() -> str:
     """Return the schema of this version."""
-    return _scripts(AlembicConfig()).get_current_head() or ""
+    return _open_scripts(AlembicConfig()).get_current_head() or ""
 
 
-def _scripts(config: AlembicConfig) -> ScriptDirectory:
+def _open_scripts(config: AlembicConfig) -> ScriptDirectory:
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     return ScriptDirectory.from_config(config)
 
 
-def migrate(connection: Connection, database: Database, *, accepts_newer: bool = False) -> None:
+def run_migrations(connection: Connection, database: Database, *, accepts_newer: bool = False) -> None:
     """Run the pending migrations in a transaction of the caller's.
 
     Raises
@@ -96,8 +96,8 @@ def migrate(connection: Connection, database: Database, *, accepts_newer: bool =
         Where the database was made by a newer version.
     """
     config = AlembicConfig(attributes={"connection": connection})
-    scripts = _scripts(config)
-    schema = _schema(connection)
+    scripts = _open_scripts(config)
+    schema = _read_schema(connection)
     if schema not in {None, *(script.revision for script in scripts.walk_revisions())}:
         if accepts_newer:
             return
@@ -113,7 +113,7 @@ def migrate(connection: Connection, database: Database, *, accepts_newer: bool =
     )  # fails here where the database is read-only
 
 
-def _schema(connection: Connection) -> str | None:
+def _read_schema(connection: Connection) -> str | None:
     """Return the schema of a database; None where it has none yet."""
     if not inspect(connection).has_table("alembic_version"):
         return None
@@ -139,9 +139,9 @@ def _make_folder(database: Database) -> None:
         ) from error
 
 
-def _explain(error: DBAPIError, database: Database) -> ServiceError:
+def _explain_failure(error: DBAPIError, database: Database) -> ServiceError:
     reason = str(error.orig)
-    for symptom, (what, remedy) in _REMEDIES.items():
+    for symptom, (problem, remedy) in _REMEDIES.items():
         if symptom in reason:
-            return ServiceError(what, database.name, remedy)
+            return ServiceError(problem, database.name, remedy)
     return ServiceError("The database cannot be used", f"{database.name} ({reason})", "Check DATABASE_URL.")

@@ -29,16 +29,16 @@ class VersionedCache(Generic[Value]):
 
     Parameters
     ----------
-    most
+    max_size
         Most items of all values of a database together. The newest value stays, however large it is.
     size
         Returns how many items a value has.
-    longest
+    max_seconds
         Seconds after which a value is computed again, though its version is the same.
     """
 
-    def __init__(self, most: int, size: Callable[[Value], int], longest: float = float("inf")) -> None:
-        self._most, self._size, self._longest = most, size, longest
+    def __init__(self, max_size: int, size: Callable[[Value], int], max_seconds: float = float("inf")) -> None:
+        self._max_size, self._size, self._max_seconds = max_size, size, max_seconds
         self._lock = threading.Lock()
         self._of_engine: WeakKeyDictionary[Engine, OrderedDict[Hashable, _Entry]] = WeakKeyDictionary()
 
@@ -49,13 +49,13 @@ class VersionedCache(Generic[Value]):
         with self._lock:
             entries = self._of_engine.setdefault(engine, OrderedDict())
             entry = entries.get(key)
-            if entry is not None and entry.version == version and time.monotonic() < entry.made_at + self._longest:
+            if entry is not None and entry.version == version and time.monotonic() < entry.made_at + self._max_seconds:
                 entries.move_to_end(key)
                 return cast(Value, entry.value)
         value = compute()
         with self._lock:
             entries[key] = _Entry(version, value, self._size(value), time.monotonic())
             entries.move_to_end(key)
-            while len(entries) > 1 and sum(one.size for one in entries.values()) > self._most:
+            while len(entries) > 1 and sum(cached.size for cached in entries.values()) > self._max_size:
                 entries.popitem(last=False)
         return value

@@ -22,7 +22,7 @@ _PRIMARY_CODE = 0xFF
 """Mask of an extended result code: https://sqlite.org/rescode.html."""
 
 
-def checkpoint(file: Path, write_lock: Callable[[], AbstractContextManager[None]]) -> None:
+def checkpoint_wal(file: Path, write_lock: Callable[[], AbstractContextManager[None]]) -> None:
     """Copy the pages in the log into the database file, and restart the log where it is long.
 
     Where another connection holds the whole database, as the last one does while it closes, the next checkpoint copies

@@ -24,26 +24,26 @@ class WriteLock:
         self._threads = threading.Lock()
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         """Wait for the lock, and hold it. The kernel releases it when the process ends, however it ends."""
         deadline = time.monotonic() + self._seconds
-        ours = self._threads.acquire(timeout=self._seconds)
+        is_acquired = self._threads.acquire(timeout=self._seconds)
         try:
             descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError:
             descriptor = -1  # the folder is read-only: SQLite reports that better
         try:
-            while descriptor >= 0 and not _locked(descriptor) and time.monotonic() < deadline:
+            while descriptor >= 0 and not _try_lock(descriptor) and time.monotonic() < deadline:
                 time.sleep(_PAUSE_SECONDS)
             yield
         finally:
             if descriptor >= 0:
                 os.close(descriptor)
-            if ours:
+            if is_acquired:
                 self._threads.release()
 
 
-def _locked(descriptor: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session, aliased
 
 from runner.contract import Outcome
 from runner.contract.level import median
-from service.rules.series.cross_measurement import CrossLevels, split
+from service.rules.series.cross_measurement import CrossLevels, split_change
 from service.schemas import triage
 from service.schemas.history import Drift as DriftView
 from service.schemas.history import Number
@@ -37,7 +37,7 @@ class CrossMeasuredRun(NamedTuple):
     revision: str
 
 
-def list_ordered(session: Session, subject: str, host: str, environment: str) -> set[CrossMeasuredRun]:
+def list_ordered_runs(session: Session, subject: str, host: str, environment: str) -> set[CrossMeasuredRun]:
     """Return the runs of ordered cross-measurements that a host can make in an environment."""
     old_revision, new_revision = aliased(Revision), aliased(Revision)
     old, new = aliased(Environment), aliased(Environment)
@@ -54,10 +54,13 @@ def list_ordered(session: Session, subject: str, host: str, environment: str) ->
         .join(new, CrossMeasurementRow.environment_after_id == new.id)
         .where(Subject.name == subject, Host.name == host, (old.hash == environment) | (new.hash == environment))
     )
-    return {CrossMeasuredRun(key, before if held == environment else after) for key, before, after, held in rows}
+    return {
+        CrossMeasuredRun(key, before if measured_in == environment else after)
+        for key, before, after, measured_in in rows
+    }
 
 
-def list_of_event(session: Session, event_id: str) -> list[triage.CrossMeasurement]:
+def list_cross_measurements(session: Session, event_id: str) -> list[triage.CrossMeasurement]:
     """Return the cross-measurements of the series and revisions that an event is about."""
     of_this = EventDriftRow.event_id == event_id, EventDriftRow.found
     series_of_event = select(EventDriftRow.series_id).where(*of_this)
@@ -71,31 +74,31 @@ def list_of_event(session: Session, event_id: str) -> list[triage.CrossMeasureme
         return []
     drifts = session.scalars(select(EventDriftRow.drift_id).where(*of_this))
     by_series: dict[int, list[DriftView]] = defaultdict(list)
-    for drift in event_drifts.drifts(session, list(drifts)):
+    for drift in event_drifts.read_drifts(session, list(drifts)):
         by_series[drift.series_id].append(drift)
     return [
         cross_measurement
-        for cross_measurement in (_view(session, row) for row in rows)
-        if any(_concerns(cross_measurement, drift) for drift in by_series[cross_measurement.series_id])
+        for cross_measurement in (_build_view(session, row) for row in rows)
+        if any(_is_split_drift(cross_measurement, drift) for drift in by_series[cross_measurement.series_id])
     ]
 
 
-def _view(session: Session, row: CrossMeasurementRow) -> triage.CrossMeasurement:
-    head = series.find(session, row.series_id)
+def _build_view(session: Session, row: CrossMeasurementRow) -> triage.CrossMeasurement:
+    head = series.find_series(session, row.series_id)
     assert head is not None
     revisions = [session.get_one(Revision, number).commit for number in (row.revision_before_id, row.revision_after_id)]
     environments = [
         session.get_one(Environment, number).hash for number in (row.environment_before_id, row.environment_after_id)
     ]
     levels: dict[tuple[str, str], list[Number]] = defaultdict(list)
-    for point in points.list_of_series(session, row.series_id):
+    for point in points.list_points_of_series(session, row.series_id):
         if point.value is not None and point.quarantine is None:
             levels[point.revision, point.environment].append(point.value)
     (old, new), (before, after) = revisions, environments
     cells = CrossLevels(
         median(levels[old, before]), median(levels[old, after]), median(levels[new, before]), median(levels[new, after])
     )
-    parts = split(cells)
+    parts = split_change(cells)
     return triage.CrossMeasurement(
         series_id=row.series_id,
         case=head.case.name,
@@ -109,12 +112,12 @@ def _view(session: Session, row: CrossMeasurementRow) -> triage.CrossMeasurement
         old_in_new=cells.old_in_new,
         new_in_old=cells.new_in_old,
         new_in_new=cells.new_in_new,
-        status=_status(session, row, head, settled=parts is not None),
+        status=_find_status(session, row, head, settled=parts is not None),
         split=parts and triage.Split(commit=parts.commit, config=parts.config, interaction=parts.interaction),
     )
 
 
-def _status(
+def _find_status(
     session: Session, row: CrossMeasurementRow, head: Series, *, settled: bool
 ) -> Literal["ordered", "settled", "impossible"]:
     if settled:
@@ -139,7 +142,7 @@ def _status(
     return "impossible" if all(failed) else "ordered"
 
 
-def _concerns(cross_measurement: triage.CrossMeasurement, drift: DriftView) -> bool:
+def _is_split_drift(cross_measurement: triage.CrossMeasurement, drift: DriftView) -> bool:
     """Return whether a drift is the one to split, or one of its parts."""
     revisions = {cross_measurement.revision_before, cross_measurement.revision_after}
     environments = {cross_measurement.environment_before, cross_measurement.environment_after}

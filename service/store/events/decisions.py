@@ -21,12 +21,12 @@ _WITH_ORIGIN = (
 )
 
 
-def log(session: Session, event_id: str) -> Sequence[DecisionRow]:
+def read_log(session: Session, event_id: str) -> Sequence[DecisionRow]:
     """Return the log of an event, oldest first."""
     return session.scalars(_OLDEST_FIRST.where(DecisionRow.event_id == event_id)).all()
 
 
-def logs(session: Session, subject_id: int) -> dict[str, list[DecisionRow]]:
+def read_logs(session: Session, subject_id: int) -> dict[str, list[DecisionRow]]:
     """Return the logs of all events of a subject that have one, by the event's id."""
     by_event: dict[str, list[DecisionRow]] = defaultdict(list)
     of_subject = _OLDEST_FIRST.join(Event, DecisionRow.event_id == Event.id).where(Event.subject_id == subject_id)
@@ -35,27 +35,27 @@ def logs(session: Session, subject_id: int) -> dict[str, list[DecisionRow]]:
     return by_event
 
 
-def latest(session: Session, event_ids: Sequence[str]) -> dict[str, triage.Decision]:
+def map_latest_entries(session: Session, event_ids: Sequence[str]) -> dict[str, triage.Decision]:
     """Return the last entry of each event that has one."""
     entries = {}
     for row, origin in session.execute(_WITH_ORIGIN.where(DecisionRow.event_id.in_(event_ids))):
-        entries[row.event_id] = view(row, origin)
+        entries[row.event_id] = build_view(row, origin)
     return entries
 
 
 def list_decisions(session: Session, event_id: str) -> triage.DecisionList:
     """Return the log of an event as the API serves it."""
     rows = session.execute(_WITH_ORIGIN.where(DecisionRow.event_id == event_id))
-    items = [view(row, origin) for row, origin in rows]
+    items = [build_view(row, origin) for row, origin in rows]
     return triage.DecisionList(items=items, total=len(items))
 
 
-def entry(row: DecisionRow) -> LogEntry:
+def build_entry(row: DecisionRow) -> LogEntry:
     """Return the part of an entry that the rules read."""
     return LogEntry(row.action, row.by_service, row.reason, row.commit)
 
 
-def view(row: DecisionRow, origin: str | None = None) -> triage.Decision:
+def build_view(row: DecisionRow, origin: str | None = None) -> triage.Decision:
     """Return an entry as the API serves it.
 
     Parameters

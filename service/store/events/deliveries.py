@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from runner.contract.report import hash_of
-from service.rules.delivery_schedule import wait_after
+from service.rules.delivery_schedule import choose_wait
 from service.schemas import triage
 from service.schemas.triage import Action, State
 from service.store.models import Channel, DecisionRow, DeliveryRow, Event
@@ -33,7 +33,7 @@ class Occasion(NamedTuple):
     name: str
 
 
-def channel(session: Session, name: str, now: datetime) -> Channel:
+def get_or_create_channel(session: Session, name: str, now: datetime) -> Channel:
     """Return the row of a channel. A new channel sends no events from before it was added."""
     row = session.get(Channel, name)
     if row is None:
@@ -43,7 +43,7 @@ def channel(session: Session, name: str, now: datetime) -> Channel:
     return row
 
 
-def unsent(session: Session, name: str, since: datetime) -> list[Occasion]:
+def list_unsent_events(session: Session, name: str, since: datetime) -> list[Occasion]:
     """Return the new, reopened and withdrawn events since a time that were not sent through a channel.
 
     An event is sent once it is confirmed, unless somebody has decided about it before. Its withdrawal is sent only if
@@ -52,7 +52,7 @@ def unsent(session: Session, name: str, since: datetime) -> list[Occasion]:
     rows = session.execute(select(DeliveryRow.event_id, DeliveryRow.occasion).where(DeliveryRow.channel == name))
     logged = {Occasion(*row) for row in rows}
     sendable = (Event.found, Event.confirmed, Event.merged_into.is_(None))
-    new = session.scalars(
+    unsent = session.scalars(
         select(Event.id)
         .where(*sendable, Event.state == State.NEW, Event.first_seen_at >= since)
         .order_by(Event.committed_at, Event.number)
@@ -77,13 +77,13 @@ def unsent(session: Session, name: str, since: datetime) -> list[Occasion]:
         .group_by(Event.id)
         .order_by(withdrawing)
     )
-    occasions = [Occasion(event, "new") for event in new]
+    occasions = [Occasion(event, "new") for event in unsent]
     occasions += [Occasion(event, f"withdrawn {decision}") for event, decision in withdrawn]
     occasions += [Occasion(event, f"reopened {decision}") for event, decision in reopened]
     return [occasion for occasion in occasions if occasion not in logged]
 
 
-def claim(session: Session, name: str, occasions: Sequence[Occasion], now: datetime) -> str:
+def claim_message(session: Session, name: str, occasions: Sequence[Occasion], now: datetime) -> str:
     """Log a message that is about to be sent; return its key."""
     key = hash_of([name, *sorted(occasions)])
     session.add_all(
@@ -103,10 +103,10 @@ def claim(session: Session, name: str, occasions: Sequence[Occasion], now: datet
     return key
 
 
-def claim_due(session: Session, name: str, now: datetime) -> list[str]:
+def claim_due_messages(session: Session, name: str, now: datetime) -> list[str]:
     """Claim the unsent messages that are due for another attempt; return their keys."""
-    due = (DeliveryRow.channel == name, DeliveryRow.sent_at.is_(None), DeliveryRow.next_at <= now)
-    rows = session.scalars(select(DeliveryRow).where(*due).order_by(DeliveryRow.id).with_for_update()).all()
+    is_due = (DeliveryRow.channel == name, DeliveryRow.sent_at.is_(None), DeliveryRow.next_at <= now)
+    rows = session.scalars(select(DeliveryRow).where(*is_due).order_by(DeliveryRow.id).with_for_update()).all()
     for row in rows:
         row.attempts += 1
         row.next_at = now + LEASE
@@ -114,7 +114,7 @@ def claim_due(session: Session, name: str, now: datetime) -> list[str]:
     return list(dict.fromkeys(row.message_id for row in rows if row.message_id))
 
 
-def events_of(session: Session, key: str) -> list[str]:
+def list_events_of_message(session: Session, key: str) -> list[str]:
     """Return the events of a message."""
     return list(
         session.scalars(select(DeliveryRow.event_id).where(DeliveryRow.message_id == key).order_by(DeliveryRow.id))
@@ -144,4 +144,4 @@ def record_attempt(session: Session, key: str, problem: str | None, now: datetim
         if problem is None:
             row.sent_at, row.error = now, None
         else:
-            row.error, row.next_at = problem[:1000], now + wait_after(row.attempts)
+            row.error, row.next_at = problem[:1000], now + choose_wait(row.attempts)

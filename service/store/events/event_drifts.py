@@ -39,14 +39,14 @@ class DriftUpdate(NamedTuple):
 def map_unchanged(session: Session, subject_id: int) -> dict[str, str]:
     """Return the event of each drift that was detected again with the same location and levels. Changes nothing."""
     with session.no_autoflush:
-        rows = _updated_rows(session, subject_id)
+        rows = _update_rows(session, subject_id)
         return {row.drift_id: row.event_id for row in rows if row in session and not session.is_modified(row)}
 
 
-def update_all(session: Session, subject_id: int) -> DriftUpdate:
+def update_drifts(session: Session, subject_id: int) -> DriftUpdate:
     """Update the stored drifts of a subject from its detected drifts."""
     gone = _mark_gone(session, subject_id)
-    rows = _updated_rows(session, subject_id)
+    rows = _update_rows(session, subject_id)
     new = [row for row in rows if row not in session]
     moved = gone or bool(new) or any(map(session.is_modified, rows))
     session.flush()
@@ -63,7 +63,7 @@ def mark_withdrawn(session: Session, reasons: Mapping[str, str]) -> None:
 def list_withdrawn(session: Session, event_ids: Sequence[str]) -> dict[str, list[EventDriftRow]]:
     """Return the drifts of events that were sure and no longer stand, the largest change first, by the event's id."""
     by_event: dict[str, list[EventDriftRow]] = defaultdict(list)
-    for chunk in bulk.chunks(event_ids, _IDS_PER_QUERY):
+    for chunk in bulk.split_into_chunks(event_ids, _IDS_PER_QUERY):
         rows = session.scalars(
             select(EventDriftRow).where(EventDriftRow.event_id.in_(chunk), EventDriftRow.withdrawal.is_not(None))
         )
@@ -90,16 +90,18 @@ def list_stored(session: Session, subject_id: int) -> list[LocatedDrift]:
         .join(last, EventDriftRow.last_revision_id == last.id)
         .where(EventDriftRow.subject_id == subject_id)
     )
-    return [_locate(row, *positions) for row, *positions in rows]
+    return [_build_located_drift(row, *positions) for row, *positions in rows]
 
 
-def locate(session: Session, rows: Sequence[EventDriftRow]) -> list[LocatedDrift]:
-    """Return what the rules read of rows that are not stored yet."""
-    positions = _positions(session, rows)
-    return [_locate(row, positions[row.first_revision_id], positions[row.last_revision_id]) for row in rows]
+def locate_drift(session: Session, rows: Sequence[EventDriftRow]) -> list[LocatedDrift]:
+    """Return rows that are not stored yet as the rules read them."""
+    positions = _read_positions(session, rows)
+    return [
+        _build_located_drift(row, positions[row.first_revision_id], positions[row.last_revision_id]) for row in rows
+    ]
 
 
-def _locate(row: EventDriftRow, first: int, last: int) -> LocatedDrift:
+def _build_located_drift(row: EventDriftRow, first: int, last: int) -> LocatedDrift:
     """Return the part of a row that the rules read. ``first`` and ``last`` are the positions of its revisions."""
     return LocatedDrift(
         drift_id=row.drift_id,
@@ -121,29 +123,29 @@ def _locate(row: EventDriftRow, first: int, last: int) -> LocatedDrift:
     )
 
 
-def _positions(session: Session, rows: Sequence[EventDriftRow]) -> dict[int, int]:
+def _read_positions(session: Session, rows: Sequence[EventDriftRow]) -> dict[int, int]:
     """Return the positions of the first and last revisions of rows, by the id of the revision."""
     ids = {revision_id for row in rows for revision_id in (row.first_revision_id, row.last_revision_id)}
     by_id: dict[int, int] = {}
-    for chunk in bulk.chunks(sorted(ids), _IDS_PER_QUERY):
+    for chunk in bulk.split_into_chunks(sorted(ids), _IDS_PER_QUERY):
         by_id |= dict(session.execute(select(Revision.id, Revision.position).where(Revision.id.in_(chunk))).all())
     return by_id
 
 
-def units(session: Session, series_ids: Iterable[int | str]) -> dict[int | str, str]:
+def read_units(session: Session, series_ids: Iterable[int | str]) -> dict[int | str, str]:
     """Return the units of series, by the id of the series. Ids of suite shifts, which are texts, have none."""
     by_id: dict[int | str, str] = {}
     ids = sorted(series_id for series_id in series_ids if isinstance(series_id, int))
-    for chunk in bulk.chunks(ids, _IDS_PER_QUERY):
+    for chunk in bulk.split_into_chunks(ids, _IDS_PER_QUERY):
         rows = session.execute(select(Series.id, Series.metric).where(Series.id.in_(chunk)))
         by_id |= {series_id: metric(name).unit for series_id, name in rows}
     return by_id
 
 
-def drifts(session: Session, drift_ids: Sequence[str], cause: Cause | None = None) -> list[history.Drift]:
+def read_drifts(session: Session, drift_ids: Sequence[str], cause: Cause | None = None) -> list[history.Drift]:
     """Return drifts and suite shifts as the API serves them; with a cause, only the drifts that have it."""
     views: list[history.Drift] = []
-    for chunk in bulk.chunks(drift_ids, _IDS_PER_QUERY):
+    for chunk in bulk.split_into_chunks(drift_ids, _IDS_PER_QUERY):
         query = select(DriftRow.document).where(DriftRow.id.in_(chunk))
         documents = session.scalars(query if cause is None else query.where(DriftRow.cause == cause))
         views += map(history.Drift.model_validate, documents)
@@ -153,10 +155,10 @@ def drifts(session: Session, drift_ids: Sequence[str], cause: Cause | None = Non
     return sorted(views, key=lambda drift: drift.id)
 
 
-def events_of(session: Session, drift_ids: Sequence[str]) -> dict[str, str]:
+def map_events_by_drift(session: Session, drift_ids: Sequence[str]) -> dict[str, str]:
     """Return the event of each drift, by the drift's id."""
     by_drift: dict[str, str] = {}
-    for chunk in bulk.chunks(drift_ids, _IDS_PER_QUERY):
+    for chunk in bulk.split_into_chunks(drift_ids, _IDS_PER_QUERY):
         rows = session.execute(
             select(EventDriftRow.drift_id, EventDriftRow.event_id).where(EventDriftRow.drift_id.in_(chunk))
         )
@@ -164,18 +166,18 @@ def events_of(session: Session, drift_ids: Sequence[str]) -> dict[str, str]:
     return by_drift
 
 
-def _updated_rows(session: Session, subject_id: int) -> list[EventDriftRow]:
+def _update_rows(session: Session, subject_id: int) -> list[EventDriftRow]:
     """Return the rows of all newly detected drifts with their present values; new rows are in no session."""
     fresh = [*_read_new_drifts(session, subject_id), *_read_new_suite_shifts(session, subject_id)]
     views = {identity: history.Drift.model_validate(document) for identity, document in fresh}
     runs = _read_measured_at(session, views.values())
-    commits = _revision_ids(session, subject_id, views.values())
-    rows = {row.drift_id: row for row in _rows(session, list(views))}
+    commits = _read_revision_ids(session, subject_id, views.values())
+    rows = {row.drift_id: row for row in _read_rows(session, list(views))}
     now = datetime.now(UTC)
     for identity, drift in views.items():
         if identity not in rows:
             rows[identity] = EventDriftRow(drift_id=identity, subject_id=subject_id, returned=False, found_at=now)
-        _fill(session, rows[identity], drift, runs, commits)
+        _fill_row(session, rows[identity], drift, runs, commits)
     return list(rows.values())
 
 
@@ -187,8 +189,8 @@ def _read_new_drifts(session: Session, subject_id: int) -> Iterable[tuple[str, o
 
 def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
     stored = select(EventDriftRow.drift_id).where(EventDriftRow.subject_id == subject_id)
-    looks = select(SuiteLook).where(SuiteLook.subject_id == subject_id, SuiteLook.id.not_in(stored))
-    for look in session.scalars(looks):
+    query = select(SuiteLook).where(SuiteLook.subject_id == subject_id, SuiteLook.id.not_in(stored))
+    for look in session.scalars(query):
         if look.document:
             yield look.id, look.document
 
@@ -203,7 +205,7 @@ def _mark_gone(session: Session, subject_id: int) -> bool:
         EventDriftRow.drift_id.not_in(drifts),
     )
     rows = list(session.scalars(select(EventDriftRow.drift_id).where(*gone)))
-    for chunk in bulk.chunks(rows, _IDS_PER_QUERY):
+    for chunk in bulk.split_into_chunks(rows, _IDS_PER_QUERY):
         mark_gone = update(EventDriftRow).where(EventDriftRow.drift_id.in_(chunk)).values(found=False)
         session.execute(mark_gone.execution_options(synchronize_session=False))
     return bool(rows)
@@ -212,38 +214,38 @@ def _mark_gone(session: Session, subject_id: int) -> bool:
 def _read_measured_at(session: Session, drifts: Iterable[history.Drift]) -> dict[UUID, datetime]:
     run_ids = list({run for drift in drifts for run in (drift.run_before, drift.run_after)})
     started_at: dict[UUID, datetime] = {}
-    for chunk in bulk.chunks(run_ids, _IDS_PER_QUERY):
+    for chunk in bulk.split_into_chunks(run_ids, _IDS_PER_QUERY):
         started_at |= dict(session.execute(select(Run.id, Run.started_at).where(Run.id.in_(chunk))).all())
     return started_at
 
 
-def _revision_ids(session: Session, subject_id: int, drifts: Iterable[history.Drift]) -> dict[str, int]:
-    commits = sorted({commit for drift in drifts for commit in _ends(drift)})
+def _read_revision_ids(session: Session, subject_id: int, drifts: Iterable[history.Drift]) -> dict[str, int]:
+    commits = sorted({commit for drift in drifts for commit in _find_ends(drift)})
     ids: dict[str, int] = {}
-    for chunk in bulk.chunks(commits, _IDS_PER_QUERY):
+    for chunk in bulk.split_into_chunks(commits, _IDS_PER_QUERY):
         of_subject = select(Revision.commit, Revision.id).where(Revision.subject_id == subject_id)
         ids |= dict(session.execute(of_subject.where(Revision.commit.in_(chunk))).all())
     return ids
 
 
-def _ends(drift: history.Drift) -> tuple[str, str]:
+def _find_ends(drift: history.Drift) -> tuple[str, str]:
     """Return the first and the last commit that can have caused a drift."""
     if drift.candidates and drift.cause in {Cause.COMMIT, Cause.BOTH}:
         return drift.candidates[0].commit, drift.candidates[-1].commit
     return drift.revision, drift.revision
 
 
-def _fill(
+def _fill_row(
     session: Session,
     row: EventDriftRow,
     drift: history.Drift,
     runs: Mapping[UUID, datetime],
     commits: Mapping[str, int],
 ) -> None:
-    first, last = _ends(drift)
+    first, last = _find_ends(drift)
     moments = sorted((runs[drift.run_before], runs[drift.run_after]))
     row.series_id = drift.series_id or None
-    row.cause, row.detail = drift.cause, _detail(drift)
+    row.cause, row.detail = drift.cause, _describe_group_key(drift)
     row.first_revision_id, row.last_revision_id = commits[first], commits[last]
     row.since, row.until = moments
     if row.before is None or _levels_differ(row, drift):
@@ -267,11 +269,11 @@ def _find_first_run_at_new_level(session: Session, drift: history.Drift, last: s
     if drift.rule != "ramp":
         return drift.run_after if drift.series_id else None
     end = (drift.environment_after, last)
-    rows = points.list_of_series(session, drift.series_id)
+    rows = points.list_points_of_series(session, drift.series_id)
     return next((row.run_id for row in rows if (row.environment, row.revision) == end), None)
 
 
-def _detail(drift: history.Drift) -> str:
+def _describe_group_key(drift: history.Drift) -> str:
     if drift.cause is Cause.COMMIT:
         return ""
     if drift.cause is Cause.UNKNOWN:
@@ -279,13 +281,13 @@ def _detail(drift: history.Drift) -> str:
     return hash_of([[setting.name, setting.before, setting.after] for setting in drift.settings])
 
 
-def series_of(session: Session, event_ids: Sequence[str]) -> list[int]:
+def list_series_of_events(session: Session, event_ids: Sequence[str]) -> list[int]:
     """Return the series of the drifts of some events that are found."""
     series_id = EventDriftRow.series_id
     query = select(series_id).where(EventDriftRow.event_id.in_(event_ids), EventDriftRow.found, series_id.is_not(None))
     return [series for series in session.scalars(query.distinct().order_by(series_id)) if series is not None]
 
 
-def _rows(session: Session, drift_ids: Sequence[str]) -> Iterable[EventDriftRow]:
-    for chunk in bulk.chunks(drift_ids, _IDS_PER_QUERY):
+def _read_rows(session: Session, drift_ids: Sequence[str]) -> Iterable[EventDriftRow]:
+    for chunk in bulk.split_into_chunks(drift_ids, _IDS_PER_QUERY):
         yield from session.scalars(select(EventDriftRow).where(EventDriftRow.drift_id.in_(chunk)))

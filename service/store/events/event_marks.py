@@ -11,23 +11,23 @@ from sqlalchemy.orm import Session
 from service.store.models import Event, EventDriftRow, Point, Run
 
 
-def assign(event: Event, assignee: str) -> None:
+def assign_event(event: Event, assignee: str) -> None:
     """Store who looks into an event; empty for nobody."""
     event.assignee = assignee
 
 
-def snooze(session: Session, event: Event, until: datetime | None) -> None:
+def snooze_event(session: Session, event: Event, until: datetime | None) -> None:
     """Leave an event out of the list until a time; without one, until a run of one of its series."""
     event.snoozed_until = until
     event.wakes_after = None if until else session.scalar(select(func.coalesce(func.max(Run.number), 0)))
 
 
-def wake(event: Event) -> None:
+def wake_event(event: Event) -> None:
     """Put an event back into the list."""
     event.snoozed_until, event.wakes_after = None, None
 
 
-def wake_after_run(session: Session, series_ids: Collection[int]) -> None:
+def wake_events_after_run(session: Session, series_ids: Collection[int]) -> None:
     """Put the events of series back into the list that were to wait for a run which one of the series has now."""
     newest = select(func.max(Point.run_number)).where(Point.series_id == EventDriftRow.series_id).scalar_subquery()
     awaited = select(EventDriftRow.event_id).where(

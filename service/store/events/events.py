@@ -47,7 +47,7 @@ class EventFilter:
     snoozed: bool | None = None
     ids: Sequence[str] | None = None
 
-    def conditions(self, now: datetime) -> list[ColumnElement[bool]]:
+    def list_conditions(self, now: datetime) -> list[ColumnElement[bool]]:
         """Return the conditions on the table of events alone."""
         filters: tuple[tuple[Any, object], ...] = (
             (Event.state, self.state),
@@ -73,14 +73,14 @@ class EventFilter:
         if self.since is not None:
             conditions.append(Event.found_at >= self.since)
         if self.snoozed is not None:
-            awake = and_(_runs_out(now), Event.wakes_after.is_(None))
+            awake = and_(_has_snooze_ended(now), Event.wakes_after.is_(None))
             conditions.append(~awake if self.snoozed else awake)
         if self.ids is not None:
             conditions.append(Event.id.in_(self.ids))
         return conditions
 
 
-def _runs_out(now: datetime) -> ColumnElement[bool]:
+def _has_snooze_ended(now: datetime) -> ColumnElement[bool]:
     return or_(Event.snoozed_until.is_(None), Event.snoozed_until <= now)
 
 
@@ -94,7 +94,7 @@ _ORDERS: dict[EventOrder, tuple[UnaryExpression[Any], ...]] = {
 }
 
 
-def page(  # noqa: PLR0917 - a page of a list
+def list_page(  # noqa: PLR0917 - a page of a list
     session: Session,
     event_filter: EventFilter,
     limit: int,
@@ -109,13 +109,13 @@ def page(  # noqa: PLR0917 - a page of a list
     total
         How many events the filter selects, where the caller knows it; else they are counted.
     """
-    conditions = event_filter.conditions(datetime.now(UTC))
+    conditions = event_filter.list_conditions(datetime.now(UTC))
     if total is None:
         total = session.scalar(select(func.count(Event.id)).where(*conditions)) or 0
     ids = session.scalars(
         select(Event.id).where(*conditions).order_by(*_ORDERS[order]).limit(limit).offset(offset)
     ).all()
-    items = {summary.id: summary for summary in summaries(session, ids)}
+    items = {summary.id: summary for summary in list_summaries(session, ids)}
     return triage.EventList(items=[items[name] for name in ids], total=total, limit=limit, offset=offset)
 
 
@@ -130,23 +130,23 @@ class EventCounts:
     snoozed: int
 
 
-def counts(session: Session, event_filter: EventFilter) -> tuple[EventCounts, EventCounts]:
+def count_events(session: Session, event_filter: EventFilter) -> tuple[EventCounts, EventCounts]:
     """Return how many events a filter selects: those that were found since its time, and those found at any time.
 
     Those below the floor, and those snoozed, are counted separately. All numbers are from one walk through the index.
     """
     now = datetime.now(UTC)
-    asleep = ~and_(_runs_out(now), Event.wakes_after.is_(None))
+    asleep = ~and_(_has_snooze_ended(now), Event.wakes_after.is_(None))
     kind = when((asleep, "snoozed"), (Event.below_floor, "floor"), else_="listed")
     assigned = when((Event.assignee == "", 0), else_=1)
     recent = literal(1) if event_filter.since is None else when((Event.found_at >= event_filter.since, 1), else_=0)
     groups = (kind, Event.direction, assigned, recent)
-    conditions = replace(event_filter, since=None).conditions(now)
+    conditions = replace(event_filter, since=None).list_conditions(now)
     rows = session.execute(select(*groups, func.count(Event.id)).where(*conditions).group_by(*groups)).all()
-    return _counts([row for row in rows if row[3]]), _counts(rows)
+    return _sum_counts([row for row in rows if row[3]]), _sum_counts(rows)
 
 
-def _counts(rows: Sequence[Row[str, Direction, int, int, int]]) -> EventCounts:
+def _sum_counts(rows: Sequence[Row[str, Direction, int, int, int]]) -> EventCounts:
     """Add up rows of kind, direction, whether somebody is assigned, whether it is recent, and a number."""
     listed = [row for row in rows if row[0] == "listed"]
     return EventCounts(
@@ -158,7 +158,7 @@ def _counts(rows: Sequence[Row[str, Direction, int, int, int]]) -> EventCounts:
     )
 
 
-def assignees(session: Session) -> list[str]:
+def list_assignees(session: Session) -> list[str]:
     """Return who looks into any open event, by name."""
     chosen = select(Event.assignee).where(ASSIGNED, Event.state.in_(lifecycle.OPEN))  # as the index has it
     return list(session.scalars(chosen.distinct().order_by(Event.assignee)))
@@ -168,32 +168,32 @@ def list_most_important(session: Session, event_ids: Sequence[str]) -> list[tria
     """Return events in the order of the first page: the most important first, those below their floors last."""
     order = (Event.below_floor, *_ORDERS[EventOrder.IMPORTANCE])
     ids = session.scalars(select(Event.id).where(Event.id.in_(event_ids)).order_by(*order))
-    by_id = {summary.id: summary for summary in summaries(session, event_ids)}
+    by_id = {summary.id: summary for summary in list_summaries(session, event_ids)}
     return [by_id[name] for name in ids]
 
 
-def summaries(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
+def list_summaries(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
     """Return events in short, in any order."""
     if not event_ids:
         return []
     rows = session.execute(
         select(Event, Subject.name).join(Subject, Event.subject_id == Subject.id).where(Event.id.in_(event_ids))
     )
-    return _summaries(session, [(event, subject) for event, subject in rows])
+    return _build_summaries(session, [(event, subject) for event, subject in rows])
 
 
-def find(session: Session, event_id: str) -> Event | None:
+def find_event(session: Session, event_id: str) -> Event | None:
     """Return the row of an event."""
     return session.get(Event, event_id)
 
 
-def subject_of(session: Session, event_id: str) -> str | None:
+def find_subject(session: Session, event_id: str) -> str | None:
     """Return the subject of an event; None if there is no such event."""
     query = select(Subject.name).join(Event, Event.subject_id == Subject.id).where(Event.id == event_id)
     return session.scalar(query)
 
 
-def detail(session: Session, event_id: str, drifts: Sequence[Drift] | None = None) -> triage.EventDetail | None:
+def read_event(session: Session, event_id: str, drifts: Sequence[Drift] | None = None) -> triage.EventDetail | None:
     """Return one event with its drifts; a merged event names the one it was merged into.
 
     Parameters
@@ -205,34 +205,36 @@ def detail(session: Session, event_id: str, drifts: Sequence[Drift] | None = Non
     if event is None:
         return None
     subject = session.get_one(Subject, event.subject_id).name
-    (summary,) = _summaries(session, [(event, subject)])
+    (summary,) = _build_summaries(session, [(event, subject)])
     query = select(EventDriftRow.drift_id, EventDriftRow.returned).where(
         EventDriftRow.event_id == event_id, EventDriftRow.found
     )
     returned = dict(session.execute(query).all())
-    read = event_drifts.drifts(session, list(returned)) if drifts is None else drifts
-    active = silences.active(session, datetime.now(UTC))
+    read = event_drifts.read_drifts(session, list(returned)) if drifts is None else drifts
+    active = silences.list_active_silences(session, datetime.now(UTC))
     return triage.EventDetail(
         **summary.model_dump(),
         candidates=event.document["candidates"],
         settings=event.document["settings"],
         drifts=[
-            _drift(drift, returned[drift.id], active)
-            for drift in sorted(read, key=lambda drift: (-headline.size(drift), drift.id))
+            _build_drift(drift, returned[drift.id], active)
+            for drift in sorted(read, key=lambda drift: (-headline.compute_size(drift), drift.id))
         ],
-        withdrawn=_withdrawn(session, event_id),
-        cross_measurements=cross_measurements.list_of_event(session, event_id),
-        allowed=lifecycle.allowed_actions(event.state, summary.direction) if event.merged_into is None else [],
+        withdrawn=_list_withdrawn(session, event_id),
+        cross_measurements=cross_measurements.list_cross_measurements(session, event_id),
+        allowed=lifecycle.list_allowed_actions(event.state, summary.direction) if event.merged_into is None else [],
     )
 
 
-def find_of_drift(session: Session, drift_id: str) -> triage.EventDetail | None:
+def find_event_of_drift(session: Session, drift_id: str) -> triage.EventDetail | None:
     """Return the event that a drift is part of."""
-    event_id = event_drifts.events_of(session, [drift_id]).get(drift_id)
-    return None if event_id is None else detail(session, event_id)
+    event_id = event_drifts.map_events_by_drift(session, [drift_id]).get(drift_id)
+    return None if event_id is None else read_event(session, event_id)
 
 
-def baselines(session: Session, series_ids: Collection[int]) -> dict[int, dict[UUID, tuple[Number, Number] | None]]:
+def read_baselines(
+    session: Session, series_ids: Collection[int]
+) -> dict[int, dict[UUID, tuple[Number, Number] | None]]:
     """Return the runs that begin an expected level, from which a series is judged, with the levels before and after.
 
     By the id of the series; those without such a run are left out. The levels are None for a ramp.
@@ -250,12 +252,12 @@ def baselines(session: Session, series_ids: Collection[int]) -> dict[int, dict[U
     return by_series
 
 
-def _summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> list[triage.EventSummary]:
+def _build_summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> list[triage.EventSummary]:
     if not rows:
         return []
     ids = [event.id for event, _ in rows]
     now = datetime.now(UTC)
-    last, silenced = decisions.latest(session, ids), _silenced(session, ids)
+    last, silenced = decisions.map_latest_entries(session, ids), _find_silenced(session, ids)
     return [
         triage.EventSummary(
             id=event.id,
@@ -286,10 +288,10 @@ def _summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> list[tria
     ]
 
 
-def _silenced(session: Session, event_ids: Sequence[str]) -> set[str]:
+def _find_silenced(session: Session, event_ids: Sequence[str]) -> set[str]:
     """Return the events of which every drift is silenced."""
     now = datetime.now(UTC)
-    active = silences.active(session, now)
+    active = silences.list_active_silences(session, now)
     if not active:
         return set()
     locations: dict[str, list[tuple[str, str, str, str]]] = defaultdict(list)
@@ -310,7 +312,7 @@ def _silenced(session: Session, event_ids: Sequence[str]) -> set[str]:
     }
 
 
-def _withdrawn(session: Session, event_id: str) -> list[triage.WithdrawnDrift]:
+def _list_withdrawn(session: Session, event_id: str) -> list[triage.WithdrawnDrift]:
     rows = event_drifts.list_withdrawn(session, [event_id]).get(event_id, [])
     of_series = (
         select(Series.id, Host.name, Case.name, Series.metric)
@@ -337,7 +339,7 @@ def _withdrawn(session: Session, event_id: str) -> list[triage.WithdrawnDrift]:
     ]
 
 
-def _drift(drift: Drift, returned: bool, active: Sequence[SilencePattern]) -> triage.EventDrift:
+def _build_drift(drift: Drift, returned: bool, active: Sequence[SilencePattern]) -> triage.EventDrift:
     now = datetime.now(UTC)
     location = (drift.subject, drift.host, drift.case, drift.metric)
     whole_suite = drift.series_id == NO_SERIES

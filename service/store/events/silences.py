@@ -13,21 +13,26 @@ from service.store.models import SilenceRow
 from service.store.series import series
 
 
-def add(session: Session, request: triage.SilenceRequest, author: str, now: datetime) -> SilenceRow | None:
+def add_silence(session: Session, request: triage.SilenceRequest, author: str, now: datetime) -> SilenceRow | None:
     """Store a silence; None if there is no such series."""
     patterns = {"subject": request.subject, "host": request.host, "case": request.case, "metric": request.metric}
     if request.series_id is not None:
-        of = series.find(session, request.series_id)
-        if of is None:
+        silenced_series = series.find_series(session, request.series_id)
+        if silenced_series is None:
             return None
-        patterns = {"subject": of.subject.name, "host": of.host.name, "case": of.case.name, "metric": of.metric}
+        patterns = {
+            "subject": silenced_series.subject.name,
+            "host": silenced_series.host.name,
+            "case": silenced_series.case.name,
+            "metric": silenced_series.metric,
+        }
     row = SilenceRow(**patterns, author=author, reason=request.reason, created_at=now, until=request.until)
     session.add(row)
     session.flush()
     return row
 
 
-def end(session: Session, silence_id: int, author: str, now: datetime) -> SilenceRow | None:
+def end_silence(session: Session, silence_id: int, author: str, now: datetime) -> SilenceRow | None:
     """End a silence early; None if there is none. One that is over stays as it is."""
     row = session.get(SilenceRow, silence_id)
     if row is not None and row.ended_at is None and row.until > now:
@@ -35,25 +40,25 @@ def end(session: Session, silence_id: int, author: str, now: datetime) -> Silenc
     return row
 
 
-def page(session: Session, active: bool | None, limit: int, offset: int) -> triage.SilenceList:
+def list_page(session: Session, active: bool | None, limit: int, offset: int) -> triage.SilenceList:
     """Return a page of silences, the newest first."""
     now = datetime.now(UTC)
     query = select(SilenceRow)
     if active is not None:
-        lasts = SilenceRow.ended_at.is_(None) & (SilenceRow.until > now)
-        query = query.where(lasts if active else ~lasts)
+        is_active = SilenceRow.ended_at.is_(None) & (SilenceRow.until > now)
+        query = query.where(is_active if active else ~is_active)
     total = session.scalar(select(func.count()).select_from(query.subquery())) or 0
     rows = session.scalars(query.order_by(SilenceRow.id.desc()).limit(limit).offset(offset))
-    return triage.SilenceList(items=[view(row, now) for row in rows], total=total, limit=limit, offset=offset)
+    return triage.SilenceList(items=[build_view(row, now) for row in rows], total=total, limit=limit, offset=offset)
 
 
-def active(session: Session, now: datetime) -> list[silence.SilencePattern]:
+def list_active_silences(session: Session, now: datetime) -> list[silence.SilencePattern]:
     """Return the silences in force."""
     rows = session.scalars(select(SilenceRow).where(SilenceRow.ended_at.is_(None), SilenceRow.until > now))
     return [silence.SilencePattern(row.subject, row.host, row.case, row.metric, row.until) for row in rows]
 
 
-def view(row: SilenceRow, now: datetime) -> triage.Silence:
+def build_view(row: SilenceRow, now: datetime) -> triage.Silence:
     """Return a silence as the API serves it."""
     return triage.Silence(
         id=row.id,
@@ -71,7 +76,7 @@ def view(row: SilenceRow, now: datetime) -> triage.Silence:
     )
 
 
-def summary(row: SilenceRow | triage.Silence) -> tuple[str, dict[str, str]]:
+def summarise_silence(row: SilenceRow | triage.Silence) -> tuple[str, dict[str, str]]:
     """Return what the audit log says of a new silence: its name, and what it covers."""
     covered = {name: getattr(row, name) for name in ("subject", "host", "case", "metric", "reason")}
     return f"silence {row.id}", covered | {"until": row.until.isoformat()}

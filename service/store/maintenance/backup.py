@@ -32,11 +32,11 @@ def backup(database: Database, file: Path, progress: Callable[[int, int], None] 
     """
     if file.exists():
         raise ServiceError("The file exists", str(file), "Choose another name, or move it away.")
-    with _complete(file) as part:
+    with _write_completely(file) as part:
         if database.is_sqlite:
-            _copy_sqlite(_sqlite_file(database), part, progress)
+            _copy_sqlite(_find_sqlite_file(database), part, progress)
         else:
-            postgres.dump(database, part)
+            postgres.dump_database(database, part)
 
 
 def restore(
@@ -61,32 +61,32 @@ def restore(
     if not file.is_file():
         raise ServiceError("There is no such file", str(file), "Name a file written by faultwatch-service backup.")
     if not database.is_sqlite and from_sqlite.is_sqlite(file):
-        _verify(file)
+        _verify_backup(file)
         postgres.refuse_to_lose(database, replace)
-        from_sqlite.load(database, file, progress)
+        from_sqlite.load_backup(database, file, progress)
         return
     if not database.is_sqlite:
-        postgres.restore(database, file, replace)
+        postgres.restore_dump(database, file, replace)
         return
-    in_backup = _verify(file)
-    target = _sqlite_file(database)
-    with _complete(target) as part:
+    in_backup = _verify_backup(file)
+    target = _find_sqlite_file(database)
+    with _write_completely(target) as part:
         shutil.copyfile(file, part)
-        with _unused(target) as here:
-            if here > in_backup and not replace:
-                raise _newer(str(target), f"{here:,} runs, the backup {in_backup:,}")
+        with _lock_unused(target) as n_runs:
+            if n_runs > in_backup and not replace:
+                raise _make_newer_error(str(target), f"{n_runs:,} runs, the backup {in_backup:,}")
         for suffix in ("-wal", "-shm"):  # of the replaced database: SQLite would apply them to the new one
             target.with_name(target.name + suffix).unlink(missing_ok=True)
 
 
-def _newer(where: str, more: str) -> ServiceError:
+def _make_newer_error(where: str, extra: str) -> ServiceError:
     return ServiceError(
-        "The database has runs that the backup lacks", f"{where} has {more}", "Repeat it with --replace to lose them."
+        "The database has runs that the backup lacks", f"{where} has {extra}", "Repeat it with --replace to lose them."
     )
 
 
 @contextmanager
-def _complete(file: Path) -> Iterator[Path]:
+def _write_completely(file: Path) -> Iterator[Path]:
     """Give a file its name only once it is complete and on disk."""
     part = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
@@ -103,7 +103,7 @@ def _complete(file: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def _sqlite_file(database: Database) -> Path:
+def _find_sqlite_file(database: Database) -> Path:
     name = database.url.database
     if not name or name == ":memory:" or name.startswith("file:"):
         raise ServiceError("The database is not a file", database.name, "Set DATABASE_URL to one that is.")
@@ -132,14 +132,14 @@ def _copy_sqlite(file: Path, part: Path, progress: Callable[[int, int], None]) -
             # Checkpoint the pages written meanwhile, or else the next writer has to.
             source.execute("PRAGMA wal_checkpoint(PASSIVE)")
             copy.execute("PRAGMA journal_mode = DELETE")  # one file, without a log
-        _verify(part)
+        _verify_backup(part)
     except sqlite3.Error as error:
         raise ServiceError(
             "The database cannot be copied", f"{file} ({error})", "Check the database and the disk."
         ) from error
 
 
-def _verify(file: Path) -> int:
+def _verify_backup(file: Path) -> int:
     """Return the number of runs in a backup; raise where it is damaged or this version cannot read it."""
     try:
         with closing(from_sqlite.open_file(file, "ro")) as connection:
@@ -161,7 +161,7 @@ def _count_runs(connection: sqlite3.Connection) -> int:
 
 
 @contextmanager
-def _unused(target: Path) -> Iterator[int]:
+def _lock_unused(target: Path) -> Iterator[int]:
     """Lock a database that nobody else has open; yield how many runs it has."""
     if not target.exists():
         yield 0

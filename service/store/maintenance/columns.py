@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 
 from service.errors import ServiceError
 from service.store.engine.database import Database
-from service.store.maintenance.export import samples
+from service.store.maintenance.export import list_samples
 from service.store.models import Run
 from service.text.sample_rows import COLUMNS, SampleRow
 
@@ -41,7 +41,7 @@ class ExportResult:
     rows: int
 
 
-def export(
+def export_columns(
     database: Database,
     folder: Path,
     subject: str | None = None,
@@ -58,25 +58,27 @@ def export(
     ServiceError
         DuckDB is not installed, or the folder was made from another database or for another subject.
     """
-    duckdb = _duckdb()
+    duckdb = _import_duckdb()
     folder.mkdir(parents=True, exist_ok=True)
+    # What the folder has already.
     state = folder / _STATE
-    done: dict[str, Any] = {"runs": 0, "subject": subject}
+    state_of_export: dict[str, Any] = {"runs": 0, "subject": subject}
     if state.exists():
-        done = json.loads(state.read_text(encoding="utf-8"))
+        state_of_export = json.loads(state.read_text(encoding="utf-8"))
     newest = _find_newest(database)
-    if done["subject"] != subject or done["runs"] > newest:
+    if state_of_export["subject"] != subject or state_of_export["runs"] > newest:
         raise ServiceError("The folder has another export", str(folder), "Name an empty one with --output.")
-    first, runs, rows = done["runs"], 0, 0
+    # Export the rest, and note after each part how far it is.
+    first, runs, rows = state_of_export["runs"], 0, 0
     for start in range(first, newest, RUNS_AT_ONCE):
         end = min(start + RUNS_AT_ONCE, newest)
         with database.reading() as session:
-            held = list(samples(session, subject, (start, end)))
-        if held:
+            sample_rows = list(list_samples(session, subject, (start, end)))
+        if sample_rows:
             with duckdb.connect() as connection:
                 connection.execute("SET threads = 1")  # The service has the others.
-                _write(connection, held, folder, f"runs-{start + 1:010}-{{i}}")
-        runs, rows = runs + len({row.run_id for row in held}), rows + len(held)
+                _write_files(connection, sample_rows, folder, f"runs-{start + 1:010}-{{i}}")
+        runs, rows = runs + len({row.run_id for row in sample_rows}), rows + len(sample_rows)
         part = state.with_suffix(".part")
         part.write_text(json.dumps({"runs": end, "subject": subject}), encoding="utf-8")
         part.replace(state)
@@ -84,7 +86,7 @@ def export(
     return ExportResult(runs, rows)
 
 
-def _duckdb() -> Any:
+def _import_duckdb() -> Any:
     try:
         import duckdb  # noqa: PLC0415 - an extra
     except ImportError:
@@ -100,9 +102,9 @@ def _find_newest(database: Database) -> int:
     return newest or 0
 
 
-def _write(connection: Any, rows: Sequence[SampleRow], folder: Path, name: str) -> None:
+def _write_files(connection: Any, rows: Sequence[SampleRow], folder: Path, name: str) -> None:
     """Write rows into files of their subjects and months, which take their places when all of them are complete."""
-    connection.register("held", _arrays(rows))
+    connection.register("held", _build_arrays(rows))
     place = str(folder).replace("'", "''")
     connection.execute(
         f"COPY (SELECT *, strftime(started_at, '%Y-%m') AS month FROM held) TO '{place}' (FORMAT parquet, "  # noqa: S608
@@ -113,16 +115,16 @@ def _write(connection: Any, rows: Sequence[SampleRow], folder: Path, name: str) 
         part.replace(part.with_suffix(".parquet"))
 
 
-def _arrays(rows: Sequence[SampleRow]) -> dict[str, Any]:
+def _build_arrays(rows: Sequence[SampleRow]) -> dict[str, Any]:
     """Return the columns as arrays; what has no value is masked."""
     columns: dict[str, Sequence[Any]] = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
     for name in _TIMES:
         columns[name] = [moment.astimezone(UTC).replace(tzinfo=None) for moment in columns[name]]
-    columns["whole"] = [one if type(one) is int and 0 <= one < _MAX_WHOLE else None for one in columns["value"]]
-    return {name: _array(values, _TYPES.get(name, object)) for name, values in columns.items()}
+    columns["whole"] = [value if type(value) is int and 0 <= value < _MAX_WHOLE else None for value in columns["value"]]
+    return {name: _build_array(values, _TYPES.get(name, object)) for name, values in columns.items()}
 
 
-def _array(values: Sequence[Any], kind: Any) -> Any:
+def _build_array(values: Sequence[Any], kind: Any) -> Any:
     if kind is object:
         return np.array(values, object)
     filled = [0 if value is None else value for value in values]

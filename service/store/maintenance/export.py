@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from runner.contract import Report, build_suite, metric
 from runner.contract.reused_counts import REUSED
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, StoredReport, Subject
-from service.store.runs.stored_reports import unpack
+from service.store.runs.stored_reports import unpack_report
 from service.store.series.points import decode_samples, select_by_run, select_joined
 from service.text.sample_rows import SampleRow, write_csv, write_json_lines
 
@@ -26,7 +26,9 @@ _COLUMNS = (
 )
 
 
-def samples(session: Session, subject: str | None = None, runs: tuple[int, int] | None = None) -> Iterator[SampleRow]:
+def list_samples(
+    session: Session, subject: str | None = None, runs: tuple[int, int] | None = None
+) -> Iterator[SampleRow]:
     """Return every sample of every point, series by series, in the order in which the runs arrived.
 
     Parameters
@@ -53,24 +55,24 @@ def samples(session: Session, subject: str | None = None, runs: tuple[int, int] 
             yield SampleRow._make((*head, index, sample, value, *tail))
 
 
-def reports(session: Session, subject: str | None = None) -> Iterator[Report]:
+def list_reports(session: Session, subject: str | None = None) -> Iterator[Report]:
     """Return every report as it was sent, in the order of arrival."""
     query = select(StoredReport.document).join(Run, StoredReport.run_number == Run.number).order_by(Run.number)
     if subject is not None:
         query = query.join(Subject, Run.subject_id == Subject.id).where(Subject.name == subject)
     for document in session.scalars(query.execution_options(yield_per=_ROWS_PER_FETCH)):
-        yield unpack(document)
+        yield unpack_report(document)
 
 
-def report_lines(session: Session, subject: str | None = None) -> Iterator[str]:
+def list_report_lines(session: Session, subject: str | None = None) -> Iterator[str]:
     """Return every report as one JSON document a line, which another service can ingest."""
-    for report in reports(session, subject):
+    for report in list_reports(session, subject):
         yield report.model_dump_json(exclude_defaults=True) + "\n"
 
 
-def suites(session: Session, subject: str | None = None) -> Iterator[tuple[UUID, str]]:
+def list_suites(session: Session, subject: str | None = None) -> Iterator[tuple[UUID, str]]:
     """Return the text of a pyperf suite file of each run that can have one, with the run's id."""
-    for report in reports(session, subject):
+    for report in list_reports(session, subject):
         suite = build_suite(report)
         if suite is not None:
             text = StringIO()
@@ -78,7 +80,7 @@ def suites(session: Session, subject: str | None = None) -> Iterator[tuple[UUID,
             yield report.run_id, text.getvalue()
 
 
-def count(session: Session, kind: str, subject: str | None = None) -> int:
+def count_rows(session: Session, kind: str, subject: str | None = None) -> int:
     """Return how many rows or reports an export has."""
     if kind in {"csv", "jsonl"}:
         # A point without values is one row.
@@ -92,8 +94,10 @@ def count(session: Session, kind: str, subject: str | None = None) -> int:
     return int(session.scalar(query) or 0)
 
 
-def lines(session: Session, kind: str, subject: str | None = None) -> Iterator[str]:
+def list_lines(session: Session, kind: str, subject: str | None = None) -> Iterator[str]:
     """Return everything as text: samples as `csv` or `jsonl`, or whole `reports`."""
     if kind == "csv":
-        return write_csv(samples(session, subject))
-    return report_lines(session, subject) if kind == "reports" else write_json_lines(samples(session, subject))
+        return write_csv(list_samples(session, subject))
+    return (
+        list_report_lines(session, subject) if kind == "reports" else write_json_lines(list_samples(session, subject))
+    )

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, ForeignKey, FromClause, Table, delete, fun
 from service.store import shared_rows
 from service.store.engine import bulk, parts
 from service.store.engine.database import Database
-from service.store.maintenance.retain import hold_alone
+from service.store.maintenance.retain import hold_exclusively
 from service.store.models import Base, Job, Point, Run, Series, StoredReport, Subject
 
 _SERIES_AT_ONCE = 200
@@ -24,9 +24,9 @@ def count_stored(database: Database, name: str) -> Mapping[str, int]:
         subject = shared_rows.find_subject(session, name)
         if subject is None:
             return {}
-        owned = _owned()
+        owned = _list_owned_tables()
         conditions: dict[str, tuple[FromClause, ColumnElement[bool]]] = {
-            table.name: (table, _belongs_to(table, owned, subject.id)) for table in owned
+            table.name: (table, _select_rows_of_subject(table, owned, subject.id)) for table in owned
         }
         conditions["job"] = (Job.__table__, Job.subject == name)
         return {
@@ -35,7 +35,9 @@ def count_stored(database: Database, name: str) -> Mapping[str, int]:
         }
 
 
-def forget(database: Database, name: str, progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:
+def delete_subject(
+    database: Database, name: str, progress: Callable[[int, int], None] = lambda _done, _total: None
+) -> None:
     """Delete a subject. Hosts, cases and environments stay, for other subjects have them too.
 
     Points, reports and runs are deleted in their own transactions, so that other subjects' writers need not wait
@@ -53,11 +55,12 @@ def forget(database: Database, name: str, progress: Callable[[int, int], None] =
     ServiceError
         Another process retains or deletes.
     """
-    with hold_alone(database):
-        _forget(database, name, progress)
+    with hold_exclusively(database):
+        _delete_rows(database, name, progress)
 
 
-def _forget(database: Database, name: str, progress: Callable[[int, int], None]) -> None:
+def _delete_rows(database: Database, name: str, progress: Callable[[int, int], None]) -> None:
+    # What belongs to the subject.
     with database.reading() as session:
         subject = shared_rows.find_subject(session, name)
         if subject is None:
@@ -67,29 +70,31 @@ def _forget(database: Database, name: str, progress: Callable[[int, int], None])
         runs = list(session.scalars(select(Run.number).where(Run.subject_id == subject_id)))
     with database.writing() as session:
         bulk.remember_last_numbers(session)
-    owned, done, total = _owned(), 0, len(series) + 2 * len(runs)
+    # Points, reports and runs: many, so in several transactions.
+    owned, done, total = _list_owned_tables(), 0, len(series) + 2 * len(runs)
     for model, column, numbers, size in (
         (Point, Point.series_id, series, _SERIES_AT_ONCE),
         (StoredReport, StoredReport.run_number, runs, _RUNS_AT_ONCE),
         (Run, Run.number, runs, _RUNS_AT_ONCE),
     ):
-        for chunk in bulk.chunks(numbers, size):
+        for chunk in bulk.split_into_chunks(numbers, size):
             with database.writing([name]) as session:
-                session.execute(delete(model).where(bulk.among(session, column, chunk)))
+                session.execute(delete(model).where(bulk.is_among(session, column, chunk)))
                 if model is Run:
-                    parts.loosen(session, dict.fromkeys(chunk, _BYTES_A_RUN))
+                    parts.note_freed_space(session, dict.fromkeys(chunk, _BYTES_A_RUN))
             done += len(chunk)
             progress(done, total)
+    # Everything else.
     with database.writing([name]) as session:
         for table in reversed(owned):
-            session.execute(delete(table).where(_belongs_to(table, owned, subject_id)))
+            session.execute(delete(table).where(_select_rows_of_subject(table, owned, subject_id)))
         session.execute(delete(Subject).where(Subject.id == subject_id))
     with database.writing() as session:
         session.execute(delete(Job).where(Job.subject == name))
-    parts.tighten(database)
+    parts.reclaim_space(database)
 
 
-def _owned() -> dict[Table, ForeignKey]:
+def _list_owned_tables() -> dict[Table, ForeignKey]:
     """Return the tables of which each row belongs to one subject, with the column that leads to it.
 
     What a table refers to comes before it.
@@ -104,9 +109,9 @@ def _owned() -> dict[Table, ForeignKey]:
     return owned
 
 
-def _belongs_to(table: Table, owned: Mapping[Table, ForeignKey], subject_id: int) -> ColumnElement[bool]:
+def _select_rows_of_subject(table: Table, owned: Mapping[Table, ForeignKey], subject_id: int) -> ColumnElement[bool]:
     """Return the condition that a row of a table belongs to a subject."""
     key, parent = owned[table], owned[table].column.table
     if parent is Subject.__table__:
         return key.parent == subject_id
-    return key.parent.in_(select(key.column).where(_belongs_to(parent, owned, subject_id)))
+    return key.parent.in_(select(key.column).where(_select_rows_of_subject(parent, owned, subject_id)))

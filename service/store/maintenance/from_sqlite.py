@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from service.errors import ServiceError
 from service.store.engine import bulk, parts
 from service.store.engine.database import Database
-from service.store.engine.upgrade import find_newest_schema, migrate, upgrade
+from service.store.engine.upgrade import find_newest_schema, run_migrations, upgrade_database
 from service.store.maintenance import postgres
 from service.store.models import Base, LastNumber, Moment
 
@@ -44,7 +44,7 @@ def open_file(file: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(f"file:{quote(str(file.absolute()))}?mode={mode}", uri=True, isolation_level=None, timeout=0)
 
 
-def load(database: Database, file: Path, progress: Progress = lambda _done, _total: None) -> None:
+def load_backup(database: Database, file: Path, progress: Progress = lambda _done, _total: None) -> None:
     """Replace the content of a PostgreSQL database with a backup of SQLite, completely or not at all.
 
     Parameters
@@ -58,7 +58,7 @@ def load(database: Database, file: Path, progress: Progress = lambda _done, _tot
         with _open_in_this_version(file) as source, Session(database.engine) as session, session.begin():
             connection = session.connection()
             connection.exec_driver_sql(postgres.DROP_TABLES)
-            migrate(connection, database)
+            run_migrations(connection, database)
             _load_rows(session, source, progress)
         with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.execute(text("VACUUM ANALYZE"))
@@ -74,17 +74,17 @@ def _open_in_this_version(file: Path) -> Iterator[sqlite3.Connection]:
     """Open a backup, or a copy of an older one that is upgraded."""
     with tempfile.TemporaryDirectory(prefix="faultwatch-", dir=file.parent) as folder:
         current = file
-        if _schema(file) != find_newest_schema():
+        if _read_schema(file) != find_newest_schema():
             current = Path(folder) / "upgraded.db"
             copyfile(file, current)
             copy = Database(f"sqlite:///{current}")
-            upgrade(copy)
+            upgrade_database(copy)
             copy.close()
         with closing(open_file(current, "ro")) as connection:
             yield connection
 
 
-def _schema(file: Path) -> str:
+def _read_schema(file: Path) -> str:
     with closing(open_file(file, "ro")) as connection:
         return cast(str, connection.execute("SELECT version_num FROM alembic_version").fetchone()[0])
 
@@ -99,20 +99,20 @@ def _load_rows(session: Session, source: sqlite3.Connection, progress: Progress)
         connection.execute(text(f"ALTER TABLE {table} DROP CONSTRAINT {name}"))
     done, total = 0, sum(counts.values())
     for table in tables:
-        rows = _rows(source, table)
+        rows = _read_rows(source, table)
         columns = [column.name for column in table.columns]
-        bulk.insert(session, table, columns, _count_rows(rows, done, total, progress), encoded=columns)
+        bulk.insert(session, table, columns, _report_progress(rows, done, total, progress), encoded=columns)
         done += counts[table]
     for table, name, definition in keys:
         connection.execute(text(f"ALTER TABLE {table} ADD CONSTRAINT {name} {definition}"))
     _set_sequences(connection)
 
 
-def _rows(source: sqlite3.Connection, table: Table) -> Iterator[bulk.Values]:
+def _read_rows(source: sqlite3.Connection, table: Table) -> Iterator[bulk.Values]:
     """Yield the rows of a table as PostgreSQL reads them."""
     columns = ", ".join(f'"{column.name}"' for column in table.columns)
     rows: Iterator[bulk.Values] = source.execute(f'SELECT {columns} FROM "{table.name}"')  # noqa: S608
-    converters = [_converter(column.type) for column in table.columns]
+    converters = [_find_converter(column.type) for column in table.columns]
     if not any(converters):
         return rows
     return (
@@ -124,14 +124,14 @@ def _rows(source: sqlite3.Connection, table: Table) -> Iterator[bulk.Values]:
     )
 
 
-def _converter(kind: object) -> Callable[[Any], Any] | None:
-    """Return what makes a value of SQLite one that PostgreSQL reads; None where both have the same."""
+def _find_converter(kind: object) -> Callable[[Any], Any] | None:
+    """Return the function that converts a value of SQLite for PostgreSQL; None where both have the same."""
     if isinstance(kind, Moment):
         return lambda value: f"{value}+00"
     return bool if isinstance(kind, Boolean) else None
 
 
-def _count_rows(rows: Iterator[bulk.Values], done: int, total: int, progress: Progress) -> Iterator[bulk.Values]:
+def _report_progress(rows: Iterator[bulk.Values], done: int, total: int, progress: Progress) -> Iterator[bulk.Values]:
     for number, row in enumerate(rows, done + 1):
         yield row
         if number % _ROWS_SHOWN == 0 or number == total:
@@ -139,12 +139,12 @@ def _count_rows(rows: Iterator[bulk.Values], done: int, total: int, progress: Pr
 
 
 def _set_sequences(connection: Connection) -> None:
-    """Let new rows have numbers that no row has had."""
-    given = dict(connection.execute(select(LastNumber.kind, LastNumber.number)).all())
+    """Set the sequences above all numbers that rows have had."""
+    last_numbers = dict(connection.execute(select(LastNumber.kind, LastNumber.number)).all())
     for table in Base.metadata.sorted_tables:
         for column in table.primary_key:
             owner = {"table": f'"{table.name}"', "column": column.name}
             name = connection.execute(text("SELECT pg_get_serial_sequence(:table, :column)"), owner).scalar()
             if name is not None:
-                last = max(connection.execute(select(func.max(column))).scalar() or 0, given.get(table.name, 0))
+                last = max(connection.execute(select(func.max(column))).scalar() or 0, last_numbers.get(table.name, 0))
                 connection.execute(text("SELECT setval(:name, :next, false)"), {"name": name, "next": last + 1})

@@ -25,28 +25,28 @@ _DISCONNECT_SECONDS = 2.0
 """Time in which the server notices a closed connection."""
 
 
-def dump(database: Database, part: Path) -> None:
+def dump_database(database: Database, part: Path) -> None:
     """Write a dump of the database, as of one moment."""
-    _call(database.url, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--file={part}")
-    _call(database.url, "pg_restore", "--list", str(part), connect=False)
+    _run_tool(database.url, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--file={part}")
+    _run_tool(database.url, "pg_restore", "--list", str(part), connect=False)
 
 
-def restore(database: Database, file: Path, replace: bool) -> None:
+def restore_dump(database: Database, file: Path, replace: bool) -> None:
     """Replace the content of the database with a dump, in one transaction."""
-    _call(database.url, "pg_restore", "--list", str(file), connect=False)
+    _run_tool(database.url, "pg_restore", "--list", str(file), connect=False)
     refuse_to_lose(database, replace)
     database.close()
-    _replace(database.url, file)
+    _replace_content(database.url, file)
 
 
 def refuse_to_lose(database: Database, replace: bool) -> None:
     """Raise where somebody else uses the database, or where it has runs that nobody wants to replace."""
     with database.engine.connect() as connection:
-        others = text(
+        other_sessions = text(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
         deadline = time.monotonic() + _DISCONNECT_SECONDS
-        while connection.execute(others).scalar():
+        while connection.execute(other_sessions).scalar():
             if time.monotonic() > deadline:
                 remedy = "Stop the service and everything else that uses the database, then try again."
                 raise ServiceError("The database is in use", database.name, remedy)
@@ -60,18 +60,26 @@ def refuse_to_lose(database: Database, replace: bool) -> None:
         raise ServiceError("The database has runs", f"{database.name} has {runs:,}", remedy)
 
 
-def _replace(url: URL, file: Path) -> None:
+def _replace_content(url: URL, file: Path) -> None:
     """Execute what `pg_restore` would, in one transaction.
 
     By psql, because `pg_restore --clean` cannot drop the parts of a divided table: it begins with their keys.
     """
-    script = [_find("pg_restore"), "--clean", "--if-exists", "--no-owner", "--no-privileges", "--file=-", str(file)]
-    psql = [_find("psql"), "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file=-"]
+    script = [
+        _find_tool("pg_restore"),
+        "--clean",
+        "--if-exists",
+        "--no-owner",
+        "--no-privileges",
+        "--file=-",
+        str(file),
+    ]
+    psql = [_find_tool("psql"), "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file=-"]
     with (
-        tempfile.TemporaryFile() as said,
-        subprocess.Popen(script, stdout=subprocess.PIPE, stderr=said) as making,
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen(script, stdout=subprocess.PIPE, stderr=errors) as making,
         subprocess.Popen(
-            psql, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said, env=_environment(url)
+            psql, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=errors, env=_build_environment(url)
         ) as running,
     ):
         assert making.stdout is not None
@@ -85,34 +93,36 @@ def _replace(url: URL, file: Path) -> None:
             running.stdin.close()
         making.stdout.close()
         if running.wait() or making.wait():
-            said.seek(0)
-            raise _failure("pg_restore", said.read().decode(errors="replace"))
+            errors.seek(0)
+            raise _make_failure("pg_restore", errors.read().decode(errors="replace"))
 
 
-def _call(url: URL, program: str, *arguments: str, connect: bool = True) -> None:
-    environment = _environment(url) if connect else dict(os.environ)
-    done = subprocess.run([_find(program), *arguments], env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise _failure(program, done.stderr)
+def _run_tool(url: URL, program: str, *arguments: str, connect: bool = True) -> None:
+    environment = _build_environment(url) if connect else dict(os.environ)
+    process = subprocess.run(
+        [_find_tool(program), *arguments], env=environment, capture_output=True, text=True, check=False
+    )
+    if process.returncode:
+        raise _make_failure(program, process.stderr)
 
 
-def _environment(url: URL) -> dict[str, str]:
+def _build_environment(url: URL) -> dict[str, str]:
     """Return the variables by which PostgreSQL's tools connect as the service does.
 
     Not on the command line, where every user of this host could read the password.
     """
-    _, given = create_engine(url).dialect.create_connect_args(url)
+    _, parameters = create_engine(url).dialect.create_connect_args(url)
     options = Conninfo.get_defaults()
     variables = {option.keyword.decode(): option.envvar.decode() for option in options if option.envvar}
-    return os.environ | {variables[name]: str(value) for name, value in given.items() if name in variables}
+    return os.environ | {variables[name]: str(value) for name, value in parameters.items() if name in variables}
 
 
-def _failure(program: str, said: str) -> ServiceError:
-    reason = (said.strip().splitlines() or ["no message"])[0]
+def _make_failure(program: str, output: str) -> ServiceError:
+    reason = (output.strip().splitlines() or ["no message"])[0]
     return ServiceError(f"{program} failed", reason, "Resolve this, then try again.")
 
 
-def _find(program: str) -> str:
+def _find_tool(program: str) -> str:
     installed = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"))
     path = shutil.which(program) or (str(installed[-1]) if installed else None)
     if path is None:

@@ -20,7 +20,7 @@ from service.store import profiles
 from service.store.engine import bulk, parts
 from service.store.engine.database import Database
 from service.store.models import Point, Run, Series, StoredReport, Subject
-from service.store.runs.stored_reports import unpack
+from service.store.runs.stored_reports import unpack_report
 from service.store.series.points import encode_samples, select_by_run
 
 _REPORTS_PER_TRANSACTION = 40
@@ -108,11 +108,11 @@ class _Step:
     since: datetime | None = None
     """Only those from this time on."""
 
-    def kept(self, number: int, document: bytes) -> _Kept:
+    def shrink(self, number: int, document: bytes) -> _Kept:
         """Return what remains of a report."""
-        report, left = self.smaller(unpack(document))
+        report, remaining = self.smaller(unpack_report(document))
         packed = zlib.compress(report.model_dump_json(exclude_defaults=True).encode(), _COMPRESSION_LEVEL)
-        return _Kept(number, packed, left, len(document) - len(packed))
+        return _Kept(number, packed, remaining, len(document) - len(packed))
 
     @property
     def conditions(self) -> tuple[ColumnElement[bool], ...]:
@@ -121,20 +121,22 @@ class _Step:
         return (Run.started_at < self.before, *since, self.done.is_(False))
 
 
-def retain(database: Database, rule: RetentionRule, progress: Progress = lambda _done, _total: None) -> RetentionResult:
-    """Do what a rule says, while the service goes on; what is interrupted goes on where it was.
+def apply_rule(
+    database: Database, rule: RetentionRule, progress: Progress = lambda _done, _total: None
+) -> RetentionResult:
+    """Apply a rule while the service runs; an interrupted run continues where it was.
 
     Raises
     ------
     ServiceError
         Another process retains or deletes.
     """
-    with hold_alone(database):
-        return _retain(database, rule, progress)
+    with hold_exclusively(database):
+        return _apply_step(database, rule, progress)
 
 
 @contextmanager
-def hold_alone(database: Database) -> Iterator[None]:
+def hold_exclusively(database: Database) -> Iterator[None]:
     """Change what old runs have left, in one process at a time.
 
     Raises
@@ -142,7 +144,7 @@ def hold_alone(database: Database) -> Iterator[None]:
     ServiceError
         Another process does.
     """
-    with database.exclusively("retention") as is_alone:
+    with database.run_exclusively("retention") as is_alone:
         if not is_alone:
             raise ServiceError(
                 "Old runs are being changed already", database.name, "Wait until that command has ended."
@@ -150,36 +152,38 @@ def hold_alone(database: Database) -> Iterator[None]:
         yield
 
 
-def _retain(database: Database, rule: RetentionRule, progress: Progress) -> RetentionResult:
+def _apply_step(database: Database, rule: RetentionRule, progress: Progress) -> RetentionResult:
     deleted, dropped = profiles.delete_old(database, rule.profiles, rule.subjects) if rule.profiles else (0, 0)
-    thinned, freed = profiles.thin(database, rule.thin, rule.subjects) if rule.thin else (0, 0)
+    thinned, freed = profiles.thin_old(database, rule.thin, rule.subjects) if rule.thin else (0, 0)
     result = RetentionResult(profiles_thinned=thinned, profiles_deleted=deleted, freed=dropped + freed)
-    names, steps = _subjects(database, rule), _steps(rule)
-    total = sum(_count(database, step, names.values()) for step in steps)
+    names, steps = _read_subjects(database, rule), _list_steps(rule)
+    total = sum(_count_reports(database, step, names.values()) for step in steps)
     for step in steps:
         for name, subject_id in names.items():
-            for done, freed in _shrink(database, step, name, subject_id):
-                result = _with(result, step, done, freed)
+            for done, freed in _shrink_reports(database, step, name, subject_id):
+                result = _add_to_result(result, step, done, freed)
                 progress(result.thinned + result.reduced, max(total, result.thinned + result.reduced))
-    return replace(result, returned=parts.tighten(database))
+    return replace(result, returned=parts.reclaim_space(database))
 
 
-def estimate(database: Database, rule: RetentionRule) -> RetentionResult:
-    """Say what a rule would do. What reports would free is estimated from some of them, and changes nothing."""
+def estimate_rule(database: Database, rule: RetentionRule) -> RetentionResult:
+    """Estimate what a rule would do, and change nothing. The bytes freed are estimated from a sample of the reports."""
     thinned, deleted, freed = profiles.count_old(database, rule.thin, rule.profiles, rule.subjects)
     result = RetentionResult(profiles_thinned=thinned, profiles_deleted=deleted, freed=freed)
-    numbers = _subjects(database, rule).values()
-    for step in _steps(rule):
-        count = _count(database, step, numbers)
+    numbers = _read_subjects(database, rule).values()
+    for step in _list_steps(rule):
+        count = _count_reports(database, step, numbers)
         with database.reading() as session:
             rows = session.execute(_select_stored(step, numbers, one_in=max(1, count // _SAMPLED_REPORTS))).all()
-            examples = [step.kept(number, document) for _, number, document in rows]
-            each = sum(one.freed for one in examples) + sum(point.freed for point in _smaller_points(session, examples))
-        result = _with(result, step, count, each * count // len(examples) if examples else 0)
+            examples = [step.shrink(number, document) for _, number, document in rows]
+            each = sum(example.freed for example in examples) + sum(
+                point.freed for point in _list_smaller_points(session, examples)
+            )
+        result = _add_to_result(result, step, count, each * count // len(examples) if examples else 0)
     return result
 
 
-def _steps(rule: RetentionRule) -> list[_Step]:
+def _list_steps(rule: RetentionRule) -> list[_Step]:
     steps = []
     if rule.reduce:
         steps.append(_Step(rule.reduce, StoredReport.reduced, reduce_report))
@@ -192,12 +196,12 @@ def _thin_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]]
     return thin_report(report), {}
 
 
-def _with(result: RetentionResult, step: _Step, reports: int, freed: int) -> RetentionResult:
+def _add_to_result(result: RetentionResult, step: _Step, reports: int, freed: int) -> RetentionResult:
     name = "reduced" if step.done is StoredReport.reduced else "thinned"
     return replace(result, **{name: getattr(result, name) + reports}, freed=result.freed + freed)
 
 
-def _subjects(database: Database, rule: RetentionRule) -> dict[str, int]:
+def _read_subjects(database: Database, rule: RetentionRule) -> dict[str, int]:
     query = select(Subject.name, Subject.id).order_by(Subject.name)
     with database.reading() as session:
         return dict(session.execute(query.where(Subject.name.in_(rule.subjects)) if rule.subjects else query).all())
@@ -219,28 +223,28 @@ def _select_stored(step: _Step, subjects: Collection[int], one_in: int = 1) -> A
     return query.where(Run.number.in_(select(ranked.c.number).where(ranked.c.place % one_in == 0)))
 
 
-def _count(database: Database, step: _Step, subjects: Collection[int]) -> int:
+def _count_reports(database: Database, step: _Step, subjects: Collection[int]) -> int:
     query = select(func.count(StoredReport.run_number)).join(Run, StoredReport.run_number == Run.number)
     with database.reading() as session:
         return session.scalar(query.where(Run.subject_id.in_(subjects), *step.conditions)) or 0
 
 
-def _shrink(database: Database, step: _Step, name: str, subject_id: int) -> Iterator[tuple[int, int]]:
+def _shrink_reports(database: Database, step: _Step, name: str, subject_id: int) -> Iterator[tuple[int, int]]:
     """Yield, for each transaction, how many reports of a subject have become smaller, and the bytes freed."""
     query, last = _select_stored(step, [subject_id]).limit(_REPORTS_PER_TRANSACTION), None
     while True:
         # The place of the last one is where to go on: those before it need not be passed again.
-        further = query if last is None else query.where(tuple_(Run.started_at, Run.number) > tuple_(*last))
+        next_rows = query if last is None else query.where(tuple_(Run.started_at, Run.number) > tuple_(*last))
         with database.reading() as session:
-            rows = session.execute(further).all()
+            rows = session.execute(next_rows).all()
         if not rows:
             return
         # Computed outside of the write lock: a report never changes, so nothing read here can be outdated.
-        kept = [step.kept(number, document) for _, number, document in rows]
+        smaller = [step.shrink(number, document) for _, number, document in rows]
         last = rows[-1].started_at, rows[-1].number
         with database.writing([name]) as session:
-            freed = _write(session, step, kept)
-        yield len(kept), freed + sum(one.freed for one in kept)
+            freed = _write_reports(session, step, smaller)
+        yield len(smaller), freed + sum(report.freed for report in smaller)
 
 
 class _SmallerPoint(NamedTuple):
@@ -253,42 +257,42 @@ class _SmallerPoint(NamedTuple):
     freed: int
 
 
-def _smaller_points(session: Session, kept: Collection[_Kept]) -> list[_SmallerPoint]:
+def _list_smaller_points(session: Session, reports: Collection[_Kept]) -> list[_SmallerPoint]:
     """Return the points of which not all samples remain."""
-    left = {one.number: one.left for one in kept if one.left}
-    if not left:
+    remaining = {report.number: report.left for report in reports if report.left}
+    if not remaining:
         return []
     query = select_by_run(Series.id, Run.number, Series.metric, func.length(Point.samples))
     smaller = []
-    for chunk in parts.neighbours(left, _RUNS_PER_QUERY):
+    for chunk in parts.group_neighbours(remaining, _RUNS_PER_QUERY):
         conditions = Run.number.in_(chunk), Point.samples.is_not(None), *parts.filter_parts_of_runs(session, chunk)
         for series_id, number, name, size in session.execute(query.where(*conditions)):
-            if name in left[number]:
-                _, n, samples = encode_samples(left[number][name])
+            if name in remaining[number]:
+                _, n, samples = encode_samples(remaining[number][name])
                 smaller.append(_SmallerPoint(series_id, number, n, samples, size - len(samples or "")))
     return smaller
 
 
-def _write(session: Session, step: _Step, kept: Collection[_Kept]) -> int:
+def _write_reports(session: Session, step: _Step, reports: Collection[_Kept]) -> int:
     """Replace reports by what remains of them, and the samples of their points; return the bytes that those freed."""
     marks = ["document", "thinned", *(["reduced"] if step.done is StoredReport.reduced else [])]
-    documents = [(one.number, one.document, *[True] * (len(marks) - 1)) for one in kept]
-    bulk.update(session, bulk.table_of(StoredReport), marks, documents, key=["run_number"])
-    points = _smaller_points(session, kept)
+    documents = [(report.number, report.document, *[True] * (len(marks) - 1)) for report in reports]
+    bulk.update(session, bulk.get_table(StoredReport), marks, documents, key=["run_number"])
+    points = _list_smaller_points(session, reports)
     changed, key = [point[:4] for point in points], ["series_id", "run_number"]
-    bulk.update(session, bulk.table_of(Point), ["n", "samples"], changed, key=key)
-    _renew(session, {point.series_id for point in points})
-    freed = {one.number: one.freed for one in kept}
+    bulk.update(session, bulk.get_table(Point), ["n", "samples"], changed, key=key)
+    _invalidate_caches(session, {point.series_id for point in points})
+    freed = {report.number: report.freed for report in reports}
     for point in points:
         freed[point.run_number] += point.freed
-    parts.loosen(session, freed)
+    parts.note_freed_space(session, freed)
     return sum(point.freed for point in points)
 
 
-def _renew(session: Session, series_ids: Iterable[int]) -> None:
-    """Let caches of series be rebuilt. There is nothing to judge: what was judged still is."""
+def _invalidate_caches(session: Session, series_ids: Iterable[int]) -> None:
+    """Invalidate the caches of series, without judging them again."""
     is_judged = Series.judged_version == Series.version
     judged = case((is_judged, Series.version + 1), else_=Series.judged_version)
-    for chunk in bulk.chunks(sorted(series_ids), bulk.MAX_PARAMETERS):
+    for chunk in bulk.split_into_chunks(sorted(series_ids), bulk.MAX_PARAMETERS):
         renewed = update(Series).where(Series.id.in_(chunk)).values(version=Series.version + 1, judged_version=judged)
         session.execute(renewed.execution_options(synchronize_session=False))

@@ -17,7 +17,7 @@ from service.store.runs.runs import select_joined
 from service.store.series import points
 
 
-def fill(session: Session, request: PlanRequest, plan: Plan, positions: Mapping[str, int]) -> Plan:
+def fill_expected_counts(session: Session, request: PlanRequest, plan: Plan, positions: Mapping[str, int]) -> Plan:
     """Add to each planned run the exact counts of the run before it in the same environment.
 
     A sample that repeats these counts needs no further samples. Runs in quarantine are left out.
@@ -25,16 +25,18 @@ def fill(session: Session, request: PlanRequest, plan: Plan, positions: Mapping[
     if not plan.runs:
         return plan
     measured = _read_measured(session, request)
-    before = [_run_before(measured[shared_rows.case_key(run.case)], positions[run.revision]) for run in plan.runs]
-    levels = _levels(session, {run_id for run_id in before if run_id is not None})
+    before = [
+        _find_run_before(measured[shared_rows.make_case_key(run.case)], positions[run.revision]) for run in plan.runs
+    ]
+    levels = _read_exact_counts(session, {run_id for run_id in before if run_id is not None})
     planned = tuple(
-        run if run_id is None or not levels[run_id] else _expecting(run, levels[run_id])
+        run if run_id is None or not levels[run_id] else _add_expected_counts(run, levels[run_id])
         for run, run_id in zip(plan.runs, before, strict=True)
     )
     return plan.model_copy(update={"runs": planned})
 
 
-def _expecting(run: PlannedRun, expected: dict[str, Number]) -> PlannedRun:
+def _add_expected_counts(run: PlannedRun, expected: dict[str, Number]) -> PlannedRun:
     return run.model_copy(update={"expected": expected})
 
 
@@ -57,15 +59,15 @@ def _read_measured(session: Session, request: PlanRequest) -> dict[str, list[tup
     return by_case
 
 
-def _run_before(runs: list[tuple[int, UUID]], position: int) -> UUID | None:
+def _find_run_before(runs: list[tuple[int, UUID]], position: int) -> UUID | None:
     index = bisect_left(runs, position, key=lambda run: run[0])
     return runs[index - 1][1] if index else None
 
 
-def _levels(session: Session, runs: set[UUID]) -> dict[UUID, dict[str, Number]]:
+def _read_exact_counts(session: Session, runs: set[UUID]) -> dict[UUID, dict[str, Number]]:
     """Return the exact counts on which the samples of each run agree."""
     levels: dict[UUID, dict[str, Number]] = defaultdict(dict)
-    for point in points.list_of_runs(session, sorted(runs)):
+    for point in points.list_points_of_runs(session, sorted(runs)):
         agreed = majority(point.samples) if metric(point.metric).exact else None
         if agreed is not None:
             levels[point.run_id][point.metric] = agreed[0]

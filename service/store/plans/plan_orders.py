@@ -10,28 +10,28 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, PlanRequest
-from service.rules.run_plan import DriftEnd, Orders, series_in_doubt
+from service.rules.run_plan import DriftEnd, Orders, find_series_in_doubt
 from service.store import shared_rows
 from service.store.events import cross_measurements
 from service.store.models import Case, DriftRow, EventDriftRow, Host, Revision, Run, Series, Subject
 
 
-def find(session: Session, request: PlanRequest) -> dict[int, Orders]:
+def find_orders(session: Session, request: PlanRequest) -> dict[int, Orders]:
     """Return the orders for each case of a request, by the case's index, in the request's environment."""
     environment, host = request.environment.hash, request.host.name
     cross_measured: dict[str, set[str]] = defaultdict(set)
-    for run in cross_measurements.list_ordered(session, request.subject, host, environment):
+    for run in cross_measurements.list_ordered_runs(session, request.subject, host, environment):
         cross_measured[run.case_key].add(run.revision)
-    unsure = _unsure(session, request.subject, host, environment)
-    keys = [shared_rows.case_key(case) for case in request.cases]
-    elsewhere = _elsewhere(session, request.subject, host, set(keys))
+    unsure = _map_uncertain_cases(session, request.subject, host, environment)
+    keys = [shared_rows.make_case_key(case) for case in request.cases]
+    elsewhere = _map_revisions_measured_elsewhere(session, request.subject, host, set(keys))
     return {
         index: Orders(frozenset(cross_measured[key]), key in unsure, unsure.get(key), frozenset(elsewhere[key]))
         for index, key in enumerate(keys)
     }
 
 
-def _unsure(session: Session, subject: str, host: str, environment: str) -> dict[str, str | None]:
+def _map_uncertain_cases(session: Session, subject: str, host: str, environment: str) -> dict[str, str | None]:
     """Return :attr:`Orders.shorter` by the key of each case whose newest level in an environment is in doubt."""
     in_doubt = select(EventDriftRow.series_id).where(EventDriftRow.unsure, EventDriftRow.found)
     rows = session.execute(
@@ -49,19 +49,19 @@ def _unsure(session: Session, subject: str, host: str, environment: str) -> dict
             document["environment_after"],
             position,
             document["evidence"]["wants_rerun"],
-            _shorter(document, environment),
+            _find_revision_to_rerun(document, environment),
         )
         for series_id, _, position, document in rows
     )
     unsure: dict[str, str | None] = {}
-    for end in series_in_doubt(ends):
+    for end in find_series_in_doubt(ends):
         if end.environment == environment:
             key = key_of[end.series]
             unsure[key] = unsure.get(key) or end.shorter
     return unsure
 
 
-def _shorter(document: Mapping[str, Any], environment: str) -> str | None:
+def _find_revision_to_rerun(document: Mapping[str, Any], environment: str) -> str | None:
     """Return the newest revision on the level before a drift, if fewer runs show that level, in this environment.
 
     None if runs of that revision are on both levels: another one would lengthen whichever level it showed.
@@ -74,22 +74,24 @@ def _shorter(document: Mapping[str, Any], environment: str) -> str | None:
     return document.get("last_good") or str(document["previous_revision"])
 
 
-def _elsewhere(session: Session, subject: str, host: str, keys: set[str]) -> dict[str, set[str]]:
+def _map_revisions_measured_elsewhere(session: Session, subject: str, host: str, keys: set[str]) -> dict[str, set[str]]:
     """Return the revisions at which other hosts measured cases that this host never did, by the case's key."""
     by_case: dict[str, set[str]] = defaultdict(set)
-    here = select(Run.case_id).join(Run.subject).join(Run.host).where(Subject.name == subject, Host.name == host)
-    others = (
+    cases_of_host = (
+        select(Run.case_id).join(Run.subject).join(Run.host).where(Subject.name == subject, Host.name == host)
+    )
+    of_other_hosts = (
         select(Case.key, Revision.commit)
         .select_from(Run)
         .join(Run.subject)
         .join(Run.case)
         .join(Run.host)
         .join(Run.revision)
-        .where(Subject.name == subject, Host.name != host, Run.case_id.not_in(here))
+        .where(Subject.name == subject, Host.name != host, Run.case_id.not_in(cases_of_host))
         .where(Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None))
         .distinct()
     )
-    for key, commit in session.execute(others):
+    for key, commit in session.execute(of_other_hosts):
         if key in keys:
             by_case[key].add(commit)
     return by_case

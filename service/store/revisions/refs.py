@@ -27,22 +27,22 @@ class NamedCommit(NamedTuple):
     subject: str
 
 
-def store(session: Session, subject_id: int, refs: Iterable[contract.Ref]) -> None:
+def store_refs(session: Session, subject_id: int, refs: Iterable[contract.Ref]) -> None:
     """Store tags and branches: new ones, and those that point to another commit now. The others stay."""
-    known = {
+    stored = {
         (row.kind, row.name): row for row in session.scalars(select(RefRow).where(RefRow.subject_id == subject_id))
     }
     sent = {(ref.kind, ref.name): ref.commit for ref in refs}
-    new = [
+    changed = [
         {"subject_id": subject_id, "kind": kind, "name": name, "commit": commit}
         for (kind, name), commit in sent.items()
-        if (kind, name) not in known
+        if (kind, name) not in stored
     ]
-    if new:
-        session.execute(insert(RefRow), new)
+    if changed:
+        session.execute(insert(RefRow), changed)
     for key, commit in sent.items():
-        if key in known and known[key].commit != commit:
-            session.execute(update(RefRow).where(RefRow.id == known[key].id).values(commit=commit))
+        if key in stored and stored[key].commit != commit:
+            session.execute(update(RefRow).where(RefRow.id == stored[key].id).values(commit=commit))
 
 
 def list_refs(session: Session, subject: str | None = None, limit: int = 500) -> list[RefRow]:
@@ -67,7 +67,7 @@ class NamedRef(NamedTuple):
     commit: str
 
 
-def list_by_subject(session: Session, subject: str | None = None, limit: int = 500) -> list[NamedRef]:
+def list_refs_by_subject(session: Session, subject: str | None = None, limit: int = 500) -> list[NamedRef]:
     """Return the tags and branches of a subject or of all with their subjects, in the order of :func:`list_refs`."""
     names = {row.id: row.name for row in session.execute(select(Subject.id, Subject.name))}
     return [
@@ -75,29 +75,29 @@ def list_by_subject(session: Session, subject: str | None = None, limit: int = 5
     ]
 
 
-def find(session: Session, text: str, subject: str | None = None) -> list[NamedCommit]:
+def find_commits(session: Session, text: str, subject: str | None = None) -> list[NamedCommit]:
     """Return the known commits that a text can name: by a tag or a branch, a part of a hash, or a date.
 
     Each may be followed by ``~20`` or ``^2``, as in git. A tag or a branch comes before a hash that begins like it; a
     date names the newest commit of that day or before.
     """
-    asked = revision_text.read(text)
-    starts = _find_by_ref(session, asked.name, subject) or _find_by_hash(session, asked.name, subject)
-    if not starts and not asked.steps:
-        starts = _find_by_date(session, asked.name, subject)
-    if not asked.steps:
+    revision = revision_text.parse_revision(text)
+    starts = _find_by_ref(session, revision.name, subject) or _find_by_hash(session, revision.name, subject)
+    if not starts and not revision.steps:
+        starts = _find_by_date(session, revision.name, subject)
+    if not revision.steps:
         return starts
-    return [commit for start in starts if (commit := _walked(session, start, asked.steps)) is not None]
+    return [commit for start in starts if (commit := _follow_steps(session, start, revision.steps)) is not None]
 
 
 def _find_by_ref(session: Session, name: str, subject: str | None) -> list[NamedCommit]:
-    query = _commits(subject).join(
+    query = _select_commits(subject).join(
         RefRow, (RefRow.subject_id == Revision.subject_id) & (RefRow.commit == Revision.commit)
     )
     is_remote = RefRow.name == f"origin/{name}"
-    named = or_(RefRow.name == name, is_remote & (RefRow.kind == "branch"))
+    has_name = or_(RefRow.name == name, is_remote & (RefRow.kind == "branch"))
     # Tags first, then branches of this name, then those of the remote.
-    query = query.add_columns(RefRow.kind, RefRow.name).where(named).order_by(RefRow.kind.desc(), is_remote)
+    query = query.add_columns(RefRow.kind, RefRow.name).where(has_name).order_by(RefRow.kind.desc(), is_remote)
     rows = session.connection().execute(query.limit(_MAX_COMMITS)).all()
     return [NamedCommit(*row[:3]) for row in rows if row[3:] == rows[0][3:]]
 
@@ -106,31 +106,33 @@ def _find_by_hash(session: Session, prefix: str, subject: str | None) -> list[Na
     if not _HASH.fullmatch(prefix.lower()):
         return []
     # A range, which the index of commits answers: "g" stands behind every digit of a hash.
-    begins = Revision.commit.between(prefix.lower(), f"{prefix.lower()}g")
-    return [NamedCommit(*row) for row in session.execute(_commits(subject).where(begins).limit(_MAX_COMMITS))]
+    has_prefix = Revision.commit.between(prefix.lower(), f"{prefix.lower()}g")
+    return [
+        NamedCommit(*row) for row in session.execute(_select_commits(subject).where(has_prefix).limit(_MAX_COMMITS))
+    ]
 
 
 def _find_by_date(session: Session, text: str, subject: str | None) -> list[NamedCommit]:
-    moment = revision_text.end_of_day(text)
+    moment = revision_text.find_end_of_day(text)
     if moment is None:
         return []
     names = session.scalars(select(Subject.name).where(Subject.name == subject) if subject else select(Subject.name))
     newest = (Revision.committed_at.desc(), Revision.position.desc())
     query = (
-        session.execute(_commits(name).where(Revision.committed_at < moment).order_by(*newest).limit(1)).first()
+        session.execute(_select_commits(name).where(Revision.committed_at < moment).order_by(*newest).limit(1)).first()
         for name in names.all()
     )
     return [NamedCommit(*row) for row in query if row is not None][:_MAX_COMMITS]
 
 
-def _walked(session: Session, start: NamedCommit, steps: tuple[int, ...]) -> NamedCommit | None:
+def _follow_steps(session: Session, start: NamedCommit, steps: tuple[int, ...]) -> NamedCommit | None:
     subject_id = session.scalars(select(Subject.id).where(Subject.name == start.subject)).one()
-    commit = revision_text.walk(revisions.parents(session, subject_id), start.commit, steps)
+    commit = revision_text.follow_steps(revisions.map_parents(session, subject_id), start.commit, steps)
     if commit is None:
         return None
-    return NamedCommit(*session.execute(_commits(start.subject).where(Revision.commit == commit)).one())
+    return NamedCommit(*session.execute(_select_commits(start.subject).where(Revision.commit == commit)).one())
 
 
-def _commits(subject: str | None):  # type: ignore[no-untyped-def]
+def _select_commits(subject: str | None):  # type: ignore[no-untyped-def]
     query = select(Revision.commit, Revision.title, Subject.name).join(Subject, Revision.subject_id == Subject.id)
     return query if not subject else query.where(Subject.name == subject)

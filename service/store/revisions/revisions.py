@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from runner import contract
 from service.rules.series import candidate_commits
-from service.rules.series.commit_order import Commit, continued, sort_by_history
+from service.rules.series.commit_order import Commit, order_continuation, sort_by_history
 from service.schemas.history import Candidate
 from service.store import shared_rows
 from service.store.engine import bulk
@@ -29,60 +29,64 @@ class _Stored(NamedTuple):
     position: int
 
 
-def add(session: Session, subject_id: int, revisions: Iterable[contract.Revision]) -> None:
+def add_commits(session: Session, subject_id: int, revisions: Iterable[contract.Revision]) -> None:
     """Store the commits that are new, and update the order of all commits of the subject."""
     sent = {revision.commit: revision for revision in reversed(list(revisions))}
-    _add(session, subject_id, sent, _map_stored(session, subject_id, sent))
+    _store_missing(session, subject_id, sent, _map_stored(session, subject_id, sent))
 
 
-def ensure(session: Session, subject_id: int, revisions: Iterable[contract.Revision]) -> dict[str, tuple[int, int]]:
+def ensure_commits(
+    session: Session, subject_id: int, revisions: Iterable[contract.Revision]
+) -> dict[str, tuple[int, int]]:
     """Return the id and the position of commits, by hash; store the missing ones first."""
     sent = {revision.commit: revision for revision in reversed(list(revisions))}
     stored = _map_stored(session, subject_id, sent)
-    if _add(session, subject_id, sent, stored):
+    if _store_missing(session, subject_id, sent, stored):
         stored = _map_stored(session, subject_id, sent)
     return {commit: (row.id, row.position) for commit, row in stored.items()}
 
 
-def _add(session: Session, subject_id: int, sent: dict[str, contract.Revision], stored: Mapping[str, _Stored]) -> bool:
+def _store_missing(
+    session: Session, subject_id: int, sent: dict[str, contract.Revision], stored: Mapping[str, _Stored]
+) -> bool:
     """Store those commits that are not stored, and their parents; return whether anything had to change."""
-    new = [_row(subject_id, sent[commit]) for commit in reversed(sent) if commit not in stored]
+    rows = [_build_row(subject_id, sent[commit]) for commit in reversed(sent) if commit not in stored]
     with_parents = [
         {"row": stored[commit].id, "sent": list(revision.parents)}
         for commit, revision in sent.items()
         if commit in stored and revision.parents and not stored[commit].parents
     ]
-    if new and not with_parents and (continuation := _continuation(session, subject_id, new)) is not None:
+    if rows and not with_parents and (continuation := _order_continuation(session, subject_id, rows)) is not None:
         first, order = continuation
         positions = {commit: first + number for number, commit in enumerate(order)}
-        session.execute(insert(Revision), [row | {"position": positions[row["commit"]]} for row in new])
+        session.execute(insert(Revision), [row | {"position": positions[row["commit"]]} for row in rows])
         return True
-    if new:
-        session.execute(insert(Revision), new)
+    if rows:
+        session.execute(insert(Revision), rows)
     if with_parents:  # they were stored from a shallow clone that lacked their parents
         set_parents = update(Revision).where(Revision.id == bindparam("row")).values(parents=bindparam("sent"))
         session.connection().execute(set_parents, with_parents)
-    if new or with_parents:
+    if rows or with_parents:
         _update_positions(session, subject_id)
-    return bool(new or with_parents)
+    return bool(rows or with_parents)
 
 
-def list_in_order(session: Session, subject: Subject) -> Sequence[Revision]:
+def list_commits(session: Session, subject: Subject) -> Sequence[Revision]:
     """Return the commits of a subject, oldest first."""
     return session.scalars(select(Revision).where(Revision.subject_id == subject.id).order_by(Revision.position)).all()
 
 
-def count(session: Session, subject_id: int) -> int:
+def count_commits(session: Session, subject_id: int) -> int:
     """Return how many commits of a subject are stored."""
     return session.scalar(select(func.count()).where(Revision.subject_id == subject_id)) or 0
 
 
-def parents(session: Session, subject_id: int) -> dict[str, list[str]]:
+def map_parents(session: Session, subject_id: int) -> dict[str, list[str]]:
     """Return the parents of each commit of a subject."""
-    return _parents(session, Revision.subject_id == subject_id)
+    return _read_parents(session, Revision.subject_id == subject_id)
 
 
-def _parents(session: Session, *conditions: ColumnElement[bool]) -> dict[str, list[str]]:
+def _read_parents(session: Session, *conditions: ColumnElement[bool]) -> dict[str, list[str]]:
     """Return the parents of some commits. They are parsed in one go, for a history has thousands."""
     query = select(Revision.commit, cast(Revision.parents, Text)).where(*conditions)
     rows = session.connection().execute(query).all()
@@ -90,7 +94,7 @@ def _parents(session: Session, *conditions: ColumnElement[bool]) -> dict[str, li
     return {row[0]: of_commit for row, of_commit in zip(rows, parsed, strict=True)}
 
 
-def descends(session: Session, subject: str, older: str, newer: str) -> bool:
+def is_descendant(session: Session, subject: str, older: str, newer: str) -> bool:
     """Return whether a commit of a subject is known to descend from another one."""
     row = shared_rows.find_subject(session, subject)
     if row is None:
@@ -102,14 +106,14 @@ def descends(session: Session, subject: str, older: str, newer: str) -> bool:
         return False
     # Parents stand before their children, so no commit outside of this stretch lies between the two.
     stretch = Revision.position.between(positions[older], positions[newer])
-    return candidate_commits.descends(_parents(session, of_subject, stretch), newer, older)
+    return candidate_commits.is_ancestor(_read_parents(session, of_subject, stretch), newer, older)
 
 
-def candidates(session: Session, subject_id: int, commits: Iterable[str]) -> list[Candidate]:
+def list_candidates(session: Session, subject_id: int, commits: Iterable[str]) -> list[Candidate]:
     """Return commits as candidates of a drift, in the order of the history."""
     rows = [
         row
-        for chunk in bulk.chunks(sorted(commits), _COMMITS_PER_QUERY)
+        for chunk in bulk.split_into_chunks(sorted(commits), _COMMITS_PER_QUERY)
         for row in session.scalars(
             select(Revision).where(Revision.subject_id == subject_id, Revision.commit.in_(chunk))
         )
@@ -118,7 +122,7 @@ def candidates(session: Session, subject_id: int, commits: Iterable[str]) -> lis
     return _build_candidates(rows)
 
 
-def list_newest(session: Session, subject: str, limit: int) -> list[Candidate]:
+def list_newest_commits(session: Session, subject: str, limit: int) -> list[Candidate]:
     """Return the newest commits of a subject, the newest first."""
     query = select(Revision).join(Subject, Revision.subject_id == Subject.id).where(Subject.name == subject)
     return _build_candidates(session.scalars(query.order_by(Revision.position.desc()).limit(limit)))
@@ -128,7 +132,7 @@ def _build_candidates(rows: Iterable[Revision]) -> list[Candidate]:
     return [Candidate(commit=row.commit, title=row.title, author=row.author) for row in rows]
 
 
-def positions(session: Session, subject: str) -> dict[str, int]:
+def map_positions(session: Session, subject: str) -> dict[str, int]:
     """Return the position of each commit of a subject in its history."""
     query = select(Revision.commit, Revision.position).join(Subject, Revision.subject_id == Subject.id)
     return dict(session.execute(query.where(Subject.name == subject)).all())
@@ -148,7 +152,7 @@ def list_as_sent(session: Session, subject: str) -> contract.RevisionList | None
                 committed_at=revision.committed_at,
                 title=revision.title,
             )
-            for revision in list_in_order(session, row)
+            for revision in list_commits(session, row)
         )
     )
 
@@ -161,7 +165,7 @@ def _map_stored(session: Session, subject_id: int, commits: Iterable[str] | None
     queries = (
         [query]
         if commits is None
-        else [query.where(Revision.commit.in_(chunk)) for chunk in bulk.chunks(commits, _COMMITS_PER_QUERY)]
+        else [query.where(Revision.commit.in_(chunk)) for chunk in bulk.split_into_chunks(commits, _COMMITS_PER_QUERY)]
     )
     return {
         commit: _Stored(number, tuple(parents), committed_at, position)
@@ -170,7 +174,9 @@ def _map_stored(session: Session, subject_id: int, commits: Iterable[str] | None
     }
 
 
-def _continuation(session: Session, subject_id: int, new: Sequence[dict[str, Any]]) -> tuple[int, list[str]] | None:
+def _order_continuation(
+    session: Session, subject_id: int, rows: Sequence[dict[str, Any]]
+) -> tuple[int, list[str]] | None:
     """Return new commits in their order, and the position of the first; None if that depends on the whole history.
 
     Most commits are children of the newest one. To order a history of thousands again for each takes longer than all
@@ -181,8 +187,8 @@ def _continuation(session: Session, subject_id: int, new: Sequence[dict[str, Any
     tip = session.execute(last).first()
     if tip is None:
         return None
-    entries = [Commit(row["commit"], tuple(row["parents"]), row["committed_at"]) for row in new]
-    order = continued(tip.commit, entries)
+    entries = [Commit(row["commit"], tuple(row["parents"]), row["committed_at"]) for row in rows]
+    order = order_continuation(tip.commit, entries)
     if order is None:
         return None
     # One text, in which a hash is looked for in no time.
@@ -190,7 +196,7 @@ def _continuation(session: Session, subject_id: int, new: Sequence[dict[str, Any
     return None if any(commit in parents for commit in order) else (tip.position + 1, order)
 
 
-def _row(subject_id: int, revision: contract.Revision) -> dict[str, Any]:
+def _build_row(subject_id: int, revision: contract.Revision) -> dict[str, Any]:
     return {
         "subject_id": subject_id,
         "commit": revision.commit,
@@ -213,7 +219,7 @@ def _update_positions(session: Session, subject_id: int) -> None:
         session.connection().execute(move, moves)
     before = [row.position for row, _ in placed if row.position != -1]
     if before != sorted(before):
-        newest_levels.recompute(session, subject_id)
+        newest_levels.recompute_newest_levels(session, subject_id)
     if any(row.position not in {-1, position} for row, position in placed):
         session.execute(
             update(Series)

@@ -41,19 +41,20 @@ class Side:
     subject: str | None = None
 
 
-def find(session: Session, text: str, subject: str | None = None) -> list[Side]:
+def find_sides(session: Session, text: str, subject: str | None = None) -> list[Side]:
     """Return the sides that a text can mean: a commit, a run's id, an environment's hash or a host's name.
 
-    A commit is named by a tag, a branch, a date or a part of its hash: see :func:`service.store.refs.find`.
+    A commit is named by a tag, a branch, a date or a part of its hash: see
+    :func:`service.store.revisions.refs.find_commits`.
 
     The text may begin with the kind: ``host:lab-1``.
     """
     kind, colon, name = text.strip().partition(":")
-    named = colon and kind in {"revision", "run", "environment", "host"}
-    key = name if named else text.strip()
-    finders = {"run": _run, "host": _host, "environment": _environment, "revision": _revision}
-    tried = [finders[kind]] if named else list(finders.values())
-    return [side for finder in tried for side in finder(session, key, subject)]
+    has_kind = colon and kind in {"revision", "run", "environment", "host"}
+    key = name if has_kind else text.strip()
+    finders = {"run": _find_run, "host": _find_host, "environment": _find_environments, "revision": _find_revisions}
+    finders_to_try = [finders[kind]] if has_kind else list(finders.values())
+    return [side for finder in finders_to_try for side in finder(session, key, subject)]
 
 
 def list_runs(
@@ -62,7 +63,7 @@ def list_runs(
     """Return the newest judged runs of a side."""
     # A revision has few runs. Of an environment or a host the newest are read, which an index holds in order.
     newest = (Run.started_at.desc(),) if side.kind in {"environment", "host"} else ()
-    conditions = [_belongs_to(session, side), Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None)]
+    conditions = [_select_runs_of_side(session, side), Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None)]
     if host:
         conditions.append(Host.name == host)
     if workload:
@@ -75,8 +76,8 @@ def list_runs(
     return [ComparableRun._make(row) for row in rows.all()]
 
 
-def version(session: Session, sides: Sequence[Side]) -> Hashable | None:
-    """Return what changes whenever the comparison of two commits does; None where the sides are anything else.
+def read_version(session: Session, sides: Sequence[Side]) -> Hashable | None:
+    """Return a value that changes whenever the comparison of two commits does; None for other sides.
 
     Stored runs never change, but more of them arrive, and drifts are detected between them.
     """
@@ -94,13 +95,13 @@ def version(session: Session, sides: Sequence[Side]) -> Hashable | None:
     return *map(tuple, rows), session.scalar(select(func.sum(Subject.drifts_version)))
 
 
-def readings(
+def read_readings(
     session: Session, runs: Iterable[int], metrics: Collection[str] | None
 ) -> dict[int, dict[str, SideReadings]]:
     """Return the readings of runs by run number and metric, for the given metrics or for all."""
     rows: list[Any] = []
-    for chunk in parts.neighbours(runs, _RUNS_PER_QUERY):
-        query = _points_of(session, chunk)
+    for chunk in parts.group_neighbours(runs, _RUNS_PER_QUERY):
+        query = _select_points(session, chunk)
         if metrics is not None:
             query = query.where(Series.metric.in_(metrics))
         rows += session.connection().execute(query).all()  # twice as fast as the session
@@ -111,27 +112,29 @@ def readings(
     return by_run
 
 
-def _points_of(session: Session, runs: Sequence[int]) -> Select[Any]:
+def _select_points(session: Session, runs: Sequence[int]) -> Select[Any]:
     """Return the query for the points of runs that are neighbours."""
     # The level as text: all of them are parsed in one go, for there are thousands.
     columns = (Point.status == Status.COUNTED, Point.n, type_coerce(Point.value, Text), Point.samples)
-    among = bulk.among(session, Run.number, runs)
+    among = bulk.is_among(session, Run.number, runs)
     if session.get_bind().dialect.name != "postgresql":
         return points.select_by_run(Run.number, Series.id, Series.metric, *columns).where(among)
     # Point by point by the primary key: else PostgreSQL takes the few runs for so many that it reads all that were
     # stored in the meantime. It leaves a subquery with an offset as it is.
-    one = (
+    first_point = (
         select(*(column.label(f"column_{number}") for number, column in enumerate(columns)))
         .where(Point.series_id == Series.id, Point.run_number == Run.number, *parts.filter_parts_of_runs(session, runs))
         .correlate(Series, Run)
         .offset(0)
         .lateral()
     )
-    of_run = select(Run.number, Series.id, Series.metric, *one.c).select_from(Run).join(Series, points.SERIES_OF_RUN)
-    return of_run.join(one, true()).where(among)
+    of_run = (
+        select(Run.number, Series.id, Series.metric, *first_point.c).select_from(Run).join(Series, points.SERIES_OF_RUN)
+    )
+    return of_run.join(first_point, true()).where(among)
 
 
-def steps(session: Session, pairs: Sequence[Pair], by_run: ByRun) -> dict[int, list[DriftSummary]]:
+def list_drifts_between(session: Session, pairs: Sequence[Pair], by_run: ByRun) -> dict[int, list[DriftSummary]]:
     """Return the drifts that can lie between the two sides of a pair, by the id of their series.
 
     Parameters
@@ -149,26 +152,26 @@ def steps(session: Session, pairs: Sequence[Pair], by_run: ByRun) -> dict[int, l
     by_series: dict[int, list[DriftSummary]] = {}
     base = (run.number for pair in pairs for run in pair.base)
     compared = {side.series for number in base for side in by_run.get(number, {}).values()}
-    among = bulk.among(session, DriftRow.series_id, (series for series in compared if series is not None))
+    among = bulk.is_among(session, DriftRow.series_id, (series for series in compared if series is not None))
     for series, position, document in session.connection().execute(query.where(among)):
         by_series.setdefault(series, []).append(drift_summary(position, document))
     return by_series
 
 
-def _belongs_to(session: Session, side: Side) -> ColumnElement[bool]:
+def _select_runs_of_side(session: Session, side: Side) -> ColumnElement[bool]:
     """Return the condition on runs by ids, so that the database uses the index of the side's column."""
     if side.kind == "run":
         return Run.id == UUID(side.key)
     if side.kind == "revision":
         revision = select(Revision.id).join(Subject, Revision.subject_id == Subject.id)
-        named = revision.where(Revision.commit == side.key, Subject.name == side.subject)
-        return Run.revision_id == session.scalar(named)
+        of_commit = revision.where(Revision.commit == side.key, Subject.name == side.subject)
+        return Run.revision_id == session.scalar(of_commit)
     if side.kind == "environment":
         return Run.environment_id == session.scalar(select(Environment.id).where(Environment.hash == side.key))
     return Run.host_id == session.scalar(select(Host.id).where(Host.name == side.key))
 
 
-def _run(session: Session, key: str, _: str | None) -> list[Side]:
+def _find_run(session: Session, key: str, _: str | None) -> list[Side]:
     try:
         run_id = UUID(key)
     except ValueError:
@@ -183,19 +186,19 @@ def _run(session: Session, key: str, _: str | None) -> list[Side]:
     return [] if row is None else [Side("run", str(row[0]), f"{row[1]} at {row[2][:10]}", row[3])]
 
 
-def _host(session: Session, key: str, _: str | None) -> list[Side]:
+def _find_host(session: Session, key: str, _: str | None) -> list[Side]:
     return [Side("host", name, name) for name in session.scalars(select(Host.name).where(Host.name == key))]
 
 
-def _environment(session: Session, key: str, _: str | None) -> list[Side]:
+def _find_environments(session: Session, key: str, _: str | None) -> list[Side]:
     if len(key) < _MIN_HASH_CHARACTERS:
         return []
     query = select(Environment.hash).where(Environment.hash.startswith(key.lower(), autoescape=True)).limit(5)
     return [Side("environment", hash_, hash_) for hash_ in session.scalars(query)]
 
 
-def _revision(session: Session, key: str, subject: str | None) -> list[Side]:
+def _find_revisions(session: Session, key: str, subject: str | None) -> list[Side]:
     return [
         Side("revision", entry.commit, entry.title or entry.commit[:10], entry.subject)
-        for entry in refs.find(session, key, subject)
+        for entry in refs.find_commits(session, key, subject)
     ]

@@ -75,7 +75,7 @@ class _Parts:
         return checked
 
 
-def read(body: bytes) -> list[Report | PlainReport]:
+def parse_reports(body: bytes) -> list[Report | PlainReport]:
     """Parse a list of reports.
 
     Raises
@@ -84,20 +84,20 @@ def read(body: bytes) -> list[Report | PlainReport]:
         Where the body is not a valid one.
     """
     try:
-        return list(_read(_batch.decode(body).reports))
+        return list(_parse_reports(_batch.decode(body).reports))
     except (KeyError, RecursionError, ValueError):  # the errors of msgspec and pydantic are ValueErrors
         return list(ReportList.model_validate_json(body).reports)
 
 
-def _read(reports: Sequence[Raw]) -> Iterator[Report | PlainReport]:
+def _parse_reports(reports: Sequence[Raw]) -> Iterator[Report | PlainReport]:
     if len(reports) > _MAX_REPORTS:
         raise ValueError
     parts = _Parts()
     for report in reports:
-        yield _read_plain(report, parts) or Report.model_validate(from_json(bytes(report)))
+        yield _parse_plain_report(report, parts) or Report.model_validate(from_json(bytes(report)))
 
 
-def _read_plain(report: Raw, parts: _Parts) -> PlainReport | None:
+def _parse_plain_report(report: Raw, parts: _Parts) -> PlainReport | None:
     """Read a report; return None where any reading is more than a value."""
     fields = _fields.decode(report)
     samples = _samples.decode(fields["samples"])
@@ -105,17 +105,17 @@ def _read_plain(report: Raw, parts: _Parts) -> PlainReport | None:
     if (
         not samples
         or b"true" in bytes(fields["samples"])
-        or (values := _values([sample["readings"] for sample in samples])) is None
+        or (values := _read_values([sample["readings"] for sample in samples])) is None
     ):
         return None
     checked: dict[str, Any] = {name: parts(name, fields[name]) for name in _SHARED}
-    own = {name: value for name, value in fields.items() if name not in checked}
-    own["samples"] = _NO_SAMPLES
-    checked |= zip(own, from_json(b"[%s]" % b",".join(map(bytes, own.values()))), strict=True)
+    other_fields = {name: value for name, value in fields.items() if name not in checked}
+    other_fields["samples"] = _NO_SAMPLES
+    checked |= zip(other_fields, from_json(b"[%s]" % b",".join(map(bytes, other_fields.values()))), strict=True)
     checked["samples"] = list(map(_skip_readings, samples))
     head = Report.model_validate(checked)
     # Put together from what was read, and not as it was sent: of a field that is there twice, the first was not read.
-    document = _object(fields | {"samples": Raw(b"[%s]" % b",".join(map(_object, samples)))})
+    document = _select_json(fields | {"samples": Raw(b"[%s]" % b",".join(map(_select_json, samples)))})
     return PlainReport(head, document, values)
 
 
@@ -126,12 +126,12 @@ def _skip_readings(sample: Mapping[str, Raw]) -> Sample | dict[str, Any]:
     return {name: from_json(bytes(value)) for name, value in sample.items() if name != "readings"} | {"readings": {}}
 
 
-def _object(fields: Mapping[str, Raw]) -> bytes:
+def _select_json(fields: Mapping[str, Raw]) -> bytes:
     """Return the JSON of fields whose names models know."""
     return b"{%s}" % b",".join([b'"%s":%s' % (name.encode(), value) for name, value in fields.items()])
 
 
-def _values(samples: Sequence[Raw]) -> dict[str, Sequence[Number]] | None:
+def _read_values(samples: Sequence[Raw]) -> dict[str, Sequence[Number]] | None:
     """Return the values of each metric; None where any reading is more than a value."""
     try:
         readings = [_readings.decode(sample) for sample in samples]

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from runner import contract
 from runner.contract.judging import Judging
-from service.rules.same_bytes import program_bytes
+from service.rules.same_bytes import read_program_bytes
 from service.store import shared_rows
 from service.store.engine import bulk
 from service.store.models import EnvironmentCount, Point, Revision, Run, RunCount, Series, StoredReport
@@ -110,14 +110,14 @@ class _SeriesUpdate:
         return (self.id, self.version + 1, n_points, *latest, self.judged, self.budget)
 
 
-def add(session: Session, new: Sequence[PreparedReport]) -> None:
+def insert_reports(session: Session, prepared: Sequence[PreparedReport]) -> None:
     """Insert reports, none of which is stored yet."""
-    if not new:
+    if not prepared:
         return
-    runs = _resolve(session, new)
-    bulk.insert(session, bulk.table_of(Run), _RUN_COLUMNS, [_run_row(run) for run in runs])
+    runs = _number_runs(session, prepared)
+    bulk.insert(session, bulk.get_table(Run), _RUN_COLUMNS, [_build_run_row(run) for run in runs])
     documents = [(run.number, run.prepared.document, False) for run in runs]
-    bulk.insert(session, bulk.table_of(StoredReport), ("run_number", "document", "thinned"), documents)
+    bulk.insert(session, bulk.get_table(StoredReport), ("run_number", "document", "thinned"), documents)
     _count_runs(session, runs)
     series = _get_or_create_series(session, runs)
     newest: dict[int, tuple[_SeriesUpdate, Judging]] = {}
@@ -137,24 +137,26 @@ def add(session: Session, new: Sequence[PreparedReport]) -> None:
     updates = (update for of_group in series.values() for update in of_group.values() if update.points)
     changed = sorted(updates, key=attrgetter("id"))
     points = chain.from_iterable(update.points for update in changed)
-    bulk.insert(session, bulk.table_of(Point), _POINT_COLUMNS, points, encoded=_POINT_COLUMNS)
+    bulk.insert(session, bulk.get_table(Point), _POINT_COLUMNS, points, encoded=_POINT_COLUMNS)
     bulk.update(
-        session, bulk.table_of(Series), _SERIES_COLUMNS, [update.row for update in changed], encoded=("latest",)
+        session, bulk.get_table(Series), _SERIES_COLUMNS, [update.row for update in changed], encoded=("latest",)
     )
 
 
-def _resolve(session: Session, new: Sequence[PreparedReport]) -> list[_NewRun]:
+def _number_runs(session: Session, batch: Sequence[PreparedReport]) -> list[_NewRun]:
     """Number the runs and return the ids of the rows that they refer to, inserting those that are missing."""
-    reports = [prepared.report for prepared in new]
-    subjects = shared_rows.subjects(session, dict.fromkeys(report.subject for report in reports))
-    shared = shared_rows.add(
+    reports = [prepared.report for prepared in batch]
+    subjects = shared_rows.ensure_subjects(session, dict.fromkeys(report.subject for report in reports))
+    shared = shared_rows.ensure_shared_rows(
         session,
         dict.fromkeys(report.host.name for report in reports),
-        {prepared.case: prepared.report.case for prepared in new},
-        {prepared.environment: prepared.report.environment for prepared in new},
+        {prepared.case: prepared.report.case for prepared in batch},
+        {prepared.environment: prepared.report.environment for prepared in batch},
     )
     commits = {
-        name: revisions.ensure(session, subject_id, (report.revision for report in reports if report.subject == name))
+        name: revisions.ensure_commits(
+            session, subject_id, (report.revision for report in reports if report.subject == name)
+        )
         for name, subject_id in subjects.items()
     }
     return [
@@ -165,18 +167,18 @@ def _resolve(session: Session, new: Sequence[PreparedReport]) -> list[_NewRun]:
             shared.environments[prepared.environment],
             prepared,
         )
-        for number, prepared, report in zip(bulk.reserve_run_numbers(session, len(new)), new, reports, strict=True)
+        for number, prepared, report in zip(bulk.reserve_run_numbers(session, len(batch)), batch, reports, strict=True)
     ]
 
 
-def _run_row(run: _NewRun) -> tuple[object, ...]:
+def _build_run_row(run: _NewRun) -> tuple[object, ...]:
     report = run.prepared.report
     failure = (report.failure.stage, report.failure.message) if report.failure else (None, None)
     subject_id, host_id, case_id = run.group
     return (
         *(run.number, report.run_id, subject_id, run.revision_id, case_id, host_id, run.environment_id),
         *(report.outcome, *failure, report.quarantine or None, report.session, report.started_at, report.finished_at),
-        *(value or None for value in program_bytes(report)),
+        *(value or None for value in read_program_bytes(report)),
         report.failure.temporary if report.failure else None,
     )
 
@@ -187,7 +189,7 @@ def _count_runs(session: Session, runs: Sequence[_NewRun]) -> None:
     places = Counter((run.environment_id, run.group.host_id, run.group.subject_id) for run in runs)
     for model, key, counts in ((RunCount, _COUNT_KEY, kinds), (EnvironmentCount, _ENVIRONMENT_KEY, places)):
         rows = [dict(zip(key, values, strict=True)) | {"runs": count} for values, count in counts.items()]
-        bulk.insert_or_add(session, bulk.table_of(model), rows, "runs", key)
+        bulk.insert_or_add(session, bulk.get_table(model), rows, "runs", key)
 
 
 _ByMetric = dict[str, _SeriesUpdate]
@@ -200,18 +202,18 @@ def _get_or_create_series(session: Session, runs: Iterable[_NewRun]) -> dict[_Se
     for run in runs:
         metrics_of.setdefault(run.group, {}).update(dict.fromkeys(point.metric for point in run.prepared.points))
     series = _find_series(session, metrics_of)
-    new = [
+    rows_to_insert = [
         {**group._asdict(), "metric": metric, "version": 0, "judged_version": 0, "n_points": 0, "judged": False}
         for group, metrics in metrics_of.items()
         for metric in metrics
         if metric not in series[group]
     ]
-    if not new:
+    if not rows_to_insert:
         return series
-    ids = bulk.reserve_series_ids(session, len(new))
+    ids = bulk.reserve_series_ids(session, len(rows_to_insert))
     if ids is not None:
-        new = [{"id": number, **row} for number, row in zip(ids, new, strict=True)]
-    bulk.insert_missing(session, bulk.table_of(Series), new)
+        rows_to_insert = [{"id": number, **row} for number, row in zip(ids, rows_to_insert, strict=True)]
+    bulk.insert_missing(session, bulk.get_table(Series), rows_to_insert)
     return _find_series(session, metrics_of)
 
 
@@ -221,7 +223,7 @@ def _find_series(session: Session, groups: Iterable[_SeriesGroup]) -> dict[_Seri
     for group, by_metric in series.items():
         cases.setdefault(group[:2], {})[group.case_id] = by_metric
     for (subject_id, host_id), by_case in cases.items():
-        for chunk in bulk.chunks(by_case, _CASES_PER_QUERY):
+        for chunk in bulk.split_into_chunks(by_case, _CASES_PER_QUERY):
             rows = session.connection().execute(  # in half the time of the session
                 select(
                     *(Revision.position, Series.case_id, Series.latest_at, Series.metric, Series.id, Series.version),

@@ -16,7 +16,7 @@ from service.rules.expected_runs import has_imported
 from service.schemas.history import Number
 from service.store.models import Case, Host, Point, Revision, Run, Series, StoredReport, Subject
 from service.store.runs.runs import select_joined
-from service.store.runs.stored_reports import unpack
+from service.store.runs.stored_reports import unpack_report
 
 _MAX_RUNS = 5
 """Runs whose durations stand for the next ones."""
@@ -38,29 +38,29 @@ class Durations:
     measure: float | None
 
 
-def levels(session: Session, of: CaseOnHost, metric: str, commits: Collection[str]) -> dict[str, Number]:
+def read_levels(session: Session, case: CaseOnHost, metric: str, commits: Collection[str]) -> dict[str, Number]:
     """Return the newest level of a metric at some commits, of those that were measured; runs of searches count too."""
     rows = session.execute(
-        _select_measured(session, of, metric, Revision.commit, Point.value)
+        _select_measured(session, case, metric, Revision.commit, Point.value)
         .where(Revision.commit.in_(commits))
         .order_by(Run.number)
     )
     return {commit: value for commit, value in rows if value is not None}
 
 
-def list_measured_commits(session: Session, of: CaseOnHost, metric: str) -> set[str]:
+def list_measured_commits(session: Session, case: CaseOnHost, metric: str) -> set[str]:
     """Return the commits at which a metric was measured; runs of searches count too."""
-    query = _select_measured(session, of, metric, Revision.commit).where(Point.value.is_not(None))
+    query = _select_measured(session, case, metric, Revision.commit).where(Point.value.is_not(None))
     return set(session.connection().scalars(query))
 
 
-def _select_measured(session: Session, of: CaseOnHost, metric: str, *columns: Any) -> Select[Any]:
+def _select_measured(session: Session, case: CaseOnHost, metric: str, *columns: Any) -> Select[Any]:
     series = (
         select(Series.id)
         .join(Subject, Series.subject_id == Subject.id)
         .join(Case, Series.case_id == Case.id)
         .join(Host, Series.host_id == Host.id)
-        .where(Subject.name == of.subject, Case.name == of.case, Host.name == of.host, Series.metric == metric)
+        .where(Subject.name == case.subject, Case.name == case.case, Host.name == case.host, Series.metric == metric)
     )
     return (
         select(*columns)
@@ -72,26 +72,26 @@ def _select_measured(session: Session, of: CaseOnHost, metric: str, *columns: An
     )
 
 
-def find_newest_report(session: Session, of: CaseOnHost) -> Report | None:
+def find_newest_report(session: Session, case: CaseOnHost) -> Report | None:
     """Return the newest of :func:`list_newest_reports`."""
-    return next(iter(list_newest_reports(session, of)), None)
+    return next(iter(list_newest_reports(session, case)), None)
 
 
-def durations(reports: Collection[Report]) -> Durations:
+def read_durations(reports: Collection[Report]) -> Durations:
     """Return how long a build and a measurement of a case took in its newest runs."""
     builds = [report.build.seconds for report in reports if report.build and report.build.seconds]
     measured = [(report.finished_at - report.started_at).total_seconds() for report in reports]
     return Durations(median(builds) if builds else None, median(measured) if measured else None)
 
 
-def list_newest_reports(session: Session, of: CaseOnHost) -> list[Report]:
+def list_newest_reports(session: Session, case: CaseOnHost) -> list[Report]:
     """Return the newest measured runs of a case that were not imported, with everything that repeats them."""
-    conditions = [Subject.name == of.subject, Case.name == of.case, Run.outcome == Outcome.MEASURED]
-    if of.host:
-        conditions.append(Host.name == of.host)
+    conditions = [Subject.name == case.subject, Case.name == case.case, Run.outcome == Outcome.MEASURED]
+    if case.host:
+        conditions.append(Host.name == case.host)
     newest = (Run.started_at.desc(), Run.number.desc())
     numbers = session.scalars(select_joined(Run.number).where(*conditions).order_by(*newest).limit(_MAX_RUNS)).all()
     stored = select(StoredReport.run_number, StoredReport.document).where(StoredReport.run_number.in_(numbers))
     documents = dict(session.execute(stored).all())
-    reports = (unpack(documents[number]) for number in numbers)
+    reports = (unpack_report(documents[number]) for number in numbers)
     return [report for report in reports if not has_imported(report)]

@@ -21,7 +21,7 @@ from service.schemas.history import FailureSummary, RunPage, RunSummary
 from service.store import shared_rows
 from service.store.engine import bulk
 from service.store.models import UNMEASURED, Case, Environment, Host, Revision, Run, RunCount, StoredReport, Subject
-from service.store.runs.stored_reports import unpack
+from service.store.runs.stored_reports import unpack_report
 
 Condition = ColumnElement[bool] | TextClause
 
@@ -37,7 +37,7 @@ class RunFilter:
     host: str | None = None
     quarantined: bool | None = None
 
-    def ids(self, session: Session) -> dict[str, list[int]]:
+    def list_ids(self, session: Session) -> dict[str, list[int]]:
         """Return the ids that columns of a run may have, by the columns' names, the most selective first."""
         filters = (
             ("revision_id", Revision.id, Revision.commit, self.revision),
@@ -51,7 +51,7 @@ class RunFilter:
             if value is not None
         }
 
-    def conditions(self, ids: Mapping[str, list[int]]) -> list[Condition]:
+    def list_conditions(self, ids: Mapping[str, list[int]]) -> list[Condition]:
         """Return the conditions on runs alone: related rows are looked up first instead of joined.
 
         The database finds the runs by the index of the most selective column, newest first, or by an index of rare
@@ -73,7 +73,7 @@ class RunFilter:
     def count(self, session: Session, ids: Mapping[str, list[int]]) -> int:
         """Return how many runs are selected."""
         if "revision_id" in ids:
-            return session.scalar(select(func.count()).select_from(Run).where(*self.conditions(ids))) or 0
+            return session.scalar(select(func.count()).select_from(Run).where(*self.list_conditions(ids))) or 0
         conditions = [getattr(RunCount, name).in_(of_column) for name, of_column in ids.items()]
         if self.outcome is not None:
             conditions.append(RunCount.outcome == self.outcome)
@@ -94,11 +94,11 @@ _JOINED = select_joined(Run).options(*map(contains_eager, _PARTS))
 _NEWEST_FIRST = (Run.started_at.desc(), Run.number.desc())
 
 
-def report(session: Session, run_id: UUID) -> contract.Report | None:
+def find_report(session: Session, run_id: UUID) -> contract.Report | None:
     """Return the report of a run, if there is one with this id."""
     stored = select(StoredReport.document).join(Run, StoredReport.run_number == Run.number)
     document = session.scalar(stored.where(Run.id == run_id))
-    return None if document is None else unpack(document)
+    return None if document is None else unpack_report(document)
 
 
 def find_newest_report(session: Session, query: BaseQuery) -> contract.Report | None:
@@ -108,7 +108,7 @@ def find_newest_report(session: Session, query: BaseQuery) -> contract.Report | 
         .where(
             Subject.name == query.subject,
             Revision.commit == query.revision,
-            Case.key == shared_rows.case_key(query.case),
+            Case.key == shared_rows.make_case_key(query.case),
             Host.name == query.host,
             Environment.hash == query.environment,
             Run.outcome == Outcome.MEASURED,
@@ -118,31 +118,31 @@ def find_newest_report(session: Session, query: BaseQuery) -> contract.Report | 
         .limit(1)
     )
     document = session.scalar(select(StoredReport.document).where(StoredReport.run_number == number))
-    return None if document is None else unpack(document)
+    return None if document is None else unpack_report(document)
 
 
-def page(session: Session, run_filter: RunFilter, limit: int, offset: int) -> RunPage:
+def list_page(session: Session, run_filter: RunFilter, limit: int, offset: int) -> RunPage:
     """Return a page of runs, the newest first."""
-    ids = run_filter.ids(session)
-    rows = _list_newest(session, run_filter.conditions(ids), limit, offset)
+    ids = run_filter.list_ids(session)
+    rows = _list_newest(session, run_filter.list_conditions(ids), limit, offset)
     total = run_filter.count(session, ids)
-    return RunPage(items=[_summary(run) for run in rows], total=total, limit=limit, offset=offset)
+    return RunPage(items=[_build_summary(run) for run in rows], total=total, limit=limit, offset=offset)
 
 
-def list_some(session: Session, run_ids: Sequence[UUID]) -> list[RunSummary]:
+def list_runs_by_id(session: Session, run_ids: Sequence[UUID]) -> list[RunSummary]:
     """Return some runs in short, the newest first; what is not stored is left out."""
-    return [_summary(run) for run in _list_newest(session, [Run.id.in_(run_ids)], len(run_ids))]
+    return [_build_summary(run) for run in _list_newest(session, [Run.id.in_(run_ids)], len(run_ids))]
 
 
-def quarantined_hosts(session: Session) -> list[RunSummary]:
+def list_quarantined_hosts(session: Session) -> list[RunSummary]:
     """Return the newest measured run of each host where that one is in quarantine."""
     judged = func.coalesce(Run.quarantine, "").not_in(NO_FAULT_OF_HOST)
-    newest = map_newest_of_hosts(session, true(), Run.outcome == Outcome.MEASURED, judged)
-    in_quarantine = bulk.among(session, Run.number, newest), Run.quarantine.is_not(None)
-    return [_summary(run) for run in session.scalars(_JOINED.where(*in_quarantine).order_by(Host.name))]
+    newest = map_newest_runs_of_hosts(session, true(), Run.outcome == Outcome.MEASURED, judged)
+    in_quarantine = bulk.is_among(session, Run.number, newest), Run.quarantine.is_not(None)
+    return [_build_summary(run) for run in session.scalars(_JOINED.where(*in_quarantine).order_by(Host.name))]
 
 
-def map_newest_of_hosts(session: Session, hosts: Condition, *conditions: Condition) -> list[int]:
+def map_newest_runs_of_hosts(session: Session, hosts: Condition, *conditions: Condition) -> list[int]:
     """Return the number of the newest run of each host that satisfies some conditions; none for one without."""
     newest = select(Run.number).where(Run.host_id == Host.id, *conditions).order_by(*_NEWEST_FIRST).limit(1)
     numbers = session.scalars(select(newest.correlate(Host).scalar_subquery()).select_from(Host).where(hosts))
@@ -156,7 +156,7 @@ def _list_newest(session: Session, conditions: Sequence[Condition], limit: int, 
     return session.scalars(_JOINED.where(Run.number.in_(numbers)).order_by(*_NEWEST_FIRST)).all()
 
 
-def map_stored_for(
+def map_planned_runs(
     session: Session, subject: str, host: str, cases: Sequence[contract.Case]
 ) -> dict[int, list[StoredRun]]:
     """Return the runs of each case on a host that a plan depends on, by the case's index.
@@ -173,10 +173,10 @@ def map_stored_for(
     for key, commit, environment, outcome, temporary, quarantine in rows:
         run = StoredRun(commit, environment, outcome, bool(temporary), reused=quarantine is not None)
         by_key.setdefault(key, []).append(run)
-    return {index: by_key.get(shared_rows.case_key(case), []) for index, case in enumerate(cases)}
+    return {index: by_key.get(shared_rows.make_case_key(case), []) for index, case in enumerate(cases)}
 
 
-def _summary(run: Run) -> RunSummary:
+def _build_summary(run: Run) -> RunSummary:
     failure = None
     if run.failure_stage is not None:
         failure = FailureSummary(stage=run.failure_stage, message=run.failure_message or "")

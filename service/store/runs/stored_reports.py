@@ -12,7 +12,7 @@ _COMPRESSION_LEVEL = 1
 """zlib level: a higher one takes four times as long and saves a twentieth."""
 
 
-def pack(report: Report | PlainReport) -> bytes:
+def pack_report(report: Report | PlainReport) -> bytes:
     """Return a report as it is stored."""
     if isinstance(report, PlainReport):
         document = report.document
@@ -21,7 +21,7 @@ def pack(report: Report | PlainReport) -> bytes:
     return zlib.compress(document, _COMPRESSION_LEVEL)
 
 
-def unpack(document: bytes) -> Report:
+def unpack_report(document: bytes) -> Report:
     """Read a stored report."""
     return Report.model_validate_json(zlib.decompress(document))
 
@@ -38,5 +38,7 @@ def is_same_report(sent: bytes, stored: bytes, *, thinned: bool = False, reduced
     """
     if sent == stored:
         return True
-    whole = unpack(sent)
-    return (reduce_report(whole)[0] if reduced else thin_report(whole) if thinned else whole) == unpack(stored)
+    report = unpack_report(sent)
+    return (reduce_report(report)[0] if reduced else thin_report(report) if thinned else report) == unpack_report(
+        stored
+    )

@@ -31,7 +31,7 @@ class DriftFilter:
     host: str | None = None
     definition: str | None = None
 
-    def conditions(self) -> list[ColumnElement[bool]]:
+    def list_conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions on drifts alone: the series are selected by a subquery."""
         filters = (
             (Subject.name, self.subject),
@@ -65,13 +65,13 @@ def make_row(drift: DriftView, position: int) -> DriftRow:
     )
 
 
-def are_different(rows: Iterable[DriftRow], former: Iterable[DriftRow]) -> bool:
+def do_differ(rows: Iterable[DriftRow], former: Iterable[DriftRow]) -> bool:
     """Return whether rows say anything else than former ones."""
     now, before = ({(row.id, row.position): row.document for row in side} for side in (rows, former))
     return now != before
 
 
-def replace(session: Session, rows: Mapping[int, Sequence[DriftRow]]) -> None:
+def replace_drifts(session: Session, rows: Mapping[int, Sequence[DriftRow]]) -> None:
     """Replace all drifts of some series, by the id of the series."""
     session.execute(delete(DriftRow).where(DriftRow.series_id.in_(rows)))
     session.add_all([row for of_one in rows.values() for row in of_one])
@@ -79,28 +79,30 @@ def replace(session: Session, rows: Mapping[int, Sequence[DriftRow]]) -> None:
 
 def list_drifts(session: Session, drift_filter: DriftFilter, limit: int, offset: int = 0) -> DriftList:
     """Return a page of drifts, those of the newest commits first."""
-    return list_newest(session, drift_filter.conditions(), limit, offset)
+    return list_newest_drifts(session, drift_filter.list_conditions(), limit, offset)
 
 
-def list_newest(session: Session, conditions: Sequence[ColumnElement[bool]], limit: int, offset: int = 0) -> DriftList:
+def list_newest_drifts(
+    session: Session, conditions: Sequence[ColumnElement[bool]], limit: int, offset: int = 0
+) -> DriftList:
     """Return a page of the drifts that satisfy some conditions, those of the newest commits first."""
     total = session.scalar(select(func.count()).select_from(DriftRow).where(*conditions)) or 0
     order = (DriftRow.committed_at.desc(), DriftRow.position.desc(), DriftRow.series_id, DriftRow.id)
     rows = session.execute(_WITH_FLOOR.where(*conditions).order_by(*order).limit(limit).offset(offset))
-    return DriftList(items=[_view(document, below_floor) for document, below_floor in rows], total=total)
+    return DriftList(items=[_build_view(document, below_floor) for document, below_floor in rows], total=total)
 
 
-def find(session: Session, identity: str) -> ListedDrift | None:
+def find_drift(session: Session, identity: str) -> ListedDrift | None:
     """Return one drift, if it is still detected."""
     row = session.execute(_WITH_FLOOR.where(DriftRow.id == identity)).one_or_none()
-    return None if row is None else _view(row.document, row.below_floor)
+    return None if row is None else _build_view(row.document, row.below_floor)
 
 
-def _view(document: Mapping[str, Any], below_floor: bool | None) -> ListedDrift:
+def _build_view(document: Mapping[str, Any], below_floor: bool | None) -> ListedDrift:
     return ListedDrift.model_validate({**document, "below_floor": bool(below_floor)})
 
 
-def begun_levels(session: Session, oldest: Mapping[int, int]) -> dict[UUID, bool]:
+def list_level_starts(session: Session, oldest: Mapping[int, int]) -> dict[UUID, bool]:
     """Return the first run after each drift of some series, and whether the drift is a fact.
 
     Parameters
@@ -110,20 +112,20 @@ def begun_levels(session: Session, oldest: Mapping[int, int]) -> dict[UUID, bool
     """
     document = DriftRow.document
     columns = document["run_after"].as_string(), document["evidence"]["wants_rerun"].as_boolean()
-    begun: dict[UUID, bool] = {}
-    for chunk in bulk.chunks(sorted(oldest, key=lambda series: oldest[series]), _SERIES_PER_QUERY):
+    level_starts: dict[UUID, bool] = {}
+    for chunk in bulk.split_into_chunks(sorted(oldest, key=lambda series: oldest[series]), _SERIES_PER_QUERY):
         # The position is compared before any document is parsed.
         recent = DriftRow.series_id.in_(chunk), DriftRow.position >= oldest[chunk[0]]
-        begun |= {UUID(run): not unsure for run, unsure in session.execute(select(*columns).where(*recent))}
-    return begun
+        level_starts |= {UUID(run): not unsure for run, unsure in session.execute(select(*columns).where(*recent))}
+    return level_starts
 
 
-def list_of_series(session: Session, series_id: int) -> list[DriftView]:
+def list_drifts_of_series(session: Session, series_id: int) -> list[DriftView]:
     """Return the drifts of one series, in the order of the history."""
-    return [DriftView.model_validate(row.document) for row in rows_of_series(session, [series_id])[series_id]]
+    return [DriftView.model_validate(row.document) for row in map_rows_by_series(session, [series_id])[series_id]]
 
 
-def rows_of_series(session: Session, series_ids: Collection[int]) -> dict[int, list[DriftRow]]:
+def map_rows_by_series(session: Session, series_ids: Collection[int]) -> dict[int, list[DriftRow]]:
     """Return the drifts of series in the order of the history, by the id of the series; none for one without."""
     rows = session.scalars(
         select(DriftRow).where(DriftRow.series_id.in_(series_ids)).order_by(DriftRow.position, DriftRow.id)

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from service.store.models import Point, Revision, Run, Series
 
 
-def recompute(session: Session, subject_id: int) -> None:
+def recompute_newest_levels(session: Session, subject_id: int) -> None:
     """Recompute the newest level of every series of a subject whose commits have new positions."""
     newest_first = func.row_number().over(
         partition_by=Point.series_id, order_by=(Revision.position.desc(), Run.started_at.desc(), Run.number.desc())

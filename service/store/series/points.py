@@ -67,7 +67,7 @@ class PointRow(NamedTuple):
         """All samples that have a value."""
         return decode_samples(self.value, self.n, self.packed)
 
-    def view(self, on_path: bool) -> history.SeriesPoint:
+    def build_view(self, on_path: bool) -> history.SeriesPoint:
         """Return the point as the API serves it.
 
         It is neither validated nor built by ``model_construct``, which takes ten times as long: a series has thousands
@@ -77,9 +77,9 @@ class PointRow(NamedTuple):
         del fields["packed"]
         samples = None if self.packed is None else self.samples
         low, high = (self.value, self.value) if not samples else (min(samples), max(samples))
-        more = {"low": low, "high": high, "on_path": on_path, "reused": self.quarantine == REUSED}
+        added = {"low": low, "high": high, "on_path": on_path, "reused": self.quarantine == REUSED}
         point = history.SeriesPoint.__new__(history.SeriesPoint)
-        object.__setattr__(point, "__dict__", fields | more)
+        object.__setattr__(point, "__dict__", fields | added)
         object.__setattr__(point, "__pydantic_fields_set__", _VIEW_FIELDS)
         object.__setattr__(point, "__pydantic_extra__", None)
         object.__setattr__(point, "__pydantic_private__", None)
@@ -96,9 +96,11 @@ BYTES_COLUMNS = (Run.own_bytes, Run.system_bytes, Run.doubt_least, Run.doubt_mos
 """The bytes of a run's program."""
 
 
-def bytes_of(own: str | None, system: str | None, least: int | None, most: int | None) -> ProgramBytes:
+def build_program_bytes(
+    own_bytes: str | None, system_bytes: str | None, least_uncertain: int | None, most_uncertain: int | None
+) -> ProgramBytes:
     """Return the bytes of a run's program from the values of :data:`BYTES_COLUMNS`."""
-    return ProgramBytes(own or "", system or "", least or 0, most or 0)
+    return ProgramBytes(own_bytes or "", system_bytes or "", least_uncertain or 0, most_uncertain or 0)
 
 
 def select_joined(*columns: Any) -> Select[Any]:
@@ -131,7 +133,7 @@ _ROWS = select_joined(
 ).order_by(Revision.position, Run.started_at, Run.id)
 
 
-def list_of_series(session: Session, series_id: int, runs: Collection[UUID] | None = None) -> list[PointRow]:
+def list_points_of_series(session: Session, series_id: int, runs: Collection[UUID] | None = None) -> list[PointRow]:
     """Return the points of a series in the order of the history: all, or those of ``runs``."""
     query = _ROWS.where(Point.series_id == series_id, func.coalesce(Run.quarantine, "").not_in(OUTSIDE))
     if runs is not None:
@@ -148,7 +150,7 @@ class Since(NamedTuple):
     """The number of the first run of its revisions."""
 
 
-def find_since_revision(session: Session, subject_id: int, host_id: int, revisions: int) -> Since | None:
+def find_first_revision_of_window(session: Session, subject_id: int, host_id: int, revisions: int) -> Since | None:
     """Return the part of a history with so many revisions that a host measured; None if there are no more."""
     measured = select(Run.number).where(Run.revision_id == Revision.id, Run.host_id == host_id).exists()
     of_subject = Revision.subject_id == subject_id
@@ -161,7 +163,9 @@ def find_since_revision(session: Session, subject_id: int, host_id: int, revisio
     return Since(position, first or 0)
 
 
-def trends_of(session: Session, series_ids: Collection[int], since: Since | None = None) -> dict[int, tracks.Trend]:
+def arrange_trends(
+    session: Session, series_ids: Collection[int], since: Since | None = None
+) -> dict[int, tracks.Trend]:
     """Arrange the points of series that have a place in their trends, by the id of the series. Reads only their levels.
 
     The runs are read once, however many of the series have points of them.
@@ -202,15 +206,23 @@ def _select_runs_on_trend(session: Session, numbers: Collection[int]) -> dict[in
         .add_columns(*BYTES_COLUMNS)
         .join(Revision, Run.revision_id == Revision.id)
         .join(Environment, Run.environment_id == Environment.id)
-        .where(bulk.among(session, Run.number, numbers), IS_ON_TREND)
+        .where(bulk.is_among(session, Run.number, numbers), IS_ON_TREND)
     )
     return {
-        number: (run_id, revision, position, environment, measured_at, bytes_of(*values), quarantine is not None)
+        number: (
+            run_id,
+            revision,
+            position,
+            environment,
+            measured_at,
+            build_program_bytes(*values),
+            quarantine is not None,
+        )
         for number, run_id, revision, position, environment, measured_at, quarantine, *values in rows
     }
 
 
-def arrange(rows: list[PointRow]) -> tracks.Trend:
+def arrange_points(rows: list[PointRow]) -> tracks.Trend:
     """Arrange the points that have a place in the trend: those with a level and outside of quarantine."""
     return tracks.arrange_trend(
         tracks.PathPoint(
@@ -238,7 +250,9 @@ class RunPoint(NamedTuple):
     samples: tuple[history.Number, ...]
 
 
-def list_of_runs(session: Session, runs: Iterable[UUID], metrics: Collection[str] | None = None) -> list[RunPoint]:
+def list_points_of_runs(
+    session: Session, runs: Iterable[UUID], metrics: Collection[str] | None = None
+) -> list[RunPoint]:
     """Return the points of runs, for the given metrics or for all."""
     query = select_by_run(Run.id, Series.id, Series.metric, Point.status, Point.value, Point.n, Point.samples)
     query = query.order_by(Run.number, Series.id)
@@ -246,15 +260,15 @@ def list_of_runs(session: Session, runs: Iterable[UUID], metrics: Collection[str
         query = query.where(Series.metric.in_(metrics))
     return [
         RunPoint(run_id, series_id, metric, status, value, decode_samples(value, n, samples))
-        for chunk in bulk.chunks(runs, _RUNS_PER_QUERY)
+        for chunk in bulk.split_into_chunks(runs, _RUNS_PER_QUERY)
         for run_id, series_id, metric, status, value, n, samples in session.execute(query.where(Run.id.in_(chunk)))
     ]
 
 
-def levels(session: Session, runs: Iterable[UUID]) -> dict[str, list[history.Number]]:
+def map_levels(session: Session, runs: Iterable[UUID]) -> dict[str, list[history.Number]]:
     """Return the levels of every metric over runs, by the metric's name."""
     by_metric: dict[str, list[history.Number]] = {}
-    for point in list_of_runs(session, runs):
+    for point in list_points_of_runs(session, runs):
         if point.value is not None:
             by_metric.setdefault(point.metric, []).append(point.value)
     return by_metric

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session, contains_eager
 
 from runner.contract import Outcome, metric
-from service.rules.series.blame import setting_changes
+from service.rules.series.blame import list_setting_changes
 from service.rules.series.tracks import Points
 from service.schemas import history
 from service.store.models import Case, DriftRow, Host, Revision, Run, Series, Subject
@@ -29,7 +29,7 @@ class SeriesFilter:
     host: str | None = None
     definition: str | None = None
 
-    def conditions(self) -> list[ColumnElement[bool]]:
+    def list_conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions on the joined tables."""
         filters = (
             (Subject.name, self.subject),
@@ -66,47 +66,51 @@ _JOINED = (
 
 def mark_stale(session: Session, series_filter: SeriesFilter, metrics: Collection[str]) -> list[int]:
     """Have series judged again although their points are the same; return their ids."""
-    named = _JOINED.where(*series_filter.conditions(), Series.metric.in_(metrics)).with_only_columns(Series.id)
-    ids = list(session.scalars(named))
+    selected = _JOINED.where(*series_filter.list_conditions(), Series.metric.in_(metrics)).with_only_columns(Series.id)
+    ids = list(session.scalars(selected))
     session.execute(update(Series).where(Series.id.in_(ids)).values(version=Series.version + 1))
     return ids
 
 
-def page(
+def list_page(
     session: Session, series_filter: SeriesFilter, limit: int | None = None, offset: int = 0
 ) -> history.SeriesPage:
     """Return a page of series by subject, host, case and metric; all of them without a limit."""
-    query = _JOINED.where(*series_filter.conditions())
-    counted = query.with_only_columns(Series.id).subquery() if series_filter != SeriesFilter() else Series
-    total = session.scalar(select(func.count()).select_from(counted)) or 0
+    query = _JOINED.where(*series_filter.list_conditions())
+    counted_query = query.with_only_columns(Series.id).subquery() if series_filter != SeriesFilter() else Series
+    total = session.scalar(select(func.count()).select_from(counted_query)) or 0
     order = (Subject.name, Host.name, Case.name, Case.definition, Series.metric, Series.id)
     rows = session.scalars(query.order_by(*order).limit(limit).offset(offset)).all()
-    items = [history.SeriesSummary(**head(row).model_dump(), n_points=row.n_points, latest=row.latest) for row in rows]
+    items = [
+        history.SeriesSummary(**read_head(row).model_dump(), n_points=row.n_points, latest=row.latest) for row in rows
+    ]
     return history.SeriesPage(items=items, total=total, limit=total if limit is None else limit, offset=offset)
 
 
-def find(session: Session, series_id: int) -> Series | None:
+def find_series(session: Session, series_id: int) -> Series | None:
     """Return the series with this id, with its subject, case and host."""
     return session.scalar(_JOINED.where(Series.id == series_id))
 
 
-def list_stale(session: Session, wanted: Collection[SeriesFilter] = (SeriesFilter(),)) -> dict[int, StaleSeries]:
+def list_stale_series(
+    session: Session, filters: Collection[SeriesFilter] = (SeriesFilter(),)
+) -> dict[int, StaleSeries]:
     """Return the series that some filter selects and that have changed since they were judged, by their ids."""
     stale: dict[int, StaleSeries] = {}
-    for one in wanted:
+    for filter_ in filters:
         query = STALE.add_columns(Series.version, Series.judged_version, Series.n_points)
-        if conditions := one.conditions():
+        if conditions := filter_.list_conditions():
             query = query.join(Series.subject).join(Series.case).join(Series.host).where(*conditions)
         stale |= {series_id: StaleSeries(*read) for series_id, *read in session.execute(query)}
     return stale
 
 
-def find_stale(session: Session, series_ids: Collection[int]) -> list[Series]:
+def find_stale_series(session: Session, series_ids: Collection[int]) -> list[Series]:
     """Return those of some series that have changed since they were judged, with their subjects, cases and hosts."""
     return list(session.scalars(_JOINED.where(Series.id.in_(series_ids), Series.version != Series.judged_version)))
 
 
-def head(row: Series) -> history.SeriesHead:
+def read_head(row: Series) -> history.SeriesHead:
     """Return the subject, host, case and metric of a series."""
     entry = metric(row.metric)
     return history.SeriesHead(
@@ -127,24 +131,24 @@ def head(row: Series) -> history.SeriesHead:
     )
 
 
-def detail(session: Session, series_id: int) -> history.SeriesDetail | None:
+def read_series(session: Session, series_id: int) -> history.SeriesDetail | None:
     """Return one series with its points, configuration changes, drifts and failures."""
-    row = find(session, series_id)
+    row = find_series(session, series_id)
     if row is None:
         return None
-    layout = series_layout.find(session, row)
+    layout = series_layout.find_layout(session, row)
     path = layout.path
     return history.SeriesDetail.model_construct(
-        **dict(head(row)),
+        **dict(read_head(row)),
         n_points=len(layout.points),
         points=layout.points,
-        changes=_changes(session, path),
-        drifts=drifts.list_of_series(session, series_id),
-        failures=_failures(session, row),
+        changes=_list_changes(session, path),
+        drifts=drifts.list_drifts_of_series(session, series_id),
+        failures=_list_failures(session, row),
     )
 
 
-def _changes(session: Session, path: Points) -> list[history.ConfigChange]:
+def _list_changes(session: Session, path: Points) -> list[history.ConfigChange]:
     return [
         history.ConfigChange(
             revision=after.revision,
@@ -152,7 +156,7 @@ def _changes(session: Session, path: Points) -> list[history.ConfigChange]:
             run_after=after.run_id,
             environment_before=before.environment,
             environment_after=after.environment,
-            settings=setting_changes(
+            settings=list_setting_changes(
                 points.find_settings(session, before.environment),
                 points.find_settings(session, after.environment),
             ),
@@ -162,7 +166,7 @@ def _changes(session: Session, path: Points) -> list[history.ConfigChange]:
     ]
 
 
-def _failures(session: Session, row: Series) -> list[history.SeriesFailure]:
+def _list_failures(session: Session, row: Series) -> list[history.SeriesFailure]:
     """Return the newest failure of each revision that this case was never measured at."""
     of_series = (Run.subject_id == row.subject_id, Run.host_id == row.host_id, Run.case_id == row.case_id)
     measured = select(Run.revision_id).where(*of_series, Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None))

@@ -27,14 +27,16 @@ class Layout:
 _layouts: VersionedCache[Layout] = VersionedCache(100_000, lambda layout: len(layout.points))
 
 
-def find(session: Session, row: Series) -> Layout:
+def find_layout(session: Session, row: Series) -> Layout:
     """Return the layout of a series at its version."""
-    return _layouts.find(session, row.id, row.version, lambda: _arrange(points.list_of_series(session, row.id)))
+    return _layouts.find(
+        session, row.id, row.version, lambda: _arrange_layout(points.list_points_of_series(session, row.id))
+    )
 
 
-def _arrange(rows: list[points.PointRow]) -> Layout:
-    path = points.arrange(rows).path
+def _arrange_layout(rows: list[points.PointRow]) -> Layout:
+    path = points.arrange_points(rows).path
     off_path = {row.run_id: row for row in rows}
     on_path = [off_path.pop(point.run_id) for point in path]
-    views = [point.view(on_path=True) for point in on_path]
-    return Layout(path, views + [point.view(on_path=False) for point in off_path.values()])
+    views = [point.build_view(on_path=True) for point in on_path]
+    return Layout(path, views + [point.build_view(on_path=False) for point in off_path.values()])

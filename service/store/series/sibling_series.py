@@ -27,8 +27,8 @@ class Sibling(NamedTuple):
         return metric(self.metric).title
 
 
-def list_siblings(session: Session, entry: SeriesHead, most: int) -> list[Sibling]:
-    """Return the other metrics of a series' case, and the same metric of other cases: up to ``most`` of each."""
+def list_siblings(session: Session, entry: SeriesHead, limit: int) -> list[Sibling]:
+    """Return the other metrics of a series' case, and the same metric of other cases: up to ``limit`` of each."""
     query = (
         select(Series.id, Host.name, Case.name, Case.definition, Series.metric)
         .join(Series.subject)
@@ -36,7 +36,7 @@ def list_siblings(session: Session, entry: SeriesHead, most: int) -> list[Siblin
         .join(Series.host)
         .where(Subject.name == entry.subject, Series.id != entry.id)
         .order_by(Host.name, Case.name, Series.metric, Series.id)
-        .limit(most)
+        .limit(limit)
     )
     of_case = session.execute(query.where(Case.name == entry.case, Case.definition == entry.definition))
     of_metric = session.execute(query.where(Case.name != entry.case, Series.metric == entry.metric))

@@ -21,23 +21,23 @@ _MAX_POINTS = 1000
 """Longest series whose missing sparkline is drawn for a page."""
 
 
-def store(session: Session, drawn: Mapping[int, tuple[int, Sparkline]]) -> None:
+def store_sparklines(session: Session, sparkline_of_series: Mapping[int, tuple[int, Sparkline]]) -> None:
     """Store sparklines by the id of their series, each with the version of the series that it shows."""
     rows = [
         {"series_id": series_id, "version": version, "document": sparkline.model_dump(mode="json")}
-        for series_id, (version, sparkline) in drawn.items()
+        for series_id, (version, sparkline) in sparkline_of_series.items()
     ]
     bulk.insert_or_replace(session, cast(Table, models.SparklineRow.__table__), rows, ["series_id"])
 
 
-def draw(trend: Trend, drifts_of_series: Iterable[Drift]) -> Sparkline | None:
+def draw_path(trend: Trend, drifts_of_series: Iterable[Drift]) -> Sparkline | None:
     """Draw a path with its drifts."""
     worse = {drift.run_after: drift.direction is Direction.REGRESSION for drift in drifts_of_series}
     flagged = [(index, worse[point.run_id]) for index, point in enumerate(trend.path) if point.run_id in worse]
     return draw_sparkline([point.value for point in trend.path], flagged)
 
 
-def read(session: Session, series: Iterable[int]) -> dict[int, Sparkline]:
+def read_sparklines(session: Session, series: Iterable[int]) -> dict[int, Sparkline]:
     """Return the sparklines of series. Of the missing ones a few are drawn; the others are left out."""
     ids = list(dict.fromkeys(series))
     rows = session.execute(
@@ -45,13 +45,14 @@ def read(session: Session, series: Iterable[int]) -> dict[int, Sparkline]:
             models.SparklineRow.series_id.in_(ids)
         )
     )
-    drawn = {series_id: Sparkline.model_validate(document) for series_id, document in rows}
-    missing = [series_id for series_id in ids if series_id not in drawn][:_MAX_DRAWN]
-    short = select(models.Series.id).where(models.Series.id.in_(missing), models.Series.n_points <= _MAX_POINTS)
-    for series_id in session.scalars(short).all():
-        sparkline = draw(
-            points.arrange(points.list_of_series(session, series_id)), drifts.list_of_series(session, series_id)
+    sparkline_of_series = {series_id: Sparkline.model_validate(document) for series_id, document in rows}
+    missing = [series_id for series_id in ids if series_id not in sparkline_of_series][:_MAX_DRAWN]
+    short_series = select(models.Series.id).where(models.Series.id.in_(missing), models.Series.n_points <= _MAX_POINTS)
+    for series_id in session.scalars(short_series).all():
+        sparkline = draw_path(
+            points.arrange_points(points.list_points_of_series(session, series_id)),
+            drifts.list_drifts_of_series(session, series_id),
         )
         if sparkline is not None:
-            drawn[series_id] = sparkline
-    return drawn
+            sparkline_of_series[series_id] = sparkline
+    return sparkline_of_series

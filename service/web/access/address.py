@@ -7,10 +7,10 @@ import ipaddress
 from flask import request
 
 from service.rules.access.throttle import normalise_address
-from service.web.current import config
+from service.web.app_resources import get_config
 
 
-def caller_address() -> str:
+def find_caller_address() -> str:
     """Return the address of the caller, as it counts for sign-ins.
 
     A proxy appends the address of its caller to ``X-Forwarded-For``. Only what a proxy appended is believed: one on
@@ -23,6 +23,6 @@ def caller_address() -> str:
 
 def _is_proxy(peer: str) -> bool:
     try:
-        return ipaddress.ip_address(peer).is_loopback or peer in config().proxies
+        return ipaddress.ip_address(peer).is_loopback or peer in get_config().proxies
     except ValueError:
         return False

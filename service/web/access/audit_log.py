@@ -15,7 +15,7 @@ from service.schemas.triage import TriageReceipt, TriageRequest
 from service.store import audit
 from service.store.audit import Actor
 from service.store.events import silences
-from service.web.access.address import caller_address
+from service.web.access.address import find_caller_address
 
 
 def record(
@@ -34,17 +34,17 @@ def record(
     """
     caller: Caller | None = g.get("caller")
     name = author or (caller.name if caller else "")
-    actor = Actor(name, caller.token_id if caller else None, caller_address())
-    audit.record(session, actor, action, target, detail, now=datetime.now(UTC))
+    actor = Actor(name, caller.token_id if caller else None, find_caller_address())
+    audit.record_entry(session, actor, action, target, detail, now=datetime.now(UTC))
 
 
 def record_triage(session: Session, request: TriageRequest, receipt: TriageReceipt, author: str | None) -> None:
     """Add an entry for each event that was decided about or marked, or for each series that was silenced."""
     for silence in receipt.silences:
-        record(session, AuditAction.SILENCED, *silences.summary(silence), author)
+        record(session, AuditAction.SILENCED, *silences.summarise_silence(silence), author)
     if receipt.silences:
         return
     action = AuditAction.DECIDED if request.action.decision else AuditAction.MARKED
     for event_id in receipt.done:
-        what = {"decision": request.action.value, "reason": request.reason}
-        record(session, action, f"event {event_id}", what, author)
+        detail = {"decision": request.action.value, "reason": request.reason}
+        record(session, action, f"event {event_id}", detail, author)

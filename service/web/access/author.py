@@ -1,17 +1,17 @@
-"""Who decides: the caller, by token; on a service without tokens, the author that the request names."""
+"""Finds the author of a decision: the caller, by token; without tokens, the author that the request names."""
 
 from __future__ import annotations
 
 from service.web.access import guard
-from service.web.problems import unprocessable
+from service.web.problems import make_unprocessable
 
 
-def author(named: str | None) -> str:
+def find_author(requested: str | None) -> str:
     """Return the author of a decision; nobody decides in the name of somebody else."""
-    known = guard.caller().name
-    if not guard.asks_for_tokens():
-        return named or known
-    if named not in {None, known}:
-        detail = f"is {known}, by the token: leave it out"
-        raise unprocessable("author", detail)
-    return known
+    token_name = guard.find_caller().name
+    if not guard.requires_tokens():
+        return requested or token_name
+    if requested not in {None, token_name}:
+        detail = f"is {token_name}, by the token: leave it out"
+        raise make_unprocessable("author", detail)
+    return token_name

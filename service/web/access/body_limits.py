@@ -15,25 +15,27 @@ _WEBHOOK_BYTES = {forge.webhook: forge.max_webhook_bytes for forge in FORGES.val
 
 def register(app: Flask) -> None:
     """Bound the bodies of all requests of an application, before the guard or a view reads one."""
-    app.before_request(_bound)
+    app.before_request(_bound_body)
 
 
-def body_limit(path: str, *, is_known: bool, most: int) -> int:
+def choose_body_limit(path: str, *, is_known: bool, max_bytes: int) -> int:
     """Return how many bytes the body of a request may have.
 
     Parameters
     ----------
     is_known
         Whether its caller may do anything.
-    most
+    max_bytes
         The limit of the application.
     """
     if path in _WEBHOOK_BYTES:
-        return min(_WEBHOOK_BYTES[path], most)
-    return most if is_known else min(ANONYMOUS_BYTES, most)
+        return min(_WEBHOOK_BYTES[path], max_bytes)
+    return max_bytes if is_known else min(ANONYMOUS_BYTES, max_bytes)
 
 
-def _bound() -> None:
-    most = request.max_content_length
-    if most is not None and request.method not in {"GET", "HEAD", "OPTIONS"}:
-        request.max_content_length = body_limit(request.path, is_known=bool(guard.caller().scopes), most=most)
+def _bound_body() -> None:
+    max_bytes = request.max_content_length
+    if max_bytes is not None and request.method not in {"GET", "HEAD", "OPTIONS"}:
+        request.max_content_length = choose_body_limit(
+            request.path, is_known=bool(guard.find_caller().scopes), max_bytes=max_bytes
+        )

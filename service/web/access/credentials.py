@@ -10,18 +10,18 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from http import HTTPStatus
 
-from service.rules.access.throttle import MAX_FAILURES, MAX_FAILURES_PER_ADDRESS, seconds_to_wait
-from service.rules.access.token import parse_token, proves
+from service.rules.access.throttle import MAX_FAILURES, MAX_FAILURES_PER_ADDRESS, count_seconds_to_wait
+from service.rules.access.token import is_proven, parse_token
 from service.schemas.audit import AuditAction
 from service.store import tokens
 from service.store.models import Token
 from service.web.access import audit_log
-from service.web.access.address import caller_address
-from service.web.current import database
+from service.web.access.address import find_caller_address
+from service.web.app_resources import get_database
 from service.web.problems import ProblemError
 
 
-def verify(text: str, how: str) -> Token | None:
+def verify_token(text: str, how: str) -> Token | None:
     """Return the valid token that a text proves; None where it proves none.
 
     Parameters
@@ -35,19 +35,21 @@ def verify(text: str, how: str) -> Token | None:
         429, where the address, or everybody, has presented too many wrong ones.
     """
     presented, now = parse_token(text), datetime.now(UTC)
-    with database().reading() as session:
-        _refuse(
-            seconds_to_wait(tokens.list_failed_sign_ins(session, now, caller_address()), MAX_FAILURES_PER_ADDRESS, now)
+    with get_database().reading() as session:
+        _refuse_caller(
+            count_seconds_to_wait(
+                tokens.list_failed_sign_ins(session, now, find_caller_address()), MAX_FAILURES_PER_ADDRESS, now
+            )
         )
-        stored = tokens.find(session, presented.id) if presented else None
-    if not proves(presented, stored.digest if stored else None):
+        stored = tokens.find_token(session, presented.id) if presented else None
+    if not is_proven(presented, stored.digest if stored else None):
         count_failure(how, "no such token")
         return None
     # One that has expired or was revoked is no guess: it does not count.
     return stored if stored is not None and stored.is_valid(now) else None
 
 
-def require_patience() -> None:
+def refuse_throttled() -> None:
     """Refuse a caller whose address has presented too much that is wrong.
 
     Raises
@@ -56,9 +58,11 @@ def require_patience() -> None:
         429.
     """
     now = datetime.now(UTC)
-    with database().reading() as session:
-        _refuse(
-            seconds_to_wait(tokens.list_failed_sign_ins(session, now, caller_address()), MAX_FAILURES_PER_ADDRESS, now)
+    with get_database().reading() as session:
+        _refuse_caller(
+            count_seconds_to_wait(
+                tokens.list_failed_sign_ins(session, now, find_caller_address()), MAX_FAILURES_PER_ADDRESS, now
+            )
         )
 
 
@@ -71,14 +75,14 @@ def count_failure(how: str, why: str) -> None:
         429, where there were too many of all addresses; then it is neither counted nor recorded.
     """
     now = datetime.now(UTC)
-    with database().reading() as session:
-        _refuse(seconds_to_wait(tokens.list_failed_sign_ins(session, now), MAX_FAILURES, now))
-    with database().writing() as session:
-        tokens.record_failed_sign_in(session, caller_address(), now)
+    with get_database().reading() as session:
+        _refuse_caller(count_seconds_to_wait(tokens.list_failed_sign_ins(session, now), MAX_FAILURES, now))
+    with get_database().writing() as session:
+        tokens.record_failed_sign_in(session, find_caller_address(), now)
         audit_log.record(session, AuditAction.SIGN_IN_FAILED, how, {"why": why[:300]})
 
 
-def _refuse(seconds: int) -> None:
+def _refuse_caller(seconds: int) -> None:
     if seconds:
         raise ProblemError(
             HTTPStatus.TOO_MANY_REQUESTS,

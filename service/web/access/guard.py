@@ -10,34 +10,34 @@ from flask import Flask, current_app, g, redirect, request, session, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
 from service.rules.access.caller import LOCAL, Caller
-from service.rules.access.scope import Scope, anonymous_may, find_needed_scope
+from service.rules.access.scope import Scope, find_needed_scope, may_read_anonymously
 from service.rules.access.token import PREFIX
 from service.store import tokens
-from service.web.access.credentials import verify
-from service.web.current import config, database
+from service.web.access.credentials import verify_token
+from service.web.app_resources import get_config, get_database
 from service.web.problems import ProblemError
 
-_MODE = "faultwatch.access"
-_SAFE = {"GET", "HEAD", "OPTIONS"}
-_PROGRAMS = ("/api/", "/metrics")
+_MODE_KEY = "faultwatch.access"
+_SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+_PROGRAM_PATHS = ("/api/", "/metrics")
 """Addresses for programs. They accept any format, but cannot fill in the sign-in form."""
 
 
 def register(app: Flask, *, by_token: bool) -> None:
     """Guard an application: open to everybody who reaches it, or by token."""
-    app.extensions[_MODE] = by_token
-    app.before_request(_guard)
+    app.extensions[_MODE_KEY] = by_token
+    app.before_request(_check_request)
 
 
-def asks_for_tokens() -> bool:
+def requires_tokens() -> bool:
     """Return whether the application asks for tokens."""
-    return bool(current_app.extensions[_MODE])
+    return bool(current_app.extensions[_MODE_KEY])
 
 
-def caller() -> Caller:
+def find_caller() -> Caller:
     """Return the caller of this request; without a valid token, a caller without a name and scopes."""
     if "caller" not in g:
-        g.caller = _identify() if asks_for_tokens() else LOCAL
+        g.caller = _identify() if requires_tokens() else LOCAL
     current: Caller = g.caller
     return current
 
@@ -47,22 +47,24 @@ def is_anonymous() -> bool:
 
     A wrong token is refused as ever: a program shall notice it.
     """
-    public = asks_for_tokens() and config().anonymous_read
-    return public and "Authorization" not in request.headers and not caller().scopes
+    public = requires_tokens() and get_config().anonymous_read
+    return public and "Authorization" not in request.headers and not find_caller().scopes
 
 
-def _guard() -> AnyResponse | None:
+def _check_request() -> AnyResponse | None:
     _refuse_other_sites()
     scope = find_needed_scope(request.endpoint, request.method)
-    if scope is None or caller().may(scope):
+    if scope is None or find_caller().may(scope):
         return None
-    if is_anonymous() and anonymous_may(request.endpoint, request.method):
+    if is_anonymous() and may_read_anonymously(request.endpoint, request.method):
         return None
-    if caller().scopes:
-        raise ProblemError(HTTPStatus.FORBIDDEN, f"This needs a token with the scope {scope}; yours has {_scopes()}.")
+    if find_caller().scopes:
+        raise ProblemError(
+            HTTPStatus.FORBIDDEN, f"This needs a token with the scope {scope}; yours has {_list_scopes()}."
+        )
     if (
         request.blueprint is not None
-        and not request.path.startswith(_PROGRAMS)
+        and not request.path.startswith(_PROGRAM_PATHS)
         and request.accept_mimetypes.accept_html
     ):
         return redirect(url_for("access.form", to=request.full_path.rstrip("?")))
@@ -73,23 +75,23 @@ def _guard() -> AnyResponse | None:
     )
 
 
-def _scopes() -> str:
-    return ", ".join(sorted(caller().scopes))
+def _list_scopes() -> str:
+    return ", ".join(sorted(find_caller().scopes))
 
 
 def _identify() -> Caller:
     """Return the caller by its token: from the header of a program, or from the session of a browser that signed in."""
     header = request.headers.get("Authorization")
     if header is None:
-        with database().reading() as store:
-            stored = tokens.find(store, session.get("token", ""))
+        with get_database().reading() as store:
+            stored = tokens.find_token(store, session.get("token", ""))
     else:
         kind, _, text = header.partition(" ")
-        stored = verify(text.strip(), "Authorization header") if kind.lower() == "bearer" else None
+        stored = verify_token(text.strip(), "Authorization header") if kind.lower() == "bearer" else None
     if stored is None or not stored.is_valid(datetime.now(UTC)):
         return Caller("", frozenset())
     scopes = frozenset(Scope(scope) for scope in stored.scopes)
-    return Caller(stored.name, scopes, stored.repository, stored.id, tokens.reach_of(stored))
+    return Caller(stored.name, scopes, stored.repository, stored.id, tokens.build_reach(stored))
 
 
 def _refuse_other_sites() -> None:
@@ -98,7 +100,7 @@ def _refuse_other_sites() -> None:
     Programs send no such headers. On loopback, where there are no tokens, only this check protects the service from
     every page that its owner visits.
     """
-    if request.method in _SAFE:
+    if request.method in _SAFE_METHODS:
         return
     site = request.headers.get("Sec-Fetch-Site")
     origin = request.headers.get("Origin")

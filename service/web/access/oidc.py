@@ -65,7 +65,7 @@ class Identities:
             raise IssuerUnavailable("the keys of the issuer cannot be fetched") from error
         except (jwt.PyJWTError, ValueError, TypeError) as error:
             raise IdentityRefused(str(error)) from error
-        objection = self._trusted.objection(claims)
+        objection = self._trusted.explain_objection(claims)
         jti = str(claims["jti"])
         if objection or not 0 < len(jti) <= 200:
             raise IdentityRefused(objection or "it has no jti that can be kept")

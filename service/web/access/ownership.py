@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 
-from service.rules.access.reach import Patterns, matches
+from service.rules.access.reach import Patterns, matches_any
 from service.store import ownership
-from service.web.access.guard import caller
-from service.web.current import database
+from service.web.access.guard import find_caller
+from service.web.app_resources import get_database
 from service.web.problems import ProblemError
 
 
-def hold(subjects: Iterable[str | None], hosts: Iterable[str] = (), *, asking: bool = False) -> None:
+def require_reach_of_report(subjects: Iterable[str | None], hosts: Iterable[str] = (), *, asking: bool = False) -> None:
     """Refuse a report beyond the caller's reach; a subject without an owner becomes the repository's that may own it.
 
     Parameters
@@ -29,27 +29,31 @@ def hold(subjects: Iterable[str | None], hosts: Iterable[str] = (), *, asking: b
     ProblemError
         403, where a host or a subject is beyond the token's limits, or a subject is another repository's.
     """
-    repository, reach, names = caller().repository, caller().reach, {name for name in subjects if name is not None}
-    _hold_within("host", hosts, reach.hosts)
+    repository, reach, names = (
+        find_caller().repository,
+        find_caller().reach,
+        {name for name in subjects if name is not None},
+    )
+    _require_within("host", hosts, reach.hosts)
     if repository is None:
-        _hold_within("subject", names, reach.subjects)
+        _require_within("subject", names, reach.subjects)
         return
     if not names:
         return
-    with database().reading() as session:
-        foreign = ownership.list_foreign(session, repository, names, reach.subjects)
+    with get_database().reading() as session:
+        foreign = ownership.map_foreign_owners(session, repository, names, reach.subjects)
     if foreign:
-        raise refusal(repository, _explain_foreign(foreign))
+        raise make_refusal(repository, _explain_foreign(foreign))
     if asking:
         return
-    with database().writing() as session:
+    with get_database().writing() as session:
         # Again: another job may have reported meanwhile.
-        if foreign := ownership.list_foreign(session, repository, names, reach.subjects):
-            raise refusal(repository, _explain_foreign(foreign))
-        ownership.claim(session, repository, names)
+        if foreign := ownership.map_foreign_owners(session, repository, names, reach.subjects):
+            raise make_refusal(repository, _explain_foreign(foreign))
+        ownership.claim_subjects(session, repository, names)
 
 
-def hold_question(subject: str, host: str | None) -> None:
+def require_reach_of_question(subject: str, host: str | None) -> None:
     """Refuse a job about a subject, or for a host, beyond the limits of the caller's token.
 
     Parameters
@@ -62,20 +66,20 @@ def hold_question(subject: str, host: str | None) -> None:
     ProblemError
         403.
     """
-    reach = caller().reach
-    if caller().repository is None:
-        _hold_within("subject", [subject], reach.subjects)
+    reach = find_caller().reach
+    if find_caller().repository is None:
+        _require_within("subject", [subject], reach.subjects)
     if host is None and reach.hosts is not None:
         limits = " ".join(reach.hosts)
         raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is only for {limits}: name the host of the job.")
-    _hold_within("host", [host] if host is not None else [], reach.hosts)
+    _require_within("host", [host] if host is not None else [], reach.hosts)
 
 
-def _hold_within(what: str, names: Iterable[str], patterns: Patterns | None) -> None:
-    beyond = next((name for name in names if not matches(name, patterns)), None)
+def _require_within(kind: str, names: Iterable[str], patterns: Patterns | None) -> None:
+    beyond = next((name for name in names if not matches_any(name, patterns)), None)
     if beyond is not None:
         limits = " ".join(patterns or ())
-        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is not for the {what} {beyond}, only for {limits}.")
+        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is not for the {kind} {beyond}, only for {limits}.")
 
 
 def _explain_foreign(foreign: Mapping[str, str | None]) -> str:
@@ -85,18 +89,18 @@ def _explain_foreign(foreign: Mapping[str, str | None]) -> str:
     return f"the subject {name} is not its own (FAULTWATCH_ACTIONS_SUBJECTS assigns others)"
 
 
-def hold_nightly_run(name: str) -> str | None:
+def require_own_nightly_run(name: str) -> str | None:
     """Refuse a report about another repository's nightly run; return the repository that owns it."""
-    repository = caller().repository
+    repository = find_caller().repository
     if repository is not None:
-        with database().reading() as session:
-            there, owner = ownership.find_owner_of_nightly_run(session, name)
-        if there and owner != repository:
-            raise refusal(repository, f"the nightly run {name} is not its own")
+        with get_database().reading() as session:
+            exists, owner = ownership.find_owner_of_nightly_run(session, name)
+        if exists and owner != repository:
+            raise make_refusal(repository, f"the nightly run {name} is not its own")
     return repository
 
 
-def hold_job(repository: str | None) -> None:
+def require_own_job(repository: str | None) -> None:
     """Refuse to change a job that was not dispatched to the caller's repository.
 
     Parameters
@@ -109,12 +113,12 @@ def hold_job(repository: str | None) -> None:
     ProblemError
         403, where the caller is a job of GitHub Actions of another repository.
     """
-    own = caller().repository
-    if own is not None and own != repository:
-        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is that of a job of {own}.")
+    own_repository = find_caller().repository
+    if own_repository is not None and own_repository != repository:
+        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is that of a job of {repository}.")
 
 
-def hold_repository(repository: str) -> None:
+def require_reach_of_repository(repository: str) -> None:
     """Refuse to register runners for a repository that the caller's token does not name.
 
     Raises
@@ -122,10 +126,10 @@ def hold_repository(repository: str) -> None:
     ProblemError
         403, where it names others.
     """
-    _hold_within("repository", [repository], caller().reach.repositories)
+    _require_within("repository", [repository], find_caller().reach.repositories)
 
 
-def hold_publication(repository: str) -> None:
+def require_reach_of_publication(repository: str) -> None:
     """Refuse to publish about a repository, or to start a workflow in it, beyond the caller's reach.
 
     Parameters
@@ -138,10 +142,10 @@ def hold_publication(repository: str) -> None:
     ProblemError
         403, where the caller is a job of another repository, or its token is limited and does not name this one.
     """
-    own, reach = caller().repository, caller().reach
-    if own is not None and repository.lower() != own:
-        raise refusal(own, f"{repository} is another repository")
-    if own is None and not reach.includes(repository):
+    own_repository, reach = find_caller().repository, find_caller().reach
+    if own_repository is not None and repository.lower() != own_repository:
+        raise make_refusal(own_repository, f"{repository} is another repository")
+    if own_repository is None and not reach.includes(repository):
         limits = f"only for {' '.join(reach.repositories)}" if reach.repositories else "for none that it names"
         raise ProblemError(
             HTTPStatus.FORBIDDEN,
@@ -150,6 +154,6 @@ def hold_publication(repository: str) -> None:
         )
 
 
-def refusal(repository: str, why: str) -> ProblemError:
+def make_refusal(repository: str, why: str) -> ProblemError:
     """Return the problem that a job reaches beyond its repository."""
     return ProblemError(HTTPStatus.FORBIDDEN, f"Your token is that of a job of {repository}: {why}.")

@@ -20,7 +20,7 @@ HIDDEN = "(hidden)"
 T = TypeVar("T")
 
 
-def published(view: T) -> T:
+def redact_for_caller(view: T) -> T:
     """Return a view, or a list of views, as the caller of this request may see it."""
     return redact(view) if guard.is_anonymous() else view
 
@@ -35,29 +35,29 @@ def redact(view: T) -> T:
         items = [redact(item) for item in view]
         result = items if any(new is not old for new, old in zip(items, view, strict=True)) else view
     elif isinstance(view, BaseModel):
-        hidden = next((hide(view) for kind, hide in _HIDDEN.items() if isinstance(view, kind)), {})
-        shown = ((name, getattr(view, name)) for name in type(view).model_fields if name not in hidden)
-        changes = {name: new for name, old in shown if (new := redact(old)) is not old}
+        hidden = next((hide(view) for kind, hide in _HIDDEN_FIELDS.items() if isinstance(view, kind)), {})
+        values = ((name, getattr(view, name)) for name in type(view).model_fields if name not in hidden)
+        changes = {name: new for name, old in values if (new := redact(old)) is not old}
         result = view.model_copy(update={**hidden, **changes}) if hidden or changes else view
     return result  # type: ignore[no-any-return]
 
 
-def _quarantine(view: SeriesPoint | RunSummary) -> Mapping[str, Any]:
+def _hide_quarantine(view: SeriesPoint | RunSummary) -> Mapping[str, Any]:
     return {"quarantine": HIDDEN} if view.quarantine else {}
 
 
-def _setting(change: SettingChange) -> Mapping[str, Any]:
+def _hide_setting(change: SettingChange) -> Mapping[str, Any]:
     return {name: None if getattr(change, name) is None else HIDDEN for name in ("before", "after")}
 
 
-_UNDECIDED = {"last_decision": None, "assignee": "", "snoozed_until": None, "snoozed_to_next_run": False}
-_HIDDEN: Mapping[type[BaseModel], Callable[[Any], Mapping[str, Any]]] = {
-    SettingChange: _setting,
-    SeriesPoint: _quarantine,
-    RunSummary: _quarantine,
+_HIDDEN_DECISION = {"last_decision": None, "assignee": "", "snoozed_until": None, "snoozed_to_next_run": False}
+_HIDDEN_FIELDS: Mapping[type[BaseModel], Callable[[Any], Mapping[str, Any]]] = {
+    SettingChange: _hide_setting,
+    SeriesPoint: _hide_quarantine,
+    RunSummary: _hide_quarantine,
     FailureSummary: lambda _: {"message": HIDDEN},
     SeriesFailure: lambda _: {"message": HIDDEN},
-    EventDetail: lambda _: {**_UNDECIDED, "allowed": [], "next_step": None},
-    EventSummary: lambda _: _UNDECIDED,
+    EventDetail: lambda _: {**_HIDDEN_DECISION, "allowed": [], "next_step": None},
+    EventSummary: lambda _: _HIDDEN_DECISION,
 }
 """By class, the more special one first: the fields that are not public, with what stands for them."""

@@ -26,7 +26,7 @@ class _Sessions(SecureCookieSessionInterface):
 
 def keep_sessions(app: Flask, config: Config) -> None:
     """Let an application sign its cookies, with a key that all its processes share."""
-    app.secret_key = config.session_key or _key(config.home / SESSION_KEY)
+    app.secret_key = config.session_key or _read_or_make_key(config.home / SESSION_KEY)
     app.session_interface = _Sessions()
     app.config.update(
         SESSION_COOKIE_NAME="faultwatch",
@@ -35,22 +35,22 @@ def keep_sessions(app: Flask, config: Config) -> None:
     )
 
 
-def _key(file: Path) -> bytes:
+def _read_or_make_key(file: Path) -> bytes:
     """Read the key, or make one; the first process to make one wins."""
     with suppress(FileNotFoundError):
         return file.read_bytes()
     file.parent.mkdir(parents=True, exist_ok=True)
     # A power cut must leave no empty key. If it leaves this file, the next start uses it.
-    made = file.with_name(f".{file.name}.new")
-    with os.fdopen(os.open(made, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "wb") as stream:
+    new_file = file.with_name(f".{file.name}.new")
+    with os.fdopen(os.open(new_file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "wb") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         if file.exists():
-            made.unlink(missing_ok=True)
+            new_file.unlink(missing_ok=True)
         else:
             stream.truncate()
             stream.write(secrets.token_bytes(32))
             stream.flush()
             os.fsync(stream.fileno())
-            made.rename(file)
+            new_file.rename(file)
             sync_folder(file.parent)
     return file.read_bytes()

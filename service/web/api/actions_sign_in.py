@@ -11,14 +11,14 @@ from flask import current_app
 
 from runner.contract.sign_in import Admission, Identity
 from service.config.trusted_jobs import IdentityRefused, IssuerUnavailable, TrustedJobs
-from service.rules.access.reach import reach_of_job
+from service.rules.access.reach import find_reach_of_job
 from service.rules.access.scope import Scope
 from service.schemas.audit import AuditAction
 from service.store import tokens
 from service.store.models import Token
 from service.web.access import audit_log
-from service.web.access.credentials import count_failure, require_patience
-from service.web.current import database
+from service.web.access.credentials import count_failure, refuse_throttled
+from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _TRUSTED = "faultwatch.trusted_jobs"
 _MAX_NAME_CHARACTERS = 100
 
 
-def trust(app: APIFlask, trusted: TrustedJobs | None) -> None:
+def register_trusted_jobs(app: APIFlask, trusted: TrustedJobs | None) -> None:
     """Let jobs sign in to an application."""
     if trusted is not None:
         from service.web.access.oidc import Identities  # noqa: PLC0415 - cryptography, which others need not load
@@ -51,7 +51,7 @@ def sign_in(json_data: Identity) -> Admission:
     if identities is None:
         raise make_not_found("GitHub Actions job that may sign in here")
     trusted: TrustedJobs = current_app.extensions[_TRUSTED]
-    require_patience()
+    refuse_throttled()
     try:
         job = identities.check(json_data.token)
     except IdentityRefused as error:
@@ -60,20 +60,20 @@ def sign_in(json_data: Identity) -> Admission:
     except IssuerUnavailable as error:
         headers = {"Retry-After": "5"}
         raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"Try again: {error}.", headers=headers) from None
-    shown, now = tokens.mint(), datetime.now(UTC)
-    kept = Token(
-        id=shown.id,
+    presented, now = tokens.generate_token(), datetime.now(UTC)
+    stored = Token(
+        id=presented.id,
         name=f"actions {job.repository} {job.run_id}"[:_MAX_NAME_CHARACTERS],
-        digest=shown.digest,
+        digest=presented.digest,
         scopes=[Scope.REPORT.value],
         created_at=now,
         expires_at=now + TOKEN_LIFETIME,
         repository=job.repository,
-        **tokens.limits(reach_of_job(job.repository, trusted.subjects, trusted.hosts or None)),
+        **tokens.list_limits(find_reach_of_job(job.repository, trusted.subjects, trusted.hosts or None)),
     )
-    with database().writing() as session:
+    with get_database().writing() as session:
         if not tokens.record_identity(session, job.jti, job.expires_at, now):
             raise ProblemError(HTTPStatus.UNAUTHORIZED, "This identity was used before: request a new one.")
-        tokens.add(session, kept)
-        audit_log.record(session, AuditAction.JOB_SIGNED_IN, f"token {kept.id}", author=kept.name)
-        return Admission(token=shown.text, expires_at=kept.expires_at, scopes=(Scope.REPORT.value,))
+        tokens.add_token(session, stored)
+        audit_log.record(session, AuditAction.JOB_SIGNED_IN, f"token {stored.id}", author=stored.name)
+        return Admission(token=presented.text, expires_at=stored.expires_at, scopes=(Scope.REPORT.value,))

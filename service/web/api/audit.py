@@ -7,7 +7,7 @@ from apiflask import APIBlueprint
 from service.schemas.audit import AuditAction, AuditLog
 from service.store import audit
 from service.web.api.body import PageQuery
-from service.web.current import database
+from service.web.app_resources import get_database
 
 bp = APIBlueprint("audit", __name__)
 
@@ -23,5 +23,5 @@ class AuditQuery(PageQuery):
 @bp.output(AuditLog)
 def index(query_data: AuditQuery) -> AuditLog:
     """Return entries of the audit log, the newest first. Only admins may."""
-    with database().reading() as session:
-        return audit.page(session, query_data.action, query_data.limit, query_data.offset)
+    with get_database().reading() as session:
+        return audit.list_page(session, query_data.action, query_data.limit, query_data.offset)

@@ -39,7 +39,7 @@ class _JsonAdapter(PydanticAdapter):
         try:
             return read(request.get_data(cache=False))
         except ValidationError as error:
-            raise _problem(error) from error
+            raise _make_problem(error) from error
 
     def serialize_output(self, data: Any, many: bool = False) -> Any:
         """Leave models to :class:`JsonProvider`."""
@@ -58,7 +58,7 @@ class JsonProvider(DefaultJSONProvider):
         return super().response(*args, **kwargs)
 
 
-def read_with(model: type[BaseModel], reader: Reader) -> None:
+def register_reader(model: type[BaseModel], reader: Reader) -> None:
     """Read the bodies of a model with its own function."""
     _READERS[model] = reader
 
@@ -66,7 +66,7 @@ def read_with(model: type[BaseModel], reader: Reader) -> None:
 registry.register("pydantic", _JsonAdapter)
 
 
-def _problem(error: ValidationError) -> ProblemError:
+def _make_problem(error: ValidationError) -> ProblemError:
     problems = error.errors(include_url=False, include_input=False, include_context=True)
     if problems[0]["type"] == "json_invalid":
         reason = str(problems[0]["ctx"]["error"])

@@ -9,10 +9,10 @@ from service.schemas.history import Cause, DriftList, ListedDrift
 from service.store.series import drifts
 from service.store.series.series import SeriesFilter
 from service.web.access import guard
-from service.web.access.public_view import published
-from service.web.api import judged
+from service.web.access.public_view import redact_for_caller
+from service.web.api import judging_wait
 from service.web.api.body import PageQuery
-from service.web.current import database
+from service.web.app_resources import get_database
 from service.web.problems import make_not_found
 
 bp = APIBlueprint("drifts", __name__)
@@ -41,18 +41,20 @@ def index(query_data: DriftQuery) -> DriftList:
     what is judged so far.
     """
     if query_data.judged and not guard.is_anonymous():
-        judged.settle(SeriesFilter(**query_data.model_dump(exclude={"limit", "offset", "judged", "cause"})))
+        judging_wait.judge_or_refuse(
+            SeriesFilter(**query_data.model_dump(exclude={"limit", "offset", "judged", "cause"}))
+        )
     filter_ = drifts.DriftFilter(**query_data.model_dump(exclude={"limit", "offset", "judged"}))
-    with database().reading() as session:
-        return published(drifts.list_drifts(session, filter_, query_data.limit, query_data.offset))
+    with get_database().reading() as session:
+        return redact_for_caller(drifts.list_drifts(session, filter_, query_data.limit, query_data.offset))
 
 
 @bp.get("/drifts/<drift_id>")
 @bp.output(ListedDrift)
 def get(drift_id: str) -> ListedDrift:
     """Return one drift."""
-    with database().reading() as session:
-        drift = drifts.find(session, drift_id)
+    with get_database().reading() as session:
+        drift = drifts.find_drift(session, drift_id)
     if drift is None:
         raise make_not_found(f"drift {drift_id}")
-    return published(drift)
+    return redact_for_caller(drift)

@@ -10,16 +10,16 @@ from pydantic import AwareDatetime
 
 from service.pipeline import decide_events, detect_drifts, next_bisect, triage_events
 from service.rules.events import lifecycle
-from service.schemas import triage as told
+from service.schemas import triage as triage_schemas
 from service.schemas.audit import AuditAction
 from service.schemas.history import Cause, Certainty, Direction
 from service.schemas.triage import EventOrder, State
 from service.store.events import decisions, deliveries, events
 from service.web.access import audit_log, guard
-from service.web.access.author import author
-from service.web.access.public_view import published
+from service.web.access.author import find_author
+from service.web.access.public_view import redact_for_caller
 from service.web.api.body import PageQuery
-from service.web.current import database
+from service.web.app_resources import get_database
 from service.web.problems import FieldError, ProblemError, make_not_found
 
 bp = APIBlueprint("events", __name__)
@@ -51,71 +51,73 @@ class EventQuery(PageQuery):
 
 @bp.get("/events")
 @bp.input(EventQuery, location="query")
-@bp.output(told.EventList)
-def index(query_data: EventQuery) -> told.EventList:
+@bp.output(triage_schemas.EventList)
+def index(query_data: EventQuery) -> triage_schemas.EventList:
     """Return events, those of the newest commits first unless another order is given."""
     private = guard.is_anonymous()  # who looks into an event is not public, and a filter would tell
     hidden = {"assignee", "snoozed"} if private else set()
     filter_ = events.EventFilter(**query_data.model_dump(exclude={"limit", "offset", "order", *hidden}))
-    with database().reading() as session:
-        return published(events.page(session, filter_, query_data.limit, query_data.offset, query_data.order))
+    with get_database().reading() as session:
+        return redact_for_caller(
+            events.list_page(session, filter_, query_data.limit, query_data.offset, query_data.order)
+        )
 
 
 @bp.post("/events/triage")
-@bp.input(told.TriageRequest)
-@bp.output(told.TriageReceipt)
-def triage(json_data: told.TriageRequest) -> told.TriageReceipt:
+@bp.input(triage_schemas.TriageRequest)
+@bp.output(triage_schemas.TriageReceipt)
+def triage(json_data: triage_schemas.TriageRequest) -> triage_schemas.TriageReceipt:
     """Decide once about several events: acknowledge, expect, dismiss, reopen, assign, snooze, wake or silence them.
 
     Events that do not allow it stay as they are, and the answer says why.
     """
-    by = author(json_data.author)
-    with database().writing() as session:
-        receipt = triage_events.triage(session, json_data, by, datetime.now(UTC))
-        audit_log.record_triage(session, json_data, receipt, by)
-    detect_drifts.refresh(database())
+    author = find_author(json_data.author)
+    with get_database().writing() as session:
+        receipt = triage_events.triage_events(session, json_data, author, datetime.now(UTC))
+        audit_log.record_triage(session, json_data, receipt, author)
+    detect_drifts.judge_changed_series(get_database())
     return receipt
 
 
 @bp.get("/events/<event_id>")
-@bp.output(told.EventDetail)
-def get(event_id: str) -> told.EventDetail:
+@bp.output(triage_schemas.EventDetail)
+def get(event_id: str) -> triage_schemas.EventDetail:
     """Return one event with its drifts. A merged event stays, and names the event it was merged into."""
-    with database().reading() as session:
-        event = next_bisect.detail(session, event_id, datetime.now(UTC))
+    with get_database().reading() as session:
+        event = next_bisect.read_event_with_next_step(session, event_id, datetime.now(UTC))
     if event is None:
         raise make_not_found(f"event {event_id}")
-    return published(event)
+    return redact_for_caller(event)
 
 
 @bp.get("/events/<event_id>/decisions")
-@bp.output(told.DecisionList)
-def log(event_id: str) -> told.DecisionList:
+@bp.output(triage_schemas.DecisionList)
+def log(event_id: str) -> triage_schemas.DecisionList:
     """Return what was decided about an event, oldest first."""
-    with database().reading() as session:
-        if events.find(session, event_id) is None:
+    with get_database().reading() as session:
+        if events.find_event(session, event_id) is None:
             raise make_not_found(f"event {event_id}")
         return decisions.list_decisions(session, event_id)
 
 
 @bp.get("/events/<event_id>/deliveries")
-@bp.output(told.DeliveryList)
-def delivered(event_id: str) -> told.DeliveryList:
+@bp.output(triage_schemas.DeliveryList)
+def delivered(event_id: str) -> triage_schemas.DeliveryList:
     """Return the notifications of an event: channels, times, and what is to be tried again."""
-    with database().reading() as session:
-        if events.find(session, event_id) is None:
+    with get_database().reading() as session:
+        if events.find_event(session, event_id) is None:
             raise make_not_found(f"event {event_id}")
         return deliveries.list_deliveries(session, event_id)
 
 
 @bp.post("/events/<event_id>/decisions")
-@bp.input(told.DecisionRequest)
-@bp.output(told.Decision, status_code=201)
-def decide(event_id: str, json_data: told.DecisionRequest) -> told.Decision:
+@bp.input(triage_schemas.DecisionRequest)
+@bp.output(triage_schemas.Decision, status_code=201)
+def decide(event_id: str, json_data: triage_schemas.DecisionRequest) -> triage_schemas.Decision:
     """Decide about an event: acknowledge, expect, fix, dismiss (a false alarm) or reopen it."""
-    by = author(json_data.author)
-    with database().writing() as session:
-        event = events.find(session, event_id)
+    author = find_author(json_data.author)
+    with get_database().writing() as session:
+        event = events.find_event(session, event_id)
         if event is None:
             raise make_not_found(f"event {event_id}")
         if event.merged_into is not None:
@@ -123,14 +125,14 @@ def decide(event_id: str, json_data: told.DecisionRequest) -> told.Decision:
                 HTTPStatus.CONFLICT, f"The event was merged into event {event.merged_into}: decide about that one."
             )
         try:
-            decision = decisions.view(decide_events.decide(session, event, json_data, by))
-            what = {"decision": json_data.action.value, "reason": json_data.reason}
-            audit_log.record(session, AuditAction.DECIDED, f"event {event_id}", what, by)
+            decision = decisions.build_view(decide_events.add_decision(session, event, json_data, author))
+            audit_detail = {"decision": json_data.action.value, "reason": json_data.reason}
+            audit_log.record(session, AuditAction.DECIDED, f"event {event_id}", audit_detail, author)
         except decide_events.DecisionNotAllowedError as error:
-            possible = ", ".join(lifecycle.allowed_actions(error.state))
+            possible = ", ".join(lifecycle.list_allowed_actions(error.state))
             detail = f"cannot be {json_data.action} while the event is {error.state}; possible: {possible}"
             raise ProblemError(
                 HTTPStatus.CONFLICT, f"action: {detail}", [FieldError(field="action", detail=detail)]
             ) from error
-    detect_drifts.refresh(database())
+    detect_drifts.judge_changed_series(get_database())
     return decision

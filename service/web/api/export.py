@@ -10,15 +10,15 @@ from flask import Response, stream_with_context
 from pydantic import BaseModel, ConfigDict
 
 from service.store.maintenance import export
-from service.web.current import database
+from service.web.app_resources import get_database
 
 bp = APIBlueprint("export", __name__)
 
-_TYPES = {"csv": "text/csv", "jsonl": "application/jsonl", "reports": "application/jsonl"}
+_MEDIA_TYPES = {"csv": "text/csv", "jsonl": "application/jsonl", "reports": "application/jsonl"}
 _ANSWER: dict[int | str, dict[str, str | dict[str, dict[str, Any]]]] = {
     200: {
         "description": "Rows of samples, or reports, one a line",
-        "content": {kind: {"schema": {"type": "string"}} for kind in _TYPES.values()},
+        "content": {kind: {"schema": {"type": "string"}} for kind in _MEDIA_TYPES.values()},
     }
 }
 _PIECE_BYTES = 64 * 1024
@@ -42,18 +42,18 @@ def get(query_data: ExportQuery) -> Response:
     kind = query_data.format
     name = f"faultwatch.{'csv' if kind == 'csv' else 'jsonl'}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    pieces = stream_with_context(_pieces(kind, query_data.subject))
-    return Response(pieces, headers=headers, mimetype=_TYPES[kind])
+    pieces = stream_with_context(_read_pieces(kind, query_data.subject))
+    return Response(pieces, headers=headers, mimetype=_MEDIA_TYPES[kind])
 
 
-def _pieces(kind: str, subject: str | None) -> Iterator[str]:
-    with database().reading() as session:
-        held: list[str] = []
+def _read_pieces(kind: str, subject: str | None) -> Iterator[str]:
+    with get_database().reading() as session:
+        piece: list[str] = []
         size = 0
-        for line in export.lines(session, kind, subject):
-            held.append(line)
+        for line in export.list_lines(session, kind, subject):
+            piece.append(line)
             size += len(line)
             if size >= _PIECE_BYTES:
-                yield "".join(held)
-                held, size = [], 0
-        yield "".join(held)
+                yield "".join(piece)
+                piece, size = [], 0
+        yield "".join(piece)

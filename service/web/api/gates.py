@@ -10,17 +10,17 @@ from apiflask import APIBlueprint
 
 from runner.contract.gate import BaseAnswer, BaseQuery, GateAnswer, GateReport
 from service.forges import comment_text, wording
-from service.forges.extension import worker
-from service.forges.findings import findings
-from service.forges.names import qualified
+from service.forges.extension import find_worker
+from service.forges.findings import list_findings
+from service.forges.names import qualify_name
 from service.pipeline import gate_insights
 from service.rules.gate.verdict import Acceptance, judge_gate
 from service.store import forges as store
 from service.store import gate_baselines
 from service.store.runs import runs
 from service.text.markdown import make_plain
-from service.web.access.ownership import hold, hold_publication
-from service.web.current import database
+from service.web.access.ownership import require_reach_of_publication, require_reach_of_report
+from service.web.app_resources import get_database
 from service.web.problems import FieldError, ProblemError
 
 bp = APIBlueprint("gates", __name__)
@@ -34,8 +34,8 @@ _MAX_SUMMARY_BYTES = 1_000_000
 @bp.output(BaseAnswer)
 def base(json_data: BaseQuery) -> BaseAnswer:
     """Return what is stored of a base, measured on the same host in the same environment."""
-    hold([json_data.subject], asking=True)
-    with database().reading() as session:
+    require_reach_of_report([json_data.subject], asking=True)
+    with get_database().reading() as session:
         return BaseAnswer(report=runs.find_newest_report(session, json_data))
 
 
@@ -50,42 +50,42 @@ def post(json_data: GateReport) -> GateAnswer:
     """
     repository = json_data.repository
     if repository is not None:
-        hold_publication(qualified(json_data.forge, repository))
+        require_reach_of_publication(qualify_name(json_data.forge, repository))
     sides = [side for case in json_data.cases for side in (case.base, case.head)]
-    hold({side.subject for side in sides}, {side.host.name for side in sides})
+    require_reach_of_report({side.subject for side in sides}, {side.host.name for side in sides})
     finding = judge_gate(json_data)
-    with database().reading() as session:
-        since = gate_baselines.find(session, json_data, finding.small_steps())
+    with get_database().reading() as session:
+        since = gate_baselines.find_baselines(session, json_data, finding.list_small_steps())
     finding = finding.with_baselines(since)
-    kept = worker()
-    forge = kept.forges.get(json_data.forge) if kept else None
-    if kept is not None and forge is not None and repository is not None:
-        finding = replace(finding, accepted=_store_report(qualified(json_data.forge, repository), json_data, since))
-        kept.wake()
-    with database().reading() as session:
-        finding = replace(finding, insights=gate_insights.find(session, finding))
-    links = comment_text.links(forge.address if forge else "", json_data.base, json_data.head, json_data.log_url)
+    forge_worker = find_worker()
+    forge = forge_worker.forges.get(json_data.forge) if forge_worker else None
+    if forge_worker is not None and forge is not None and repository is not None:
+        finding = replace(finding, accepted=_store_report(qualify_name(json_data.forge, repository), json_data, since))
+        forge_worker.wake()
+    with get_database().reading() as session:
+        finding = replace(finding, insights=gate_insights.find_insights(session, finding))
+    links = comment_text.build_links(forge.address if forge else "", json_data.base, json_data.head, json_data.log_url)
     return GateAnswer(
         verdict=finding.verdict,
         passed=finding.passed,
-        judge=wording.judge(finding, make_plain),
-        sentence=wording.verdict(finding, make_plain),
+        judge=wording.describe_judge(finding, make_plain),
+        sentence=wording.describe_verdict(finding, make_plain),
         summary=comment_text.build_comment(finding, links, limit=_MAX_SUMMARY_BYTES),
-        comparisons=tuple(one.comparison for one in finding.cases),
-        findings=findings(finding),
+        comparisons=tuple(case_.comparison for case_ in finding.cases),
+        findings=list_findings(finding),
     )
 
 
 def _store_report(repository: str, report: GateReport, since: gate_baselines.Baselines) -> Acceptance | None:
     """Store a report that is to be published; return whether somebody accepted what it says."""
-    with database().writing() as session:
-        number = report.pull_request or store.pull_request_of(session, repository, report.head)
+    with get_database().writing() as session:
+        number = report.pull_request or store.find_pull_request(session, repository, report.head)
         if number is None:
             detail = f"no pull request is known with the head {report.head[:10]}: name it"
             errors = [FieldError(field="pull_request", detail=detail)]
             raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"pull_request: {detail}", errors)
         gate = store.get_or_create_gate(session, repository, number, report.head)
         if report.merge_group:
-            store.accept_as_request(session, gate)
-        store.store_report(gate, report, gate_baselines.pack(since), datetime.now(UTC))
+            store.accept_merge_queue_commit(session, gate)
+        store.store_report(gate, report, gate_baselines.pack_baselines(since), datetime.now(UTC))
         return Acceptance(gate.accepted_by, gate.accepted_reason) if gate.accepted_by else None

@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from service.schemas.history import Health
 from service.version import VERSION
-from service.web.current import database
+from service.web.app_resources import get_database
 
 bp = APIBlueprint("health", __name__)
 
@@ -16,6 +16,6 @@ bp = APIBlueprint("health", __name__)
 @bp.output(Health)
 def show() -> Health:
     """Return whether the service and its database work."""
-    with database().reading() as session:
+    with get_database().reading() as session:
         session.execute(text("SELECT version_num FROM alembic_version"))
     return Health(status="ok", version=VERSION, database="ok")

@@ -23,17 +23,17 @@ from runner.contract.job import (
     State,
     Where,
 )
-from service.jobs.extension import log_file, scheduler
+from service.jobs.extension import find_log_file, find_scheduler
 from service.pipeline import lease_jobs, update_events
 from service.rules.jobs.states import Act
 from service.store import jobs
 from service.store.bisects import bisect_results
 from service.store.jobs import JobFilter, Requester
 from service.web import job_orders
-from service.web.access.author import author
-from service.web.access.guard import caller
+from service.web.access.author import find_author
+from service.web.access.guard import find_caller
 from service.web.api.body import PageQuery
-from service.web.current import database
+from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found
 
 bp = APIBlueprint("jobs", __name__)
@@ -64,8 +64,8 @@ class JobQuery(PageQuery):
 def index(query_data: JobQuery) -> JobList:
     """Return jobs, the newest first."""
     filter_ = JobFilter(**query_data.model_dump(exclude={"limit", "offset"}))
-    with database().reading() as session:
-        return jobs.page(session, filter_, query_data.limit, query_data.offset)
+    with get_database().reading() as session:
+        return jobs.list_page(session, filter_, query_data.limit, query_data.offset)
 
 
 @bp.post("/jobs")
@@ -75,7 +75,7 @@ def index(query_data: JobQuery) -> JobList:
 def order(json_data: JobOrder) -> ResponseReturnValue:
     """Order a job, or return the open one that has the same question."""
     command = json_data.backend is Backend.CALLER
-    requester = Requester(author(json_data.author), Where.COMMAND if command else Where.API)
+    requester = Requester(find_author(json_data.author), Where.COMMAND if command else Where.API)
     job, new = job_orders.place_order(json_data, requester)
     return job.model_dump(mode="json"), HTTPStatus.CREATED if new else HTTPStatus.OK
 
@@ -84,18 +84,18 @@ def order(json_data: JobOrder) -> ResponseReturnValue:
 @bp.output(Job)
 def get(job_id: int) -> Job:
     """Return one job."""
-    with database().reading() as session:
-        row = jobs.find(session, job_id)
+    with get_database().reading() as session:
+        row = jobs.find_job(session, job_id)
         if row is None:
             raise make_not_found(f"job {job_id}")
-        return jobs.view(row)
+        return jobs.build_view(row)
 
 
 @bp.get("/jobs/<int:job_id>/log")
 @bp.doc(responses=_LOG)
 def log(job_id: int) -> ResponseReturnValue:
     """Return the log of a job that ran on the machine of this service."""
-    file = log_file(job_id)
+    file = find_log_file(job_id)
     if file is None:
         raise make_not_found(f"log of job {job_id} here")
     return Response(file.read_bytes()[-MAX_LOG_BYTES:], content_type="text/plain; charset=utf-8")
@@ -106,12 +106,14 @@ def log(job_id: int) -> ResponseReturnValue:
 @bp.output(Lease)
 def claim(job_id: int, json_data: Claim) -> Lease:
     """Claim a job. It is the runner's as long as it reports progress; a host has one job at a time."""
-    lasts = scheduler().lease
-    with job_orders.changing(job_id, own=True, claiming=json_data.host) as (session, row, now):
+    lease = find_scheduler().lease
+    with job_orders.open_for_change(job_id, own=True, claiming=json_data.host) as (session, row, now):
         if not row.state.open:
             raise ProblemError(HTTPStatus.GONE, f"Job {job_id} is {row.state}: {row.sentence or 'nobody said why'}")
-        shown = lease_jobs.claim(session, row, json_data, lasts, now, holder=caller().holder)
-        return Lease(job=jobs.view(row), lease=shown, heartbeat_seconds=lasts.total_seconds() / HEARTBEATS_PER_LEASE)
+        secret = lease_jobs.claim_job(session, row, json_data, lease, now, holder=find_caller().holder)
+        return Lease(
+            job=jobs.build_view(row), lease=secret, heartbeat_seconds=lease.total_seconds() / HEARTBEATS_PER_LEASE
+        )
 
 
 @bp.post("/jobs/<int:job_id>/progress")
@@ -119,8 +121,10 @@ def claim(job_id: int, json_data: Claim) -> Lease:
 @bp.output(Orders)
 def progress(job_id: int, json_data: Progress) -> Orders:
     """Report the progress of a job and extend its lease; the answer says whether to go on."""
-    with job_orders.changing(job_id, own=True) as (session, row, now):
-        return lease_jobs.progress(session, row, json_data, scheduler().lease, now, holder=caller().holder)
+    with job_orders.open_for_change(job_id, own=True) as (session, row, now):
+        return lease_jobs.record_progress(
+            session, row, json_data, find_scheduler().lease, now, holder=find_caller().holder
+        )
 
 
 @bp.post("/jobs/<int:job_id>/finish")
@@ -128,15 +132,15 @@ def progress(job_id: int, json_data: Progress) -> Orders:
 @bp.output(Job)
 def finish(job_id: int, json_data: Finish) -> Job:
     """Finish a job: it is done, it failed, or the runner was stopped."""
-    with job_orders.changing(job_id, own=True) as (session, row, now):
-        lease_jobs.finish(session, row, json_data, now, holder=caller().holder)
+    with job_orders.open_for_change(job_id, own=True) as (session, row, now):
+        lease_jobs.finish_job(session, row, json_data, now, holder=find_caller().holder)
         drift = row.question.get("drift") or bisect_results.find_explained_drift(session, row)
         if row.state is State.DONE and drift:
             row.question = {**row.question, "drift": drift}
             session.flush()
             update_events.refresh_culprits(session, row.subject, drift, now)
-        job = jobs.view(row)
-    scheduler().wake()
+        job = jobs.build_view(row)
+    find_scheduler().wake()
     return job
 
 
@@ -145,7 +149,7 @@ def finish(job_id: int, json_data: Finish) -> Job:
 @bp.output(Job)
 def pause(job_id: int, json_data: JobDecision) -> Job:
     """Pause a job: its runner stops after the current run, and the runs stay stored."""
-    return job_orders.decide(job_id, Act.PAUSE, json_data)
+    return job_orders.decide_job(job_id, Act.PAUSE, json_data)
 
 
 @bp.post("/jobs/<int:job_id>/resume")
@@ -153,7 +157,7 @@ def pause(job_id: int, json_data: JobDecision) -> Job:
 @bp.output(Job)
 def resume(job_id: int, json_data: JobDecision) -> Job:
     """Resume a paused job."""
-    return job_orders.decide(job_id, Act.RESUME, json_data)
+    return job_orders.decide_job(job_id, Act.RESUME, json_data)
 
 
 @bp.post("/jobs/<int:job_id>/cancel")
@@ -161,4 +165,4 @@ def resume(job_id: int, json_data: JobDecision) -> Job:
 @bp.output(Job)
 def cancel(job_id: int, json_data: JobDecision) -> Job:
     """Cancel a job; its runs stay stored."""
-    return job_orders.decide(job_id, Act.CANCEL, json_data)
+    return job_orders.decide_job(job_id, Act.CANCEL, json_data)

@@ -7,8 +7,8 @@ from typing import Any
 
 from apiflask import APIFlask
 
-from service.web.api.document.operations import TOKEN, describe, list_tags, operations
-from service.web.api.document.schemas import REFERENCE, component_schemas
+from service.web.api.document.operations import TOKEN, complete_description, list_operations, list_tags
+from service.web.api.document.schemas import REFERENCE, build_schemas
 from service.web.problems import MEDIA_TYPE, Problem
 
 _ABOUT = (
@@ -29,14 +29,14 @@ def register(app: APIFlask) -> None:
         AUTO_VALIDATION_ERROR_RESPONSE=False,
         AUTO_SERVERS=False,  # would put the request's Host header into the document
     )
-    app.spec_processor(partial(_completed, app))
+    app.spec_processor(partial(_complete_document, app))
 
 
-def _completed(app: APIFlask, spec: Any) -> Any:
-    documented = list(operations(app))
-    answers = {one.answer for one in documented if one.answer} | {Problem}
-    queries = {one.query for one in documented if one.query}
-    schemas = component_schemas(answers, {one.body for one in documented if one.body} | queries)
+def _complete_document(app: APIFlask, spec: Any) -> Any:
+    documented = list(list_operations(app))
+    answers = {operation.answer for operation in documented if operation.answer} | {Problem}
+    queries = {operation.query for operation in documented if operation.query}
+    schemas = build_schemas(answers, {operation.body for operation in documented if operation.body} | queries)
     by_query = {model.__name__: schemas.pop(model.__name__) for model in queries}
     spec["info"] |= {"description": _ABOUT, "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}}
     spec["tags"] = list_tags(documented)
@@ -51,8 +51,8 @@ def _completed(app: APIFlask, spec: Any) -> Any:
             }
         },
     }
-    for one in documented:
-        document = spec["paths"][one.path][one.method]
-        describe(one, document, schemas, by_query)
+    for operation in documented:
+        document = spec["paths"][operation.path][operation.method]
+        complete_description(operation, document, schemas, by_query)
         document["responses"]["default"] = _PROBLEM
     return spec

@@ -12,9 +12,9 @@ from service.store.plans import expected_counts, plan_orders
 from service.store.revisions import revisions
 from service.store.runs import runs
 from service.store.series.series import SeriesFilter
-from service.web.access.ownership import hold
-from service.web.api import judged
-from service.web.current import database
+from service.web.access.ownership import require_reach_of_report
+from service.web.api import judging_wait
+from service.web.app_resources import get_database
 from service.web.problems import FieldError, ProblemError
 
 bp = APIBlueprint("plans", __name__)
@@ -29,18 +29,18 @@ def post(json_data: PlanRequest) -> Plan:
     The commits have to be known: send them first. What was found so far decides which runs are measured again, so the
     runs of the workload on this host are judged first; where that takes long, the answer is 503 with Retry-After.
     """
-    hold([json_data.subject], [json_data.host.name], asking=True)
-    judged.settle(_series_of(json_data))
-    with database().reading() as session:
-        positions = revisions.positions(session, json_data.subject)
+    require_reach_of_report([json_data.subject], [json_data.host.name], asking=True)
+    judging_wait.judge_or_refuse(_select_series(json_data))
+    with get_database().reading() as session:
+        positions = revisions.map_positions(session, json_data.subject)
         _require_known(json_data.revisions, positions)
-        stored = runs.map_stored_for(session, json_data.subject, json_data.host.name, json_data.cases)
-        made = make_plan(json_data, positions, stored, plan_orders.find(session, json_data))
-        return expected_counts.fill(session, json_data, made, positions)
+        stored = runs.map_planned_runs(session, json_data.subject, json_data.host.name, json_data.cases)
+        plan = make_plan(json_data, positions, stored, plan_orders.find_orders(session, json_data))
+        return expected_counts.fill_expected_counts(session, json_data, plan, positions)
 
 
-def _series_of(request: PlanRequest) -> SeriesFilter:
-    """Return what selects the series of a request: its cases are mostly those of one workload."""
+def _select_series(request: PlanRequest) -> SeriesFilter:
+    """Return the filters for the series of a request: its cases are mostly those of one workload."""
     definitions = {case.definition for case in request.cases}
     definition = definitions.pop() if len(definitions) == 1 else None
     return SeriesFilter(subject=request.subject, host=request.host.name, definition=definition)

@@ -14,10 +14,10 @@ from runner.contract.profile import Profile, StackKind
 from service.pipeline import ingest_profiles
 from service.schemas.profile_summaries import ProfileList, ProfileReceipt
 from service.store import profiles
-from service.web.access.ownership import hold
-from service.web.api.body import PageQuery, read_with
-from service.web.current import database
-from service.web.problems import ProblemError, make_not_found, unprocessable
+from service.web.access.ownership import require_reach_of_report
+from service.web.api.body import PageQuery, register_reader
+from service.web.app_resources import get_database
+from service.web.problems import ProblemError, make_not_found, make_unprocessable
 
 bp = APIBlueprint("profiles", __name__)
 
@@ -50,14 +50,14 @@ def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
     """
     if json_data.profile_id != profile_id:
         detail = f"is {json_data.profile_id}, but the address says {profile_id}"
-        raise unprocessable("profile_id", detail)
-    hold([json_data.subject], [json_data.host.name])
-    taken = ingest_profiles.ingest(database(), json_data)
-    if taken is profiles.StoreResult.CONFLICTING:
+        raise make_unprocessable("profile_id", detail)
+    require_reach_of_report([json_data.subject], [json_data.host.name])
+    is_new = ingest_profiles.ingest_profile(get_database(), json_data)
+    if is_new is profiles.StoreResult.CONFLICTING:
         raise ProblemError(
             HTTPStatus.CONFLICT, f"Another profile with the id {profile_id} is stored, and a profile never changes."
         )
-    created = taken is profiles.StoreResult.CREATED
+    created = is_new is profiles.StoreResult.CREATED
     return ProfileReceipt(profile_id=profile_id, created=created), HTTPStatus.CREATED if created else HTTPStatus.OK
 
 
@@ -67,16 +67,16 @@ def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
 def index(query_data: ProfileQuery) -> ProfileList:
     """Return profiles without their stacks, the newest first."""
     filter_ = profiles.ProfileFilter(**query_data.model_dump(exclude={"limit", "offset"}))
-    with database().reading() as session:
-        return profiles.page(session, filter_, query_data.limit, query_data.offset)
+    with get_database().reading() as session:
+        return profiles.list_page(session, filter_, query_data.limit, query_data.offset)
 
 
 @bp.get("/profiles/<uuid:profile_id>")
 @bp.doc(responses={200: "The profile, as `PUT` takes it"})
 def get(profile_id: UUID) -> Response:
     """Return a profile with its stacks, compressed for callers that accept gzip."""
-    with database().reading() as session:
-        document = profiles.find_zipped(session, profile_id)
+    with get_database().reading() as session:
+        document = profiles.find_zipped_profile(session, profile_id)
     if document is None:
         raise make_not_found(f"profile {profile_id}")
     if request.accept_encodings.quality("gzip"):
@@ -91,9 +91,13 @@ def get(profile_id: UUID) -> Response:
 @bp.doc(responses={200: "The stacks: folded, for speedscope, or for pprof"})
 def download(profile_id: UUID, kind: str, form: Literal["folded", "speedscope", "pprof"]) -> Response:
     """Download the stacks of one kind, faults, on-cpu or off-cpu, for other tools."""
-    with database().reading() as session:
-        profile = profiles.find(session, profile_id)
-    stacks = next((one for one in profile.stack_profiles if one.kind == kind), None) if profile else None
+    with get_database().reading() as session:
+        profile = profiles.find_profile(session, profile_id)
+    stacks = (
+        next((stack_profile for stack_profile in profile.stack_profiles if stack_profile.kind == kind), None)
+        if profile
+        else None
+    )
     if profile is None or stacks is None:
         kinds = ", ".join(StackKind)
         raise make_not_found(f"profile {profile_id} with {kind} stacks (kinds are {kinds})")
@@ -112,4 +116,4 @@ def _read(body: bytes) -> Profile:
     return Profile.model_validate_json(body)
 
 
-read_with(Profile, _read)
+register_reader(Profile, _read)

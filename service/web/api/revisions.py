@@ -11,9 +11,9 @@ from service.pipeline import detect_drifts
 from service.schemas.history import Stored
 from service.store import shared_rows
 from service.store.revisions import refs, revisions
-from service.web.access.ownership import hold
-from service.web.current import database
-from service.web.problems import make_not_found, unprocessable
+from service.web.access.ownership import require_reach_of_report
+from service.web.app_resources import get_database
+from service.web.problems import make_not_found, make_unprocessable
 
 bp = APIBlueprint("revisions", __name__)
 
@@ -29,13 +29,13 @@ def put(subject: str, json_data: RevisionList) -> Stored:
     Commits that are known already stay as they are, so the same list may be sent again.
     """
     _check_name(subject)
-    hold([subject])
-    with database().writing() as session:
-        number = shared_rows.subjects(session, [subject])[subject]
-        revisions.add(session, number, json_data.revisions)
-        refs.store(session, number, json_data.refs)
-        count = revisions.count(session, number)
-    detect_drifts.refresh(database())
+    require_reach_of_report([subject])
+    with get_database().writing() as session:
+        number = shared_rows.ensure_subjects(session, [subject])[subject]
+        revisions.add_commits(session, number, json_data.revisions)
+        refs.store_refs(session, number, json_data.refs)
+        count = revisions.count_commits(session, number)
+    detect_drifts.judge_changed_series(get_database())
     return Stored(subject=subject, revisions=count)
 
 
@@ -43,7 +43,7 @@ def put(subject: str, json_data: RevisionList) -> Stored:
 @bp.output(RevisionList)
 def get(subject: str) -> RevisionList:
     """Return all known commits of a subject, oldest first."""
-    with database().reading() as session:
+    with get_database().reading() as session:
         sent = revisions.list_as_sent(session, subject)
     if sent is None:
         raise make_not_found(f"subject {subject}")
@@ -55,4 +55,4 @@ def _check_name(subject: str) -> None:
         _NAME.validate_python(subject)
     except ValidationError as error:
         detail = error.errors()[0]["msg"]
-        raise unprocessable("subject", detail) from error
+        raise make_unprocessable("subject", detail) from error

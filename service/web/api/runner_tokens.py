@@ -9,11 +9,11 @@ from apiflask import APIBlueprint
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from runner.contract.gate import ForgeKind
-from service.forges.extension import worker
+from service.forges.extension import find_worker
 from service.schemas.audit import AuditAction
 from service.web.access import audit_log
-from service.web.access.ownership import hold_repository
-from service.web.current import database
+from service.web.access.ownership import require_reach_of_repository
+from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found
 
 bp = APIBlueprint("runner_tokens", __name__)
@@ -43,9 +43,9 @@ def post(json_data: RunnerTokenRequest) -> RunnerToken:
 
     The caller's token names the repositories for which it may.
     """
-    hold_repository(json_data.repository)
-    kept = worker()
-    github = kept.forges.get(ForgeKind.GITHUB) if kept else None
+    require_reach_of_repository(json_data.repository)
+    forge_worker = find_worker()
+    github = forge_worker.forges.get(ForgeKind.GITHUB) if forge_worker else None
     if github is None:
         raise make_not_found("GitHub App that this service is")
     from service.forges.github.client import Failure  # noqa: PLC0415 - only where there is an App
@@ -54,11 +54,11 @@ def post(json_data: RunnerTokenRequest) -> RunnerToken:
     assert isinstance(github, GithubForge)
 
     try:
-        answer = github.client.runner_token(json_data.repository, json_data.purpose)
+        answer = github.client.request_runner_token(json_data.repository, json_data.purpose)
     except Failure as error:
-        said = getattr(error, "message", "") or type(error).__name__
-        detail = f"GitHub gave no token: {said}. The App needs administration: write for {json_data.repository}."
+        message = getattr(error, "message", "") or type(error).__name__
+        detail = f"GitHub gave no token: {message}. The App needs administration: write for {json_data.repository}."
         raise ProblemError(HTTPStatus.BAD_GATEWAY, detail) from None
-    with database().writing() as session:
+    with get_database().writing() as session:
         audit_log.record(session, AuditAction.RUNNER_TOKEN, json_data.repository, {"purpose": json_data.purpose})
     return RunnerToken(token=answer["token"], expires_at=answer["expires_at"])

@@ -14,16 +14,16 @@ from runner.contract import Outcome, Receipts, Report, ReportList, build_suite
 from service.pipeline import detect_drifts, ingest_reports
 from service.schemas.history import RunPage, RunReceipt
 from service.store.runs import fast_parse, runs
-from service.web.access.ownership import hold
-from service.web.admission import admission, admitted
-from service.web.api.body import PageQuery, read_with
-from service.web.current import database
-from service.web.problems import ProblemError, make_not_found, unprocessable
+from service.web.access.ownership import require_reach_of_report
+from service.web.admission import admit_requests, find_admission
+from service.web.api.body import PageQuery, register_reader
+from service.web.app_resources import get_database
+from service.web.problems import ProblemError, make_not_found, make_unprocessable
 
 bp = APIBlueprint("runs", __name__)
 
 Reports = Sequence[Report | fast_parse.PlainReport]
-read_with(ReportList, fast_parse.read)
+register_reader(ReportList, fast_parse.parse_reports)
 
 
 class RunQuery(PageQuery):
@@ -38,7 +38,7 @@ class RunQuery(PageQuery):
 
 
 @bp.put("/runs/<uuid:run_id>")
-@admitted
+@admit_requests
 @bp.input(Report)
 @bp.output(RunReceipt)
 @bp.doc(responses={201: "Stored"})
@@ -49,18 +49,18 @@ def put(run_id: UUID, json_data: Report) -> tuple[RunReceipt, int]:
     """
     if json_data.run_id != run_id:
         detail = f"is {json_data.run_id}, but the address says {run_id}"
-        raise unprocessable("run_id", detail)
-    taken = _store([json_data])
-    if taken.conflicting:
+        raise make_unprocessable("run_id", detail)
+    receipt = _store_reports([json_data])
+    if receipt.conflicting:
         raise ProblemError(
             HTTPStatus.CONFLICT, f"Another report with the id {run_id} is stored, and a run never changes."
         )
-    created = run_id in taken.created
+    created = run_id in receipt.created
     return RunReceipt(run_id=run_id, created=created), HTTPStatus.CREATED if created else HTTPStatus.OK
 
 
 @bp.post("/runs")
-@admitted
+@admit_requests
 @bp.input(ReportList)
 @bp.output(Receipts)
 def post(json_data: Reports) -> Receipts:
@@ -68,16 +68,16 @@ def post(json_data: Reports) -> Receipts:
 
     Reports that are stored already stay as they are. A report with the id of another one is left out and named.
     """
-    taken = _store(json_data)
-    known = len(json_data) - len(taken.created) - len(taken.conflicting)
-    return Receipts(created=len(taken.created), known=known, conflicting=taken.conflicting)
+    receipt = _store_reports(json_data)
+    n_known = len(json_data) - len(receipt.created) - len(receipt.conflicting)
+    return Receipts(created=len(receipt.created), known=n_known, conflicting=receipt.conflicting)
 
 
 @bp.get("/runs/<uuid:run_id>")
 @bp.output(Report)
 def get(run_id: UUID) -> Report:
     """Return a run as it was reported, with perf's own output."""
-    return _report(run_id)
+    return _find_report(run_id)
 
 
 @bp.get("/runs")
@@ -86,15 +86,15 @@ def get(run_id: UUID) -> Report:
 def index(query_data: RunQuery) -> RunPage:
     """Return runs without their samples, the newest first."""
     filter_ = runs.RunFilter(**query_data.model_dump(exclude={"limit", "offset"}))
-    with database().reading() as session:
-        return runs.page(session, filter_, query_data.limit, query_data.offset)
+    with get_database().reading() as session:
+        return runs.list_page(session, filter_, query_data.limit, query_data.offset)
 
 
 @bp.get("/runs/<uuid:run_id>/pyperf")
 @bp.doc(responses={200: "A pyperf suite file"})
 def pyperf(run_id: UUID) -> Response:
     """Download the samples of a run as a pyperf suite file."""
-    suite = build_suite(_report(run_id))
+    suite = build_suite(_find_report(run_id))
     if suite is None:
         raise make_not_found(f"pyperf suite of run {run_id}: it has no metric of which every sample is above zero")
     text = StringIO()
@@ -103,20 +103,20 @@ def pyperf(run_id: UUID) -> Response:
     return Response(text.getvalue(), headers=headers, mimetype="application/json")
 
 
-def _store(reports: Reports) -> ingest_reports.IngestResult:
+def _store_reports(reports: Reports) -> ingest_reports.IngestResult:
     heads = [report.head if isinstance(report, fast_parse.PlainReport) else report for report in reports]
     subjects = {head.subject for head in heads}
-    hold(subjects, {head.host.name for head in heads})
-    with admission().subjects(subjects):
-        taken = ingest_reports.ingest(database(), reports)
+    require_reach_of_report(subjects, {head.host.name for head in heads})
+    with find_admission().subjects(subjects):
+        receipt = ingest_reports.ingest_reports(get_database(), reports)
         # Together, series are judged several times as fast as request by request.
-        detect_drifts.refresh(database(), busy=admission().is_busy)
-    return taken
+        detect_drifts.judge_changed_series(get_database(), busy=find_admission().is_busy)
+    return receipt
 
 
-def _report(run_id: UUID) -> Report:
-    with database().reading() as session:
-        report = runs.report(session, run_id)
+def _find_report(run_id: UUID) -> Report:
+    with get_database().reading() as session:
+        report = runs.find_report(session, run_id)
     if report is None:
         raise make_not_found(f"run {run_id}")
     return report

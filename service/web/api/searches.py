@@ -7,9 +7,9 @@ from apiflask import APIBlueprint
 from runner.contract import Search, SearchRequest
 from runner.contract.setting_search import SettingSearch, SettingSearchRequest
 from service.pipeline import bisect_search
-from service.web.access.ownership import hold
-from service.web.current import database
-from service.web.problems import unprocessable
+from service.web.access.ownership import require_reach_of_report
+from service.web.app_resources import get_database
+from service.web.problems import make_unprocessable
 
 bp = APIBlueprint("searches", __name__)
 
@@ -22,11 +22,11 @@ def post(json_data: SearchRequest) -> Search:
 
     Stored runs are used. The commits have to be known: send them first.
     """
-    hold([json_data.subject], asking=True)
-    with database().reading() as session:
-        state = bisect_search.state(session, json_data)
+    require_reach_of_report([json_data.subject], asking=True)
+    with get_database().reading() as session:
+        state = bisect_search.search_commits(session, json_data)
     if state is None:
-        raise unprocessable(
+        raise make_unprocessable(
             "good", "good and bad have to be known commits. Send them first (PUT /subjects/…/revisions)."
         )
     return state
@@ -40,6 +40,6 @@ def post_settings(json_data: SettingSearchRequest) -> SettingSearch:
 
     Stored runs are used.
     """
-    hold([json_data.subject], asking=True)
-    with database().reading() as session:
-        return bisect_search.setting_state(session, json_data)
+    require_reach_of_report([json_data.subject], asking=True)
+    with get_database().reading() as session:
+        return bisect_search.search_settings(session, json_data)

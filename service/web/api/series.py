@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from service.rules.series.downsample import thin_series
 from service.schemas.history import SeriesDetail, SeriesPage
 from service.store.series import series
-from service.web.access.public_view import published
+from service.web.access.public_view import redact_for_caller
 from service.web.api.body import PageQuery
-from service.web.current import database
+from service.web.app_resources import get_database
 from service.web.problems import make_not_found
 
 bp = APIBlueprint("series", __name__)
@@ -32,8 +32,8 @@ class SeriesQuery(PageQuery):
 def index(query_data: SeriesQuery) -> SeriesPage:
     """Return series without their points, by subject, host, case, definition and metric."""
     filter_ = series.SeriesFilter(**query_data.model_dump(exclude={"limit", "offset"}))
-    with database().reading() as session:
-        return series.page(session, filter_, query_data.limit, query_data.offset)
+    with get_database().reading() as session:
+        return series.list_page(session, filter_, query_data.limit, query_data.offset)
 
 
 class SeriesDetailQuery(BaseModel):
@@ -55,9 +55,9 @@ class SeriesDetailQuery(BaseModel):
 @bp.output(SeriesDetail)
 def get(series_id: int, query_data: SeriesDetailQuery) -> SeriesDetail:
     """Return a series with its points, configuration changes, drifts and failures."""
-    with database().reading() as session:
-        detail = series.detail(session, series_id)
+    with get_database().reading() as session:
+        detail = series.read_series(session, series_id)
     if detail is None:
         raise make_not_found(f"series {series_id}")
-    detail = published(detail)
+    detail = redact_for_caller(detail)
     return detail if query_data.points is None else thin_series(detail, query_data.points)

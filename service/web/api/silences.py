@@ -11,10 +11,10 @@ from service.schemas import triage
 from service.schemas.audit import AuditAction
 from service.store.events import silences
 from service.web.access import audit_log
-from service.web.access.author import author
+from service.web.access.author import find_author
 from service.web.api.body import PageQuery
-from service.web.current import database
-from service.web.problems import make_not_found, unprocessable
+from service.web.app_resources import get_database
+from service.web.problems import make_not_found, make_unprocessable
 
 bp = APIBlueprint("silences", __name__)
 
@@ -38,8 +38,8 @@ class EndQuery(BaseModel):
 @bp.output(triage.SilenceList)
 def index(query_data: SilenceQuery) -> triage.SilenceList:
     """Return silences, the newest first."""
-    with database().reading() as session:
-        return silences.page(session, query_data.active, query_data.limit, query_data.offset)
+    with get_database().reading() as session:
+        return silences.list_page(session, query_data.active, query_data.limit, query_data.offset)
 
 
 @bp.post("/silences")
@@ -49,15 +49,15 @@ def add(json_data: triage.SilenceRequest) -> triage.Silence:
     """Silence one series, or all that match a pattern, until a time. Drifts are found and listed all the same."""
     now = datetime.now(UTC)
     if json_data.until <= now:
-        raise unprocessable("until", "is not in the future")
-    by = author(json_data.author)
-    with database().writing() as session:
-        made = silences.add(session, json_data, by, now)
-        if made is None:
-            raise unprocessable("series_id", f"there is no series {json_data.series_id}")
+        raise make_unprocessable("until", "is not in the future")
+    author = find_author(json_data.author)
+    with get_database().writing() as session:
+        silence = silences.add_silence(session, json_data, author, now)
+        if silence is None:
+            raise make_unprocessable("series_id", f"there is no series {json_data.series_id}")
         session.flush()
-        audit_log.record(session, AuditAction.SILENCED, *silences.summary(made), by)
-        return silences.view(made, now)
+        audit_log.record(session, AuditAction.SILENCED, *silences.summarise_silence(silence), author)
+        return silences.build_view(silence, now)
 
 
 @bp.delete("/silences/<int:silence_id>")
@@ -65,10 +65,10 @@ def add(json_data: triage.SilenceRequest) -> triage.Silence:
 @bp.output(triage.Silence)
 def end(silence_id: int, query_data: EndQuery) -> triage.Silence:
     """End a silence. It stays listed, with the author of its end; one that is over stays as it is."""
-    now, by = datetime.now(UTC), author(query_data.author)
-    with database().writing() as session:
-        row = silences.end(session, silence_id, by, now)
+    now, author = datetime.now(UTC), find_author(query_data.author)
+    with get_database().writing() as session:
+        row = silences.end_silence(session, silence_id, author, now)
         if row is None:
             raise make_not_found(f"silence {silence_id}")
-        audit_log.record(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=by)
-        return silences.view(row, now)
+        audit_log.record(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=author)
+        return silences.build_view(row, now)

@@ -7,8 +7,8 @@ from apiflask import APIBlueprint
 from service.schemas.triage import SubjectChange, SubjectEntry, SubjectList
 from service.store import subjects
 from service.web import subject_settings
-from service.web.access.author import author
-from service.web.current import database
+from service.web.access.author import find_author
+from service.web.app_resources import get_database
 from service.web.problems import make_not_found
 
 bp = APIBlueprint("subjects", __name__)
@@ -18,7 +18,7 @@ bp = APIBlueprint("subjects", __name__)
 @bp.output(SubjectList)
 def index() -> SubjectList:
     """Return all subjects, by name."""
-    with database().reading() as session:
+    with get_database().reading() as session:
         return subjects.list_subjects(session)
 
 
@@ -26,8 +26,8 @@ def index() -> SubjectList:
 @bp.output(SubjectEntry)
 def get(subject: str) -> SubjectEntry:
     """Return one subject."""
-    with database().reading() as session:
-        subject_entry = subjects.entry(session, subject)
+    with get_database().reading() as session:
+        subject_entry = subjects.find_subject_entry(session, subject)
     if subject_entry is None:
         raise make_not_found(f"subject {subject}")
     return subject_entry
@@ -38,7 +38,7 @@ def get(subject: str) -> SubjectEntry:
 @bp.output(SubjectEntry)
 def change(subject: str, json_data: SubjectChange) -> SubjectEntry:
     """Set what happens to drifts that several commits can have caused: nothing, an offer to bisect, or a bisect."""
-    changed = subject_settings.change(subject, json_data, author(json_data.author))
+    changed = subject_settings.change_settings(subject, json_data, find_author(json_data.author))
     if changed is None:
         raise make_not_found(f"subject {subject}")
     return changed

@@ -15,8 +15,8 @@ from service.text.numbers import percent, quantity
 _LETTER_WIDTH = 6.6
 """Mean width of a letter in 11 pixels; the picture stretches its text to what was reckoned."""
 _MARGIN = 12.0
-_STYLES = Path(__file__).resolve().parents[1] / "static" / "app.css"
-_COLOUR = re.compile(r"--([a-z0-9-]+):\s*(#[0-9a-f]{6});")
+_STYLE_SHEET = Path(__file__).resolve().parents[1] / "static" / "app.css"
+_COLOUR_VARIABLE = re.compile(r"--([a-z0-9-]+):\s*(#[0-9a-f]{6});")
 
 
 class Tone(StrEnum):
@@ -43,14 +43,14 @@ class Badge:
     @property
     def colour(self) -> str:
         """Colour of the right half, as ``#rrggbb``."""
-        return _colours()[self.tone]
+        return _read_colours()[self.tone]
 
-    def endpoint(self) -> dict[str, object]:
+    def build_endpoint(self) -> dict[str, object]:
         """Return the badge as a document that shields.io and compatible services draw."""
         return {"schemaVersion": 1, "label": self.label, "message": self.message, "color": self.colour}
 
 
-def series_badge(series: SeriesDetail) -> Badge:
+def build_series_badge(series: SeriesDetail) -> Badge:
     """Describe the level of a series: that after its last drift, or else its newest value."""
     label = series.title.lower()
     newest = next((point for point in reversed(series.points) if point.on_path and point.value is not None), None)
@@ -64,7 +64,7 @@ def series_badge(series: SeriesDetail) -> Badge:
     return Badge(label, quantity(last.after, series.unit) + change, tone)
 
 
-def events_badge(waiting: int) -> Badge:
+def build_events_badge(waiting: int) -> Badge:
     """Describe how many events of a subject wait for a decision."""
     if not waiting:
         return Badge("faultwatch", "no open drifts", Tone.GOOD)
@@ -72,7 +72,7 @@ def events_badge(waiting: int) -> Badge:
 
 
 @cache
-def _colours() -> Mapping[str, str]:
+def _read_colours() -> Mapping[str, str]:
     """Return the colours of the style sheet's light theme, as ``#rrggbb`` by name, so that each is defined once."""
-    light = _STYLES.read_text(encoding="utf-8").partition(":root {")[2].partition("}")[0]
-    return dict(_COLOUR.findall(light))
+    light_theme = _STYLE_SHEET.read_text(encoding="utf-8").partition(":root {")[2].partition("}")[0]
+    return dict(_COLOUR_VARIABLE.findall(light_theme))

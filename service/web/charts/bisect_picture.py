@@ -94,77 +94,77 @@ class SearchPicture:
     top: float = _LINE_Y
 
 
-def picture(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequence[NamedCulprit]) -> SearchPicture:
+def draw_search(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequence[NamedCulprit]) -> SearchPicture:
     """Lay out a search. The commit of each mark and culprit must be in the graph."""
     row = min(_ROW_HEIGHT, _MAX_HEIGHT / max(1, len(marks)))
     size = min(_MARK_SIZE, max(1.5, row / 2.4))
 
     def x(commit: str) -> float:
-        return _x(graph, graph.place[commit])
+        return _place_x(graph, graph.place[commit])
 
     main = graph.line or (graph.good, graph.bad)
-    beside = [commit for commit in graph.names if commit not in set(main)]
-    top = _LINE_Y + (_BRANCH_HEIGHT if beside else 0)
+    branch_commits = [commit for commit in graph.names if commit not in set(main)]
+    top = _LINE_Y + (_BRANCH_HEIGHT if branch_commits else 0)
     placed = []
     for number, mark in enumerate(marks):
         at = x(mark.commit), round(top + 14 + (number + 0.5) * row, 1)
-        placed.append(PlacedMark(mark, *at, _shape(mark.side, *at, size)))
-    few = len(graph.names) <= _MAX_TICKS
-    flags = tuple(_flag(x(culprit.commit), culprit.text, number) for number, culprit in enumerate(culprits))
+        placed.append(PlacedMark(mark, *at, _draw_shape(mark.side, *at, size)))
+    has_ticks = len(graph.names) <= _MAX_TICKS
+    flags = tuple(_label_culprit(x(culprit.commit), culprit.text, number) for number, culprit in enumerate(culprits))
     return SearchPicture(
         height=round(top + 24 + len(marks) * row, 1),
         line=f"M{x(main[0])},{_LINE_Y}H{x(main[-1])}",
-        ticks="".join(f"M{x(commit)},{_LINE_Y - 3}v6" for commit in main) if few else "",
-        branches=_branches(graph, set(main)) if few else "",
+        ticks="".join(f"M{x(commit)},{_LINE_Y - 3}v6" for commit in main) if has_ticks else "",
+        branches=_draw_branches(graph, set(main)) if has_ticks else "",
         rows=tuple(placed),
-        left=_list_remaining(graph, placed) if len(culprits) < 2 and row >= 8 and not beside else (),
+        left=_list_remaining_ranges(graph, placed) if len(culprits) < 2 and row >= 8 and not branch_commits else (),
         flags=flags,
         numbered=row >= 12,
         top=top,
     )
 
 
-def _x(graph: Graph, place: int) -> float:
+def _place_x(graph: Graph, place: int) -> float:
     return round(_LEFT + place * (WIDTH - _LEFT - _RIGHT) / max(1, len(graph.names) - 1), 1)
 
 
-def _list_remaining(graph: Graph, placed: Sequence[PlacedMark]) -> tuple[tuple[float, float, float], ...]:
+def _list_remaining_ranges(graph: Graph, placed: Sequence[PlacedMark]) -> tuple[tuple[float, float, float], ...]:
     """Return the range left after each row: from the last commit before the step to the first one after it."""
     low, high = 0, len(graph.names) - 1
-    seen: dict[int, MeasuredSide] = {}
+    side_at: dict[int, MeasuredSide] = {}
     ranges = []
     for row in placed:
         place = graph.place[row.mark.commit]
         if row.mark.side is not MeasuredSide.FAILED:
-            seen[place] = row.mark.side
-        after = [at for at, side in seen.items() if side is MeasuredSide.AFTER]
+            side_at[place] = row.mark.side
+        after = [at for at, side in side_at.items() if side is MeasuredSide.AFTER]
         high = min(after, default=high)
-        low = max((at for at, side in seen.items() if side is MeasuredSide.BEFORE and at < high), default=low)
-        ranges.append((_x(graph, low), _x(graph, high), row.y))
+        low = max((at for at, side in side_at.items() if side is MeasuredSide.BEFORE and at < high), default=low)
+        ranges.append((_place_x(graph, low), _place_x(graph, high), row.y))
     return tuple(ranges)
 
 
-def _branches(graph: Graph, main: set[str]) -> str:
+def _draw_branches(graph: Graph, main: set[str]) -> str:
     """Draw the commits beside the line, each joined to its parents."""
     parts = []
 
-    def at(commit: str) -> tuple[float, float]:
-        return _x(graph, graph.place[commit]), _LINE_Y if commit in main else _LINE_Y + _BRANCH_HEIGHT
+    def place_commit(commit: str) -> tuple[float, float]:
+        return _place_x(graph, graph.place[commit]), _LINE_Y if commit in main else _LINE_Y + _BRANCH_HEIGHT
 
     for commit, parents in graph.parents.items():
         for parent in parents:
-            known = parent if parent in graph.place else graph.good
-            if commit in main and known in main:
+            parent_in_graph = parent if parent in graph.place else graph.good
+            if commit in main and parent_in_graph in main:
                 continue
-            (from_x, from_y), (to_x, to_y) = at(known), at(commit)
+            (from_x, from_y), (to_x, to_y) = place_commit(parent_in_graph), place_commit(commit)
             parts.append(f"M{from_x},{from_y}L{to_x},{to_y}")
         if commit not in main:
-            here = at(commit)
-            parts.append(f"M{here[0]},{here[1] - 3}v6")
+            position = place_commit(commit)
+            parts.append(f"M{position[0]},{position[1] - 3}v6")
     return "".join(parts)
 
 
-def _flag(x: float, text: str, number: int) -> CulpritLabel:
+def _label_culprit(x: float, text: str, number: int) -> CulpritLabel:
     right = x < WIDTH / 2
     return CulpritLabel(
         x=x,
@@ -175,7 +175,7 @@ def _flag(x: float, text: str, number: int) -> CulpritLabel:
     )
 
 
-def _shape(side: MeasuredSide, x: float, y: float, size: float) -> str:
+def _draw_shape(side: MeasuredSide, x: float, y: float, size: float) -> str:
     match side:
         case MeasuredSide.BEFORE:
             return (

@@ -60,8 +60,9 @@ class DriftPicture:
     height: int = HEIGHT
 
 
-def drift_picture(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
+def draw_drift(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
     """Draw a drift among the runs around it; None where its runs are not on the path of the series."""
+    # The runs around the drift.
     path = [point for point in series.points if point.on_path and point.value is not None]
     place = {point.run_id: index for index, point in enumerate(path)}
     if drift.run_after not in place:
@@ -69,10 +70,11 @@ def drift_picture(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
     after = place[drift.run_after]
     before = place.get(drift.run_before, after - 1)
     start = max(0, min(before, after) - _RUNS_PER_SIDE)
-    shown = path[start : max(before, after) + _RUNS_PER_SIDE]
-    values = [*_values(shown), drift.before, drift.after]
+    points = path[start : max(before, after) + _RUNS_PER_SIDE]
+    # Scales.
+    values = [*_list_values(points), drift.before, drift.after]
     low, high = min(values), max(values)
-    step = WIDTH / max(1, len(shown))
+    step = WIDTH / max(1, len(points))
 
     def x(index: float) -> float:
         return round((index - start + 0.5) * step, 1)
@@ -81,47 +83,51 @@ def drift_picture(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
         share = (value - low) / (high - low) if high > low else 0.5
         return round(HEIGHT * (1 - _MARGIN_SHARE - share * (1 - 2 * _MARGIN_SHARE)), 1)
 
-    dots = tuple((x(start + index), y(value)) for index, value in enumerate(_values(shown)))
+    dots = tuple((x(start + index), y(value)) for index, value in enumerate(_list_values(points)))
     middle = (before + after) / 2
     return DriftPicture(
-        path="M" + " ".join(f"{left:g},{top:g}" for left, top in dots),
+        path="M" + " ".join(f"{x_:g},{top:g}" for x_, top in dots),
         dots=dots,
         levels=(
-            (x(_bound(series.drifts, place, before, start, -1) - 0.4), x(middle), y(drift.before)),
-            (x(middle), x(_bound(series.drifts, place, after, start + len(shown) - 1, 1) + 0.4), y(drift.after)),
+            (x(_find_end_of_level(series.drifts, place, before, start, -1) - 0.4), x(middle), y(drift.before)),
+            (
+                x(middle),
+                x(_find_end_of_level(series.drifts, place, after, start + len(points) - 1, 1) + 0.4),
+                y(drift.after),
+            ),
         ),
         band=(x(min(before, after)), x(max(before, after))),
-        own=_mark(drift, x(after), y(drift.after)),
+        own=_mark_drift(drift, x(after), y(drift.after)),
         others=tuple(
-            _mark(other, x(place[other.run_after]), y(_value(path[place[other.run_after]])))
+            _mark_drift(other, x(place[other.run_after]), y(_get_value(path[place[other.run_after]])))
             for other in series.drifts
-            if other.id != drift.id and start <= place.get(other.run_after, -1) < start + len(shown)
+            if other.id != drift.id and start <= place.get(other.run_after, -1) < start + len(points)
         ),
-        runs=len(shown),
-        first=shown[0].revision,
-        last=shown[-1].revision,
+        runs=len(points),
+        first=points[0].revision,
+        last=points[-1].revision,
     )
 
 
-def _bound(drifts: Iterable[Drift], place: dict[UUID, int], index: int, end: int, way: int) -> int:
+def _find_end_of_level(drifts: Iterable[Drift], place: dict[UUID, int], index: int, end: int, way: int) -> int:
     """Return up to where a level reaches from a run: to the next drift that way, or to the end of the picture."""
     if way < 0:
         starts = [place[drift.run_after] for drift in drifts if drift.run_after in place]
         return max([end, *(start for start in starts if start <= index)])
-    lasts = [place[drift.run_before] for drift in drifts if drift.run_before in place]
-    return min([end, *(last for last in lasts if last >= index)])
+    ends = [place[drift.run_before] for drift in drifts if drift.run_before in place]
+    return min([end, *(last for last in ends if last >= index)])
 
 
-def _mark(drift: Drift, left: float, top: float) -> DriftMark:
+def _mark_drift(drift: Drift, left: float, top: float) -> DriftMark:
     return DriftMark(
         round(100 * left / WIDTH, 2), round(100 * top / HEIGHT, 2), drift.direction is Direction.REGRESSION
     )
 
 
-def _values(points: Iterable[SeriesPoint]) -> list[Number]:
-    return [_value(point) for point in points]
+def _list_values(points: Iterable[SeriesPoint]) -> list[Number]:
+    return [_get_value(point) for point in points]
 
 
-def _value(point: SeriesPoint) -> Number:
+def _get_value(point: SeriesPoint) -> Number:
     assert point.value is not None
     return point.value

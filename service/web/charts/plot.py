@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import pairwise
 from uuid import UUID
 
-from service.rules.series.downsample import extremes
+from service.rules.series.downsample import find_extremes
 from service.schemas.history import SeriesDetail, SeriesFailure, SeriesPoint
 from service.text.numbers import Number
 from service.web.charts.slots import Slots
@@ -67,7 +67,7 @@ class Stretch:
     @cached_property
     def times(self) -> list[float]:
         """Time of each point's commit, in milliseconds since 1970."""
-        return [milliseconds(point.committed_at) for point in self.points]
+        return [convert_to_milliseconds(point.committed_at) for point in self.points]
 
     @cached_property
     def places(self) -> list[int]:
@@ -85,20 +85,20 @@ class Stretch:
 
     @cached_property
     def _extremes(self) -> list[int]:
-        return extremes(MAX_COLUMNS, self.values, self.lows, self.highs) if self.points else []
+        return find_extremes(MAX_COLUMNS, self.values, self.lows, self.highs) if self.points else []
 
-    def thinned(self, window: Window | None) -> list[SeriesPoint]:
+    def thin(self, window: Window | None) -> list[SeriesPoint]:
         """Return the points that a picture of a window needs, and one beyond each end, so that lines continue."""
         if window is None:
             return [self.points[index] for index in self._extremes]
-        start, end = self._within(window)
+        start, end = self._find_inside(window)
         if start == end:
             return []
         start, end = max(0, start - 1), end + 1
-        indices = extremes(MAX_COLUMNS, self.values[start:end], self.lows[start:end], self.highs[start:end])
+        indices = find_extremes(MAX_COLUMNS, self.values[start:end], self.lows[start:end], self.highs[start:end])
         return [self.points[start + index] for index in indices]
 
-    def _within(self, window: Window) -> tuple[int, int]:
+    def _find_inside(self, window: Window) -> tuple[int, int]:
         if self._rising and not window.by_time:
             return bisect_left(self.places, window.start), bisect_right(self.places, window.end)
         place = self.times if window.by_time else self.places
@@ -128,7 +128,7 @@ class Plot:
     def _positions(self) -> list[int]:
         return [point.position for point in self.path.points]
 
-    def time_near(self, position: int) -> float:
+    def find_time_near(self, position: int) -> float:
         """Return the time of the last measured commit before a position: a failure does not carry its own."""
         before = max(0, bisect_right(self._positions, position) - 1)
         return self.path.times[before] if self.path.times else 0.0
@@ -149,20 +149,20 @@ class Plots:
         # The identical list: while it is referenced here, no other list has its identity. New points are a new list.
         if stored is not None and stored[0] is series.points and stored[1] == failed:
             return stored[2]
-        made = plot(series)
+        new_plot = build_plot(series)
         with self._lock:
-            self._stored[series.id] = series.points, failed, made
+            self._stored[series.id] = series.points, failed, new_plot
             self._stored.move_to_end(series.id)
             while len(self._stored) > _MAX_STORED_PLOTS:
                 self._stored.popitem(last=False)
-        return made
+        return new_plot
 
 
-def plot(series: SeriesDetail) -> Plot:
+def build_plot(series: SeriesDetail) -> Plot:
     """Compute the plot of a series."""
     return Plot(series.points, series.failures)
 
 
-def milliseconds(moment: datetime) -> float:
+def convert_to_milliseconds(moment: datetime) -> float:
     """Return a time in milliseconds since 1970, the unit of the chart's axis."""
     return moment.timestamp() * 1000

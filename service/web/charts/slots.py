@@ -16,7 +16,7 @@ class Slots:
     """The slot of each run: points in the order of the path, and runs without a value among them."""
 
     def __init__(self, path: Sequence[SeriesPoint], valueless: Collection[Entry]) -> None:
-        self._order = _merged(path, valueless)
+        self._order = _merge_unmeasured(path, valueless)
         self._of_run = {entry.run_id: slot for slot, entry in enumerate(self._order)}
         self.count = len(self._order)
 
@@ -26,14 +26,14 @@ class Slots:
 
     def find_slot(self, entry: Entry) -> int:
         """Return the run's own slot, or for a point beside the path that of the same or the next revision on it."""
-        own = self._of_run.get(entry.run_id)
-        if own is not None:
-            return own
+        slot = self._of_run.get(entry.run_id)
+        if slot is not None:
+            return slot
         place = bisect_left(self._by_position, (entry.position, -1))
         return self._by_position[min(place, len(self._by_position) - 1)][1] if self._by_position else 0
 
 
-def _merged(path: Sequence[SeriesPoint], valueless: Collection[Entry]) -> list[Entry]:
+def _merge_unmeasured(path: Sequence[SeriesPoint], valueless: Collection[Entry]) -> list[Entry]:
     """Merge runs without a value into the path, each before the first later revision."""
     if not valueless:
         return list(path)

@@ -1,4 +1,4 @@
-"""What the trend chart draws: a series put on the axis of the page. Pure: models in, one document out.
+"""What the trend chart draws: a series put on the axis of the page.
 
 Each point of the path has a *slot* of its own, in path order, so that a change of the configuration lies between two
 points even where both measured the same commit. Revisions that could not be measured have slots, too.
@@ -17,7 +17,7 @@ from uuid import UUID
 
 from service.schemas.history import Drift, SeriesDetail, SeriesFailure, SeriesPoint
 from service.text.numbers import Number, Scale, difference, percent, quantity, scale_of
-from service.web.charts.plot import MAX_COLUMNS, Plot, Stretch, Window, milliseconds, plot
+from service.web.charts.plot import MAX_COLUMNS, Plot, Stretch, Window, build_plot, convert_to_milliseconds
 from service.web.charts.slots import Slots
 
 Links = Callable[[UUID], str]
@@ -112,8 +112,8 @@ def build_chart(
     series: SeriesDetail,
     run_url: Links,
     window: Window | None = None,
-    beside: Iterable[SeriesDetail] = (),
-    plotted: Callable[[SeriesDetail], Plot] = plot,
+    overlaid: Iterable[SeriesDetail] = (),
+    plotted: Callable[[SeriesDetail], Plot] = build_plot,
 ) -> Chart:
     """Lay a series out.
 
@@ -123,16 +123,16 @@ def build_chart(
         Address of the page of a run.
     window
         The part that is zoomed to; None for the whole series.
-    beside
+    overlaid
         Series to overlay, each at its own commits.
     plotted
         Computes the plot of a series, or returns a stored one.
     """
-    laid = plotted(series)
-    path, aside, slots = laid.path, laid.aside, laid.slots
-    scale = _scale([path, aside], series.unit)
+    plot = plotted(series)
+    path, aside, slots = plot.path, plot.aside, plot.slots
+    scale = _choose_scale([path, aside], series.unit)
     dot = _DotMaker(series.unit, scale, slots, run_url)
-    thinned = path.thinned(window)
+    thinned = path.thin(window)
     lowest = min((stretch.lowest for stretch in (path, aside) if stretch.lowest is not None), default=0)
     flagged = [
         (drift, stretch.points[place])
@@ -143,8 +143,8 @@ def build_chart(
         )
     ]
     gaps = [
-        *_failures(series.failures, laid, run_url),
-        *_describe_gap(laid.valueless, slots, run_url),
+        *_list_failures(series.failures, plot, run_url),
+        *_describe_gap(plot.valueless, slots, run_url),
     ]
     return {
         "title": series.title,
@@ -158,20 +158,20 @@ def build_chart(
         "runs": len(path.points),
         "thinned": window is not None or len(thinned) < len(path.points),
         "path": [dot(point) for point in thinned],
-        "beside": [dot(point) for point in aside.thinned(window)],
-        "flags": [_flag(drift, dot(point)) for drift, point in flagged],
+        "beside": [dot(point) for point in aside.thin(window)],
+        "flags": [_flag_drift(drift, dot(point)) for drift, point in flagged],
         "gaps": _thin_gaps(gaps, slots.count),
         # A series that is not judged has no levels: a median of all points would claim one.
-        "levels": _levels(path, series.drifts, scale) if series.judged else [],
-        "lines": _lines(series, path),
-        "others": [_describe_other(other, slots, run_url, window, {series.unit: scale}) for other in beside],
+        "levels": _list_levels(path, series.drifts, scale) if series.judged else [],
+        "lines": _list_lines(series, path),
+        "others": [_describe_other(other, slots, run_url, window, {series.unit: scale}) for other in overlaid],
     }
 
 
-def _scale(stretches: Iterable[Stretch], unit: str) -> Scale:
+def _choose_scale(stretches: Iterable[Stretch], unit: str) -> Scale:
     """Return the unit in which the values of a chart are short: MiB instead of bytes, ms instead of seconds."""
-    largest = max((abs(value) for stretch in stretches for value in stretch.values), default=0)
-    return scale_of(largest, unit) or Scale(1, unit)
+    largest_value = max((abs(value) for stretch in stretches for value in stretch.values), default=0)
+    return scale_of(largest_value, unit) or Scale(1, unit)
 
 
 def scale_value(value: Number, scale: Scale) -> Number:
@@ -183,7 +183,7 @@ def _describe_other(
     series: SeriesDetail, slots: Slots, run_url: Links, window: Window | None, scales: Mapping[str, Scale]
 ) -> OverlaidSeries:
     stretch = Stretch([point for point in series.points if point.on_path and point.value is not None], slots)
-    scale = scales.get(series.unit) or _scale([stretch], series.unit)
+    scale = scales.get(series.unit) or _choose_scale([stretch], series.unit)
     dot = _DotMaker(series.unit, scale, slots, run_url)
     return {
         "id": series.id,
@@ -191,7 +191,7 @@ def _describe_other(
         "unit": scale.unit,
         "logarithmic": stretch.lowest is None or stretch.lowest > 0,
         "start": scale_value(stretch.values[0], scale) if stretch.values else None,
-        "path": [dot(point) for point in stretch.thinned(window)],
+        "path": [dot(point) for point in stretch.thin(window)],
     }
 
 
@@ -201,12 +201,12 @@ def _thin_gaps(gaps: list[Gap], slots: int) -> list[Gap]:
     return list({int(gap["x"] / width): gap for gap in gaps}.values())
 
 
-def _low(point: SeriesPoint) -> Number:
+def _get_low(point: SeriesPoint) -> Number:
     assert point.value is not None
     return point.value if point.low is None else point.low
 
 
-def _high(point: SeriesPoint) -> Number:
+def _get_high(point: SeriesPoint) -> Number:
     assert point.value is not None
     return point.value if point.high is None else point.high
 
@@ -219,10 +219,10 @@ class _DotMaker:
         assert point.value is not None
         return {
             "x": self._slots.find_slot(point),
-            "t": milliseconds(point.committed_at),
+            "t": convert_to_milliseconds(point.committed_at),
             "y": scale_value(point.value, self._scale),
-            "low": scale_value(_low(point), self._scale),
-            "high": scale_value(_high(point), self._scale),
+            "low": scale_value(_get_low(point), self._scale),
+            "high": scale_value(_get_high(point), self._scale),
             "n": point.n,
             "commit": point.revision[:10],
             "title": point.title,
@@ -238,17 +238,17 @@ def _describe_remark(point: SeriesPoint) -> str:
     return ", in quarantine" if point.quarantine else ""
 
 
-def _flag(drift: Drift, dot: Dot) -> FlaggedDot:
+def _flag_drift(drift: Drift, dot: Dot) -> FlaggedDot:
     size = difference(drift.change, drift.unit)
     share = f" ({percent(drift.percent)})" if drift.percent is not None else ""
     return {**dot, "direction": drift.direction.value, "label": size, "why": f"{drift.direction}: {size}{share}"}
 
 
-def _failures(failures: Iterable[SeriesFailure], laid: Plot, run_url: Links) -> list[Gap]:
+def _list_failures(failures: Iterable[SeriesFailure], plot: Plot, run_url: Links) -> list[Gap]:
     return [
         {
-            "x": laid.slots.find_slot(failure),
-            "t": laid.time_near(failure.position),
+            "x": plot.slots.find_slot(failure),
+            "t": plot.find_time_near(failure.position),
             "commit": failure.revision[:10],
             "title": failure.title,
             "text": f"failed at {failure.stage}: {failure.message}",
@@ -262,7 +262,7 @@ def _describe_gap(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) -
     return [
         {
             "x": slots.find_slot(point),
-            "t": milliseconds(point.committed_at),
+            "t": convert_to_milliseconds(point.committed_at),
             "commit": point.revision[:10],
             "title": point.title,
             "text": point.status.value.replace("_", " "),
@@ -272,7 +272,7 @@ def _describe_gap(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) -
     ]
 
 
-def _levels(path: Stretch, drifts: Sequence[Drift], scale: Scale) -> list[LevelLine]:
+def _list_levels(path: Stretch, drifts: Sequence[Drift], scale: Scale) -> list[LevelLine]:
     """Return one level for each section between two drifts."""
     if not path.points:
         return []
@@ -297,7 +297,7 @@ def _levels(path: Stretch, drifts: Sequence[Drift], scale: Scale) -> list[LevelL
     ]
 
 
-def _lines(series: SeriesDetail, path: Stretch) -> list[ConfigLine]:
+def _list_lines(series: SeriesDetail, path: Stretch) -> list[ConfigLine]:
     lines: list[ConfigLine] = []
     for change in series.changes:
         before, after = path.index.get(change.run_before), path.index.get(change.run_after)
@@ -307,7 +307,7 @@ def _lines(series: SeriesDetail, path: Stretch) -> list[ConfigLine]:
             {
                 "x": path.places[after] - 0.5,
                 "t": (path.times[before] + path.times[after]) / 2,
-                "label": _few([setting.name for setting in change.settings]),
+                "label": _name_changed_settings([setting.name for setting in change.settings]),
                 "settings": [
                     f"{setting.name}: {_show_value(setting.before)} → {_show_value(setting.after)}"
                     for setting in change.settings
@@ -317,7 +317,7 @@ def _lines(series: SeriesDetail, path: Stretch) -> list[ConfigLine]:
     return lines
 
 
-def _few(names: Sequence[str]) -> str:
+def _name_changed_settings(names: Sequence[str]) -> str:
     if not names:
         return "environment"
     return names[0] if len(names) == 1 else f"{names[0]} +{len(names) - 1}"

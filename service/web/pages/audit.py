@@ -6,11 +6,11 @@ from flask import abort, request
 
 from service.schemas.audit import AuditAction
 from service.store import audit
-from service.web.current import database
-from service.web.pages.error_pages import page_blueprint
-from service.web.rendering.formats import Page, Table, address_with, page
+from service.web.app_resources import get_database
+from service.web.pages.error_pages import make_page_blueprint
+from service.web.rendering.formats import Page, Table, build_address_with, page
 
-bp = page_blueprint("audit")
+bp = make_page_blueprint("audit")
 
 ENTRIES_PER_PAGE = 100
 """Entries of one page."""
@@ -23,16 +23,18 @@ def index() -> Page:
     text, offset = request.args.get("action", ""), request.args.get("offset", 0, int)
     if (text and text not in set(AuditAction)) or not 0 <= offset < 2**31:
         abort(404, "There are no such entries.")
-    with database().reading() as session:
-        log = audit.page(session, AuditAction(text) if text else None, ENTRIES_PER_PAGE, offset)
+    with get_database().reading() as session:
+        log = audit.list_page(session, AuditAction(text) if text else None, ENTRIES_PER_PAGE, offset)
     return Page(
         "audit.html",
         {
             "log": log,
             "actions": list(AuditAction),
             "chosen": text,
-            "newer": address_with(offset=max(0, offset - ENTRIES_PER_PAGE)) if offset else None,
-            "older": address_with(offset=offset + ENTRIES_PER_PAGE) if offset + ENTRIES_PER_PAGE < log.total else None,
+            "newer": build_address_with(offset=max(0, offset - ENTRIES_PER_PAGE)) if offset else None,
+            "older": build_address_with(offset=offset + ENTRIES_PER_PAGE)
+            if offset + ENTRIES_PER_PAGE < log.total
+            else None,
         },
         document=lambda: log,
         table=lambda: Table.from_records(log.items, *_COLUMNS),

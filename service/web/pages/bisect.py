@@ -32,15 +32,15 @@ from service.store.series import drifts
 from service.text import commands, numbers
 from service.web import job_orders
 from service.web.access import guard
-from service.web.access.author import author
-from service.web.charts.bisect_picture import MeasuredSide, MeasurementMark, NamedCulprit, SearchPicture, picture
-from service.web.current import database
+from service.web.access.author import find_author
+from service.web.app_resources import get_database
+from service.web.charts.bisect_picture import MeasuredSide, MeasurementMark, NamedCulprit, SearchPicture, draw_search
 from service.web.pages import evidence, profile
-from service.web.pages.error_pages import page_blueprint
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.formats import Page, Table, page
 
-bp = page_blueprint("bisect")
+bp = make_page_blueprint("bisect")
 
 _MAX_LISTED = 100
 _MAX_NAMES = 200
@@ -50,7 +50,7 @@ _MAX_NEWEST_BISECTS = 20
 """The newest bisects of a subject, among which those about a drift are looked for."""
 _MAX_NAME_CHARACTERS = 70
 """Letters of a culprit's name that have room in the picture."""
-_NEXT = {
+_NEXT_WORDS = {
     "measure": "looks for the commit",
     "prove": "proves what it found",
     "found": "found",
@@ -77,32 +77,34 @@ class Measurement:
 def index() -> Page:
     """List bisects, the newest first; with a range in the address, show what a search of it would cost."""
     form = {name: value for name in _FIELDS if (value := request.args.get(name, "").strip())}
-    if guard.caller().may(Scope.ORDER) and {"good", "bad"} <= form.keys():
-        context = _previewed(form)
+    if guard.find_caller().may(Scope.ORDER) and {"good", "bad"} <= form.keys():
+        context = _preview_form(form)
     else:
-        context = _list_context(form)
+        context = _build_list_context(form)
     bisects: JobList = context["jobs"]
-    return Page("bisects.html", context, document=lambda: bisects, table=lambda: _job_table(bisects.items))
+    return Page("bisects.html", context, document=lambda: bisects, table=lambda: _build_bisect_table(bisects.items))
 
 
-def _previewed(form: dict[str, str]) -> dict[str, Any]:
+def _preview_form(form: dict[str, str]) -> dict[str, Any]:
     """Return what the list shows with a form that is filled in: a preview, or what is wrong with it."""
     question, objections = _check_form(form)
     if question is None:
-        return _list_context(form, objections)
-    with database().reading() as session:
-        preview = preview_bisect.preview(session, question)
-    return _list_context(form) | {"preview": preview, "previewed": _key(question.values)}
+        return _build_list_context(form, objections)
+    with get_database().reading() as session:
+        preview = preview_bisect.preview_bisect(session, question)
+    return _build_list_context(form) | {"preview": preview, "previewed": _make_preview_key(question.values)}
 
 
-def _list_context(form: Mapping[str, str], objections: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
+def _build_list_context(
+    form: Mapping[str, str], objections: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
     """Return what the list and its form show: what was filled in, and what is wrong with it, by field."""
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
-    with database().reading() as session:
-        may_order = guard.caller().may(Scope.ORDER)
+    with get_database().reading() as session:
+        may_order = guard.find_caller().may(Scope.ORDER)
         return {
-            "jobs": jobs.page(session, JobFilter(kind="bisect"), _MAX_LISTED, offset),
-            "author": forms.author(),
+            "jobs": jobs.list_page(session, JobFilter(kind="bisect"), _MAX_LISTED, offset),
+            "author": forms.find_likely_author(),
             "may_order": may_order,
             "form": form,
             "objections": objections,
@@ -114,21 +116,23 @@ def _list_context(form: Mapping[str, str], objections: Mapping[str, str] = Mappi
 @page(bp, "/bisects/<int:job_id>")
 def show(job_id: int) -> Page:
     """Show one bisect."""
-    with database().reading() as session:
-        row = jobs.find(session, job_id)
+    # The job, and the progress of its search.
+    with get_database().reading() as session:
+        row = jobs.find_job(session, job_id)
         if row is None or row.kind != "bisect":
             abort(404, "There is no such bisect.")
-        job = jobs.view(row)
+        job = jobs.build_view(row)
         progress = bisect_progress.read_progress(session, job)
         measured = jobs.list_measured(row)
         question = job.question
         assert isinstance(question, BisectQuestion)
-        drift = drifts.find(session, question.drift) if question.drift else None
-        event = events.find_of_drift(session, question.drift) if question.drift else None
+        drift = drifts.find_drift(session, question.drift) if question.drift else None
+        event = events.find_event_of_drift(session, question.drift) if question.drift else None
+    # The measurements and culprits.
     unit = metric(question.metric).unit
-    rows = list(_measurements(measured, progress)) if progress else []
-    culprits = _culprits(progress)
-    profiles = _profile_question(job, culprits)
+    rows = list(_list_measurements(measured, progress)) if progress else []
+    culprits = _list_culprits(progress)
+    profiles = _build_profile_question(job, culprits)
     return Page(
         "bisect.html",
         {
@@ -143,44 +147,44 @@ def show(job_id: int) -> Page:
             "proven": any(row.proof for row in rows),
             "sides": {row.side.value for row in rows},
             "culprits": culprits,
-            **_evidence(progress, culprits),
+            **_find_evidence(progress, culprits),
             "can_profile": profiles is not None and evidence.may_order(profiles),
-            "picture": _picture(progress, rows, culprits) if progress else None,
-            "stage": _NEXT[progress.search.answer.kind] if progress else "",
-            "command": commands.bisect(question, progress.request if progress else None),
+            "picture": _draw_picture(progress, rows, culprits) if progress else None,
+            "stage": _NEXT_WORDS[progress.search.answer.kind] if progress else "",
+            "command": commands.build_bisect_command(question, progress.request if progress else None),
         },
         document=lambda: {"job": job, "search": progress and progress.search, "measurements": rows},
-        table=lambda: _row_table(rows, unit),
+        table=lambda: _build_measurement_table(rows, unit),
     )
 
 
 @bp.post("/bisects/<int:job_id>/profiles")
 def profile_both(job_id: int) -> ResponseReturnValue:
     """Order profiles of the first culprit and its parent."""
-    name = forms.given().get("author") or None
-    with database().reading() as session:
-        row = jobs.find(session, job_id)
-        bisect = jobs.view(row) if row is not None else None
+    name = forms.read_form().get("author") or None
+    with get_database().reading() as session:
+        row = jobs.find_job(session, job_id)
+        bisect = jobs.build_view(row) if row is not None else None
         progress = bisect_progress.read_progress(session, bisect) if bisect is not None else None
-    question = _profile_question(bisect, _culprits(progress)) if bisect is not None else None
+    question = _build_profile_question(bisect, _list_culprits(progress)) if bisect is not None else None
     if question is None:
         abort(404, "There is no such bisect, or it has not found a culprit yet.")
     order = JobOrder(question=question, author=name)
-    job, _ = job_orders.place_order(order, Requester(author(name), Where.DASHBOARD))
+    job, _ = job_orders.place_order(order, Requester(find_author(name), Where.DASHBOARD))
     return redirect(url_for("jobs.show", job_id=job.id), HTTPStatus.SEE_OTHER)
 
 
-def _profile_question(job: Job, culprits: Sequence[Culprit]) -> ProfileQuestion | None:
+def _build_profile_question(job: Job, culprits: Sequence[Culprit]) -> ProfileQuestion | None:
     """Return the question that orders profiles of the first culprit and its parent; None without a culprit."""
     if not culprits:
         return None
-    same = ("subject", "case", "host", "repository", "workload", "variables")
-    values = {name: getattr(job.question, name) for name in same}
+    same_fields = ("subject", "case", "host", "repository", "workload", "variables")
+    values = {name: getattr(job.question, name) for name in same_fields}
     values["host"] = values["host"] or job.host
     return ProfileQuestion(revision=culprits[0].commit, against=culprits[0].parent, **values)
 
 
-def _evidence(progress: BisectProgress | None, culprits: Sequence[Culprit]) -> dict[str, Any]:
+def _find_evidence(progress: BisectProgress | None, culprits: Sequence[Culprit]) -> dict[str, Any]:
     """Return the profiles of the first culprit and its parent, or the command that makes them."""
     if progress is None or not culprits:
         return {"evidence": None, "evidence_scripts": []}
@@ -190,22 +194,22 @@ def _evidence(progress: BisectProgress | None, culprits: Sequence[Culprit]) -> d
         for commit in (culprit.parent, culprit.commit)
     ]
     environment = request_.environment.hash
-    with database().reading() as session:
-        view = profile.pair(session, sides[0], sides[1], (environment, environment))
+    with get_database().reading() as session:
+        view = profile.find_pair(session, sides[0], sides[1], (environment, environment))
     return {
         "evidence": view,
-        "evidence_scripts": profile.scripts() if view else [],
-        "evidence_command": commands.profile(request_.case, culprit.parent, culprit.commit),
+        "evidence_scripts": profile.list_scripts() if view else [],
+        "evidence_command": commands.build_profile_command(request_.case, culprit.parent, culprit.commit),
     }
 
 
-def bisects_about(drift: Drift) -> list[Job]:
+def list_bisects_about(drift: Drift) -> list[Job]:
     """Return the bisects that were ordered for a drift or found its commit, the newest first.
 
     The runs of a bisect move a drift to another commit, and so give it another id.
     """
-    with database().reading() as session:
-        bisects = jobs.page(session, JobFilter(kind="bisect", subject=drift.subject), _MAX_NEWEST_BISECTS).items
+    with get_database().reading() as session:
+        bisects = jobs.list_page(session, JobFilter(kind="bisect", subject=drift.subject), _MAX_NEWEST_BISECTS).items
     return [job for job in bisects if _is_about(job, drift)]
 
 
@@ -213,20 +217,20 @@ def _is_about(job: Job, drift: Drift) -> bool:
     question = job.question
     if not isinstance(question, BisectQuestion) or (question.case, question.metric) != (drift.case, drift.metric):
         return False
-    search = bisect_results.result(job)
+    search = bisect_results.read_result(job)
     answer = search.answer if search else None
     culprits = answer.culprits if isinstance(answer, Found) else ()
     return question.drift == drift.id or drift.revision in {culprit.commit for culprit in culprits}
 
 
-def proof_of(bisects: Iterable[Job], drift: Drift) -> Job | None:
+def find_proof(bisects: Iterable[Job], drift: Drift) -> Job | None:
     """Return the bisect that has proven a candidate of a drift; None where none has."""
     candidates = {candidate.commit for candidate in drift.candidates}
     for job in bisects:
-        search = bisect_results.result(job)
+        search = bisect_results.read_result(job)
         answer = search.answer if search else None
         culprits = answer.culprits if isinstance(answer, Found) else ()
-        if any(_stands(culprit) and culprit.commit in candidates for culprit in culprits):
+        if any(_is_proven(culprit) and culprit.commit in candidates for culprit in culprits):
             return job
     return None
 
@@ -234,18 +238,18 @@ def proof_of(bisects: Iterable[Job], drift: Drift) -> Job | None:
 @bp.post("/bisects")
 def order() -> ResponseReturnValue:
     """Order the search of a range of commits, by the form of the list."""
-    form = forms.given()
+    form = forms.read_form()
     previewed = form.pop("previewed", "")
     checked, objections = _check_form(form)
     if checked is None:
         return _show_again(form, objections)
     values = checked.values
-    if previewed and previewed != _key(values):  # the form was changed since, or a branch has moved
-        return render_template("bisects.html", **_previewed(form)), HTTPStatus.CONFLICT
+    if previewed and previewed != _make_preview_key(values):  # the form was changed since, or a branch has moved
+        return render_template("bisects.html", **_preview_form(form)), HTTPStatus.CONFLICT
     name = form.get("author") or None
     question = {name: value for name, value in values.items() if name != "author"}
     job_order = JobOrder.model_validate({"question": {"kind": "bisect", **question}, "author": name})
-    job, _ = job_orders.place_order(job_order, Requester(author(name), Where.DASHBOARD))
+    job, _ = job_orders.place_order(job_order, Requester(find_author(name), Where.DASHBOARD))
     return redirect(url_for("bisect.show", job_id=job.id), HTTPStatus.SEE_OTHER)
 
 
@@ -255,28 +259,28 @@ def _check_form(form: Mapping[str, str]) -> tuple[CheckedBisect | None, Mapping[
     try:
         JobOrder.model_validate({"question": {"kind": "bisect", **question}, "author": form.get("author") or None})
     except ValidationError as error:
-        return None, forms.wrong_fields(error)
-    with database().reading() as session:
-        checked = check_bisect.check(session, {"metric": BisectQuestion.model_fields["metric"].default, **form})
+        return None, forms.describe_errors_by_field(error)
+    with get_database().reading() as session:
+        checked = check_bisect.check_form(session, {"metric": BisectQuestion.model_fields["metric"].default, **form})
     return (None, checked.objections) if checked.objections else (checked, {})
 
 
-def _key(values: Mapping[str, str]) -> str:
-    """Return what a preview is about, so that nothing else is ordered by its button."""
+def _make_preview_key(values: Mapping[str, str]) -> str:
+    """Return the key of a preview, by which its button orders exactly what was previewed."""
     return " ".join(values.get(name) or "any" for name in ("subject", "case", "metric", "host", "good", "bad", "least"))
 
 
 def _show_again(form: Mapping[str, str], objections: Mapping[str, str]) -> ResponseReturnValue:
     """Show the form once more with what was filled in, and what is wrong with it."""
-    return render_template("bisects.html", **_list_context(form, objections)), HTTPStatus.UNPROCESSABLE_ENTITY
+    return render_template("bisects.html", **_build_list_context(form, objections)), HTTPStatus.UNPROCESSABLE_ENTITY
 
 
-def _culprits(progress: BisectProgress | None) -> Sequence[Culprit]:
+def _list_culprits(progress: BisectProgress | None) -> Sequence[Culprit]:
     answer = progress.search.answer if progress else None
     return answer.culprits if isinstance(answer, Found | Prove) else ()
 
 
-def _measurements(measured: Collection[UUID], progress: BisectProgress) -> Iterator[Measurement]:
+def _list_measurements(measured: Collection[UUID], progress: BisectProgress) -> Iterator[Measurement]:
     """Yield the measurements: those that were stored before first, then the others in the order of the search.
 
     Parameters
@@ -284,29 +288,37 @@ def _measurements(measured: Collection[UUID], progress: BisectProgress) -> Itera
     measured
         The runs that were measured for the search.
     """
-    arrived = [seen.run for seen in progress.observations if seen.run in measured]
+    arrived = [observation.run for observation in progress.observations if observation.run in measured]
     number = {run_id: place for place, run_id in enumerate(arrived, 1)}
-    good, bad = (_level(progress.observations, end) for end in (progress.question.good, progress.question.bad))
+    good, bad = (_compute_level(progress.observations, end) for end in (progress.question.good, progress.question.bad))
     least = progress.request.least if progress.question.exact else None
-    in_order = sorted(progress.observations, key=lambda seen: number.get(seen.run, 0) if seen.run else 0)
-    for seen in in_order:
+    in_order = sorted(
+        progress.observations, key=lambda observation: number.get(observation.run, 0) if observation.run else 0
+    )
+    for observation in in_order:
         yield Measurement(
-            number=number.get(seen.run) if seen.run else None,
-            commit=seen.commit,
-            title=progress.titles.get(seen.commit, ""),
-            value=seen.value,
-            side=_side(seen.value, good, bad, least),
-            why=progress.failures.get(seen.run, "") if seen.run else "",
-            run=str(seen.run),
-            proof=seen.session is not None,
+            number=number.get(observation.run) if observation.run else None,
+            commit=observation.commit,
+            title=progress.titles.get(observation.commit, ""),
+            value=observation.value,
+            side=_choose_side(observation.value, good, bad, least),
+            why=progress.failures.get(observation.run, "") if observation.run else "",
+            run=str(observation.run),
+            proof=observation.session is not None,
         )
 
 
-def _level(observations: Iterable[Observation], commit: str) -> Number | None:
-    return median([seen.value for seen in observations if seen.commit == commit and seen.value is not None])
+def _compute_level(observations: Iterable[Observation], commit: str) -> Number | None:
+    return median(
+        [
+            observation.value
+            for observation in observations
+            if observation.commit == commit and observation.value is not None
+        ]
+    )
 
 
-def _side(value: Number | None, good: Number | None, bad: Number | None, least: float | None) -> MeasuredSide:
+def _choose_side(value: Number | None, good: Number | None, bad: Number | None, least: float | None) -> MeasuredSide:
     """Return which end a value is nearer to; neither, where an exact metric is at least `least` away from both."""
     if value is None:
         return MeasuredSide.FAILED
@@ -318,7 +330,7 @@ def _side(value: Number | None, good: Number | None, bad: Number | None, least: 
     return MeasuredSide.BEFORE if to_good <= to_bad else MeasuredSide.AFTER
 
 
-def _picture(progress: BisectProgress, rows: Iterable[Measurement], culprits: Iterable[Culprit]) -> SearchPicture:
+def _draw_picture(progress: BisectProgress, rows: Iterable[Measurement], culprits: Iterable[Culprit]) -> SearchPicture:
     unit = metric(progress.request.metric).unit
     marks = [
         MeasurementMark(
@@ -331,30 +343,32 @@ def _picture(progress: BisectProgress, rows: Iterable[Measurement], culprits: It
         )
         for row in rows
     ]
-    named = [
+    labels = [
         NamedCulprit(
             culprit.commit,
             culprit.parent,
-            _shorten(f"{_prefix(culprit)}{culprit.commit[:10]} {progress.titles.get(culprit.commit, '')}"),
+            _shorten_name(
+                f"{_prefix_unproven(culprit)}{culprit.commit[:10]} {progress.titles.get(culprit.commit, '')}"
+            ),
         )
         for culprit in culprits
     ]
-    return picture(progress.question.graph, marks, named)
+    return draw_search(progress.question.graph, marks, labels)
 
 
-def _prefix(culprit: Culprit) -> str:
-    return "" if _stands(culprit) else "not proven: "
+def _prefix_unproven(culprit: Culprit) -> str:
+    return "" if _is_proven(culprit) else "not proven: "
 
 
-def _stands(culprit: Culprit) -> bool:
+def _is_proven(culprit: Culprit) -> bool:
     return culprit.proof is not None and culprit.proof.state is ProofState.STANDS
 
 
-def _shorten(text: str) -> str:
+def _shorten_name(text: str) -> str:
     return text if len(text) <= _MAX_NAME_CHARACTERS else f"{text[: _MAX_NAME_CHARACTERS - 1]}…"
 
 
-def _row_table(rows: Iterable[Measurement], unit: str) -> Table:
+def _build_measurement_table(rows: Iterable[Measurement], unit: str) -> Table:
     return Table.from_records(
         rows,
         *("number", "commit", "title"),
@@ -365,7 +379,7 @@ def _row_table(rows: Iterable[Measurement], unit: str) -> Table:
     )
 
 
-def _job_table(bisects: Iterable[Job]) -> Table:
+def _build_bisect_table(bisects: Iterable[Job]) -> Table:
     return Table.from_records(
         bisects,
         "id",

@@ -19,7 +19,7 @@ from service.rules.comparison import interleaved
 from service.rules.comparison.pairing import Matched, Pair, match
 from service.rules.comparison.stored import ComparedMetric
 from service.rules.comparison.stored import compare as compare_all
-from service.rules.series.blame import setting_changes
+from service.rules.series.blame import list_setting_changes
 from service.schemas.history import SettingChange, View
 from service.store import cases, hosts
 from service.store.engine.versioned_cache import VersionedCache
@@ -28,28 +28,28 @@ from service.store.runs import compared_runs, runs
 from service.store.series import points
 from service.text import commands
 from service.web.access import guard
-from service.web.current import database
+from service.web.app_resources import get_database
 from service.web.pages import evidence, unmeasured
-from service.web.pages.error_pages import page_blueprint
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
-from service.web.rendering.comparison_rows import Sort, row, sort_rows, table
+from service.web.rendering.comparison_rows import Sort, build_row, build_table, sort_rows
 from service.web.rendering.formats import Page, page
-from service.web.rendering.metric_order import rank
+from service.web.rendering.metric_order import rank_metric
 
-bp = page_blueprint("compare")
+bp = make_page_blueprint("compare")
 
-_FIRST = list_shown_metrics(MetricView.COMPARISON)
+_FIRST_METRICS = list_shown_metrics(MetricView.COMPARISON)
 _MAX_ROWS = 100
 _MAX_SUGGESTIONS = 8
 _MAX_REFS = 200
 """Tags and branches that the boxes complete."""
 _MAX_COMMANDS = 5
-_NOBODY = UUID(int=0)
+_ID_OF_NO_RUN = UUID(int=0)
 
 
-_MAX_KEPT_METRICS = 50_000
+_MAX_CACHED_METRICS = 50_000
 """Metrics of all kept comparisons: of two commits with a thousand cases, all metrics can be 20,000."""
-_KEPT_SECONDS = 300.0
+_MAX_CACHED_SECONDS = 300.0
 """Retention leaves out samples of old runs, and nothing says so."""
 
 
@@ -70,9 +70,9 @@ class Comparison(NamedTuple):
     matched: Matched
 
 
-_NOTHING = Comparison((), (), Matched((), (), ()))
+_NO_COMPARISON = Comparison((), (), Matched((), (), ()))
 _comparisons: VersionedCache[Comparison] = VersionedCache(
-    _MAX_KEPT_METRICS, lambda comparison: len(comparison.rows), _KEPT_SECONDS
+    _MAX_CACHED_METRICS, lambda comparison: len(comparison.rows), _MAX_CACHED_SECONDS
 )
 
 
@@ -108,37 +108,41 @@ class ComparisonQuery:
         """The requested metrics; None for all."""
         if self.metric == "all":
             return None
-        return _FIRST if self.metric == "judged" else [self.metric]
+        return _FIRST_METRICS if self.metric == "judged" else [self.metric]
 
 
 @bp.get("/compare/<base>...<head>")
 def between(base: str, head: str) -> ResponseReturnValue:
     """Redirect the short address of a comparison to the long one."""
-    more = {name: value for name, value in request.args.items() if name not in {"base", "head"}}
-    return redirect(f"{url_for('compare.show')}?{urlencode({'base': base, 'head': head, **more})}")
+    other_arguments = {name: value for name, value in request.args.items() if name not in {"base", "head"}}
+    return redirect(f"{url_for('compare.show')}?{urlencode({'base': base, 'head': head, **other_arguments})}")
 
 
 @page(bp, "/compare")
 def show() -> Page:
     """Show a comparison; without two sides, the newest runs to choose from."""
+    # The sides, their comparison, and what the form completes.
     query = ComparisonQuery.from_query()
-    with database().reading() as session:
-        sides = {side: compared_runs.find(session, getattr(query, side), query.subject) for side in ("base", "head")}
+    with get_database().reading() as session:
+        sides = {
+            side: compared_runs.find_sides(session, getattr(query, side), query.subject) for side in ("base", "head")
+        }
         chosen = all(len(choices) == 1 for choices in sides.values())
         rows, settings, matched = (
-            _find(session, query, *(choices[0] for choices in sides.values())) if chosen else _NOTHING
+            _find_comparison(session, query, *(choices[0] for choices in sides.values())) if chosen else _NO_COMPARISON
         )
         profiled = evidence.find_for_comparison(session, matched.pairs)
-        known = refs.list_refs(session, query.subject or None, _MAX_REFS)
-        completed = {"workloads": cases.workloads(session), "hosts": hosts.names(session)}
+        ref_list = refs.list_refs(session, query.subject or None, _MAX_REFS)
+        completed = {"workloads": cases.list_workloads(session), "hosts": hosts.list_host_names(session)}
         missing = {
             side: unmeasured.describe_side(session, choices[0], query.host, query.workload)
             for side, choices in sides.items()
             if chosen
         }
-        suggested = [] if chosen else runs.page(session, runs.RunFilter(), _MAX_SUGGESTIONS, 0).items
+        suggested = [] if chosen else runs.list_page(session, runs.RunFilter(), _MAX_SUGGESTIONS, 0).items
+    # The rows of this page.
     offset, limit = (0, len(rows)) if "all" in request.args else (query.offset, _MAX_ROWS)
-    shown = [row(compared) for compared in rows[offset : offset + limit]]
+    shown_rows = [build_row(compared) for compared in rows[offset : offset + limit]]
     verdicts = [compared.decision.verdict for compared in rows]
     place = {"total": len(rows), "limit": limit, "offset": offset}
     return Page(
@@ -146,73 +150,73 @@ def show() -> Page:
         {
             "query": query,
             "sides": sides,
-            "refs": known,
+            "refs": ref_list,
             **completed,
             "unmeasured": {side: side_runs for side, side_runs in missing.items() if side_runs},
-            "may_measure": guard.caller().may(Scope.ORDER),
-            "author": forms.author(),
-            "rows": shown,
+            "may_measure": guard.find_caller().may(Scope.ORDER),
+            "author": forms.find_likely_author(),
+            "rows": shown_rows,
             "place": place,
             # Made once: making them for each row takes a third of the time of the page.
-            "run_address": url_for("run.show", run_id=_NOBODY).removesuffix(str(_NOBODY)),
+            "run_address": url_for("run.show", run_id=_ID_OF_NO_RUN).removesuffix(str(_ID_OF_NO_RUN)),
             "series_address": url_for("series.show", series_id=0).removesuffix("0"),
             "counts": {verdict: verdicts.count(verdict) for verdict in Verdict},
             "settings": settings,
             "matched": matched,
             "suggested": suggested,
-            "command": _command([*sides["base"], *sides["head"]], matched) if chosen else "",
+            "command": _build_commands([*sides["base"], *sides["head"]], matched) if chosen else "",
             **profiled,
-            "metrics": sorted({"judged", "all", query.metric, *_FIRST}, key=_choice),
+            "metrics": sorted({"judged", "all", query.metric, *_FIRST_METRICS}, key=_rank_choice),
         },
         document=lambda: {
             "base": sides["base"],
             "head": sides["head"],
             "environments": settings,
-            "rows": shown,
+            "rows": shown_rows,
             **place,
         },
-        table=lambda: table(rows),
+        table=lambda: build_table(rows),
     )
 
 
-def _command(sides: Sequence[compared_runs.Side], matched: Matched) -> str:
+def _build_commands(sides: Sequence[compared_runs.Side], matched: Matched) -> str:
     """Return the commands that measure both commits again, interleaved; empty where not two commits are compared."""
     base, head = sides
     if {base.kind, head.kind} != {"revision"} or head.subject is None:
         return ""
     runs_of_both = [*(run for pair in matched.pairs for run in pair.head), *matched.only_base, *matched.only_head]
     workloads = dict.fromkeys(run.case.partition("[")[0] for run in runs_of_both)
-    return commands.compare(base.key, head.key, list(workloads)[:_MAX_COMMANDS])
+    return commands.build_compare_commands(base.key, head.key, list(workloads)[:_MAX_COMMANDS])
 
 
-def _find(session: Session, query: ComparisonQuery, *sides: compared_runs.Side) -> Comparison:
+def _find_comparison(session: Session, query: ComparisonQuery, *sides: compared_runs.Side) -> Comparison:
     """Return a comparison. That of two commits is kept, because people sort it, and turn its pages."""
-    version = compared_runs.version(session, sides)
+    version = compared_runs.read_version(session, sides)
     if version is None:
-        return _compare(session, query, *sides)
+        return _compare_sides(session, query, *sides)
     key = (sides, query.host, query.workload, query.metric, query.show, query.sort)
-    return _comparisons.find(session, key, version, lambda: _compare(session, query, *sides))
+    return _comparisons.find(session, key, version, lambda: _compare_sides(session, query, *sides))
 
 
-def _compare(
+def _compare_sides(
     session: Session, query: ComparisonQuery, base: compared_runs.Side, head: compared_runs.Side
 ) -> Comparison:
     sides = [compared_runs.list_runs(session, side, query.host, query.workload) for side in (base, head)]
     matched = match(*sides, by_host=not {base.kind, head.kind} & {"run", "host"})
     numbers = {run.number for pair in matched.pairs for run in (*pair.base, *pair.head)}
-    readings = compared_runs.readings(session, numbers, query.metrics)
-    steps = compared_runs.steps(session, matched.pairs, readings)
-    rows = compare_all(matched.pairs, readings, steps, _interleaved(session, matched, base, head))
+    readings = compared_runs.read_readings(session, numbers, query.metrics)
+    steps = compared_runs.list_drifts_between(session, matched.pairs, readings)
+    rows = compare_all(matched.pairs, readings, steps, _compare_interleaved(session, matched, base, head))
     if query.show == "changed":
         rows = [row for row in rows if row.decision.verdict is Verdict.CHANGED]
-    return Comparison(sort_rows(rows, query.sort), _settings(session, matched.pairs), matched)
+    return Comparison(sort_rows(rows, query.sort), _list_setting_differences(session, matched.pairs), matched)
 
 
-def _interleaved(session: Session, matched: Matched, *sides: compared_runs.Side) -> dict[str, MetricVerdict]:
+def _compare_interleaved(session: Session, matched: Matched, *sides: compared_runs.Side) -> dict[str, MetricVerdict]:
     """Judge two runs of one session by their pairs of samples; empty for all other sides."""
     if {side.kind for side in sides} != {"run"} or not matched.pairs:
         return {}
-    base, head = (runs.report(session, UUID(side.key)) for side in sides)
+    base, head = (runs.find_report(session, UUID(side.key)) for side in sides)
     if not base or not head or base.session is None or base.session != head.session or base.host != head.host:
         return {}
     return {
@@ -221,22 +225,22 @@ def _interleaved(session: Session, matched: Matched, *sides: compared_runs.Side)
     }
 
 
-def _settings(session: Session, pairs: Sequence[Pair]) -> list[SettingDifference]:
-    seen: dict[tuple[str, str], int] = {}
+def _list_setting_differences(session: Session, pairs: Sequence[Pair]) -> list[SettingDifference]:
+    n_pairs: dict[tuple[str, str], int] = {}
     for pair in pairs:
         key = pair.base[0].environment, pair.head[0].environment
         if key[0] != key[1]:
-            seen[key] = seen.get(key, 0) + 1
+            n_pairs[key] = n_pairs.get(key, 0) + 1
     return [
         SettingDifference(
             environment_base=base,
             environment_head=head,
             cases=count,
-            settings=setting_changes(points.find_settings(session, base), points.find_settings(session, head)),
+            settings=list_setting_changes(points.find_settings(session, base), points.find_settings(session, head)),
         )
-        for (base, head), count in seen.items()
+        for (base, head), count in n_pairs.items()
     ]
 
 
-def _choice(name: str) -> tuple[int, tuple[int, str]]:
-    return {"judged": 0, "all": 1}.get(name, 2), rank(name)
+def _rank_choice(name: str) -> tuple[int, tuple[int, str]]:
+    return {"judged": 0, "all": 1}.get(name, 2), rank_metric(name)

@@ -22,81 +22,84 @@ from service.store.runs import runs
 from service.store.series import drifts, sparklines
 from service.text import commands
 from service.web.access import guard
-from service.web.access.public_view import published
-from service.web.current import database
+from service.web.access.public_view import redact_for_caller
+from service.web.app_resources import get_database
 from service.web.pages import evidence
-from service.web.pages.bisect import bisects_about, proof_of
-from service.web.pages.error_pages import page_blueprint
+from service.web.pages.bisect import find_proof, list_bisects_about
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.formats import Page, page
-from service.web.rendering.metric_order import rank
-from service.web.rendering.tables import drift_table
+from service.web.rendering.metric_order import rank_metric
+from service.web.rendering.tables import build_drift_table
 
-bp = page_blueprint("drift", url_prefix="/drifts")
+bp = make_page_blueprint("drift", url_prefix="/drifts")
 
 _MAX_JOBS = 100
-_FIRST = list_shown_metrics(MetricView.DRIFT)
+_FIRST_METRICS = list_shown_metrics(MetricView.DRIFT)
 
 
 @page(bp, "/<drift_id>")
 def show(drift_id: str) -> Page:
     """Show one drift."""
-    with database().reading() as session:
-        drift = drifts.find(session, drift_id)
-        event = events.find_of_drift(session, drift_id)
+    # The drift, its event, and the runs on both sides.
+    with get_database().reading() as session:
+        drift = drifts.find_drift(session, drift_id)
+        event = events.find_event_of_drift(session, drift_id)
         if drift is None and event is not None:
             # Later runs have moved the level or its place: the event says what has become of the drift.
             abort(redirect(url_for("event.show", event_id=event.id)))
         if drift is None:
             abort(404, "There is no such drift. Later runs may have shown another level.")
-        before, after = (runs.report(session, run_id) for run_id in (drift.run_before, drift.run_after))
+        before, after = (runs.find_report(session, run_id) for run_id in (drift.run_before, drift.run_after))
         imported = has_imported(before, after)
-        sparkline = sparklines.read(session, [drift.series_id]).get(drift.series_id)
-        searches = _searches(session, drift_id)
-        doubt = FurtherRuns(session, datetime.now(UTC)).end_of_doubt(drift)
+        sparkline = sparklines.read_sparklines(session, [drift.series_id]).get(drift.series_id)
+        searches = _list_open_searches(session, drift_id)
+        doubt = FurtherRuns(session, datetime.now(UTC)).describe_end_of_doubt(drift)
     if guard.is_anonymous():
-        return _public_page(published(drift), published(event), sparkline, doubt)
-    bisects = bisects_about(drift)
+        return _build_public_page(redact_for_caller(drift), redact_for_caller(event), sparkline, doubt)
+    bisects = list_bisects_about(drift)
     return Page(
         "drift.html",
         {
             "drift": drift,
             "event": event,
-            "author": forms.author(),
+            "author": forms.find_likely_author(),
             "line": sparkline,
             "doubt": doubt,
             "searches": searches,
-            "may_order": guard.caller().may(Scope.ORDER) and not imported,
+            "may_order": guard.find_caller().may(Scope.ORDER) and not imported,
             "imported": imported,
-            "companions": _companions(drift),
-            "commands": [commands.measure(report) for report in (before, after) if report and not imported],
-            "setting_command": commands.settings(before, after)
+            "companions": _sort_companions(drift),
+            "commands": [
+                commands.build_measure_command(report) for report in (before, after) if report and not imported
+            ],
+            "setting_command": commands.build_settings_command(before, after)
             if drift.settings and before and after and not imported
             else "",
             **evidence.find_for_drift(drift, before, after),
             "bisects": bisects,
-            "proof": proof_of(bisects, drift),
+            "proof": find_proof(bisects, drift),
         },
         document=lambda: drift,
-        table=lambda: drift_table([drift]),
+        table=lambda: build_drift_table([drift]),
     )
 
 
-def _public_page(drift: Drift, event: EventSummary | None, line: Sparkline | None, doubt: str) -> Page:
+def _build_public_page(drift: Drift, event: EventSummary | None, line: Sparkline | None, doubt: str) -> Page:
     """Show a drift without what only concerns the hosts: commands, profiles, jobs."""
     return Page(
         "drift.html",
-        {"drift": drift, "event": event, "line": line, "doubt": doubt, "companions": _companions(drift)},
+        {"drift": drift, "event": event, "line": line, "doubt": doubt, "companions": _sort_companions(drift)},
         document=lambda: drift,
-        table=lambda: drift_table([drift]),
+        table=lambda: build_drift_table([drift]),
     )
 
 
-def _companions(drift: Drift) -> list[Companion]:
-    return sorted(drift.companions, key=lambda other: (other.metric not in _FIRST, rank(other.metric)))
+def _sort_companions(drift: Drift) -> list[Companion]:
+    return sorted(drift.companions, key=lambda other: (other.metric not in _FIRST_METRICS, rank_metric(other.metric)))
 
 
-def _searches(session: Session, drift_id: str) -> list[Job]:
+def _list_open_searches(session: Session, drift_id: str) -> list[Job]:
     """Return the open jobs that search for the commit of a drift."""
-    open_searches = jobs.page(session, JobFilter(kind="bisect", open=True), _MAX_JOBS).items
+    open_searches = jobs.list_page(session, JobFilter(kind="bisect", open=True), _MAX_JOBS).items
     return [job for job in open_searches if getattr(job.question, "drift", None) == drift_id]

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from flask import abort, request
 
-from service.rules.series.blame import setting_changes
+from service.rules.series.blame import list_setting_changes
 from service.store import environments
-from service.web.current import database
-from service.web.pages.error_pages import page_blueprint
+from service.web.app_resources import get_database
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
 
-bp = page_blueprint("environments")
+bp = make_page_blueprint("environments")
 
 
 @page(bp, "/environments")
 def index() -> Page:
     """List all environments, the last seen first."""
-    with database().reading() as session:
+    with get_database().reading() as session:
         listed = environments.list_environments(session)
     return Page(
         "environments.html",
@@ -34,19 +34,19 @@ def index() -> Page:
 @page(bp, "/environments/<environment>")
 def show(environment: str) -> Page:
     """Show the settings of one environment, beside those of another: by default of the one before it on its host."""
-    with database().reading() as session:
-        entry = environments.find(session, environment)
+    with get_database().reading() as session:
+        entry = environments.find_environment(session, environment)
         if entry is None:
             abort(404, "There is no such environment, or several whose hash begins like this.")
-        other = request.args.get("against") or environments.before(session, entry)
-        against = environments.find(session, other) if other else None
+        other = request.args.get("against") or environments.find_environment_before(session, entry)
+        against = environments.find_environment(session, other) if other else None
         if "against" in request.args and against is None:
             abort(404, "There is no such environment to compare this one with.")
-        others = [other for other in environments.list_environments(session) if other.hash != entry.hash]
-    changes = setting_changes(against.settings, entry.settings) if against else []
+        other_environments = [other for other in environments.list_environments(session) if other.hash != entry.hash]
+    changes = list_setting_changes(against.settings, entry.settings) if against else []
     return Page(
         "environment.html",
-        {"environment": entry, "against": against, "changes": changes, "others": others},
+        {"environment": entry, "against": against, "changes": changes, "others": other_environments},
         document=lambda: {"environment": entry, "against": against and against.hash, "changes": changes},
         table=lambda: Table(("setting", "value"), sorted(entry.settings.items())),
     )

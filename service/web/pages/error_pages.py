@@ -8,7 +8,7 @@ from flask import Blueprint, Flask, render_template, request
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException, NotFound
 
-from service.web.problems import ProblemError, http_problem, problem_document, unavailable
+from service.web.problems import ProblemError, answer_http_error, answer_problem, find_unavailability
 from service.web.rendering.formats import read_requested_format
 
 log = logging.getLogger(__name__)
@@ -19,7 +19,7 @@ _NOT_FOUND = (
 _CRASHED = "The service failed, or cannot read its database. Its log says more."
 
 
-def page_blueprint(name: str, url_prefix: str | None = None) -> Blueprint:
+def make_page_blueprint(name: str, url_prefix: str | None = None) -> Blueprint:
     """Return a blueprint for a page, which answers its errors with error pages."""
     page = Blueprint(name, __name__, url_prefix=url_prefix)
     page.register_error_handler(HTTPException, _http_error)
@@ -35,25 +35,25 @@ def handle_unknown_addresses(app: Flask) -> None:
 
 def _http_error(error: HTTPException) -> ResponseReturnValue:
     if _wants_document():
-        return http_problem(error)
+        return answer_http_error(error)
     description = _NOT_FOUND if error.description == NotFound.description else error.description
     return render_template("problem.html", name=error.name, description=description), error.code or 500
 
 
 def _not_found(error: HTTPException) -> ResponseReturnValue:
     for_people = request.blueprint is not None or request.accept_mimetypes.accept_html
-    return _http_error(error) if for_people and not request.path.startswith("/api/") else http_problem(error)
+    return _http_error(error) if for_people and not request.path.startswith("/api/") else answer_http_error(error)
 
 
 def _problem(error: ProblemError) -> ResponseReturnValue:
     if _wants_document():
-        return problem_document(error)
+        return answer_problem(error)
     page = render_template("problem.html", name=error.status.phrase, description=str(error))
     return page, error.status, dict(error.headers)
 
 
 def _crash(error: Exception) -> ResponseReturnValue:
-    if (problem := unavailable(error)) is not None:
+    if (problem := find_unavailability(error)) is not None:
         return _problem(problem)
     log.error("a page crashed", exc_info=error)
     return render_template("problem.html", name="This page cannot be shown", description=_CRASHED), 500

@@ -37,18 +37,18 @@ from service.store.runs import runs
 from service.store.series import drifts
 from service.store.series import series as series_store
 from service.web.access import audit_log, guard
-from service.web.access.public_view import published
-from service.web.charts.drift_picture import drift_picture
-from service.web.current import database
+from service.web.access.public_view import redact_for_caller
+from service.web.app_resources import get_database
+from service.web.charts.drift_picture import draw_drift
 from service.web.pages import evidence, inbox, overview
-from service.web.pages.error_pages import page_blueprint
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.formats import Page, Table, page
 
-bp = page_blueprint("event")
+bp = make_page_blueprint("event")
 
 _MAX_LISTED = 50
-_DONE = {
+_ACTION_WORDS = {
     TriageAction.ACKNOWLEDGE: "acknowledged",
     TriageAction.EXPECT: "expected",
     TriageAction.DISMISS: "marked as a false alarm",
@@ -71,40 +71,44 @@ class UnknownCommitError(Exception):
 @page(bp, "/events")
 def index() -> Page:
     """List the events that the filters in the address select; without any, all open ones."""
-    return _list(inbox.read(request.args, path="/events", since=inbox.ALL, limit=_MAX_LISTED))
+    return _build_list_page(inbox.read_inbox(request.args, path="/events", since=inbox.ALL, limit=_MAX_LISTED))
 
 
-def _list(events_: inbox.Inbox, **more: object) -> Page:
+def _build_list_page(events_: inbox.Inbox, **context: object) -> Page:
     return Page(
         "events.html",
-        inbox.context(events_, states=inbox.STATES, **more),
+        inbox.build_context(events_, states=inbox.STATES, **context),
         document=lambda: events_.events,
-        table=lambda: _event_table(events_.events.items),
+        table=lambda: _build_event_table(events_.events.items),
     )
 
 
 @bp.post("/events/triage")
 def triage() -> ResponseReturnValue:
     """Decide once about the events that were selected in a list, and show the list again."""
-    form, chosen = forms.given(), request.form.getlist("event")
+    form, chosen = forms.read_form(), request.form.getlist("event")
     path, query = _list_address(form.get("list", "/"))
     try:
-        asked = TriageRequest.model_validate(_triage_fields(form, chosen))
-        with database().writing() as session:
-            receipt = triage_events.triage(session, asked, asked.author or "", datetime.now(UTC))
-            audit_log.record_triage(session, asked, receipt, asked.author)
+        triage_request = TriageRequest.model_validate(_triage_fields(form, chosen))
+        with get_database().writing() as session:
+            receipt = triage_events.triage_events(
+                session, triage_request, triage_request.author or "", datetime.now(UTC)
+            )
+            audit_log.record_triage(session, triage_request, receipt, triage_request.author)
     except ValidationError as error:
-        problem = forms.wrong(error) if chosen else "Select at least one event."
-        again = {"form": form, "checked": chosen, "problem": problem}
+        problem = forms.describe_errors(error) if chosen else "Select at least one event."
+        form_context = {"form": form, "checked": chosen, "problem": problem}
         if path == "/":
-            page_ = overview.contents(
-                inbox.read(query, path=path, since=inbox.VISIT, limit=overview.EVENTS_PER_PAGE), **again
+            page_ = overview.build_page(
+                inbox.read_inbox(query, path=path, since=inbox.VISIT, limit=overview.EVENTS_PER_PAGE), **form_context
             )
         else:
-            page_ = _list(inbox.read(query, path=path, since=inbox.ALL, limit=_MAX_LISTED), **again)
+            page_ = _build_list_page(
+                inbox.read_inbox(query, path=path, since=inbox.ALL, limit=_MAX_LISTED), **form_context
+            )
         return render_template(page_.template, **page_.context), HTTPStatus.UNPROCESSABLE_ENTITY
-    detect_drifts.refresh(database())
-    flash(_receipt(asked.action, receipt))
+    detect_drifts.judge_changed_series(get_database())
+    flash(_describe_receipt(triage_request.action, receipt))
     endpoint = "overview.show" if path == "/" else "event.index"
     return redirect(url_for(endpoint, **query), HTTPStatus.SEE_OTHER)  # type: ignore[arg-type]
 
@@ -136,9 +140,9 @@ def _triage_fields(form: dict[str, str], chosen: list[str]) -> dict[str, Any]:
     return fields
 
 
-def _receipt(action: TriageAction, receipt: TriageReceipt) -> str:
+def _describe_receipt(action: TriageAction, receipt: TriageReceipt) -> str:
     number = len(receipt.done)
-    text = f"{number:,} event{'s' if number != 1 else ''} {_DONE[action]}."
+    text = f"{number:,} event{'s' if number != 1 else ''} {_ACTION_WORDS[action]}."
     if receipt.silences:
         series = f"{len(receipt.silences):,} series" if len(receipt.silences) > 1 else "one series"
         text += f" Nobody is notified of {series} until {receipt.silences[0].until:%Y-%m-%d}."
@@ -152,42 +156,42 @@ def _receipt(action: TriageAction, receipt: TriageReceipt) -> str:
 @page(bp, "/events/<event_id>")
 def show(event_id: str) -> Page:
     """Show one event."""
-    context = _context(event_id)
+    context = _build_context(event_id)
     return Page(
         "event.html",
         context,
         document=lambda: {"event": context["event"], "decisions": context["log"]},
-        table=lambda: _drift_table(context["event"]),
+        table=lambda: _build_drift_table(context["event"]),
     )
 
 
 @bp.post("/events/<event_id>/decide")
 def decide(event_id: str) -> ResponseReturnValue:
     """Decide about an event, by the form of its page."""
-    form = forms.given()
+    form = forms.read_form()
     if form.get("action") != Action.FIX:
         form.pop("commit", None)
     try:
         decision = DecisionRequest.model_validate(form | _complete_commit(event_id, form))
-        with database().writing() as session:
-            event = events.find(session, event_id)
+        with get_database().writing() as session:
+            event = events.find_event(session, event_id)
             if event is None:
                 abort(404, "There is no such event.")
             if event.merged_into is not None:
                 return redirect(url_for("event.show", event_id=event.merged_into), HTTPStatus.SEE_OTHER)
-            decide_events.decide(session, event, decision, decision.author or "")
+            decide_events.add_decision(session, event, decision, decision.author or "")
             detail = {"decision": decision.action.value, "reason": decision.reason}
             audit_log.record(session, AuditAction.DECIDED, f"event {event_id}", detail, decision.author)
     except UnknownCommitError as error:
         return _show_again(event_id, form, str(error), HTTPStatus.UNPROCESSABLE_ENTITY)
     except ValidationError as error:
-        return _show_again(event_id, form, forms.wrong(error), HTTPStatus.UNPROCESSABLE_ENTITY)
+        return _show_again(event_id, form, forms.describe_errors(error), HTTPStatus.UNPROCESSABLE_ENTITY)
     except decide_events.DecisionNotAllowedError as error:
         state = error.state.replace("_", " ")
         return _show_again(
             event_id, form, f"Somebody decided before you: the event is {state} now.", HTTPStatus.CONFLICT
         )
-    detect_drifts.refresh(database())
+    detect_drifts.judge_changed_series(get_database())
     return redirect(url_for("event.show", event_id=event_id), HTTPStatus.SEE_OTHER)
 
 
@@ -202,8 +206,8 @@ def _complete_commit(event_id: str, form: dict[str, str]) -> dict[str, str]:
     text = form.get("commit", "")
     if not text or re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text):
         return {}
-    with database().reading() as session:
-        subject = events.subject_of(session, event_id)
+    with get_database().reading() as session:
+        subject = events.find_subject(session, event_id)
         entry, why = name_commit(session, text, subject)
     if entry is None:
         raise UnknownCommitError(why)
@@ -211,19 +215,19 @@ def _complete_commit(event_id: str, form: dict[str, str]) -> dict[str, str]:
 
 
 def _show_again(event_id: str, form: dict[str, str], problem: str, status: HTTPStatus) -> ResponseReturnValue:
-    return render_template("event.html", **(_context(event_id) | {"form": form, "problem": problem})), status
+    return render_template("event.html", **(_build_context(event_id) | {"form": form, "problem": problem})), status
 
 
-def _context(event_id: str) -> dict[str, Any]:
-    with database().reading() as session:
-        event = next_bisect.detail(session, event_id, datetime.now(UTC))
+def _build_context(event_id: str) -> dict[str, Any]:
+    with get_database().reading() as session:
+        event = next_bisect.read_event_with_next_step(session, event_id, datetime.now(UTC))
         log = decisions.list_decisions(session, event_id).items if event else []
         commits = check_bisect.list_known_commits(session, event.subject, _MAX_COMPLETIONS) if event else []
-        bisects = bisect_results.list_of_event(session, event.subject, event_id) if event else []
+        bisects = bisect_results.list_bisects_of_event(session, event.subject, event_id) if event else []
         drift = _find_leading_drift(session, event) if event else None
-        detail = series_store.detail(session, drift.series_id) if drift and drift.series_id else None
-        before, after = (runs.report(session, run) if drift else None for run in _sides(drift))
-        doubt = FurtherRuns(session, datetime.now(UTC)).end_of_doubt(drift) if drift else ""
+        detail = series_store.read_series(session, drift.series_id) if drift and drift.series_id else None
+        before, after = (runs.find_report(session, run) if drift else None for run in _sides(drift))
+        doubt = FurtherRuns(session, datetime.now(UTC)).describe_end_of_doubt(drift) if drift else ""
     if event is None:
         abort(404, "There is no such event. It may belong to another Faultwatch service.")
     profiled: dict[str, Any] = {}
@@ -232,17 +236,17 @@ def _context(event_id: str) -> dict[str, Any]:
     if guard.is_anonymous():
         log, bisects, commits = [], [], []
     return {
-        "event": published(event),
-        "drift": published(drift),
-        "picture": drift_picture(detail, drift) if drift and detail else None,
+        "event": redact_for_caller(event),
+        "drift": redact_for_caller(drift),
+        "picture": draw_drift(detail, drift) if drift and detail else None,
         "imported": has_imported(before, after),
         "doubt": doubt,
         **profiled,
         "completions": commits,
         "log": log,
         "bisects": bisects,
-        "may_bisect": guard.caller().may(Scope.ORDER),
-        "author": forms.author(),
+        "may_bisect": guard.find_caller().may(Scope.ORDER),
+        "author": forms.find_likely_author(),
         "form": {},
         "problem": None,
     }
@@ -251,7 +255,7 @@ def _context(event_id: str) -> dict[str, Any]:
 def _find_leading_drift(session: Session, event: EventDetail) -> Drift | None:
     """Return the drift that the headline leads with; None if none is detected any more."""
     first = choose_leading_of_event(event.drifts)
-    return drifts.find(session, first.drift_id) if first is not None and first.drift_id is not None else None
+    return drifts.find_drift(session, first.drift_id) if first is not None and first.drift_id is not None else None
 
 
 def _sides(drift: Drift | None) -> tuple[UUID, UUID]:
@@ -259,7 +263,7 @@ def _sides(drift: Drift | None) -> tuple[UUID, UUID]:
     return (drift.run_before, drift.run_after) if drift else (UUID(int=0), UUID(int=0))
 
 
-def _event_table(summaries: list[EventSummary]) -> Table:
+def _build_event_table(summaries: list[EventSummary]) -> Table:
     return Table.from_records(
         summaries,
         *("id", "subject", "state", "cause", "direction", "headline", "certainty", "revision", "committed_at"),
@@ -271,7 +275,7 @@ def _event_table(summaries: list[EventSummary]) -> Table:
     )
 
 
-def _drift_table(event: EventDetail) -> Table:
+def _build_drift_table(event: EventDetail) -> Table:
     return Table.from_records(
         event.drifts,
         ("drift", lambda drift: drift.drift_id),

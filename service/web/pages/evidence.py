@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from runner.contract import Report
 from runner.contract.job import Backend, Job, JobOrder, ProfileQuestion, RemedyQuestion, Where
 from service.jobs import drift_profiling
-from service.jobs.extension import scheduler
+from service.jobs.extension import find_scheduler
 from service.rules.access.scope import Scope
 from service.rules.comparison.pairing import Pair
 from service.rules.expected_runs import has_imported
@@ -28,13 +28,13 @@ from service.store.series import drifts
 from service.text import commands
 from service.web import job_orders
 from service.web.access import guard
-from service.web.access.author import author
-from service.web.current import database
+from service.web.access.author import find_author
+from service.web.app_resources import get_database
 from service.web.pages import profile
-from service.web.pages.error_pages import page_blueprint
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
 
-bp = page_blueprint("evidence")
+bp = make_page_blueprint("evidence")
 
 _MAX_JOBS = 100
 _MAX_PAIRS = 20
@@ -52,8 +52,8 @@ def find_for_drift(drift: Drift, before: Report | None, after: Report | None) ->
         ProfileFilter(subject=drift.subject, case=drift.case, revision=revision, host=drift.host)
         for revision in (drift.previous_revision, drift.revision)
     ]
-    with database().reading() as session:
-        view = profile.pair(session, sides[0], sides[1], (drift.environment_before, drift.environment_after))
+    with get_database().reading() as session:
+        view = profile.find_pair(session, sides[0], sides[1], (drift.environment_before, drift.environment_after))
         imported = has_imported(before, after)
         question = None if imported else _question(session, drift)
         job = _open_job(session, question)
@@ -63,16 +63,18 @@ def find_for_drift(drift: Drift, before: Report | None, after: Report | None) ->
         "evidence_order": {"drift": drift.id} if question and view is None and may_order(question) else None,
         "evidence_command": "" if imported else _command(drift, before, after),
         "evidence_imported": imported,
-        "evidence_scripts": profile.scripts() if view else [],
+        "evidence_scripts": profile.list_scripts() if view else [],
     }
 
 
 def find_for_comparison(session: Session, pairs: Sequence[Pair]) -> dict[str, Any]:
     """Return the profiles of the first case that has them on both sides, and links to those of other cases."""
     profiled: list[tuple[Pair, UUID, UUID]] = []
-    stored = profiles.profiled(session, {run.revision for pair in pairs for run in (pair.base[0], pair.head[0])})
-    both = [pair for pair in pairs if all((run.case, run.revision) in stored for run in (pair.base[0], pair.head[0]))]
-    for pair in both[:_MAX_PAIRS]:
+    stored = profiles.list_profiled(session, {run.revision for pair in pairs for run in (pair.base[0], pair.head[0])})
+    complete_pairs = [
+        pair for pair in pairs if all((run.case, run.revision) in stored for run in (pair.base[0], pair.head[0]))
+    ]
+    for pair in complete_pairs[:_MAX_PAIRS]:
         ids = [
             profiles.find_newest(
                 session,
@@ -83,20 +85,20 @@ def find_for_comparison(session: Session, pairs: Sequence[Pair]) -> dict[str, An
         ]
         if ids[0] is not None and ids[1] is not None and ids[0] != ids[1]:
             profiled.append((pair, ids[0], ids[1]))
-    view = profile.read(session, profiled[0][1], profiled[0][2]) if profiled else None
+    view = profile.read_pair(session, profiled[0][1], profiled[0][2]) if profiled else None
     return {
         "evidence": view,
         "evidence_others": [(pair.head[0].case, base, head) for pair, base, head in profiled[1:]],
-        "evidence_scripts": profile.scripts() if view else [],
+        "evidence_scripts": profile.list_scripts() if view else [],
     }
 
 
 @bp.post("/profiles/jobs")
 def order_profiles() -> ResponseReturnValue:
     """Order profiles of both sides of a drift, by the button of its page."""
-    form = forms.given()
-    with database().reading() as session:
-        drift = drifts.find(session, form.get("drift", ""))
+    form = forms.read_form()
+    with get_database().reading() as session:
+        drift = drifts.find_drift(session, form.get("drift", ""))
         question = _question(session, drift) if drift else None
     if question is None:
         abort(404, "There is no such drift, or no commit that could be profiled.")
@@ -106,9 +108,9 @@ def order_profiles() -> ResponseReturnValue:
 @bp.post("/profiles/<uuid:profile_id>/remedies")
 def order_remedy(profile_id: UUID) -> ResponseReturnValue:
     """Order a trial of a remedy, by the button beside it."""
-    form = forms.given()
-    with database().reading() as session:
-        summary = profiles.gist_of(session, profile_id)
+    form = forms.read_form()
+    with get_database().reading() as session:
+        summary = profiles.read_gist(session, profile_id)
     if summary is None:
         abort(404, "There is no such profile.")
     settings = {name.removeprefix("set."): value for name, value in request.form.items() if name.startswith("set.")}
@@ -122,42 +124,44 @@ def order_remedy(profile_id: UUID) -> ResponseReturnValue:
         )
         order = JobOrder(question=question, author=form["author"] or None)
     except ValidationError as error:
-        abort(422, forms.wrong(error))
+        abort(422, forms.describe_errors(error))
     return _place_order(order)
 
 
 def may_order(question: ProfileQuestion | RemedyQuestion | None = None) -> bool:
     """Return whether this caller may order jobs, and whether anything would start them."""
-    if not guard.caller().may(Scope.ORDER):
+    if not guard.find_caller().may(Scope.ORDER):
         return False
     order = JobOrder(question=question) if question else None
-    starters = scheduler().starters.items()
-    return any(backend is Backend.LOCAL or (order and not starter.objection(order)) for backend, starter in starters)
+    starters = find_scheduler().starters.items()
+    return any(
+        backend is Backend.LOCAL or (order and not starter.explain_objection(order)) for backend, starter in starters
+    )
 
 
 def _place_order(order: JobOrder) -> ResponseReturnValue:
-    job, _ = job_orders.place_order(order, Requester(author(order.author), Where.DASHBOARD))
+    job, _ = job_orders.place_order(order, Requester(find_author(order.author), Where.DASHBOARD))
     return redirect(url_for("jobs.show", job_id=job.id), HTTPStatus.SEE_OTHER)
 
 
 def _question(session: Session, drift: Drift) -> ProfileQuestion | None:
     """Return what to profile of a drift; None where only another configuration would show it."""
-    return drift_profiling.profile_question(session, drift) if can_be_profiled(drift) else None
+    return drift_profiling.build_profile_question(session, drift) if can_be_profiled(drift) else None
 
 
 def _open_job(session: Session, question: ProfileQuestion | None) -> Job | None:
     """Return the open job that makes the profiles."""
     if question is None:
         return None
-    open_jobs = jobs.page(session, JobFilter(kind="profile", open=True, subject=question.subject), _MAX_JOBS).items
+    open_jobs = jobs.list_page(session, JobFilter(kind="profile", open=True, subject=question.subject), _MAX_JOBS).items
     return next((job for job in open_jobs if job.question == question), None)
 
 
 def _command(drift: Drift, before: Report | None, after: Report | None) -> str:
     """Return the command that profiles both sides: two commits, or one commit in both environments."""
     if drift.revision == drift.previous_revision:
-        return commands.profile_each(before, after) if before and after and drift.settings else ""
+        return commands.build_profile_commands(before, after) if before and after and drift.settings else ""
     report = after or before
     if report is None:
         return ""
-    return commands.profile(report.case, drift.previous_revision, drift.revision)
+    return commands.build_profile_command(report.case, drift.previous_revision, drift.revision)

@@ -7,12 +7,12 @@ from flask import abort
 from service.schemas.directory import HostEntry
 from service.store import environments, hosts
 from service.store.runs import runs
-from service.web.current import database
-from service.web.pages.error_pages import page_blueprint
+from service.web.app_resources import get_database
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
-from service.web.rendering.tables import run_table
+from service.web.rendering.tables import build_run_table
 
-bp = page_blueprint("hosts")
+bp = make_page_blueprint("hosts")
 
 _MAX_RUNS = 20
 
@@ -20,32 +20,32 @@ _MAX_RUNS = 20
 @page(bp, "/hosts")
 def index() -> Page:
     """List all hosts."""
-    with database().reading() as session:
+    with get_database().reading() as session:
         host_list = hosts.list_hosts(session)
-    return Page("hosts.html", {"hosts": host_list}, document=lambda: host_list, table=lambda: _table(host_list))
+    return Page("hosts.html", {"hosts": host_list}, document=lambda: host_list, table=lambda: _build_table(host_list))
 
 
 @page(bp, "/hosts/<name>")
 def show(name: str) -> Page:
     """Show one host with its environments and its newest runs."""
-    with database().reading() as session:
+    with get_database().reading() as session:
         host_list = hosts.list_hosts(session, name)
-        seen = environments.list_environments(session, name) if host_list else []
-        newest = runs.page(session, runs.RunFilter(host=name), _MAX_RUNS, 0)
+        environment_list = environments.list_environments(session, name) if host_list else []
+        newest = runs.list_page(session, runs.RunFilter(host=name), _MAX_RUNS, 0)
     if not host_list:
         abort(404, "No host of this name has reported anything yet.")
     (host,) = host_list
     return Page(
         "host.html",
-        {"host": host, "environments": seen, "runs": newest},
-        document=lambda: {"host": host, "environments": seen, "runs": newest.items},
-        table=lambda: run_table(newest.items),
+        {"host": host, "environments": environment_list, "runs": newest},
+        document=lambda: {"host": host, "environments": environment_list, "runs": newest.items},
+        table=lambda: build_run_table(newest.items),
     )
 
 
-def _table(found: list[HostEntry]) -> Table:
+def _build_table(hosts: list[HostEntry]) -> Table:
     return Table.from_records(
-        found,
+        hosts,
         ("host", lambda host: host.name),
         *("last_seen", "runs", "environment", "quarantine", "canary_holds", "canary"),
         ("mismatches", lambda host: " ".join(setting.name for setting in host.mismatches)),

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from service.pipeline.further_runs import FurtherRuns
 from service.rules.access.scope import Scope
-from service.rules.events import since as since_rule
+from service.rules.events import time_filter
 from service.rules.events.advice import describe_next_step, find_assignees
 from service.rules.events.visit import Visit
 from service.rules.series.sparkline import Sparkline
@@ -25,13 +25,13 @@ from service.store.events import events
 from service.store.events.events import EventCounts, EventFilter
 from service.store.series import sparklines
 from service.web.access import guard
-from service.web.access.public_view import published
-from service.web.current import database
-from service.web.problems import unprocessable
+from service.web.access.public_view import redact_for_caller
+from service.web.app_resources import get_database
+from service.web.problems import make_unprocessable
 from service.web.rendering import forms, reader_visit
 
 ALL, VISIT, NOBODY = "all", "visit", "nobody"
-FIRST_VISIT = "7d"
+FIRST_VISIT_SINCE = "7d"
 """From when on a reader sees events who was never here before."""
 STATES = ("open", *(state.value for state in State), ALL)
 _SINCE_WORDS = {
@@ -64,20 +64,20 @@ class InboxQuery:
     snoozed: str = ""
     offset: int = 0
 
-    def address(self, **changes: object) -> str:
+    def build_address(self, **changes: object) -> str:
         """Return the address of this list with some parameters changed; those without a value are left out."""
         names = ("state", "since", "direction", "subject", "host", "assignee", "certainty", "sort", "folded", "snoozed")
         query = {name: getattr(self, name) for name in names} | changes
         defaults = {"state": "open", "sort": EventOrder.IMPORTANCE.value}
-        shown = {name: value for name, value in query.items() if value and value != defaults.get(name)}
-        return f"{self.path}?{urlencode(shown)}" if shown else self.path
+        arguments = {name: value for name, value in query.items() if value and value != defaults.get(name)}
+        return f"{self.path}?{urlencode(arguments)}" if arguments else self.path
 
     @property
     def filtered(self) -> bool:
         """Whether any filter but the time is set."""
         return any((self.direction, self.subject, self.host, self.assignee, self.certainty))
 
-    def filter(self, since: datetime | None) -> EventFilter:
+    def build_filter(self, since: datetime | None) -> EventFilter:
         """Return the filter of the store. Without a state, events of all states are selected."""
         private = guard.is_anonymous()  # who looks into an event is not public, and a filter would tell
         return EventFilter(
@@ -136,7 +136,7 @@ class Inbox:
     choices: Mapping[str, Sequence[tuple[str, str]]]
 
 
-def read(args: Mapping[str, str], *, path: str, since: str, limit: int) -> Inbox:
+def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) -> Inbox:
     """Return the list that an address asks for.
 
     Parameters
@@ -153,36 +153,41 @@ def read(args: Mapping[str, str], *, path: str, since: str, limit: int) -> Inbox
     ProblemError
         If the query has an invalid value.
     """
-    query, now = _query(args, path, since), datetime.now(UTC)
+    # From when on.
+    query, now = _read_query(args, path, since), datetime.now(UTC)
     visit = reader_visit.find_current_visit(now) if since == VISIT else None
     chosen = query.since
     if chosen == VISIT and (visit is None or visit.since is None):
-        chosen = FIRST_VISIT
-    start = _start(chosen, visit, now)
-    with database().reading() as store:
-        filter_ = query.filter(start)
-        counts, everything = events.counts(store, filter_)
+        chosen = FIRST_VISIT_SINCE
+    start = _find_start(chosen, visit, now)
+    with get_database().reading() as store:
+        # How many events fit; all open ones where nothing is new.
+        filter_ = query.build_filter(start)
+        counts, everything = events.count_events(store, filter_)
         nothing_new = "since" not in args and since == VISIT and not counts.total and bool(everything.total)
         if nothing_new:
-            filter_, counts = query.filter(None), everything
-        shown = replace(filter_, below_floor=None if query.snoozed else False, snoozed=bool(query.snoozed))
+            filter_, counts = query.build_filter(None), everything
+        # The events of this page, and those below the floor where they are unfolded.
+        shown_filter = replace(filter_, below_floor=None if query.snoozed else False, snoozed=bool(query.snoozed))
         order = EventOrder(query.sort)
         total = counts.snoozed if query.snoozed else counts.total
-        listed = published(events.page(store, shown, limit, query.offset, order, total))
+        listed = redact_for_caller(events.list_page(store, shown_filter, limit, query.offset, order, total))
         folded = (
-            published(
-                events.page(store, replace(shown, below_floor=True), _FOLDED_ROWS, 0, order, counts.below_floor)
+            redact_for_caller(
+                events.list_page(
+                    store, replace(shown_filter, below_floor=True), _FOLDED_ROWS, 0, order, counts.below_floor
+                )
             ).items
             if query.folded
             else []
         )
-        rows = _rows(store, [*listed.items, *folded])
-        choices = _choices(store, query)
+        rows = _build_rows(store, [*listed.items, *folded])
+        choices = _list_choices(store, query)
     return Inbox(
         query=query,
         since=start,
         chosen=chosen,
-        since_words=since_rule.phrase(chosen),
+        since_words=time_filter.describe_since(chosen),
         counts=counts,
         older=0 if nothing_new else everything.total - counts.total,
         nothing_new=nothing_new,
@@ -193,11 +198,11 @@ def read(args: Mapping[str, str], *, path: str, since: str, limit: int) -> Inbox
     )
 
 
-def _query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
+def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
     sort = _read_choice(EventOrder, args, "sort") or EventOrder.IMPORTANCE.value
     state = args.get("state") or "open"
     if state not in STATES:
-        raise unprocessable("state", f"is one of {', '.join(STATES)}")
+        raise make_unprocessable("state", f"is one of {', '.join(STATES)}")
     try:
         offset = min(max(int(args.get("offset", "0")), 0), 2**31)
     except ValueError:
@@ -221,49 +226,51 @@ def _query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
 def _read_choice(kind: type[Member], args: Mapping[str, str], name: str) -> str:
     value = args.get(name, "")
     if value and value not in set(kind):
-        raise unprocessable(name, f"is one of {', '.join(kind)}")
+        raise make_unprocessable(name, f"is one of {', '.join(kind)}")
     return value
 
 
-def _start(chosen: str, visit: Visit | None, now: datetime) -> datetime | None:
+def _find_start(chosen: str, visit: Visit | None, now: datetime) -> datetime | None:
     if chosen == ALL:
         return None
     if chosen == VISIT:
         return visit.since if visit else None
     try:
-        return since_rule.parse_since(chosen, now)
+        return time_filter.parse_since(chosen, now)
     except ValueError as error:
-        raise unprocessable("since", str(error)) from error
+        raise make_unprocessable("since", str(error)) from error
 
 
-def _rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEvent]:
+def _build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEvent]:
     leading = overview.map_leading_drifts(store, [event.id for event in items], 1)
-    drawn = sparklines.read(store, [of_event[0].series_id for of_event in leading.values() if of_event])
+    sparkline_of_series = sparklines.read_sparklines(
+        store, [of_event[0].series_id for of_event in leading.values() if of_event]
+    )
     rows = []
-    further = FurtherRuns(store, datetime.now(UTC))
+    further_runs = FurtherRuns(store, datetime.now(UTC))
     for event in items:
         drift = next(iter(leading[event.id]), None)
         rows.append(
             ListedEvent(
                 event,
                 drift,
-                drawn.get(drift.series_id) if drift else None,
+                sparkline_of_series.get(drift.series_id) if drift else None,
                 find_assignees(event),
-                describe_next_step(event, can_be_confirmed=_can_be_confirmed(event, drift, further)),
+                describe_next_step(event, can_be_confirmed=_can_be_confirmed(event, drift, further_runs)),
             )
         )
     return rows
 
 
-def _can_be_confirmed(event: EventSummary, drift: Drift | None, further: FurtherRuns) -> bool:
+def _can_be_confirmed(event: EventSummary, drift: Drift | None, further_runs: FurtherRuns) -> bool:
     """Return whether further runs can be expected, of an event that needs some."""
-    return event.certainty is not Certainty.PROVISIONAL or drift is None or further.expected(drift)
+    return event.certainty is not Certainty.PROVISIONAL or drift is None or further_runs.are_expected(drift)
 
 
-def _choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str, str]]]:
+def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str, str]]]:
     """Return what the filters offer, each as the value in the address and the text that is shown."""
-    named = [entry.name for entry in subjects.list_subjects(store).items]
-    offered: dict[str, list[tuple[str, str]]] = {
+    subject_names = [entry.name for entry in subjects.list_subjects(store).items]
+    choices: dict[str, list[tuple[str, str]]] = {
         "since": list(_SINCE_WORDS.items()),
         "direction": [("", "both directions"), ("regression", "worse"), ("improvement", "better")],
         "certainty": [
@@ -281,26 +288,26 @@ def _choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str, str
             ("found", "found last"),
             ("committed", "newest commit"),
         ],
-        "subject": [("", "all subjects"), *((name, name) for name in named)],
+        "subject": [("", "all subjects"), *((name, name) for name in subject_names)],
     }
     if not guard.is_anonymous():
-        offered["host"] = [("", "all hosts"), *((name, name) for name in hosts.names(store))]
-        assigned = [(name, name) for name in events.assignees(store)]
-        offered["assignee"] = [("", "anybody"), (NOBODY, "nobody yet"), *assigned]
+        choices["host"] = [("", "all hosts"), *((name, name) for name in hosts.list_host_names(store))]
+        assigned = [(name, name) for name in events.list_assignees(store)]
+        choices["assignee"] = [("", "anybody"), (NOBODY, "nobody yet"), *assigned]
     if query.since not in _SINCE_WORDS:
-        offered["since"].insert(0, (query.since, query.since))
-    return offered
+        choices["since"].insert(0, (query.since, query.since))
+    return choices
 
 
-def context(inbox: Inbox, **more: Any) -> dict[str, Any]:
-    """Return what the templates of the list need."""
+def build_context(inbox: Inbox, **context: Any) -> dict[str, Any]:
+    """Return the context of the templates of the list."""
     return {
         "inbox": inbox,
-        "may_decide": guard.caller().may(Scope.TRIAGE),
-        "author": forms.author(),
+        "may_decide": guard.find_caller().may(Scope.TRIAGE),
+        "author": forms.find_likely_author(),
         "form": {},
         "checked": (),
         "problem": None,
         "triage_address": url_for("event.triage"),
-        **more,
+        **context,
     }

@@ -19,41 +19,43 @@ from service.store.jobs import JobFilter, Requester
 from service.store.runs import runs
 from service.web import job_orders
 from service.web.access import guard
-from service.web.access.author import author
-from service.web.current import database
-from service.web.pages.error_pages import page_blueprint
+from service.web.access.author import find_author
+from service.web.app_resources import get_database
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.problems import ProblemError
 from service.web.rendering import forms
 from service.web.rendering.formats import Page, Table, page
 
-bp = page_blueprint("jobs")
+bp = make_page_blueprint("jobs")
 
 _MAX_JOBS = 100
 _MAX_RUNS = 50
 _ACTS = (Act.PAUSE, Act.RESUME, Act.CANCEL)
-_IDS = TypeAdapter(list[UUID])
+_RUN_IDS = TypeAdapter(list[UUID])
 
 
 @page(bp, "/jobs")
 def index() -> Page:
     """List the open jobs, those in one state, or all."""
-    shown = request.args.get("state", "open")
-    state = State(shown) if shown in set(State) else None
+    state_name = request.args.get("state", "open")
+    state = State(state_name) if state_name in set(State) else None
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
-    with database().reading() as session:
-        job_list = jobs.page(session, JobFilter(state=state, open=True if shown == "open" else None), _MAX_JOBS, offset)
+    with get_database().reading() as session:
+        job_list = jobs.list_page(
+            session, JobFilter(state=state, open=True if state_name == "open" else None), _MAX_JOBS, offset
+        )
     return Page(
         "jobs.html",
-        {"jobs": job_list, "shown": shown, "states": ["open", *(state.value for state in State), "all"]},
+        {"jobs": job_list, "shown": state_name, "states": ["open", *(state.value for state in State), "all"]},
         document=lambda: job_list,
-        table=lambda: _table(job_list.items),
+        table=lambda: _build_table(job_list.items),
     )
 
 
 @page(bp, "/jobs/<int:job_id>")
 def show(job_id: int) -> Page:
     """Show one job."""
-    context = _context(job_id)
+    context = _build_context(job_id)
     job: Job = context["job"]
     return Page(
         "job.html",
@@ -66,24 +68,24 @@ def show(job_id: int) -> Page:
 @bp.post("/jobs")
 def order() -> ResponseReturnValue:
     """Order the search for the commit that brought a drift, from the button of its page."""
-    form = forms.given()
+    form = forms.read_form()
     try:
         job_order = JobOrder.model_validate({"drift": form.get("drift", ""), "author": form["author"] or None})
     except ValidationError as error:
-        abort(422, forms.wrong(error))
-    job, _ = job_orders.place_order(job_order, Requester(author(job_order.author), Where.DASHBOARD))
+        abort(422, forms.describe_errors(error))
+    job, _ = job_orders.place_order(job_order, Requester(find_author(job_order.author), Where.DASHBOARD))
     return redirect(url_for("jobs.show", job_id=job.id), HTTPStatus.SEE_OTHER)
 
 
 @bp.post("/jobs/<int:job_id>/<any(pause, resume, cancel):act>")
 def change(job_id: int, act: str) -> ResponseReturnValue:
     """Pause, resume or cancel a job, from the buttons of its page."""
-    form = forms.given()
+    form = forms.read_form()
     try:
         decision = JobDecision.model_validate({"author": form["author"] or None, "reason": form.get("reason", "")})
-        job_orders.decide(job_id, Act(act), decision)
+        job_orders.decide_job(job_id, Act(act), decision)
     except ValidationError as error:
-        return _show_again(job_id, forms.wrong(error), HTTPStatus.UNPROCESSABLE_ENTITY)
+        return _show_again(job_id, forms.describe_errors(error), HTTPStatus.UNPROCESSABLE_ENTITY)
     except ProblemError as error:
         if error.status is HTTPStatus.NOT_FOUND:
             raise
@@ -92,38 +94,40 @@ def change(job_id: int, act: str) -> ResponseReturnValue:
 
 
 def _show_again(job_id: int, problem: str, status: HTTPStatus) -> ResponseReturnValue:
-    return render_template("job.html", **(_context(job_id) | {"problem": problem})), status
+    return render_template("job.html", **(_build_context(job_id) | {"problem": problem})), status
 
 
-def _context(job_id: int) -> dict[str, Any]:
-    with database().reading() as session:
-        row = jobs.find(session, job_id)
+def _build_context(job_id: int) -> dict[str, Any]:
+    with get_database().reading() as session:
+        row = jobs.find_job(session, job_id)
         if row is None:
             abort(404, "There is no such job. It may belong to another Faultwatch service.")
-        job = jobs.view(row)
-        measured = runs.list_some(session, job.runs[-_MAX_RUNS:])
+        job = jobs.build_view(row)
+        measured = runs.list_runs_by_id(session, job.runs[-_MAX_RUNS:])
     return {
         "job": job,
         "measured": measured,
-        "acts": [act.value for act in _ACTS if is_possible(job.state, act)] if guard.caller().may(Scope.ORDER) else [],
-        "profiles": _profiles(job),
-        "author": forms.author(),
+        "acts": [act.value for act in _ACTS if is_possible(job.state, act)]
+        if guard.find_caller().may(Scope.ORDER)
+        else [],
+        "profiles": _list_profiles(job),
+        "author": forms.find_likely_author(),
         "problem": None,
     }
 
 
-def _profiles(job: Job) -> list[UUID]:
+def _list_profiles(job: Job) -> list[UUID]:
     """Return the profiles that a job made. The result is what its runner says: it may be anything."""
     ids = (job.result or {}).get("profiles")
     try:
-        return _IDS.validate_python(ids or [])
+        return _RUN_IDS.validate_python(ids or [])
     except ValidationError:
         return []
 
 
-def _table(found: Iterable[Job]) -> Table:
+def _build_table(job_list: Iterable[Job]) -> Table:
     return Table.from_records(
-        found,
+        job_list,
         "id",
         ("kind", lambda job: job.question.kind),
         "state",

@@ -13,13 +13,13 @@ from runner.contract import Case
 from service.schemas.history import SeriesSummary
 from service.store import overview
 from service.store.series import sparklines
-from service.store.shared_rows import case_key
-from service.web.current import database
-from service.web.pages.error_pages import page_blueprint
+from service.store.shared_rows import make_case_key
+from service.web.app_resources import get_database
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
-from service.web.rendering.metric_order import rank
+from service.web.rendering.metric_order import rank_metric
 
-bp = page_blueprint("judged_series")
+bp = make_page_blueprint("judged_series")
 
 _SERIES_PER_PAGE = 60
 
@@ -39,14 +39,14 @@ class CaseTable:
 def index() -> Page:
     """List the judged series, those that were measured last first."""
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
-    with database().reading() as session:
+    with get_database().reading() as session:
         series, total = overview.list_judged(session, _SERIES_PER_PAGE, offset)
-        drawn = sparklines.read(session, [summary.id for summary in series])
+        sparkline_of_series = sparklines.read_sparklines(session, [summary.id for summary in series])
     return Page(
         "judged_series.html",
         {
-            "cases": _cases(series),
-            "sparklines": drawn,
+            "cases": _group_by_case(series),
+            "sparklines": sparkline_of_series,
             "shown": len(series),
             "total": total,
             "offset": offset,
@@ -62,16 +62,16 @@ def index() -> Page:
     )
 
 
-def _cases(series: Iterable[SeriesSummary]) -> list[CaseTable]:
-    def case(summary: SeriesSummary) -> tuple[str, str, str, str]:
+def _group_by_case(series: Iterable[SeriesSummary]) -> list[CaseTable]:
+    def get_case(summary: SeriesSummary) -> tuple[str, str, str, str]:
         return summary.subject, summary.host, summary.case, summary.definition
 
-    def order(summary: SeriesSummary) -> tuple[Any, ...]:
-        return case(summary), rank(summary.metric)
+    def get_order(summary: SeriesSummary) -> tuple[Any, ...]:
+        return get_case(summary), rank_metric(summary.metric)
 
     tables = []
-    for (subject, host, name, _), group in groupby(sorted(series, key=order), case):
+    for (subject, host, name, _), group in groupby(sorted(series, key=get_order), get_case):
         summaries = tuple(group)
-        key = case_key(Case(**summaries[0].model_dump(include={"workload", "definition", "parameters"})))
+        key = make_case_key(Case(**summaries[0].model_dump(include={"workload", "definition", "parameters"})))
         tables.append(CaseTable(subject, host, name, key, summaries))
     return tables

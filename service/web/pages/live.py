@@ -12,11 +12,11 @@ from __future__ import annotations
 from flask import Response, make_response, render_template, request
 
 from service.store import change_tokens
-from service.web.current import database
-from service.web.pages.error_pages import page_blueprint
+from service.web.app_resources import get_database
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.row_ids import MAX_ROW_ID
 
-bp = page_blueprint("live")
+bp = make_page_blueprint("live")
 
 _FAST, _SLOW = 1500, 5000
 """Milliseconds between two polls: usually, and where nothing happens for long."""
@@ -35,7 +35,7 @@ def ask() -> Response:
     state = read_current_state(series_id, jobs)
     changed = state != request.args.get("state")
     pace = {"busy": busy + 1} if changed else {"quiet": quiet + 1}
-    response = make_response(watcher(state, series_id, jobs, **pace))
+    response = make_response(build_watcher(state, series_id, jobs, **pace))
     if changed:
         response.headers["HX-Trigger"] = "faultwatch:changed"
     response.headers["Cache-Control"] = "no-store"
@@ -44,14 +44,16 @@ def ask() -> Response:
 
 def read_current_state(series_id: int | None = None, jobs: bool = False) -> str:
     """Return a text that changes when anything new is stored: in one series, or in all; and in jobs, if asked."""
-    with database().reading() as session:
+    with get_database().reading() as session:
         if series_id is not None and 0 <= series_id <= MAX_ROW_ID:
-            return change_tokens.token_of_series(session, series_id)
-        state = change_tokens.token_of_everything(session)
-        return f"{state}.{change_tokens.token_of_jobs(session)}" if jobs else state
+            return change_tokens.read_token_of_series(session, series_id)
+        state = change_tokens.read_token_of_everything(session)
+        return f"{state}.{change_tokens.read_token_of_jobs(session)}" if jobs else state
 
 
-def watcher(state: str, series_id: int | None = None, jobs: bool = False, *, quiet: int = 0, busy: int = 0) -> str:
+def build_watcher(
+    state: str, series_id: int | None = None, jobs: bool = False, *, quiet: int = 0, busy: int = 0
+) -> str:
     """Return the element that polls next, after so many polls in a row without anything new, or with something new."""
     wait = _FAST << min(busy, _MAX_DOUBLINGS) if quiet < _FAST_POLLS else _SLOW
     query = {"state": state, "series": series_id, "jobs": 1 if jobs else None, "quiet": quiet, "busy": busy or None}

@@ -15,24 +15,24 @@ from service.store.jobs import JobFilter
 from service.store.runs import runs
 from service.store.runs.runs import RunFilter
 from service.web.access import guard
-from service.web.access.public_view import published
-from service.web.current import database
+from service.web.access.public_view import redact_for_caller
+from service.web.app_resources import get_database
 from service.web.pages import inbox
-from service.web.pages.error_pages import page_blueprint
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.pages.inbox import Inbox
 from service.web.rendering.formats import Page, page
-from service.web.rendering.tables import drift_table
+from service.web.rendering.tables import build_drift_table
 
-bp = page_blueprint("overview")
+bp = make_page_blueprint("overview")
 
 EVENTS_PER_PAGE = 25
 """Events on one page."""
-_LISTED_DRIFTS = 60
+_MAX_LISTED_DRIFTS = 60
 """Open drifts in the JSON and CSV formats."""
 _MAX_SERIES = 40
 """Judged series in the JSON format."""
 _MAX_FAILURES = 50
-_SHOWN_FAILURES = 10
+_MAX_SHOWN_FAILURES = 10
 _MAX_JOBS = 10
 _ACTIVE_TIME = timedelta(minutes=10)
 """How long after its newest run a host still counts as measuring."""
@@ -41,37 +41,42 @@ _ACTIVE_TIME = timedelta(minutes=10)
 @page(bp, "/", formats_rule="/overview")
 def show() -> Page:
     """Show the first page."""
-    return contents(inbox.read(request.args, path="/", since=inbox.VISIT, limit=EVENTS_PER_PAGE))
+    return build_page(inbox.read_inbox(request.args, path="/", since=inbox.VISIT, limit=EVENTS_PER_PAGE))
 
 
-def contents(listed: Inbox, **more: object) -> Page:
+def build_page(listed: Inbox, **context: object) -> Page:
     """Return the first page with a list of events."""
-    with database().reading() as session:
-        n_judged = overview.n_judged(session)
-        failures, quarantined = _failures(session), runs.quarantined_hosts(session)
-        all_hosts, activity = hosts.list_hosts(session), overview.activity(session, datetime.now(UTC) - _ACTIVE_TIME)
-        open_jobs = jobs.page(session, JobFilter(open=True), _MAX_JOBS)
+    # What the page shows beside the events.
+    with get_database().reading() as session:
+        n_judged = overview.count_judged(session)
+        failures, quarantined = _list_failures(session), runs.list_quarantined_hosts(session)
+        all_hosts, activity = (
+            hosts.list_hosts(session),
+            overview.read_activity(session, datetime.now(UTC) - _ACTIVE_TIME),
+        )
+        open_jobs = jobs.list_page(session, JobFilter(open=True), _MAX_JOBS)
+    # Without a token, nothing about hosts and jobs.
     if guard.is_anonymous():
         all_hosts, activity, quarantined = [], [], []
         open_jobs = open_jobs.model_copy(update={"items": (), "total": 0})
-        failures = published(failures)
+        failures = redact_for_caller(failures)
     grouped = _group_by_revision(failures)
     return Page(
         "overview.html",
-        inbox.context(
+        inbox.build_context(
             listed,
             n_series=n_judged,
-            failures=grouped[:_SHOWN_FAILURES],
+            failures=grouped[:_MAX_SHOWN_FAILURES],
             n_failures=len(grouped),
             quarantined=quarantined,
             hosts=all_hosts,
             activity=activity,
             jobs=open_jobs,
-            **more,
+            **context,
         ),
         document=lambda: {
             "events": listed.events.items,
-            "drifts": _open_drifts(),
+            "drifts": _list_open_drifts(),
             "series": _list_judged(),
             "not_measured": failures,
             "quarantined": quarantined,
@@ -79,26 +84,26 @@ def contents(listed: Inbox, **more: object) -> Page:
             "activity": activity,
             "jobs": open_jobs.items,
         },
-        table=lambda: drift_table(_open_drifts()),
+        table=lambda: build_drift_table(_list_open_drifts()),
     )
 
 
 def _list_judged() -> object:
-    with database().reading() as session:
+    with get_database().reading() as session:
         return overview.list_judged(session, _MAX_SERIES)[0]
 
 
-def _open_drifts() -> Sequence[Drift]:
-    with database().reading() as session:
-        return published(overview.open_drifts(session, _LISTED_DRIFTS).items)
+def _list_open_drifts() -> Sequence[Drift]:
+    with get_database().reading() as session:
+        return redact_for_caller(overview.list_open_drifts(session, _MAX_LISTED_DRIFTS).items)
 
 
-def _failures(session: Session) -> list[RunSummary]:
+def _list_failures(session: Session) -> list[RunSummary]:
     """Return the newest runs that measured nothing, unless the case was measured at that revision afterwards."""
     newest = [
         run
         for outcome in (Outcome.FAILED, Outcome.SKIPPED)
-        for run in runs.page(session, RunFilter(outcome=outcome), _MAX_FAILURES, 0).items
+        for run in runs.list_page(session, RunFilter(outcome=outcome), _MAX_FAILURES, 0).items
     ]
     failures = [run for run in newest if not _is_measured(session, run)]
     return sorted(failures, key=lambda run: run.started_at, reverse=True)
@@ -108,7 +113,7 @@ def _is_measured(session: Session, run: RunSummary) -> bool:
     measured = RunFilter(
         subject=run.subject, case=run.case, revision=run.revision, outcome=Outcome.MEASURED, quarantined=False
     )
-    return runs.page(session, measured, 1, 0).total > 0
+    return runs.list_page(session, measured, 1, 0).total > 0
 
 
 def _group_by_revision(failures: Iterable[RunSummary]) -> list[list[RunSummary]]:

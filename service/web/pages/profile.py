@@ -12,12 +12,12 @@ from service.schemas.profile_summaries import ProfileGist, ProfileList
 from service.store import profiles
 from service.store.profiles import ProfileFilter
 from service.web import vendor
-from service.web.current import database
-from service.web.pages.error_pages import page_blueprint
+from service.web.app_resources import get_database
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
-from service.web.rendering.profile_view import ProfileView, view_alone, view_beside
+from service.web.rendering.profile_view import ProfileView, build_compared_view, build_single_view
 
-bp = page_blueprint("profile")
+bp = make_page_blueprint("profile")
 
 _MAX_LISTED = 100
 
@@ -27,14 +27,14 @@ def index() -> Page:
     """List profiles, the newest first: all, or those of a commit, case or host."""
     query = {name: request.args.get(name, "").strip() for name in ("subject", "case", "revision", "host")}
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
-    with database().reading() as session:
+    with get_database().reading() as session:
         filter_ = ProfileFilter(**{name: value or None for name, value in query.items()})
-        profile_list = profiles.page(session, filter_, _MAX_LISTED, offset)
+        profile_list = profiles.list_page(session, filter_, _MAX_LISTED, offset)
     return Page(
         "profiles.html",
         {"profiles": profile_list, "query": query},
         document=lambda: profile_list,
-        table=lambda: _table(profile_list),
+        table=lambda: _build_table(profile_list),
     )
 
 
@@ -42,23 +42,23 @@ def index() -> Page:
 def show(profile_id: UUID) -> Page:
     """Show a profile, or what changed since another one (`?before=ID`)."""
     before = request.args.get("before", "")
-    with database().reading() as session:
-        view = _show_beside(session, before, profile_id) if before else _show_alone(session, profile_id)
-        others = _list_others(session, view.after)
+    with get_database().reading() as session:
+        view = _show_compared(session, before, profile_id) if before else _show_alone(session, profile_id)
+        other_profiles = _list_others(session, view.after)
     return Page(
         "profile.html",
-        {"view": view, "others": others, "scripts": scripts(), "missing": vendor.describe_missing()},
+        {"view": view, "others": other_profiles, "scripts": list_scripts(), "missing": vendor.describe_missing()},
         document=lambda: {"profile": view.after, "before": view.before, "diagnosis": view.diagnosis},
-        table=lambda: _sites(view),
+        table=lambda: _build_site_table(view),
     )
 
 
-def scripts() -> list[str]:
+def list_scripts() -> list[str]:
     """Return the addresses of the scripts of flame graphs; none where they are not installed."""
-    return [] if vendor.describe_missing() else [vendor.address(package) for package in vendor.FLAME_SCRIPTS]
+    return [] if vendor.describe_missing() else [vendor.find_address(package) for package in vendor.FLAME_SCRIPTS]
 
 
-def pair(
+def find_pair(
     session: Session, before: ProfileFilter, after: ProfileFilter, environments: tuple[str, str]
 ) -> ProfileView | None:
     """Return the newest profiles of two sides as a page shows them; None where a side has none."""
@@ -68,28 +68,28 @@ def pair(
     ]
     if ids[0] is None or ids[1] is None or ids[0] == ids[1]:
         return None
-    return read(session, ids[0], ids[1])
+    return read_pair(session, ids[0], ids[1])
 
 
 def _show_alone(session: Session, profile_id: UUID) -> ProfileView:
-    summary = profiles.gist_of(session, profile_id)
+    summary = profiles.read_gist(session, profile_id)
     if summary is None:
         abort(
             404, "There is no such profile. It may belong to another Faultwatch service, or wait in a runner's spool."
         )
-    return view_alone(summary)
+    return build_single_view(summary)
 
 
-def _show_beside(session: Session, before: str, after: UUID) -> ProfileView:
+def _show_compared(session: Session, before: str, after: UUID) -> ProfileView:
     try:
-        return read(session, UUID(before), after)
+        return read_pair(session, UUID(before), after)
     except ValueError:
         abort(404, "The value of before= is not the id of a profile.")
 
 
-def read(session: Session, before: UUID, after: UUID) -> ProfileView:
+def read_pair(session: Session, before: UUID, after: UUID) -> ProfileView:
     """Return two profiles as a page shows them."""
-    documents = [profiles.find_zipped(session, profile_id) for profile_id in (before, after)]
+    documents = [profiles.find_zipped_profile(session, profile_id) for profile_id in (before, after)]
     if documents[0] is None or documents[1] is None:
         abort(404, "One of the two profiles is not stored.")
     return _find_compared(documents[0], documents[1])
@@ -97,17 +97,17 @@ def read(session: Session, before: UUID, after: UUID) -> ProfileView:
 
 @lru_cache(maxsize=16)
 def _find_compared(before: bytes, after: bytes) -> ProfileView:
-    return view_beside(profiles.read_compressed(before), profiles.read_compressed(after))
+    return build_compared_view(profiles.read_compressed(before), profiles.read_compressed(after))
 
 
 def _list_others(session: Session, summary: ProfileGist) -> ProfileList:
     """Return other profiles of the case, which this one can be compared with."""
-    return profiles.page(
+    return profiles.list_page(
         session, ProfileFilter(subject=summary.subject, case=summary.case.name, host=summary.host), 10, 0
     )
 
 
-def _table(profile_list: ProfileList) -> Table:
+def _build_table(profile_list: ProfileList) -> Table:
     return Table.from_records(
         profile_list.items,
         *("profile_id", "subject", "host", "case", "revision", "environment", "started_at", "faults"),
@@ -115,7 +115,7 @@ def _table(profile_list: ProfileList) -> Table:
     )
 
 
-def _sites(view: ProfileView) -> Table:
+def _build_site_table(view: ProfileView) -> Table:
     if view.before is not None:
         rows = (
             (*place.where, place.line_before, place.line_after, *change, change.grown) for place, change in view.places

@@ -13,7 +13,7 @@ from runner.contract import Metric, Outcome, Reading, Report, Status, metric
 from service.pipeline import find_measured
 from service.rules.access.scope import Scope
 from service.rules.expected_runs import has_imported
-from service.rules.series.run_level import RunLevel, run_level
+from service.rules.series.run_level import RunLevel, compute_run_level
 from service.store.revisions import refs
 from service.store.runs import runs
 from service.store.runs.runs import RunFilter
@@ -21,19 +21,23 @@ from service.store.series import series
 from service.store.series.series import SeriesFilter
 from service.text import commands
 from service.web.access import guard
-from service.web.current import database
-from service.web.pages.error_pages import page_blueprint
+from service.web.app_resources import get_database
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.formats import Page, page
-from service.web.rendering.metric_order import rank
-from service.web.rendering.tables import run_table, sample_table
+from service.web.rendering.metric_order import rank_metric
+from service.web.rendering.tables import build_run_table, build_sample_table
 
-bp = page_blueprint("run")
+bp = make_page_blueprint("run")
 
 _MAX_LISTED = 100
 _MAX_SAMPLES = 25
 """Samples that the page shows; the pyperf file holds all."""
-_WORDS = {Status.NOT_SUPPORTED: "not supported", Status.NOT_COUNTED: "not counted", Status.MULTIPLEXED: "multiplexed"}
+_STATUS_WORDS = {
+    Status.NOT_SUPPORTED: "not supported",
+    Status.NOT_COUNTED: "not counted",
+    Status.MULTIPLEXED: "multiplexed",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +61,16 @@ def index() -> Page:
         quarantined=True if "quarantined" in request.args else None,
     )
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
-    with database().reading() as session:
-        named = refs.find(session, names["revision"], names["subject"] or None) if names["revision"] else []
-        if len(named) == 1:  # a tag, a date or a part of a hash
-            filter_ = replace(filter_, revision=named[0].commit)
-        listed_runs = runs.page(session, filter_, _MAX_LISTED, offset)
-        missing = find_measured.find_around(session, named[0]) if len(named) == 1 and not listed_runs.total else None
+    with get_database().reading() as session:
+        commits = refs.find_commits(session, names["revision"], names["subject"] or None) if names["revision"] else []
+        if len(commits) == 1:  # a tag, a date or a part of a hash
+            filter_ = replace(filter_, revision=commits[0].commit)
+        listed_runs = runs.list_page(session, filter_, _MAX_LISTED, offset)
+        missing = (
+            find_measured.find_measured_neighbours(session, commits[0])
+            if len(commits) == 1 and not listed_runs.total
+            else None
+        )
     return Page(
         "runs.html",
         {
@@ -70,53 +78,53 @@ def index() -> Page:
             "query": {**names, "outcome": filter_.outcome or ""},
             "outcomes": list(Outcome),
             "unmeasured": missing,
-            "named": named,
-            "may_measure": guard.caller().may(Scope.ORDER),
-            "author": forms.author(),
+            "named": commits,
+            "may_measure": guard.find_caller().may(Scope.ORDER),
+            "author": forms.find_likely_author(),
         },
         document=lambda: listed_runs,
-        table=lambda: run_table(listed_runs.items),
+        table=lambda: build_run_table(listed_runs.items),
     )
 
 
 @page(bp, "/runs/<uuid:run_id>")
 def show(run_id: UUID) -> Page:
     """Show one run."""
-    with database().reading() as session:
-        report = runs.report(session, run_id)
-        series_ids = _series_ids(session, report) if report else {}
+    with get_database().reading() as session:
+        report = runs.find_report(session, run_id)
+        series_ids = _map_series_ids(session, report) if report else {}
     if report is None:
         abort(404, "There is no such run. It may belong to another Faultwatch service, or wait in a runner's spool.")
     return Page(
         "run.html",
         {
             "report": report,
-            "figures": [_figure(report, name) for name in sorted(report.metrics, key=rank)],
+            "figures": [_build_figure(report, name) for name in sorted(report.metrics, key=rank_metric)],
             "series": series_ids,
             "samples": report.samples[:_MAX_SAMPLES],
-            "command": "" if has_imported(report) else commands.measure(report),
+            "command": "" if has_imported(report) else commands.build_measure_command(report),
             "imported": has_imported(report),
         },
         document=lambda: report,
-        table=lambda: sample_table(report),
+        table=lambda: build_sample_table(report),
     )
 
 
-def _series_ids(session: Session, report: Report) -> dict[str, int]:
+def _map_series_ids(session: Session, report: Report) -> dict[str, int]:
     """Return the id of the series that each metric of a run is filed in."""
     of_case = SeriesFilter(subject=report.subject, case=report.case.name, host=report.host.name)
-    summaries = series.page(session, of_case).items
+    summaries = series.list_page(session, of_case).items
     return {summary.metric: summary.id for summary in summaries if summary.definition == report.case.definition}
 
 
-def _figure(report: Report, name: str) -> Figure:
+def _build_figure(report: Report, name: str) -> Figure:
     readings = report.readings(name)
-    return Figure(metric(name), run_level(readings), tuple(dict.fromkeys(_list_notes(readings))))
+    return Figure(metric(name), compute_run_level(readings), tuple(dict.fromkeys(_list_notes(readings))))
 
 
 def _list_notes(readings: Iterable[Reading]) -> Iterable[str]:
     for reading in readings:
-        word = _WORDS.get(reading.status)
+        word = _STATUS_WORDS.get(reading.status)
         if word is None:
             continue
         if reading.running_percent is not None:

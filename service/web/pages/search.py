@@ -6,14 +6,14 @@ from flask import request, url_for
 
 from service.schemas.directory import Hit
 from service.store import text_search
-from service.web.current import database
-from service.web.pages.error_pages import page_blueprint
+from service.web.app_resources import get_database
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
 
-bp = page_blueprint("search")
+bp = make_page_blueprint("search")
 
 _MAX_QUERY_CHARACTERS = 200
-_ADDRESSES = {
+_ENDPOINT_OF_KIND = {
     "run": lambda key: url_for("run.show", run_id=key),
     "host": lambda key: url_for("hosts.show", name=key),
     "case": lambda key: url_for("workloads.case", key=key),
@@ -26,10 +26,10 @@ _ADDRESSES = {
 def show() -> Page:
     """Show what is found."""
     text = request.args.get("q", "").strip()[:_MAX_QUERY_CHARACTERS]
-    with database().reading() as session:
+    with get_database().reading() as session:
         results = [
-            Hit(kind=kind, title=title, detail=detail, url=_ADDRESSES[kind](key))
-            for kind, key, title, detail in text_search.find(session, text)
+            Hit(kind=kind, title=title, detail=detail, url=_ENDPOINT_OF_KIND[kind](key))
+            for kind, key, title, detail in text_search.search_text(session, text)
         ]
     return Page(
         "search.html",

@@ -10,22 +10,22 @@ from flask.typing import ResponseReturnValue
 
 from runner.contract import Kind, metric
 from service.pipeline.further_runs import FurtherRuns
-from service.rules.series.restless_level import describe_restless_level
+from service.rules.series.level_variation import describe_level_variation
 from service.schemas.history import SeriesDetail
 from service.store.series import sibling_series
 from service.store.series.sibling_series import Sibling
 from service.web import vendor
-from service.web.current import database
-from service.web.pages.drawn_series import PLOTS, draw, find_series, list_overlaid, read_window
-from service.web.pages.error_pages import page_blueprint
+from service.web.app_resources import get_database
+from service.web.pages.error_pages import make_page_blueprint
+from service.web.pages.series_chart import PLOTS, draw_chart, find_series, list_overlaid, read_window
 from service.web.rendering.formats import Page, page
-from service.web.rendering.metric_order import rank
-from service.web.rendering.tables import point_table
+from service.web.rendering.metric_order import rank_metric
+from service.web.rendering.tables import build_point_table
 
-bp = page_blueprint("series")
+bp = make_page_blueprint("series")
 
 _FIRST_ROWS = 100
-_REGION = "region:"
+_REGION_PREFIX = "region:"
 _MAX_SIBLINGS = 100
 
 
@@ -35,9 +35,9 @@ def show(series_id: int) -> Page:
     series = find_series(series_id)
     rows = len(series.points) if "all" in request.args else _FIRST_ROWS
     points = PLOTS.get_plot(series).newest_first[:rows]
-    siblings = sorted(_siblings(series), key=lambda sibling: _distance(series, sibling))
-    others = list_overlaid(series)
-    drawing = draw(series, others)
+    siblings = sorted(_list_siblings(series), key=lambda sibling: _rank_sibling(series, sibling))
+    overlaid = list_overlaid(series)
+    drawing = draw_chart(series, overlaid)
     missing = vendor.describe_missing()
     can_draw = not missing and (drawing["path"] or drawing["beside"])
     return Page(
@@ -45,19 +45,19 @@ def show(series_id: int) -> Page:
         {
             "series": series,
             "chart": drawing,
-            "others": others,
+            "others": overlaid,
             "whole_or_region": _find_whole_and_region(series, siblings),
             "siblings": siblings,
             "points": points,
-            "doubts": _doubts(series),
-            "restless": _explain_restless(series),
+            "doubts": _map_doubts(series),
+            "restless": _explain_variation(series),
             "flagged": {drift.run_after: drift for drift in series.drifts},
             "total": len(series.points),
-            "scripts": [vendor.address(package) for package in vendor.CHART_SCRIPTS] if can_draw else [],
+            "scripts": [vendor.find_address(package) for package in vendor.CHART_SCRIPTS] if can_draw else [],
             "missing": missing,
         },
         document=lambda: series,
-        table=lambda: point_table(series),
+        table=lambda: build_point_table(series),
     )
 
 
@@ -65,41 +65,43 @@ def show(series_id: int) -> Page:
 def drawing(series_id: int) -> ResponseReturnValue:
     """Return what the chart of a series draws, of all of it or of the part that is zoomed to."""
     series = find_series(series_id)
-    return jsonify(draw(series, list_overlaid(series), read_window()))
+    return jsonify(draw_chart(series, list_overlaid(series), read_window()))
 
 
-def _doubts(series: SeriesDetail) -> dict[str, str]:
+def _map_doubts(series: SeriesDetail) -> dict[str, str]:
     """Return what ends the doubt about each drift that is not confirmed, by the drift's id."""
-    with database().reading() as session:
-        further = FurtherRuns(session, datetime.now(UTC))
-        return {drift.id: further.end_of_doubt(drift) for drift in series.drifts if drift.evidence.wants_rerun}
+    with get_database().reading() as session:
+        further_runs = FurtherRuns(session, datetime.now(UTC))
+        return {
+            drift.id: further_runs.describe_end_of_doubt(drift) for drift in series.drifts if drift.evidence.wants_rerun
+        }
 
 
-def _explain_restless(series: SeriesDetail) -> str:
+def _explain_variation(series: SeriesDetail) -> str:
     """Return why the runs of the newest level of a judged count differ although there is no drift."""
     if not series.judged or metric(series.metric).kind is not Kind.COUNT:
         return ""
     path = [point for point in series.points if point.on_path and not point.reused and point.value is not None]
-    begins = {drift.run_after for drift in series.drifts}
-    start = max((place for place, point in enumerate(path) if point.run_id in begins), default=0)
-    return describe_restless_level([point.value for point in path[start:] if point.value is not None])
+    runs_after_drifts = {drift.run_after for drift in series.drifts}
+    start = max((place for place, point in enumerate(path) if point.run_id in runs_after_drifts), default=0)
+    return describe_level_variation([point.value for point in path[start:] if point.value is not None])
 
 
-def _siblings(series: SeriesDetail) -> list[Sibling]:
-    with database().reading() as session:
+def _list_siblings(series: SeriesDetail) -> list[Sibling]:
+    with get_database().reading() as session:
         return sibling_series.list_siblings(session, series, _MAX_SIBLINGS)
 
 
-def _distance(series: SeriesDetail, sibling: Sibling) -> tuple[bool, str, str, tuple[int, str]]:
+def _rank_sibling(series: SeriesDetail, sibling: Sibling) -> tuple[bool, str, str, tuple[int, str]]:
     """Return a sort key that puts the other metrics of the case itself first."""
     elsewhere = (sibling.case, sibling.host) != (series.case, series.host)
-    return elsewhere, sibling.case, sibling.host, rank(sibling.metric)
+    return elsewhere, sibling.case, sibling.host, rank_metric(sibling.metric)
 
 
 def _find_whole_and_region(series: SeriesDetail, siblings: Sequence[Sibling]) -> dict[str, int]:
     """Return the ids of this metric in the whole process and in the region of interest; empty unless both exist."""
     of_case = [sibling for sibling in siblings if sibling.case == series.case and sibling.host == series.host]
     by_metric = {series.metric: series.id, **{sibling.metric: sibling.id for sibling in of_case}}
-    metric = series.metric.removeprefix(_REGION)
-    whole, region = by_metric.get(metric), by_metric.get(_REGION + metric)
-    return {} if whole is None or region is None else {"Whole process": whole, "Region of interest": region}
+    metric = series.metric.removeprefix(_REGION_PREFIX)
+    whole_id, region_id = by_metric.get(metric), by_metric.get(_REGION_PREFIX + metric)
+    return {} if whole_id is None or region_id is None else {"Whole process": whole_id, "Region of interest": region_id}

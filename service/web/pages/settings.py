@@ -9,22 +9,24 @@ from service.config.settings_list import list_settings
 from service.errors import ServiceError
 from service.forges.registry import SETTINGS
 from service.version import VERSION
-from service.web.current import config
-from service.web.pages.error_pages import page_blueprint
+from service.web.app_resources import get_config
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
 
-bp = page_blueprint("settings")
+bp = make_page_blueprint("settings")
 
 
 @page(bp, "/settings")
 def show() -> Page:
     """Show all settings."""
-    known = config()
+    settings_ = get_config()
     try:
-        channels: settings.NotificationSettings | str = settings.load(known.home, known.notifications.file)
+        channels: settings.NotificationSettings | str = settings.load_notification_settings(
+            settings_.home, settings_.notifications.file
+        )
     except ServiceError as error:
         channels = str(error)
-    groups = list_settings(known, SETTINGS, os.environ, channels)
+    groups = list_settings(settings_, SETTINGS, os.environ, channels)
     return Page(
         "settings.html",
         {"groups": groups, "version": VERSION},

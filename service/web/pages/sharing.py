@@ -10,37 +10,37 @@ from flask.typing import ResponseReturnValue
 from service.store import subjects
 from service.store.events import events
 from service.store.events.events import EventFilter
-from service.web.charts.badge import Badge, events_badge, series_badge
-from service.web.current import config, database
-from service.web.pages.drawn_series import find_series
-from service.web.pages.error_pages import page_blueprint
+from service.web.app_resources import get_config, get_database
+from service.web.charts.badge import Badge, build_events_badge, build_series_badge
+from service.web.pages.error_pages import make_page_blueprint
+from service.web.pages.series_chart import find_series
 from service.web.problems import ProblemError
 from service.web.rendering.visible_text import make_visible
 
-bp = page_blueprint("sharing")
+bp = make_page_blueprint("sharing")
 
 
 @bp.get("/series/<int:series_id>/badge.svg", defaults={"format_": "svg"})
 @bp.get("/series/<int:series_id>/badge.json", defaults={"format_": "json"})
 def series_level(series_id: int, format_: str) -> ResponseReturnValue:
     """Show the level of a series, and its last drift, as a badge."""
-    return _badge(series_badge(find_series(series_id)), format_)
+    return _render_badge(build_series_badge(find_series(series_id)), format_)
 
 
 @bp.get("/subjects/<subject>/badge.svg", defaults={"format_": "svg"})
 @bp.get("/subjects/<subject>/badge.json", defaults={"format_": "json"})
 def open_events(subject: str, format_: str) -> ResponseReturnValue:
     """Show how many events of a subject wait for a decision, as a badge."""
-    with database().reading() as session:
-        if subjects.entry(session, subject) is None:
+    with get_database().reading() as session:
+        if subjects.find_subject_entry(session, subject) is None:
             raise ProblemError(HTTPStatus.NOT_FOUND, f"There is no subject {make_visible(subject)}.")
-        waiting = events.page(session, EventFilter(subject=subject, open=True), 1, 0).total
-    return _badge(events_badge(waiting), format_)
+        waiting = events.list_page(session, EventFilter(subject=subject, open=True), 1, 0).total
+    return _render_badge(build_events_badge(waiting), format_)
 
 
-def _badge(badge: Badge, format_: str) -> Response:
+def _render_badge(badge: Badge, format_: str) -> Response:
     if format_ == "json":
-        return _allow_other_sites(jsonify(badge.endpoint()))
+        return _allow_other_sites(jsonify(badge.build_endpoint()))
     response = Response(render_template("badge.svg", badge=badge), mimetype="image/svg+xml")
     response.headers["Cache-Control"] = "no-cache"  # Proxies of forges store badges for hours otherwise.
     return _allow_other_sites(response)
@@ -48,6 +48,6 @@ def _badge(badge: Badge, format_: str) -> Response:
 
 def _allow_other_sites(response: Response) -> Response:
     """Let pages of other sites show a response, where the service has public results."""
-    if config().anonymous_read:
+    if get_config().anonymous_read:
         response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
     return response

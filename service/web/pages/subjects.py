@@ -13,28 +13,28 @@ from service.schemas.triage import BisectPolicy, SubjectChange
 from service.store import subjects
 from service.web import subject_settings
 from service.web.access import guard
-from service.web.access.author import author
-from service.web.current import config, database
-from service.web.pages.error_pages import page_blueprint
+from service.web.access.author import find_author
+from service.web.app_resources import get_config, get_database
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.formats import Page, Table, page
 
-bp = page_blueprint("subjects")
+bp = make_page_blueprint("subjects")
 
 
 @page(bp, "/subjects")
 def index() -> Page:
     """List the subjects with their settings."""
-    with database().reading() as session:
+    with get_database().reading() as session:
         subject_list = subjects.list_subjects(session)
     return Page(
         "subjects.html",
         {
             "subjects": subject_list,
             "policies": list(BisectPolicy),
-            "runs_a_day": config().narrowing_runs,
-            "author": forms.author(),
-            "may_change": guard.caller().may(Scope.ORDER),
+            "runs_a_day": get_config().narrowing_runs,
+            "author": forms.find_likely_author(),
+            "may_change": guard.find_caller().may(Scope.ORDER),
         },
         document=lambda: subject_list,
         table=lambda: Table.from_records(subject_list.items, "name", "repository", "bisect_policy"),
@@ -44,13 +44,13 @@ def index() -> Page:
 @bp.post("/subjects/<name>")
 def change(name: str) -> ResponseReturnValue:
     """Change the settings of a subject, by the form of its row."""
-    form = forms.given()
+    form = forms.read_form()
     try:
         settings = SubjectChange.model_validate(
             {"bisect_policy": form.get("bisect_policy", ""), "author": form["author"] or None}
         )
     except ValidationError as error:
-        abort(HTTPStatus.UNPROCESSABLE_ENTITY, forms.wrong(error))
-    if subject_settings.change(name, settings, author(settings.author)) is None:
+        abort(HTTPStatus.UNPROCESSABLE_ENTITY, forms.describe_errors(error))
+    if subject_settings.change_settings(name, settings, find_author(settings.author)) is None:
         abort(404, "There is no such subject.")
     return redirect(url_for("subjects.index"), HTTPStatus.SEE_OTHER)

@@ -18,11 +18,11 @@ from service.schemas.history import View
 from service.store import tokens
 from service.store.models import Token
 from service.web.access import audit_log, guard
-from service.web.current import database
-from service.web.pages.error_pages import page_blueprint
+from service.web.app_resources import get_database
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
 
-bp = page_blueprint("tokens")
+bp = make_page_blueprint("tokens")
 
 _DEFAULT_DAYS = 90
 _MAX_DAYS = 3650
@@ -51,12 +51,12 @@ class TokenEntry(View):
 @page(bp, "/tokens")
 def index() -> Page:
     """List tokens, the newest first."""
-    entries = _entries()
+    entries = _list_entries()
     return Page(
         "tokens.html",
-        _context(entries),
+        _build_context(entries),
         document=lambda: entries,
-        table=lambda: Table(_COLUMNS, ([_cell(entry, name) for name in _COLUMNS] for entry in entries)),
+        table=lambda: Table(_COLUMNS, ([_format_cell(entry, name) for name in _COLUMNS] for entry in entries)),
     )
 
 
@@ -73,13 +73,15 @@ def make() -> ResponseReturnValue:
         return _show_again(form, f"days: a token is valid for 1 to {_MAX_DAYS:,} days.")
     limits = {name: tuple(str(form[name]).replace(",", " ").split()) or None for name in _LIMITS}
     try:
-        with database().writing() as session:
-            shown = tokens.issue(session, str(form["name"]), scopes, days, datetime.now(UTC), reach=Reach(**limits))
+        with get_database().writing() as session:
+            token = tokens.issue_token(
+                session, str(form["name"]), scopes, days, datetime.now(UTC), reach=Reach(**limits)
+            )
             detail = {"name": form["name"], "scopes": scopes, "days": days, **limits}
-            audit_log.record(session, AuditAction.TOKEN_MADE, f"token {shown.id}", detail)
+            audit_log.record(session, AuditAction.TOKEN_MADE, f"token {token.id}", detail)
     except tokens.WrongTokenError as error:
         return _show_again(form, f"{error.part}: {error}.")
-    response = make_response(render_template("tokens.html", **_context(_entries(), shown)))
+    response = make_response(render_template("tokens.html", **_build_context(_list_entries(), token)))
     response.headers["Cache-Control"] = "no-store"
     return response
 
@@ -87,8 +89,8 @@ def make() -> ResponseReturnValue:
 @bp.post("/tokens/<token_id>/revoke")
 def revoke(token_id: str) -> ResponseReturnValue:
     """Revoke a token."""
-    with database().writing() as session:
-        row = tokens.revoke(session, token_id, datetime.now(UTC))
+    with get_database().writing() as session:
+        row = tokens.revoke_token(session, token_id, datetime.now(UTC))
         if row is None:
             abort(404, "There is no such token.")
         audit_log.record(session, AuditAction.TOKEN_REVOKED, f"token {token_id}", {"name": row.name})
@@ -96,22 +98,22 @@ def revoke(token_id: str) -> ResponseReturnValue:
 
 
 def _show_again(form: dict[str, Any], problem: str) -> ResponseReturnValue:
-    context = _context(_entries()) | {"form": form, "problem": problem}
+    context = _build_context(_list_entries()) | {"form": form, "problem": problem}
     return render_template("tokens.html", **context), HTTPStatus.UNPROCESSABLE_ENTITY
 
 
-def _entries() -> list[TokenEntry]:
+def _list_entries() -> list[TokenEntry]:
     now = datetime.now(UTC)
-    with database().reading() as session:
-        return [_entry(row, now) for row in tokens.list_tokens(session)]
+    with get_database().reading() as session:
+        return [_build_entry(row, now) for row in tokens.list_tokens(session)]
 
 
-def _context(entries: Sequence[TokenEntry], shown: PresentedToken | None = None) -> dict[str, Any]:
+def _build_context(entries: Sequence[TokenEntry], token: PresentedToken | None = None) -> dict[str, Any]:
     return {
         "tokens": entries,
-        "shown": shown,
-        "asked_for": guard.asks_for_tokens(),
-        "own": guard.caller().token_id,
+        "shown": token,
+        "asked_for": guard.requires_tokens(),
+        "own": guard.find_caller().token_id,
         "meanings": MEANINGS,
         "days": _DEFAULT_DAYS,
         "most_days": _MAX_DAYS,
@@ -120,7 +122,7 @@ def _context(entries: Sequence[TokenEntry], shown: PresentedToken | None = None)
     }
 
 
-def _entry(row: Token, now: datetime) -> TokenEntry:
+def _build_entry(row: Token, now: datetime) -> TokenEntry:
     return TokenEntry(
         id=row.id,
         name=row.name,
@@ -136,6 +138,6 @@ def _entry(row: Token, now: datetime) -> TokenEntry:
     )
 
 
-def _cell(entry: TokenEntry, name: str) -> object:
+def _format_cell(entry: TokenEntry, name: str) -> object:
     value = getattr(entry, name)
     return " ".join(value) if isinstance(value, list) else value

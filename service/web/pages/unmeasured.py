@@ -17,28 +17,30 @@ from service.store.jobs import Requester
 from service.store.revisions.refs import NamedCommit
 from service.store.runs.compared_runs import Side
 from service.web import job_orders
-from service.web.access.author import author
-from service.web.current import database
-from service.web.pages.error_pages import page_blueprint
+from service.web.access.author import find_author
+from service.web.app_resources import get_database
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
 
-bp = page_blueprint("unmeasured")
+bp = make_page_blueprint("unmeasured")
 
 
 def describe_side(session: Session, side: Side, host: str, workload: str) -> UnmeasuredCommit | None:
-    """Return what stands for a side of a comparison; None where it was measured, or is no commit."""
+    """Return the measured neighbours of a side of a comparison; None where it was measured, or is no commit."""
     if side.kind != "revision" or side.subject is None:
         return None
-    return find_measured.find_around(session, NamedCommit(side.key, side.title, side.subject), host, workload)
+    return find_measured.find_measured_neighbours(
+        session, NamedCommit(side.key, side.title, side.subject), host, workload
+    )
 
 
 @bp.post("/subjects/<subject>/revisions/<commit>/measure")
 def order(subject: str, commit: str) -> ResponseReturnValue:
     """Order a measurement of a case at a commit, by the button of a page that needs it."""
-    form = forms.given()
-    with database().reading() as session:
+    form = forms.read_form()
+    with get_database().reading() as session:
         entry, why = name_commit(session, commit, subject)
-        question = find_measured.question(session, entry, form.get("case", "")) if entry else None
+        question = find_measured.find_measure_question(session, entry, form.get("case", "")) if entry else None
     if entry is None:
         abort(HTTPStatus.NOT_FOUND, why)
     if question is None:
@@ -47,6 +49,6 @@ def order(subject: str, commit: str) -> ResponseReturnValue:
     try:
         job_order = JobOrder(question=question, author=form["author"] or None)
     except ValidationError as error:
-        abort(HTTPStatus.UNPROCESSABLE_ENTITY, forms.wrong(error))
-    job, _ = job_orders.place_order(job_order, Requester(author(job_order.author), Where.DASHBOARD))
+        abort(HTTPStatus.UNPROCESSABLE_ENTITY, forms.describe_errors(error))
+    job, _ = job_orders.place_order(job_order, Requester(find_author(job_order.author), Where.DASHBOARD))
     return redirect(url_for("jobs.show", job_id=job.id), HTTPStatus.SEE_OTHER)

@@ -11,12 +11,12 @@ from service.schemas.directory import CaseEntry
 from service.schemas.history import SeriesSummary
 from service.store import cases
 from service.store.series import series
-from service.web.current import database
-from service.web.pages.error_pages import page_blueprint
+from service.web.app_resources import get_database
+from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.formats import Page, Table, page
-from service.web.rendering.metric_order import rank
+from service.web.rendering.metric_order import rank_metric
 
-bp = page_blueprint("workloads")
+bp = make_page_blueprint("workloads")
 
 
 @page(bp, "/workloads")
@@ -34,13 +34,13 @@ def workload(name: str) -> Page:
 @page(bp, "/cases/<key>")
 def case(key: str) -> Page:
     """Show the series of one case."""
-    with database().reading() as session:
-        entry = cases.find(session, key)
+    with get_database().reading() as session:
+        entry = cases.find_case(session, key)
         if entry is None:
             abort(404, "There is no such case. It may belong to another Faultwatch service.")
-        of_name = series.page(session, series.SeriesFilter(case=entry.name)).items
-    same = entry.definition, entry.parameters
-    summaries = [summary for summary in of_name if (summary.definition, summary.parameters) == same]
+        of_name = series.list_page(session, series.SeriesFilter(case=entry.name)).items
+    same_case = entry.definition, entry.parameters
+    summaries = [summary for summary in of_name if (summary.definition, summary.parameters) == same_case]
     return Page(
         "case.html",
         {"case": entry, "groups": _group_by_host(summaries)},
@@ -55,8 +55,8 @@ def case(key: str) -> Page:
 
 
 def _list_workloads(name: str | None) -> Page:
-    with database().reading() as session:
-        entries = cases.list_all(session, name)
+    with get_database().reading() as session:
+        entries = cases.list_cases(session, name)
     if name is not None and not entries:
         abort(404, "Nothing was measured of a workload of this name yet.")
     groups = [(key, list(group)) for key, group in groupby(entries, lambda entry: entry.workload)]
@@ -64,22 +64,22 @@ def _list_workloads(name: str | None) -> Page:
         "workloads.html",
         {"workloads": groups, "name": name},
         document=lambda: entries,
-        table=lambda: _table(entries),
+        table=lambda: _build_table(entries),
     )
 
 
 def _group_by_host(summaries: list[SeriesSummary]) -> list[tuple[str, str, list[SeriesSummary]]]:
-    def host(summary: SeriesSummary) -> tuple[str, str]:
+    def get_host(summary: SeriesSummary) -> tuple[str, str]:
         return summary.subject, summary.host
 
-    def order(summary: SeriesSummary) -> tuple[Any, ...]:
-        return host(summary), not summary.judged, rank(summary.metric)
+    def get_order(summary: SeriesSummary) -> tuple[Any, ...]:
+        return get_host(summary), not summary.judged, rank_metric(summary.metric)
 
-    groups = groupby(sorted(summaries, key=order), host)
+    groups = groupby(sorted(summaries, key=get_order), get_host)
     return [(subject, name, list(group)) for (subject, name), group in groups]
 
 
-def _table(entries: list[CaseEntry]) -> Table:
+def _build_table(entries: list[CaseEntry]) -> Table:
     return Table.from_records(
         entries, ("case", lambda entry: entry.name), "workload", "key", "definition", "series", "last_seen"
     )

@@ -10,10 +10,12 @@ from runner.contract import MetricVerdict, Verdict
 from service.rules.comparison.stored import ComparedMetric
 from service.schemas.history import View
 from service.web.rendering.formats import Table
-from service.web.rendering.metric_order import rank
+from service.web.rendering.metric_order import rank_metric
 
 Sort = Literal["size", "case", "metric"]
-_PLACES = {verdict: place for place, verdict in enumerate((Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS, Verdict.SAME))}
+_VERDICT_ORDER = {
+    verdict: place for place, verdict in enumerate((Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS, Verdict.SAME))
+}
 
 
 class ComparisonRow(View):
@@ -36,10 +38,10 @@ class ComparisonRow(View):
 
 def sort_rows(rows: Iterable[ComparedMetric], sort: Sort) -> list[ComparedMetric]:
     """Sort rows."""
-    return sorted(rows, key=_SORTS[sort])
+    return sorted(rows, key=_SORT_KEYS[sort])
 
 
-def row(compared: ComparedMetric) -> ComparisonRow:
+def build_row(compared: ComparedMetric) -> ComparisonRow:
     """Return a row in full."""
     base, head = compared.pair.base[0], compared.pair.head[0]
     return ComparisonRow(
@@ -59,17 +61,17 @@ def row(compared: ComparedMetric) -> ComparisonRow:
     )
 
 
-def table(rows: Iterable[ComparedMetric]) -> Table:
+def build_table(rows: Iterable[ComparedMetric]) -> Table:
     """Return one row for each compared metric."""
     columns = (
         *("subject", "case", "host_base", "host_head", "revision_base", "revision_head", "metric", "unit", "verdict"),
         *("base", "base_low", "base_high", "base_samples", "head", "head_low", "head_high", "head_samples"),
         *("change", "percent", "rule", "why"),
     )
-    return Table(columns, map(_cells, rows))
+    return Table(columns, map(_build_cells, rows))
 
 
-def _cells(compared: ComparedMetric) -> tuple[object, ...]:
+def _build_cells(compared: ComparedMetric) -> tuple[object, ...]:
     base, head, verdict = compared.pair.base[0], compared.pair.head[0], compared.build_verdict()
     return (
         *(head.subject, head.case, base.host, head.host, base.revision, head.revision),
@@ -80,19 +82,23 @@ def _cells(compared: ComparedMetric) -> tuple[object, ...]:
     )
 
 
-def _size(compared: ComparedMetric) -> tuple[Any, ...]:
+def _rank_change(compared: ComparedMetric) -> tuple[Any, ...]:
     """Order by verdict, then by the size of the change: from zero to anything is the largest."""
     return (
-        _PLACES[compared.decision.verdict],
+        _VERDICT_ORDER[compared.decision.verdict],
         not compared.counts,
         -compared.size,
-        rank(compared.metric.name),
+        rank_metric(compared.metric.name),
         compared.pair.head[0].case,
     )
 
 
-_SORTS = {
-    "size": _size,
-    "case": lambda compared: (compared.pair.head[0].case, compared.pair.head[0].host, rank(compared.metric.name)),
-    "metric": lambda compared: (rank(compared.metric.name), *_size(compared)),
+_SORT_KEYS = {
+    "size": _rank_change,
+    "case": lambda compared: (
+        compared.pair.head[0].case,
+        compared.pair.head[0].host,
+        rank_metric(compared.metric.name),
+    ),
+    "metric": lambda compared: (rank_metric(compared.metric.name), *_rank_change(compared)),
 }

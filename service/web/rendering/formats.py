@@ -18,11 +18,11 @@ from urllib.parse import urlencode
 from flask import Blueprint, Response, current_app, render_template, request
 from pydantic import TypeAdapter
 
-from service.text.csv_cells import safe_cells
+from service.text.csv_cells import escape_cells
 from service.web.rendering import not_modified
 
 _ANYTHING: TypeAdapter[Any] = TypeAdapter(Any)
-_TYPES = {"html": "text/html", "json": "application/json", "csv": "text/csv"}
+_MEDIA_TYPES = {"html": "text/html", "json": "application/json", "csv": "text/csv"}
 
 PageView = TypeVar("PageView", bound=Callable[..., "Page"])
 Record = TypeVar("Record")
@@ -44,9 +44,9 @@ class Table:
         columns
             The field of the same name, or a name and what computes the cell.
         """
-        named = [column if isinstance(column, tuple) else (column, attrgetter(column)) for column in columns]
-        rows = ([cell(record) for _, cell in named] for record in records)
-        return cls([name for name, _ in named], rows)
+        named_columns = [column if isinstance(column, tuple) else (column, attrgetter(column)) for column in columns]
+        rows = ([cell(record) for _, cell in named_columns] for record in records)
+        return cls([name for name, _ in named_columns], rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def page(bp: Blueprint, rule: str, formats_rule: str | None = None) -> Callable[
             format_ = form if form != "html" else read_requested_format()
             etag = not_modified.find_current_etag()
             unchanged = not_modified.answer_unchanged(etag)
-            return unchanged or not_modified.cacheable(_rendered(view(**variables), format_), etag)
+            return unchanged or not_modified.make_cacheable(_render_page(view(**variables), format_), etag)
 
         endpoint = view.__name__
         bp.add_url_rule(rule, endpoint, answer)
@@ -98,11 +98,11 @@ def page(bp: Blueprint, rule: str, formats_rule: str | None = None) -> Callable[
 
 def read_requested_format() -> str:
     """Return the format that the request's Accept header prefers: ``html``, ``json`` or ``csv``."""
-    best = request.accept_mimetypes.best_match(list(_TYPES.values()), default="text/html")
-    return next(format_ for format_, kind in _TYPES.items() if kind == best)
+    best = request.accept_mimetypes.best_match(list(_MEDIA_TYPES.values()), default="text/html")
+    return next(format_ for format_, kind in _MEDIA_TYPES.items() if kind == best)
 
 
-def format_addresses() -> dict[str, str]:
+def list_format_addresses() -> dict[str, str]:
     """Return the addresses of the page that is shown as ``json`` and ``csv``, with its query."""
     if request.endpoint is None or f"{request.endpoint}_json" not in current_app.view_functions:
         return {}
@@ -111,28 +111,28 @@ def format_addresses() -> dict[str, str]:
     return {format_: f"{path}.{format_}" + (f"?{query}" if query else "") for format_ in ("json", "csv")}
 
 
-def address_with(**changes: object) -> str:
+def build_address_with(**changes: object) -> str:
     """Return the address of the page that is shown, with some parameters of its query changed."""
     query = request.args.to_dict() | {name: str(value) for name, value in changes.items()}
     return f"{request.path}?{urlencode(query)}"
 
 
-def comma_separated(table: Table) -> str:
+def write_csv(table: Table) -> str:
     """Write a table as CSV (RFC 4180). A text that a spreadsheet would run as a formula begins with an apostrophe."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(table.columns)
     writer.writerows(
-        safe_cells(value.isoformat() if isinstance(value, datetime) else value for value in row) for row in table.rows
+        escape_cells(value.isoformat() if isinstance(value, datetime) else value for value in row) for row in table.rows
     )
     return text.getvalue()
 
 
-def _rendered(page_: Page, format_: str) -> Response:
+def _render_page(page_: Page, format_: str) -> Response:
     if format_ == "json":
-        response = Response(_ANYTHING.dump_json(page_.document()), mimetype=_TYPES[format_])
+        response = Response(_ANYTHING.dump_json(page_.document()), mimetype=_MEDIA_TYPES[format_])
     elif format_ == "csv":
-        response = Response(comma_separated(page_.table()), mimetype=_TYPES[format_])
+        response = Response(write_csv(page_.table()), mimetype=_MEDIA_TYPES[format_])
     else:
-        response = Response(render_template(page_.template, **page_.context), mimetype=_TYPES[format_])
+        response = Response(render_template(page_.template, **page_.context), mimetype=_MEDIA_TYPES[format_])
     return response

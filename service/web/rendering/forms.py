@@ -8,7 +8,7 @@ from pydantic_core import ErrorDetails
 
 from service.web.access import guard
 
-_AUTHOR = "author"
+_AUTHOR_KEY = "author"
 _LABELS = {
     "author": "Your name",
     "good": "The last good commit",
@@ -34,37 +34,37 @@ _SENTENCES = {
 """What is wrong, by the type of error."""
 
 
-def author() -> str:
+def find_likely_author() -> str:
     """Return the likely author: the name of the token, or the author that this browser sent last."""
-    return guard.caller().name if guard.asks_for_tokens() else str(session.get(_AUTHOR, ""))
+    return guard.find_caller().name if guard.requires_tokens() else str(session.get(_AUTHOR_KEY, ""))
 
 
-def given() -> dict[str, str]:
+def read_form() -> dict[str, str]:
     """Return the filled-in fields of a form with its author; the browser remembers the author."""
     form = {name: value.strip() for name, value in request.form.items() if value.strip()}
-    form[_AUTHOR] = guard.caller().name if guard.asks_for_tokens() else form.get(_AUTHOR, "")
-    if form[_AUTHOR] and not guard.asks_for_tokens():
-        session[_AUTHOR] = form[_AUTHOR][:100]
+    form[_AUTHOR_KEY] = guard.find_caller().name if guard.requires_tokens() else form.get(_AUTHOR_KEY, "")
+    if form[_AUTHOR_KEY] and not guard.requires_tokens():
+        session[_AUTHOR_KEY] = form[_AUTHOR_KEY][:100]
     return form
 
 
-def wrong(error: ValidationError) -> str:
+def describe_errors(error: ValidationError) -> str:
     """Describe the errors of a form in sentences."""
-    return " ".join(dict.fromkeys(wrong_fields(error).values()))
+    return " ".join(dict.fromkeys(describe_errors_by_field(error).values()))
 
 
-def wrong_fields(error: ValidationError) -> dict[str, str]:
+def describe_errors_by_field(error: ValidationError) -> dict[str, str]:
     """Return what is wrong with each field of a form, in a sentence; under an empty name what concerns none."""
-    return {_field(entry): _format_error(entry) for entry in error.errors()}
+    return {_find_field(entry): _format_error(entry) for entry in error.errors()}
 
 
-def _field(entry: ErrorDetails) -> str:
+def _find_field(entry: ErrorDetails) -> str:
     return next((str(part) for part in reversed(entry["loc"]) if isinstance(part, str)), "")
 
 
 def _format_error(entry: ErrorDetails) -> str:
     """Return an error as somebody would say it who fills in a form: without types and patterns."""
-    name = _field(entry)
+    name = _find_field(entry)
     label = _LABELS.get(name, name.replace("_", " ").capitalize())
     limits, kind = entry.get("ctx", {}), entry["type"]
     text = entry["msg"].removeprefix("Value error, ")

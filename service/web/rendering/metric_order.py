@@ -7,6 +7,6 @@ from runner.contract import CATALOGUE
 _PLACES = {name: place for place, name in enumerate(CATALOGUE)}
 
 
-def rank(metric: str) -> tuple[int, str]:
+def rank_metric(metric: str) -> tuple[int, str]:
     """Return the sort key of a metric's name."""
     return _PLACES.get(metric, len(_PLACES)), metric

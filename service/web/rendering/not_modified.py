@@ -10,12 +10,12 @@ import time
 
 from flask import Response, request, session
 
-from service.store.engine.data_version import version
+from service.store.engine.data_version import read_version
 from service.web.access import guard
-from service.web.current import database
+from service.web.app_resources import get_database
 from service.web.rendering import reader_visit
 
-_OF_NO_PAGE = frozenset({reader_visit.SEEN_AT, "_permanent"})
+_IRRELEVANT_KEYS = frozenset({reader_visit.SEEN_AT, "_permanent"})
 """What the cookie holds and no page shows."""
 _MAX_AGE_SECONDS = 30
 """For how long a page that depends on the time may be out of date."""
@@ -23,24 +23,24 @@ _MAX_AGE_SECONDS = 30
 
 def find_current_etag() -> str | None:
     """Return the entity tag of the requested page as it is now; None where the database has no data version."""
-    stored = version(database())
+    stored = read_version(get_database())
     if stored is None:
         return None
-    caller = guard.caller()
-    cookie = sorted((name, value) for name, value in session.items() if name not in _OF_NO_PAGE)
-    who = caller.name, sorted(caller.scopes), caller.token_id, cookie
-    what = request.full_path, request.headers.get("Accept", ""), stored, who, int(time.time() / _MAX_AGE_SECONDS)
-    return hashlib.sha256(repr(what).encode()).hexdigest()[:24]
+    caller = guard.find_caller()
+    cookie = sorted((name, value) for name, value in session.items() if name not in _IRRELEVANT_KEYS)
+    reader = caller.name, sorted(caller.scopes), caller.token_id, cookie
+    version = request.full_path, request.headers.get("Accept", ""), stored, reader, int(time.time() / _MAX_AGE_SECONDS)
+    return hashlib.sha256(repr(version).encode()).hexdigest()[:24]
 
 
 def answer_unchanged(etag: str | None) -> Response | None:
     """Return 304 for a browser that has the page with this tag; None for all others."""
     if etag is None or not request.if_none_match.contains_weak(etag):
         return None
-    return cacheable(Response(status=304), etag)
+    return make_cacheable(Response(status=304), etag)
 
 
-def cacheable(response: Response, etag: str | None) -> Response:
+def make_cacheable(response: Response, etag: str | None) -> Response:
     """Let the browser store a page, and ask each time whether it is still current."""
     response.headers["Cache-Control"] = "private, no-cache"
     response.vary.update(("Accept", "Cookie"))

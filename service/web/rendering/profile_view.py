@@ -21,7 +21,7 @@ from runner.contract.profile_difference import (
 from service.rules.diagnose.diagnosis import diagnose
 from service.rules.profile_without_stacks import summarise_profile
 from service.schemas.profile_summaries import ProfileGist
-from service.text.commands import HERE, parameter_options
+from service.text.commands import HERE, list_parameter_options
 
 _MAX_PLACES = 12
 _MAX_STACKS = 15
@@ -82,7 +82,7 @@ class ProfileView:
             return []
         sides = [profile.anatomy if profile else None for profile in (self.before, self.after)]
         return [
-            _tally(
+            _build_tally(
                 title, *({str(kind): n for kind, n in getattr(side, name).items()} if side else {} for side in sides)
             )
             for name, title in _TITLES.items()
@@ -101,48 +101,48 @@ class ProfileView:
             for name in sorted({*sides[0], *sides[1]})
         ]
 
-    def attempt(self, remedy: Remedy) -> str:
+    def build_try_command(self, remedy: Remedy) -> str:
         """Return the command that tries a remedy."""
-        return attempt(self.after.revision.commit, self.after.case, remedy)
+        return build_try_command(self.after.revision.commit, self.after.case, remedy)
 
 
-def view_alone(summary: ProfileGist) -> ProfileView:
+def build_single_view(summary: ProfileGist) -> ProfileView:
     """Return one profile as a page shows it, without its stacks."""
     return ProfileView(summary, None, summary.diagnosis)
 
 
-def view_beside(before: Profile, after: Profile) -> ProfileView:
+def build_compared_view(before: Profile, after: Profile) -> ProfileView:
     """Return two profiles as a page shows them."""
     return ProfileView(
         summarise_profile(after),
         summarise_profile(before),
         diagnose(DiagnosisRequest(profile=after, before=before)),
         compare_by_place(before, after)[:_MAX_PLACES],
-        [_row(stack) for stack in sorted(compare_by_stack(before, after), key=_sort_by_change)[:_MAX_STACKS]],
+        [_build_row(stack) for stack in sorted(compare_by_stack(before, after), key=_sort_by_change)[:_MAX_STACKS]],
     )
 
 
-def attempt(commit: str, case: Case, remedy: Remedy) -> str:
+def build_try_command(commit: str, case: Case, remedy: Remedy) -> str:
     """Return the command that measures a case without and with a remedy."""
     words = ["faultwatch", "try", case.workload, "--repo", HERE, "--revision", commit[:12]]
-    words += parameter_options(case.parameters)
+    words += list_parameter_options(case.parameters)
     for name, text in sorted(remedy.settings.items()):
         words += ["--with", f"{name}={text}"]
     return shlex.join(words)
 
 
-def stack_link(kind: StackKind, frames: Sequence[Frame]) -> str:
+def build_stack_link(kind: StackKind, frames: Sequence[Frame]) -> str:
     """Return the fragment that selects a stack: FNV-1a over its functions, as in flame/tree.js."""
     key = _OFFSET
     for frame in frames:
-        key = (key ^ _hash(f"{frame.function}\0{frame.module.rpartition('/')[2]}")) * _PRIME & _MASK
+        key = (key ^ _hash_text(f"{frame.function}\0{frame.module.rpartition('/')[2]}")) * _PRIME & _MASK
     return f"{kind}/{key:08x}"
 
 
 _OFFSET, _PRIME, _MASK = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
 
 
-def _hash(text: str) -> int:
+def _hash_text(text: str) -> int:
     digest = _OFFSET
     for byte in text.encode():
         digest = (digest ^ byte) * _PRIME & _MASK
@@ -154,18 +154,18 @@ def _sort_by_change(stack: StackChange) -> tuple[int, int]:
     return -abs(stack.change.grown), -stack.change.grown
 
 
-def _row(stack: StackChange) -> StackRow:
+def _build_row(stack: StackChange) -> StackRow:
     inner = [frame.function for frame in reversed(stack.frames)]
     return StackRow(
         inner[:_MAX_FRAMES],
         max(0, len(inner) - _MAX_FRAMES),
         find_own_frame(stack.frames),
         stack.change,
-        stack_link(StackKind.FAULTS, stack.frames),
+        build_stack_link(StackKind.FAULTS, stack.frames),
     )
 
 
-def _tally(title: str, before: Mapping[str, int], after: Mapping[str, int]) -> Tally:
+def _build_tally(title: str, before: Mapping[str, int], after: Mapping[str, int]) -> Tally:
     rows = [(name, Change(before.get(name, 0), after.get(name, 0))) for name in {**after, **before}]
     rows.sort(key=lambda row: -max(row[1]))
     return Tally(title, rows, Change(sum(before.values()), sum(after.values())))

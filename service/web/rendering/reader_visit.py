@@ -6,10 +6,10 @@ from datetime import datetime
 
 from flask import request, session
 
-from service.rules.events.visit import Visit, visit_at
+from service.rules.events.visit import Visit, find_visit_at
 from service.store import tokens
 from service.web.access import guard
-from service.web.current import database
+from service.web.app_resources import get_database
 
 SINCE, SEEN_AT = "inbox-since", "inbox-seen"
 """Names in the cookie. No page depends on the second one, which changes while a visit lasts."""
@@ -20,16 +20,16 @@ def find_current_visit(now: datetime) -> Visit:
 
     A page that brings itself up to date is no visit: nobody may be looking.
     """
-    token = guard.caller().token_id if guard.asks_for_tokens() else None
-    with database().reading() as store:
+    token = guard.find_caller().token_id if guard.requires_tokens() else None
+    with get_database().reading() as store:
         stored = tokens.find_visit(store, token) if token else _read_cookie()
     if "HX-Request" in request.headers or request.method != "GET":
         return stored or Visit(None, now)
-    visit = visit_at(stored, now)
+    visit = find_visit_at(stored, now)
     if visit == stored:
         return visit
     if token:
-        with database().writing() as store:
+        with get_database().writing() as store:
             tokens.store_visit(store, token, visit)
     else:
         session.permanent = True

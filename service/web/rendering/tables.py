@@ -9,7 +9,7 @@ from service.schemas.history import Drift, RunSummary, SeriesDetail
 from service.web.rendering.formats import Table
 
 
-def drift_table(drifts: Iterable[Drift]) -> Table:
+def build_drift_table(drifts: Iterable[Drift]) -> Table:
     """Return one row for each drift."""
     return Table.from_records(
         drifts,
@@ -21,7 +21,7 @@ def drift_table(drifts: Iterable[Drift]) -> Table:
     )
 
 
-def point_table(series: SeriesDetail) -> Table:
+def build_point_table(series: SeriesDetail) -> Table:
     """Return one row for each point of a series."""
     return Table.from_records(
         series.points,
@@ -33,7 +33,7 @@ def point_table(series: SeriesDetail) -> Table:
     )
 
 
-def run_table(runs: Iterable[RunSummary]) -> Table:
+def build_run_table(runs: Iterable[RunSummary]) -> Table:
     """Return one row for each run."""
     return Table.from_records(
         runs,
@@ -43,7 +43,7 @@ def run_table(runs: Iterable[RunSummary]) -> Table:
     )
 
 
-def sample_table(report: Report) -> Table:
+def build_sample_table(report: Report) -> Table:
     """Return one row for each reading of a run."""
     return Table(
         ("sample", "metric", "unit", "status", "value", "running_percent", "reason", "reused"),

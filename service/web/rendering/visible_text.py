@@ -10,7 +10,7 @@ import re
 
 from flask import Flask, Response
 
-_UNSEEN = re.compile(
+_INVISIBLE_CHARACTER = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f]"
 )
@@ -18,18 +18,18 @@ _UNSEEN = re.compile(
 
 
 def register(app: Flask) -> None:
-    """Let no page of an application have such a character."""
+    """Replace invisible characters in all pages of an application."""
     app.after_request(_show_character)
 
 
 def make_visible(source: str) -> str:
     """Return the source of a page with such characters as ``[U+202E]``: text in HTML, attributes and JSON."""
-    return _UNSEEN.sub(lambda match: f"[U+{ord(match[0]):04X}]", source)
+    return _INVISIBLE_CHARACTER.sub(lambda match: f"[U+{ord(match[0]):04X}]", source)
 
 
 def _show_character(response: Response) -> Response:
     if response.mimetype == "text/html" and not response.is_streamed and not response.direct_passthrough:
         source = response.get_data(as_text=True)
-        if _UNSEEN.search(source):
+        if _INVISIBLE_CHARACTER.search(source):
             response.set_data(make_visible(source))
     return response

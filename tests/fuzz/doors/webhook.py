@@ -103,7 +103,7 @@ def _seeds() -> list[tuple[str, dict[str, Any]]]:
 
 
 def _worker(served: Served) -> ForgeWorker:
-    worker = extension.worker(served.app)
+    worker = extension.find_worker(served.app)
     assert worker is not None
     github = worker.forges[ForgeKind.GITHUB]
     assert isinstance(github, GithubForge)

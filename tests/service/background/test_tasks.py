@@ -16,7 +16,7 @@ from service.background import tasks
 from service.background.scheduler import BackgroundScheduler, Task
 from service.config.settings import Config
 from service.errors import ServiceError
-from service.jobs.extension import scheduler
+from service.jobs.extension import find_scheduler
 from service.pipeline import ingest_reports
 from service.serving import THREADS
 from service.store.engine.database import CONNECTIONS, Database
@@ -34,7 +34,7 @@ StartTasks = Callable[[Flask], None]
 @pytest.fixture
 def config(config: Config) -> Config:
     """Settings of a service that starts no jobs by itself."""
-    return config.replaced(jobs_here=False)
+    return config.copy_with(jobs_here=False)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ class Starter:
     def __init__(self) -> None:
         self.started: Queue[int] = Queue()
 
-    def objection(self, _: JobOrder) -> str:
+    def explain_objection(self, _: JobOrder) -> str:
         return ""
 
     def start(self, job: Job) -> str:
@@ -79,13 +79,13 @@ class Starter:
     def has_room(self) -> bool:
         return True
 
-    def holds(self, _: int) -> bool:
+    def is_waiting(self, _: int) -> bool:
         return True
 
 
 def test_a_job_is_started_as_soon_as_it_is_ordered(app: Flask, client: FlaskClient, start: StartTasks) -> None:
     starter = Starter()
-    scheduler(app).starters[Backend.LOCAL] = starter
+    find_scheduler(app).starters[Backend.LOCAL] = starter
     start(app)
     job = Jobs(client).order()
     assert starter.started.get(timeout=PATIENCE) == job["id"]
@@ -103,7 +103,7 @@ def test_a_webhook_is_acted_on_as_soon_as_it_arrives(both: tuple[on_forges.Site,
 
 
 def test_what_acts_on_everything_runs_in_one_process_at_a_time(app: Flask, database: Database, config: Config) -> None:
-    entries = {task.name: task for task in tasks.tasks(app, database, config)}
+    entries = {task.name: task for task in tasks.list_tasks(app, database, config)}
     assert {name for name, task in entries.items() if task.exclusive} == {"events", "bisects", "profiles", "upkeep"}
     assert set(entries) == {"events", "bisects", "profiles", "upkeep", "jobs"}, "no forge is named"
 
@@ -112,7 +112,7 @@ def test_a_process_has_a_connection_for_all_that_it_does_at_once(
     both: tuple[on_forges.Site, Any], database: Database, config: Config
 ) -> None:
     site, _ = both
-    entries = tasks.tasks(site.client.application, database, config)
+    entries = tasks.list_tasks(site.client.application, database, config)
     assert "forges" in {task.name for task in entries}
     deferred = 1
     assert THREADS + deferred + sum(2 if task.exclusive else 1 for task in entries) <= CONNECTIONS
@@ -122,7 +122,7 @@ def test_a_mistake_in_the_notifications_is_an_error_of_their_task(
     app: Flask, database: Database, config: Config
 ) -> None:
     (config.home / "notifications.toml").write_text("[[channel]]\nname = 1\n")
-    (events,) = (task for task in tasks.tasks(app, database, config) if task.name == "events")
+    (events,) = (task for task in tasks.list_tasks(app, database, config) if task.name == "events")
     with pytest.raises(ServiceError, match="notifications"):
         events.work()
 
@@ -130,10 +130,10 @@ def test_a_mistake_in_the_notifications_is_an_error_of_their_task(
 def test_what_another_process_stored_and_did_not_judge_is_judged(
     app: Flask, database: Database, config: Config
 ) -> None:
-    ingest_reports.ingest(database, [reports.report(number, 100 + number) for number in (1, 2)])
+    ingest_reports.ingest_reports(database, [reports.report(number, 100 + number) for number in (1, 2)])
     with database.reading() as session:
-        assert series.list_stale(session)
-    (events,) = (task for task in tasks.tasks(app, database, config) if task.name == "events")
+        assert series.list_stale_series(session)
+    (events,) = (task for task in tasks.list_tasks(app, database, config) if task.name == "events")
     events.work()
     with database.reading() as session:
-        assert not series.list_stale(session)
+        assert not series.list_stale_series(session)

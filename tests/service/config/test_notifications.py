@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service.config.notifications import FILE, VARIABLE, EmailChannel, WebhookChannel, load
+from service.config.notifications import FILE, VARIABLE, EmailChannel, WebhookChannel, load_notification_settings
 from service.errors import ServiceError
 
 GOOD = """
@@ -35,12 +35,12 @@ EMAIL = '[[channel]]\nname = "m"\nkind = "email"\nsender = "a@example.org"\nto =
 
 def read(home: Path, text: str) -> object:
     (home / FILE).write_text(text, encoding="utf-8")
-    return load(home)
+    return load_notification_settings(home)
 
 
 def test_a_file_with_two_channels(tmp_path: Path) -> None:
     (tmp_path / "other.toml").write_text(GOOD)
-    settings = load(tmp_path, tmp_path / "other.toml")
+    settings = load_notification_settings(tmp_path, tmp_path / "other.toml")
     team, chat = settings.channel
     assert isinstance(team, EmailChannel)
     assert isinstance(chat, WebhookChannel)
@@ -50,9 +50,9 @@ def test_a_file_with_two_channels(tmp_path: Path) -> None:
 
 
 def test_without_a_file_there_are_no_channels_but_one_that_is_named_has_to_be_there(tmp_path: Path) -> None:
-    assert load(tmp_path).channel == ()
+    assert load_notification_settings(tmp_path).channel == ()
     with pytest.raises(ServiceError, match=VARIABLE):
-        load(tmp_path, tmp_path / "none.toml")
+        load_notification_settings(tmp_path, tmp_path / "none.toml")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from flask.testing import FlaskClient
 from runner.contract.gate import ForgeKind, GateReport
 from service.app import create_app
 from service.config.settings import Config
-from service.forges.extension import worker as worker_of
+from service.forges.extension import find_worker as worker_of
 from service.forges.forgejo.settings import ForgejoSettings
 from service.forges.gitlab.settings import GitlabSettings
 from service.forges.worker import ForgeWorker
@@ -82,7 +82,7 @@ class Site:
 def site(config: Config, kind: ForgeKind, url: str, token: str, repository: str) -> Site:
     forge = GitlabSettings if kind is ForgeKind.GITLAB else ForgejoSettings
     settings = forge(url=url, token=token, secret=SECRET.encode(), address="https://faults.example.org")
-    app = create_app(config.replaced(forges={kind: settings}))
+    app = create_app(config.copy_with(forges={kind: settings}))
     worker = worker_of(app)
     assert worker is not None
     # Ahead, so that what is stored on a slow machine is due already.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.forges.commands import Command, Verb, parse
+from service.forges.commands import Command, Verb, parse_commands
 
 
 @pytest.mark.parametrize(
@@ -27,11 +27,11 @@ from service.forges.commands import Command, Verb, parse
     ],
 )
 def test_a_command_is_a_line_of_its_own(comment: str, commands: list[Command]) -> None:
-    assert list(parse(comment)) == commands
+    assert list(parse_commands(comment)) == commands
 
 
 def test_what_cannot_be_done_says_why() -> None:
-    (unknown, bare) = parse("/faultwatch explode\n/faultwatch accept")
+    (unknown, bare) = parse_commands("/faultwatch explode\n/faultwatch accept")
     assert unknown.verb is Verb.HELP
     assert "no such command" in unknown.problem
     assert "accept REASON" in bare.problem
@@ -39,4 +39,4 @@ def test_what_cannot_be_done_says_why() -> None:
 
 @given(st.text(st.sampled_from("/faultwatch rerun\n\r`~> @x"), max_size=300))
 def test_no_comment_is_too_strange(comment: str) -> None:
-    assert len(parse(comment)) <= 5
+    assert len(parse_commands(comment)) <= 5

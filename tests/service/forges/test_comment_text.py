@@ -19,12 +19,12 @@ from service.forges.github import check_run_text
 from service.rules.gate.creep import Baseline
 from service.rules.gate.insight import Insight
 from service.rules.gate.verdict import Acceptance, GateState, judge_gate
-from service.text.markdown import block, code
+from service.text.markdown import format_block, format_code
 from tests.service.forges import made_gates
 
 GOLDEN = Path(__file__).with_name("golden_comments")
 LINKS = comment_text.Links("https://faults.example.org/compare?base=ba5e&head=4ead", "https://ci.example.org/runs/1")
-MARKER = comment_text.marker(made_gates.REPOSITORY, 7)
+MARKER = comment_text.build_marker(made_gates.REPOSITORY, 7)
 OVER = made_gates.case([100] * 30, [101] * 30, file="bench/workload.toml", lines={"minor-faults": 12})
 BETTER = made_gates.case([100] * 30, [60] * 30, mib=8)
 SAME = made_gates.case([100] * 30, [100] * 30, mib=16)
@@ -260,7 +260,7 @@ def test_every_text_belongs_to_a_test() -> None:
 def test_the_check_run_fails_where_a_budget_does_or_the_head(name: str, conclusion: str) -> None:
     report, accepted, _ = REPORTS[name]
     finding = judge_gate(report, accepted)
-    found = check_run_text.render(finding, LINKS)
+    found = check_run_text.render_check_run(finding, LINKS)
     assert found.conclusion == conclusion
     assert finding.passed is (conclusion != "failure")
     assert found.title
@@ -268,16 +268,18 @@ def test_the_check_run_fails_where_a_budget_does_or_the_head(name: str, conclusi
 
 
 def test_a_budget_is_marked_where_it_is_set() -> None:
-    (entry,) = check_run_text.render(judge_gate(made_gates.gate(OVER, BETTER)), LINKS).annotations
+    (entry,) = check_run_text.render_check_run(judge_gate(made_gates.gate(OVER, BETTER)), LINKS).annotations
     assert (entry["path"], entry["start_line"], entry["annotation_level"]) == ("bench/workload.toml", 12, "failure")
     assert "+1 fault (+1 %)" in entry["message"]
 
 
 def test_annotations_are_sent_in_parts_that_github_takes() -> None:
     cases = [made_gates.case([9] * 30, [10] * 30, mib=number, file="w.toml") for number in range(120)]
-    batches = check_run_text.render(judge_gate(made_gates.gate(*cases)), LINKS).batches()
+    batches = check_run_text.render_check_run(judge_gate(made_gates.gate(*cases)), LINKS).batches()
     assert [len(batch) for batch in batches] == [50, 50, 20]
-    assert [len(batch) for batch in check_run_text.render(judge_gate(made_gates.gate(SAME)), LINKS).batches()] == [0]
+    assert [
+        len(batch) for batch in check_run_text.render_check_run(judge_gate(made_gates.gate(SAME)), LINKS).batches()
+    ] == [0]
 
 
 def test_a_table_too_long_is_cut_between_rows_and_says_so() -> None:
@@ -306,7 +308,7 @@ def test_nothing_that_a_repository_writes_gets_out_of_its_place(texts: list[str]
     written = comment_text.build_comment(judge_gate(report, Acceptance(texts[0], texts[-1])), LINKS, MARKER)
     assert len(written.encode()) <= comment_text.MAX_COMMENT_BYTES
     assert _rows(written) == {3, 7}
-    found = check_run_text.render(judge_gate(report), LINKS)
+    found = check_run_text.render_check_run(judge_gate(report), LINKS)
     assert len(found.summary.encode()) <= check_run_text.MAX_SUMMARY_BYTES
     assert found.title.isprintable()
     assert _rows(found.summary) == {3, 7}
@@ -316,14 +318,14 @@ def test_nothing_that_a_repository_writes_gets_out_of_its_place(texts: list[str]
 def test_what_is_shown_is_what_was_written(text: str) -> None:
     seen = text.strip().isprintable() and text.strip()
     if seen:
-        html = MarkdownIt("commonmark").render(f"| {code(text, 300)} |")
+        html = MarkdownIt("commonmark").render(f"| {format_code(text, 300)} |")
         shown = re.sub(r"&#?\w+;", lambda found: _ENTITIES[found[0]], re.sub(r"</?[a-z]+>", "", html))
         assert text.strip() in shown
 
 
 @given(_TEXTS)
 def test_a_block_ends_where_it_is_to_end(text: str) -> None:
-    tokens = [token.type for token in MarkdownIt("commonmark").parse(f"a\n\n{block(text, 500)}\n\nb\n")]
+    tokens = [token.type for token in MarkdownIt("commonmark").parse(f"a\n\n{format_block(text, 500)}\n\nb\n")]
     assert tokens == [*_PARAGRAPH, "fence", *_PARAGRAPH]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runner.contract.gate import GateReport, JudgeChange
-from service.forges.findings import findings
+from service.forges.findings import list_findings
 from service.rules.gate.creep import Baseline
 from service.rules.gate.verdict import Acceptance, judge_gate
 from tests.service.forges import made_gates
@@ -60,24 +60,26 @@ OPEN = made_gates.case([100, 101, 100, 103], [101, 104, 105, 100], mib=32)
 )
 def test_a_gate_fails_if_and_only_if_a_finding_does(report: GateReport, expected: list[Any]) -> None:
     outcome = judge_gate(report)
-    found = findings(outcome)
+    found = list_findings(outcome)
     assert [(one.rule, one.level, one.case, one.metric, one.line) for one in found] == expected
     assert outcome.passed is not any(one.level == "failure" for one in found)
 
 
 def test_an_accepted_change_is_a_notice() -> None:
-    (found,) = findings(judge_gate(made_gates.gate(OVER), Acceptance("ada", "wanted")))
+    (found,) = list_findings(judge_gate(made_gates.gate(OVER), Acceptance("ada", "wanted")))
     assert (found.rule, found.level) == ("over-budget", "notice")
 
 
 def test_small_steps_that_are_too_many_are_a_failure() -> None:
     outcome = judge_gate(made_gates.gate(WITHIN)).with_baselines({(0, "minor-faults"): Baseline(90, "c" * 40)})
-    (found,) = findings(outcome)
+    (found,) = list_findings(outcome)
     assert (found.rule, found.level) == ("step-by-step", "failure")
     assert "since cccccccccc" in found.message
 
 
 def test_the_text_of_strangers_has_no_line_break_and_nothing_invisible() -> None:
-    (found,) = findings(judge_gate(made_gates.gate(made_gates.failed("head", message="a\n::error::\x1b[31m\u202e"))))
+    (found,) = list_findings(
+        judge_gate(made_gates.gate(made_gates.failed("head", message="a\n::error::\x1b[31m\u202e")))
+    )
     assert found.title == "copy_service[mib=4]: the head does not build"
     assert found.message == "a ::error::\\u{1b}[31m\\u{202e}"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.forges.actions import decide
+from service.forges.actions import decide_actions
 from service.forges.forgejo.forge import ForgejoForge
 from service.forges.gitlab.forge import GitlabForge
 from service.forges.note_forge import NoteForge
@@ -33,9 +33,9 @@ ANYTHING = st.recursive(
 def test_a_field_of_any_kind_is_harmless(
     forge: type[NoteForge], event: str, payload: dict[str, Any], data: st.DataObject
 ) -> None:
-    assert decide(forge.events, event, payload), "as it is documented, it has an effect"
+    assert decide_actions(forge.events, event, payload), "as it is documented, it has an effect"
     changed = _changed(payload, data)
-    for action in decide(forge.events, event, changed):
+    for action in decide_actions(forge.events, event, changed):
         assert action.repository.startswith(("gitlab:", "forgejo:"))
         assert ".." not in action.repository.split("/")
 

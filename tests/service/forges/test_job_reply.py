@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from runner.contract.job import Backend, BisectQuestion, Job, State, Where
 from runner.contract.search import Culprit, Found, NothingToFind, Proof, ProofState, Search
-from service.forges.job_reply import reply
+from service.forges.job_reply import render_reply
 
 GOLDEN = Path(__file__).with_name("golden_replies")
 HOSTILE = "</code>|`@octo-org/all` #1 [x](javascript:1) ![](http://x.example)\u202e *b* <img src=x>\n\n# h"
@@ -61,7 +61,7 @@ TOLD = {
 
 @pytest.mark.parametrize("name", TOLD)
 def test_the_reply_is_as_it_was(name: str) -> None:
-    text = reply(TOLD[name], "https://faults.example.org") + "\n"
+    text = render_reply(TOLD[name], "https://faults.example.org") + "\n"
     file = GOLDEN / f"{name}.md"
     if os.environ.get("FAULTWATCH_GOLDEN") == "write":
         file.parent.mkdir(exist_ok=True)
@@ -71,7 +71,7 @@ def test_the_reply_is_as_it_was(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["failed", "hostile"])
 def test_nothing_that_a_runner_tells_becomes_markup(name: str) -> None:
-    shown = MarkdownIt("commonmark", {"html": True}).render(reply(TOLD[name], ""))
+    shown = MarkdownIt("commonmark", {"html": True}).render(render_reply(TOLD[name], ""))
     assert not [sign for sign in ("<img", "<h1", "<em>", "<a ") if sign in shown]
     # GitHub links nobody within code.
     assert "@octo-org" not in re.sub(r"<code>.*?</code>", "", shown)

@@ -17,10 +17,10 @@ from runner.contract.job import Backend, Job, JobOrder
 from runner.contract.report import IMPORT_FORMAT
 from runner.contract.search import Asked, Culprit, Found, NothingToFind, Proof, ProofState, Search
 from service.jobs.drift_bisecting import DriftBisector
-from service.jobs.extension import scheduler
-from service.notify.message import write
+from service.jobs.extension import find_scheduler
+from service.notify.message import write_message
 from service.pipeline import next_bisect
-from service.rules.jobs.drifts_to_bisect import MOST_RUNS
+from service.rules.jobs.drifts_to_bisect import MAX_RUNS
 from service.store.events import events
 from service.store.models import ForgeGate, ForgePull
 from tests.service.web import history
@@ -35,7 +35,7 @@ AT = datetime.now(UTC) - timedelta(hours=1)
 class Starting:
     """Starts jobs of any host, and does nothing about them."""
 
-    def objection(self, asked: JobOrder) -> str:
+    def explain_objection(self, asked: JobOrder) -> str:
         return ""
 
     def start(self, job: Job) -> str:
@@ -57,7 +57,7 @@ def measured(**changes: Any) -> list[Report]:
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[APIFlask]:
     with application(tmp_path) as app:
-        scheduler(app).starters = {Backend.LOCAL: Starting()}
+        find_scheduler(app).starters = {Backend.LOCAL: Starting()}
         yield app
 
 
@@ -88,7 +88,7 @@ def event(client: FlaskClient) -> dict[str, Any]:
 
 
 def work(app: APIFlask) -> None:
-    DriftBisector(scheduler(app)).work()
+    DriftBisector(find_scheduler(app)).work()
 
 
 def end(client: FlaskClient, job: dict[str, Any], commit: str, asked: Asked | None = None) -> None:
@@ -128,10 +128,10 @@ def test_by_default_the_event_offers_the_bisect_and_orders_none(app: APIFlask, c
 
 
 def test_a_notification_offers_it_too(app: APIFlask, client: FlaskClient) -> None:
-    with scheduler(app).database.reading() as session:
-        summaries = events.summaries(session, [event(client)["id"]])
+    with find_scheduler(app).database.reading() as session:
+        summaries = events.list_summaries(session, [event(client)["id"]])
         steps = next_bisect.find_next_steps(session, summaries, datetime.now(UTC))
-    message = write("key", summaries, "https://faults.example.org", steps)
+    message = write_message("key", summaries, "https://faults.example.org", steps)
     (offer,) = [line for line in message.lines if line.startswith("Next: ")]
     assert offer.startswith("Next: bisect the commits, with about 4 measurements, in a clone: faultwatch bisect ")
 
@@ -157,7 +157,7 @@ def test_the_service_orders_it_once_and_the_result_names_the_commit(app: APIFlas
     work(app)
     work(app)
     (job,) = bisects(client)
-    assert (job["asked_by"], job["most_runs"], job["question"]["host"]) == ("service", MOST_RUNS, "lab-1")
+    assert (job["asked_by"], job["most_runs"], job["question"]["host"]) == ("service", MAX_RUNS, "lab-1")
     assert job["question"]["good"] == history.commit(GAP[0] - 1)
     assert event(client)["blamed"].startswith("one of 3 commits")
 
@@ -233,9 +233,9 @@ def test_nothing_is_ordered_while_a_host_measures_or_where_nothing_starts_jobs(
     app: APIFlask, client: FlaskClient
 ) -> None:
     choose(client, "do")
-    scheduler(app).starters = {}
+    find_scheduler(app).starters = {}
     work(app)
-    scheduler(app).starters = {Backend.LOCAL: Starting()}
+    find_scheduler(app).starters = {Backend.LOCAL: Starting()}
     now = datetime.now(UTC)
     newest = history.report(history.ANCHOR, history.OLD).model_copy(update={"started_at": now, "finished_at": now})
     history.send(client, [newest])
@@ -279,7 +279,7 @@ def test_it_ends_when_somebody_has_decided_about_the_event(app: APIFlask, client
 
 def test_the_commits_of_an_open_pull_request_are_never_built(app: APIFlask, client: FlaskClient) -> None:
     choose(client, "do")
-    with scheduler(app).database.writing() as session:
+    with find_scheduler(app).database.writing() as session:
         pull = ForgePull(repository="github:o/r", number=7)
         session.add(pull)
         session.flush()
@@ -287,15 +287,15 @@ def test_the_commits_of_an_open_pull_request_are_never_built(app: APIFlask, clie
         session.add(gate)
     work(app)
     assert bisects(client) == []
-    with scheduler(app).database.writing() as session:
+    with find_scheduler(app).database.writing() as session:
         session.get_one(ForgeGate, 1).merged_at = AT
-    DriftBisector(scheduler(app)).work()
+    DriftBisector(find_scheduler(app)).work()
     assert len(bisects(client)) == 1
 
 
 def test_the_runs_of_a_day_bound_what_it_orders(app: APIFlask, client: FlaskClient) -> None:
     choose(client, "do")
-    DriftBisector(scheduler(app), runs_a_day=17).work()
+    DriftBisector(find_scheduler(app), runs_a_day=17).work()
     (own,) = bisects(client)
     assert own["most_runs"] == 17
     client.post(f"/api/v1/jobs/{own['id']}/cancel", json={"author": "ann"})

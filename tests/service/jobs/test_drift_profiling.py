@@ -12,10 +12,10 @@ from apiflask import APIFlask
 from runner.contract.job import Backend, Job, JobOrder, ProfileQuestion
 from runner.contract.profile import Frame, Memory, StackKind, Touch
 from service.jobs.drift_profiling import DriftProfiler
-from service.jobs.extension import scheduler
+from service.jobs.extension import find_scheduler
 from service.rules.jobs import drifts_to_profile
 from service.schemas.history import Cause, Drift
-from service.web import current
+from service.web import app_resources
 from tests.service import made_series
 from tests.service.profiles import anatomy, profile, stacks
 from tests.service.web import history
@@ -26,7 +26,7 @@ from tests.service.web.text import read
 class Starting:
     """Starts jobs of any host, and does nothing about them."""
 
-    def objection(self, asked: JobOrder) -> str:
+    def explain_objection(self, asked: JobOrder) -> str:
         return ""
 
     def start(self, job: Job) -> str:
@@ -49,29 +49,29 @@ def ordered(app: APIFlask) -> list[tuple[str, str]]:
 
 
 def test_both_sides_of_confirmed_drifts_are_ordered_once(app: APIFlask) -> None:
-    looking = DriftProfiler(scheduler(app))
-    scheduler(app).starters = {}
+    looking = DriftProfiler(find_scheduler(app))
+    find_scheduler(app).starters = {}
     looking.order_profiles()
     assert ordered(app) == []  # nobody would start them
-    scheduler(app).starters = {Backend.LOCAL: Starting()}
+    find_scheduler(app).starters = {Backend.LOCAL: Starting()}
     looking.order_profiles()
     found = ordered(app)
     assert (history.commit(history.REGRESSION - 1), history.commit(history.REGRESSION)) in found
     assert len(found) == len(set(found)) <= drifts_to_profile.MAX_DRIFTS
     assert all(before != after for before, after in found)
-    DriftProfiler(scheduler(app)).order_profiles()
+    DriftProfiler(find_scheduler(app)).order_profiles()
     assert ordered(app) == found
 
 
 def test_a_failed_job_is_not_ordered_again(app: APIFlask) -> None:
-    scheduler(app).starters = {Backend.LOCAL: Starting()}
-    DriftProfiler(scheduler(app)).order_profiles()
+    find_scheduler(app).starters = {Backend.LOCAL: Starting()}
+    DriftProfiler(find_scheduler(app)).order_profiles()
     client = app.test_client()
     found = client.get("/api/v1/jobs?kind=profile&limit=100").json
     assert found is not None
     for job in found["items"]:
         assert client.post(f"/api/v1/jobs/{job['id']}/cancel", json={"author": "ann"}).status_code == 200
-    DriftProfiler(scheduler(app)).order_profiles()
+    DriftProfiler(find_scheduler(app)).order_profiles()
     again = client.get("/api/v1/jobs?kind=profile&limit=100").json
     assert again is not None
     assert again["total"] == found["total"]
@@ -87,7 +87,7 @@ def test_what_is_no_fact_or_no_commit_is_not_profiled() -> None:
     unsure = one.model_copy(update={"evidence": one.evidence.model_copy(update={"wants_rerun": True})})
 
     def asked(drifts: list[Drift]) -> list[ProfileQuestion]:
-        return drifts_to_profile.questions_to_order(drifts, question, lambda _: False)
+        return drifts_to_profile.list_questions_to_order(drifts, question, lambda _: False)
 
     def question(drift: Drift) -> ProfileQuestion:
         return ProfileQuestion(subject="s", case=drift.case, revision=drift.revision, against=drift.previous_revision)
@@ -110,12 +110,12 @@ def test_the_page_of_a_drift_leads_from_the_button_to_the_diagnosis(app: APIFlas
         if entry["revision"] == history.commit(history.REGRESSION) and entry["metric"] == "minor-faults"
     ]
     address = f"/drifts/{found['id']}"
-    scheduler(app).starters = {}
+    find_scheduler(app).starters = {}
     page = read(client, address)
     assert "Profile both sides" not in page
     assert f" {found['previous_revision'][:12]}..{found['revision'][:12]}" in page
 
-    scheduler(app).starters = {Backend.LOCAL: Starting()}
+    find_scheduler(app).starters = {Backend.LOCAL: Starting()}
     assert "Profile both sides" in read(client, address)
     answer = client.post("/profiles/jobs", data={"drift": found["id"], "author": "ann"})
     assert answer.status_code == 303, answer.text
@@ -159,4 +159,4 @@ def test_the_page_of_a_drift_leads_from_the_button_to_the_diagnosis(app: APIFlas
         client, f"/compare?base={found['previous_revision']}&head={found['revision']}"
     )
     with app.app_context():
-        assert current.database() is scheduler(app).database
+        assert app_resources.get_database() is find_scheduler(app).database

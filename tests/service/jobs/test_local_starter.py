@@ -39,9 +39,9 @@ def test_a_runner_never_sees_the_services_secrets(tmp_path: Path, monkeypatch: p
     starter = LocalStarter(tmp_path, database, by_token=False, ended=lambda *end: ends.append(end))
     starter.url = "http://127.0.0.1:1"
 
-    starter._carry_out(7)
+    starter._run_and_release(7)
 
-    seen = starter.log_file(7).read_text()
+    seen = starter.find_log_file(7).read_text()
     assert "secret" not in seen
     assert "FAULTWATCH_CPUS=1" in seen
     assert "FAULTWATCH_HOST_LOCK=/run/faultwatch.lock" in seen, "otherwise a job measures beside other commands"
@@ -60,9 +60,9 @@ def test_a_job_that_others_can_order_is_confined(
     monkeypatch.setenv("PYTHONPATH", ".")
     database = Database(f"sqlite:///{tmp_path}/faultwatch.db")
     starter = LocalStarter(tmp_path / "home", database, by_token=by_token, ended=lambda *_: None)
-    monkeypatch.setattr(starter.__class__, "_token", lambda *_: {})
-    starter._carry_out(7)
-    seen = starter.log_file(7).read_text().splitlines()
+    monkeypatch.setattr(starter.__class__, "_issue_token_variable", lambda *_: {})
+    starter._run_and_release(7)
+    seen = starter.find_log_file(7).read_text().splitlines()
     assert seen == [f"words: -P -m faultwatch job run {'--sandbox ' if by_token else ''}7", str(tmp_path / "home")]
 
 
@@ -89,22 +89,22 @@ def test_a_process_that_waits_for_its_host_is_held_even_by_the_next_service(
     home = tmp_path / "home"
     database = Database(f"sqlite:///{tmp_path}/faultwatch.db")
     starter = LocalStarter(home, database, by_token=False, ended=lambda *_: None)
-    assert not starter.holds(7)
+    assert not starter.is_waiting(7)
 
-    thread = threading.Thread(target=starter._carry_out, args=(7,))
+    thread = threading.Thread(target=starter._run_and_release, args=(7,))
     thread.start()
-    wait_until(lambda: starter.log_file(7).exists() and starter.log_file(7).read_text())
+    wait_until(lambda: starter.find_log_file(7).exists() and starter.find_log_file(7).read_text())
     after_restart = LocalStarter(home, database, by_token=False, ended=lambda *_: None)
-    assert starter.holds(7)
-    assert after_restart.holds(7)
+    assert starter.is_waiting(7)
+    assert after_restart.is_waiting(7)
     (tmp_path / "free").touch()
     thread.join()
-    assert not after_restart.holds(7)
+    assert not after_restart.is_waiting(7)
 
 
 def states(database: Database) -> list[State]:
     with database.reading() as session:
-        return [row.state for row in jobs.open_jobs(session)]
+        return [row.state for row in jobs.list_open_jobs(session)]
 
 
 def test_one_job_runs_at_a_time_once_the_service_listens(
@@ -126,9 +126,9 @@ def test_one_job_runs_at_a_time_once_the_service_listens(
     assert states(database) == [State.DISPATCHED, State.QUEUED]
 
     with database.writing() as session:
-        row = jobs.find(session, first)
+        row = jobs.find_job(session, first)
         assert row is not None
-        jobs.move(row, Act.CANCEL, "mara", "", datetime.now(UTC))
+        jobs.move_to_next_state(row, Act.CANCEL, "mara", "", datetime.now(UTC))
     scheduler.work()
     assert states(database) == [State.QUEUED], "its process has not ended"
     (tmp_path / f"free-{first}").touch()
@@ -148,13 +148,13 @@ def test_a_job_whose_process_cannot_be_started_leaves_room_for_others(
     starter.url = "http://127.0.0.1:1"
     starter.start(Job.model_construct(id=7, question=QUESTION, asked_by="mara"))
     wait_until(starter.has_room)
-    assert not starter.holds(7)
+    assert not starter.is_waiting(7)
 
 
 def test_a_job_that_takes_the_machine_is_said_where_the_service_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(LocalStarter, "_carry_out", lambda *_: None)
+    monkeypatch.setattr(LocalStarter, "_run_and_release", lambda *_: None)
     job = Job.model_construct(id=7, question=QUESTION, asked_by="service")
     starter = LocalStarter(tmp_path, Database("sqlite://"), by_token=False, ended=lambda *_: None)
     starter.start(job)

@@ -34,13 +34,13 @@ class Actions:
     posted: list[tuple[int, State]] = field(default_factory=list)
     held: set[int] = field(default_factory=set)
 
-    def objection(self, order: JobOrder) -> str:
+    def explain_objection(self, order: JobOrder) -> str:
         return "" if order.github else "no repository is named"
 
     def has_room(self) -> bool:
         return True
 
-    def holds(self, job_id: int) -> bool:
+    def is_waiting(self, job_id: int) -> bool:
         return job_id in self.held
 
     def start(self, job: Job) -> str:
@@ -86,23 +86,23 @@ def order(scheduler: JobScheduler) -> int:
 
 def job(scheduler: JobScheduler, job_id: int) -> Job:
     with scheduler.database.reading() as session:
-        row = jobs.find(session, job_id)
+        row = jobs.find_job(session, job_id)
         assert row is not None
-        return jobs.view(row)
+        return jobs.build_view(row)
 
 
 def claim(scheduler: JobScheduler, job_id: int, host: str = "box") -> str:
     with scheduler.database.writing() as session:
-        row = jobs.find(session, job_id)
+        row = jobs.find_job(session, job_id)
         assert row is not None
-        return lease_jobs.claim(session, row, Claim(host=host), scheduler.lease, scheduler.now())
+        return lease_jobs.claim_job(session, row, Claim(host=host), scheduler.lease, scheduler.now())
 
 
 def finish(scheduler: JobScheduler, job_id: int, lease: str) -> None:
     with scheduler.database.writing() as session:
-        row = jobs.find(session, job_id)
+        row = jobs.find_job(session, job_id)
         assert row is not None
-        lease_jobs.finish(
+        lease_jobs.finish_job(
             session, row, Finish(lease=lease, outcome=Outcome.DONE, sentence="It was 00007."), scheduler.now()
         )
 
@@ -150,7 +150,7 @@ def test_a_workflow_that_ends_without_a_word_is_ordered_again_and_given_up_in_th
         scheduler.work()
         assert actions.started == [job_id] * attempt
         claim(scheduler, job_id)
-        scheduler.process_ended(job_id, "Its workflow ended: failure.")
+        scheduler.handle_ended_process(job_id, "Its workflow ended: failure.")
     scheduler.work()
     assert job(scheduler, job_id).state is State.FAILED
     assert job(scheduler, job_id).sentence == "It was started 3 times without a measurement."
@@ -160,7 +160,7 @@ def test_what_has_said_its_end_is_not_lost_when_its_process_ends(scheduler: JobS
     job_id = order(scheduler)
     scheduler.work()
     finish(scheduler, job_id, claim(scheduler, job_id))
-    scheduler.process_ended(job_id, "Its workflow ended: success.")
+    scheduler.handle_ended_process(job_id, "Its workflow ended: success.")
     for _ in range(2):
         scheduler.work()
     assert job(scheduler, job_id).state is State.DONE
@@ -196,9 +196,9 @@ def test_who_cannot_start_it_says_why(scheduler: JobScheduler) -> None:
 def test_the_next_job_of_a_subject_runs_where_the_last_one_did(scheduler: JobScheduler) -> None:
     first = order(scheduler)
     with scheduler.database.writing() as session:
-        row = jobs.find(session, first)
+        row = jobs.find_job(session, first)
         assert row is not None
-        jobs.move(row, Act.CANCEL, "mara", "", NOW)
+        jobs.move_to_next_state(row, Act.CANCEL, "mara", "", NOW)
     found, _ = scheduler.order(JobOrder(question=QUESTION), REQUESTER)
     assert (found.github, found.backend) == ("octo-org/demo", Backend.GITHUB)
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from service.config.notifications import EmailChannel
 from service.notify import feed
-from service.notify.mail import compose
-from service.notify.message import MAX_EVENTS, escape_for_slack, make_plain, write
+from service.notify.mail import compose_mail
+from service.notify.message import MAX_EVENTS, escape_for_slack, make_plain, write_message
 from service.schemas.history import Cause, Direction
 from service.schemas.triage import State
 from service.text.candidates import name_candidates
@@ -24,7 +24,7 @@ strange = st.text(max_size=300)
 
 
 def test_a_message_about_one_event() -> None:
-    message = write("k", [event()], BASE)
+    message = write_message("k", [event()], BASE)
     assert message.subject == "[demo] +50 minor faults (+50 %) in copy[mib=4]"
     assert message.lines == (
         "+50 minor faults (+50 %) in copy[mib=4]",
@@ -37,20 +37,22 @@ def test_a_message_about_one_event() -> None:
 
 
 def test_what_came_back_says_so_and_both_does_not_guess() -> None:
-    message = write("k", [event(state=State.REOPENED, cause=Cause.BOTH)], BASE)
+    message = write_message("k", [event(state=State.REOPENED, cause=Cause.BOTH)], BASE)
     assert message.subject.startswith("[demo] again: ")
     assert "cross-measurement is ordered" in message.lines[1]
 
 
 def test_a_message_about_many_says_how_many_more() -> None:
     many = [event(f"{n:016x}") for n in range(MAX_EVENTS + 5)] + [event("f" * 16, direction=Direction.IMPROVEMENT)]
-    message = write("k", many, BASE)
+    message = write_message("k", many, BASE)
     assert message.subject == "[faultwatch] 31 events: 30 worse, 1 better"
     assert "… and 6 more." in message.lines
 
 
 def test_slack_gets_no_link_no_mention_and_no_markup_of_strangers() -> None:
-    text = escape_for_slack(write("k", [event(title="<!channel> <https://evil.example|click> & co")], BASE))["text"]
+    text = escape_for_slack(write_message("k", [event(title="<!channel> <https://evil.example|click> & co")], BASE))[
+        "text"
+    ]
     assert "<" not in text
     assert "&lt;!channel&gt;" in text
     assert "&amp; co" in text
@@ -66,8 +68,8 @@ def test_strangers_text_stays_on_its_line(text: str) -> None:
 
 @given(strange, strange)
 def test_strangers_text_makes_no_header_of_a_mail(title: str, author: str) -> None:
-    message = write("k", [event(title=title, author=author, headline=title or "x")], BASE)
-    message = compose(message, MAIL, NOW)
+    message = write_message("k", [event(title=title, author=author, headline=title or "x")], BASE)
+    message = compose_mail(message, MAIL, NOW)
     assert set(message.keys()) == {
         "Subject",
         "From",
@@ -85,7 +87,7 @@ def test_strangers_text_makes_no_header_of_a_mail(title: str, author: str) -> No
 @given(strange, strange)
 def test_the_feed_is_what_rfc_4287_asks_for_whatever_strangers_write(title: str, author: str) -> None:
     told = [event(title=title, author=author), event("f" * 16, changed_at=NOW + timedelta(days=1), silenced=True)]
-    root = ElementTree.fromstring(feed.write(told, BASE, "/feeds/events.atom"))
+    root = ElementTree.fromstring(feed.write_feed(told, BASE, "/feeds/events.atom"))
     assert root.tag == f"{ATOM}feed"
     assert root.findtext(f"{ATOM}updated") == "2025-06-02T12:00:00Z"
     assert [link.get("href") for link in root.findall(f"{ATOM}link") if link.get("rel") == "self"] == [
@@ -103,15 +105,15 @@ def test_the_feed_is_what_rfc_4287_asks_for_whatever_strangers_write(title: str,
 
 
 def test_a_feed_without_events() -> None:
-    assert ElementTree.fromstring(feed.write([], BASE, "/feeds/events.atom")).find(f"{ATOM}entry") is None
+    assert ElementTree.fromstring(feed.write_feed([], BASE, "/feeds/events.atom")).find(f"{ATOM}entry") is None
 
 
 def test_a_range_of_commits_names_nobody() -> None:
     commits = "one of 19 commits, 7f4906f565…cc2b66c856"
     several = event(n_candidates=19, blamed=commits, title="Fix a typo", author="Ada")
     assert (several.title, several.author, several.certainty) == ("", "", "range")
-    mail = "\n".join(write("k", [several], BASE).lines)
-    atom = feed.write([several], BASE, "/events.atom").decode()
+    mail = "\n".join(write_message("k", [several], BASE).lines)
+    atom = feed.write_feed([several], BASE, "/events.atom").decode()
     for text in (mail, atom):
         assert commits in text
         assert "Ada" not in text
@@ -120,13 +122,13 @@ def test_a_range_of_commits_names_nobody() -> None:
 
 def test_what_is_not_a_fact_yet_says_so_wherever_it_names_a_cause() -> None:
     doubtful = event(confirmed=False, blamed=name_candidates(["c" * 40], "Grow the buffers", confirmed=False))
-    mail = write("k", [doubtful], BASE)
+    mail = write_message("k", [doubtful], BASE)
     assert mail.subject == "[demo] provisional: +50 minor faults (+50 %) in copy[mib=4]"
     assert "Cause: provisional: the only candidate is Grow the buffers" in mail.lines
-    atom = feed.write([doubtful], BASE, "/events.atom").decode()
+    atom = feed.write_feed([doubtful], BASE, "/events.atom").decode()
     assert "Cause: provisional: the only candidate is Grow the buffers." in atom
     assert (doubtful.title, doubtful.author) == ("", "")
     for text in ("\n".join(mail.lines), atom):
         assert "Ada" not in text
     setting = event(confirmed=False, cause=Cause.CONFIG, n_candidates=0, blamed="")
-    assert "Cause: provisional: configuration" in write("k", [setting], BASE).lines
+    assert "Cause: provisional: configuration" in write_message("k", [setting], BASE).lines

@@ -13,7 +13,7 @@ from service.rules.series.find_drifts import find_drifts
 from service.store.engine import deferred
 from service.store.engine.database import Database
 from service.store.series import series
-from service.web.api import judged
+from service.web.api import judging_wait
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import CASE, OTHER_CASE, commit
@@ -56,13 +56,13 @@ def send_unjudged(api: Api, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> 
 def test_who_waits_does_not_wait_for_what_others_go_on_sending(
     api: Api, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judged, "_MAX_WAIT_SECONDS", 2)
+    monkeypatch.setattr(judging_wait, "_MAX_WAIT_SECONDS", 2)
     send_unjudged(api, monkeypatch)
     numbers = itertools.count()
 
     def judge_while_other_hosts_send(*arguments: Any) -> Any:
         answer = judge_series.judge(*arguments)
-        ingest_reports.ingest(database, [reports.report(3, 150, host={"name": f"other-{next(numbers)}"})])
+        ingest_reports.ingest_reports(database, [reports.report(3, 150, host={"name": f"other-{next(numbers)}"})])
         return answer
 
     monkeypatch.setattr(detect_drifts, "judge", judge_while_other_hosts_send)
@@ -82,16 +82,16 @@ def test_series_that_another_process_has_judged_again_meanwhile_are_waited_for(
     api: Api, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     send_unjudged(api, monkeypatch)
-    refresh = update_events.refresh
+    refresh = update_events.update_events
 
     def refresh_after_another_process(*arguments: Any) -> bool:
-        monkeypatch.setattr(update_events, "refresh", refresh)
+        monkeypatch.setattr(update_events, "update_events", refresh)
         refresh(*arguments)
         with database.writing() as session:
             assert series.mark_stale(session, series.SeriesFilter(), ["minor-faults"])
         return refresh(*arguments)
 
-    monkeypatch.setattr(update_events, "refresh", refresh_after_another_process)
+    monkeypatch.setattr(update_events, "update_events", refresh_after_another_process)
     assert settled(api) == {CASE.name}
     with database.reading() as session:
-        assert series.list_stale(session) == {}
+        assert series.list_stale_series(session) == {}

@@ -30,9 +30,9 @@ def test_what_runs_share_is_made_once_by_writers_that_start_at_once(database: Da
 
     def write(index: int) -> int:
         own = Database(database_url)  # as another process has it
-        prepared = ingest_reports.prepare(sent[index] if index % 2 else reversed(sent[index]))
+        prepared = ingest_reports.prepare_reports(sent[index] if index % 2 else reversed(sent[index]))
         with own.writing() as session:
-            taken = ingest_reports.store(session, prepared)
+            taken = ingest_reports.store_reports(session, prepared)
         own.close()
         return len(taken.created)
 

@@ -62,8 +62,8 @@ def test_the_life_of_events(api: Api, database: Database) -> None:
     outcome = delivery.run_round(database, NOBODY, {}, datetime.now(UTC))
     assert (outcome.sent, len(outcome.failed)) == (0, 1)
     with database.writing() as session:
-        assert len(deliveries.claim_due(session, "chat", datetime.now(UTC) + timedelta(days=1))) == 1
-        assert deliveries.claim_due(session, "chat", datetime.now(UTC) + timedelta(days=1)) == []
+        assert len(deliveries.claim_due_messages(session, "chat", datetime.now(UTC) + timedelta(days=1))) == 1
+        assert deliveries.claim_due_messages(session, "chat", datetime.now(UTC) + timedelta(days=1)) == []
 
 
 def suite(number: int, chance: random.Random, shift: int = 0) -> list[Report]:

@@ -45,10 +45,10 @@ def the_event(api: Api) -> dict[str, Any]:
 def send_all(database: Database) -> list[str]:
     """Send what is due through a channel; return the occasions, without the numbers of decisions."""
     with database.writing() as session:
-        since = deliveries.channel(session, "chat", START).since
-        due: list[Occasion] = deliveries.unsent(session, "chat", since)
+        since = deliveries.get_or_create_channel(session, "chat", START).since
+        due: list[Occasion] = deliveries.list_unsent_events(session, "chat", since)
         if due:
-            key = deliveries.claim(session, "chat", due, datetime.now(UTC))
+            key = deliveries.claim_message(session, "chat", due, datetime.now(UTC))
             deliveries.record_attempt(session, key, None, datetime.now(UTC))
         return [occasion.name.split()[0] for occasion in due]
 
@@ -115,7 +115,7 @@ def test_runs_that_are_removed_withdraw_what_rested_on_them_but_no_decision(api:
         late = select(Run.number).where(Run.started_at > started)
         session.execute(delete(Point).where(Point.run_number.in_(late)))
         session.execute(update(Series).values(version=Series.version + 1))
-    detect_drifts.refresh(database)
+    detect_drifts.judge_changed_series(database)
     event = the_event(api)
     assert (event["state"], event["found"]) == ("false_alarm", False)
     log = api.get(f"/events/{event['id']}/decisions")["items"]

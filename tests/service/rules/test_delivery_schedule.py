@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.config.notifications import ChannelSettings, Quiet
-from service.rules.delivery_schedule import LONGEST_WAIT, digest_due, is_quiet, may_send, wait_after
+from service.rules.delivery_schedule import MAX_WAIT, choose_wait, find_digest_due, is_quiet, may_send
 
 NIGHT = {"from": "22:00", "to": "07:00"}
 
@@ -35,8 +35,8 @@ def test_quiet_hours_go_over_midnight_in_their_own_zone(moment: str, sends: bool
 def test_a_digest_is_due_once_a_day() -> None:
     daily = channel(digest="08:00")
     morning = datetime(2025, 6, 2, 6, tzinfo=UTC)
-    assert digest_due(daily, morning) == morning
-    assert digest_due(daily, morning - timedelta(seconds=1)) == morning - timedelta(days=1)
+    assert find_digest_due(daily, morning) == morning
+    assert find_digest_due(daily, morning - timedelta(seconds=1)) == morning - timedelta(days=1)
     assert not may_send(daily, morning - timedelta(seconds=1), morning - timedelta(days=1))
     assert may_send(daily, morning, morning - timedelta(days=1))
     assert not may_send(daily, morning + timedelta(hours=5), morning)
@@ -46,8 +46,8 @@ def test_a_weekly_digest_is_due_on_its_day_alone() -> None:
     weekly = channel(digest="08:00", digest_day="monday")
     monday = datetime(2025, 6, 2, 6, tzinfo=UTC)
     for hours in range(7 * 24):
-        assert digest_due(weekly, monday + timedelta(hours=hours)) == monday
-    assert digest_due(weekly, monday - timedelta(seconds=1)) == monday - timedelta(days=7)
+        assert find_digest_due(weekly, monday + timedelta(hours=hours)) == monday
+    assert find_digest_due(weekly, monday - timedelta(seconds=1)) == monday - timedelta(days=7)
     assert not may_send(weekly, monday + timedelta(days=3), monday)
     assert may_send(weekly, monday + timedelta(days=7), monday)
 
@@ -56,7 +56,7 @@ def test_a_digest_does_not_come_twice_or_never_when_the_clocks_change() -> None:
     early = channel(digest="02:30")
     for change in (datetime(2025, 3, 30, tzinfo=UTC), datetime(2025, 10, 26, tzinfo=UTC)):
         start = change - timedelta(days=1)
-        dues = {digest_due(early, start + timedelta(minutes=10 * step)) for step in range(6 * 72)}
+        dues = {find_digest_due(early, start + timedelta(minutes=10 * step)) for step in range(6 * 72)}
         assert len(dues) in {3, 4}
         assert all(
             timedelta(hours=23) <= later - sooner <= timedelta(hours=25)
@@ -75,4 +75,4 @@ def test_whoever_is_quiet_from_one_time_to_another_is_loud_the_other_way_round(
 
 @given(st.integers(1, 10_000))
 def test_the_wait_grows_up_to_a_limit(attempts: int) -> None:
-    assert timedelta(minutes=1) <= wait_after(attempts) <= wait_after(attempts + 1) <= LONGEST_WAIT
+    assert timedelta(minutes=1) <= choose_wait(attempts) <= choose_wait(attempts + 1) <= MAX_WAIT

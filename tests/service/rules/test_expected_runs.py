@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from service.rules.expected_runs import LONGEST_SILENCE, CaseOnHost, end_of_doubt
+from service.rules.expected_runs import MAX_HOST_SILENCE, CaseOnHost, describe_end_of_doubt
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -19,11 +19,15 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
             True,
             "The next runs on lab-1 decide.",
         ),
-        (CaseOnHost("lab-1", imported=False, last_seen=NOW - LONGEST_SILENCE - timedelta(days=1)), False, "2026-02-14"),
+        (
+            CaseOnHost("lab-1", imported=False, last_seen=NOW - MAX_HOST_SILENCE - timedelta(days=1)),
+            False,
+            "2026-02-14",
+        ),
         (CaseOnHost("lab-1", imported=False, last_seen=None), False, "has not reported yet"),
         (CaseOnHost("ci", imported=True, last_seen=NOW), False, "imported"),
     ],
 )
 def test_it_promises_no_run_that_cannot_come(case: CaseOnHost, expects: bool, words: str) -> None:
     assert case.expects_runs(NOW) is expects
-    assert words in end_of_doubt(case, NOW)
+    assert words in describe_end_of_doubt(case, NOW)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from runner.contract import ComparisonRequest, Report, Verdict
 from runner.contract.files import CacheState, MappedFile, ProgramFiles, UncertainFaults
 from service.rules.comparison.interleaved import decide
-from service.rules.same_bytes import ProgramBytes, is_uncertain, program_bytes, system_file_settings
+from service.rules.same_bytes import ProgramBytes, is_uncertain, list_system_file_settings, read_program_bytes
 from service.rules.series.find_drifts import find_drifts
 from service.rules.series.tracks import PathPoint, arrange_trend
 from service.schemas.history import Cause
@@ -112,6 +112,6 @@ def test_the_same_bytes_in_another_environment_or_by_another_command_can_differ(
 
 
 def test_the_bytes_of_a_run_are_read_from_its_report() -> None:
-    assert program_bytes(run(1, A)) == A
-    assert program_bytes(reports.report(1, 1)) == ProgramBytes()
-    assert system_file_settings(run(1, UPGRADED)) == {"file./lib/libc.so.6": "2" * 16}
+    assert read_program_bytes(run(1, A)) == A
+    assert read_program_bytes(reports.report(1, 1)) == ProgramBytes()
+    assert list_system_file_settings(run(1, UPGRADED)) == {"file./lib/libc.so.6": "2" * 16}

@@ -8,7 +8,7 @@ from runner.contract.profile import Frame, StackKind, Touch
 from runner.contract.report import Environment
 from service.store import profiles
 from service.store.engine.database import Database
-from service.store.maintenance.retain import RetentionRule, retain
+from service.store.maintenance.retain import RetentionRule, apply_rule
 from service.store.profiles import ProfileFilter
 from tests.service.profiles import MAIN, NOW, anatomy, profile, stacks
 
@@ -23,15 +23,15 @@ def test_retention_puts_light_stacks_together_and_keeps_every_sum(database: Data
         on_cpu=None,
         off_cpu=None,
     )
-    prepared = profiles.prepare(sent)
+    prepared = profiles.prepare_profile(sent)
     with database.writing() as session:
-        profiles.store(session, prepared)
+        profiles.store_profile(session, prepared)
     later = NOW + timedelta(days=1)
-    assert retain(database, RetentionRule(thin=NOW)).profiles_thinned == 0
-    assert retain(database, RetentionRule(thin=later)).profiles_thinned == 1
-    assert retain(database, RetentionRule(thin=later)).profiles_thinned == 0
+    assert apply_rule(database, RetentionRule(thin=NOW)).profiles_thinned == 0
+    assert apply_rule(database, RetentionRule(thin=later)).profiles_thinned == 1
+    assert apply_rule(database, RetentionRule(thin=later)).profiles_thinned == 0
     with database.reading() as session:
-        left = profiles.find(session, sent.profile_id)
+        left = profiles.find_profile(session, sent.profile_id)
     assert left is not None
     assert left.faults is not None
     assert left.faults.total == sent.anatomy.counted if sent.anatomy else False
@@ -40,7 +40,7 @@ def test_retention_puts_light_stacks_together_and_keeps_every_sum(database: Data
     assert [left.frames[place].function for place in heaviest.frames] == ["main", "leaf499"]
     assert left.anatomy == sent.anatomy
     with database.writing() as session:
-        assert profiles.store(session, prepared) is profiles.StoreResult.KNOWN
+        assert profiles.store_profile(session, prepared) is profiles.StoreResult.KNOWN
 
 
 def test_the_newest_profile_of_the_environment_is_preferred(database: Database) -> None:
@@ -49,7 +49,7 @@ def test_the_newest_profile_of_the_environment_is_preferred(database: Database) 
     new = profile(anatomy({Touch.FIRST: 1}), environment=there, started_at=NOW + timedelta(hours=1))
     with database.writing() as session:
         for one in (old, new):
-            profiles.store(session, profiles.prepare(one))
+            profiles.store_profile(session, profiles.prepare_profile(one))
     with database.reading() as session:
         asked = ProfileFilter(subject="subject", revision=old.revision.commit)
         assert profiles.find_newest(session, asked) == new.profile_id

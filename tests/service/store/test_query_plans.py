@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Connection, Engine, event
 
 from runner.contract import Host
-from service.web import current
+from service.web import app_resources
 from tests.service import reports
 from tests.service.apiclient import Api
 
@@ -93,7 +93,7 @@ def measured(api: Api) -> list[str]:
 
 def test_no_page_has_to_read_all_points_or_runs(app: APIFlask, client: FlaskClient, measured: list[str]) -> None:
     with app.app_context():
-        engine = current.database().engine
+        engine = app_resources.get_database().engine
     for address in measured:
         with recorded(engine) as asked:
             answer = client.get(address)
@@ -106,7 +106,7 @@ def test_a_page_asks_as_many_questions_about_many_hosts_and_cases_as_about_one(
     app: APIFlask, client: FlaskClient, api: Api, measured: list[str]
 ) -> None:
     with app.app_context():
-        engine = current.database().engine
+        engine = app_resources.get_database().engine
 
     def questions() -> dict[str, int]:
         counted = {}
@@ -129,7 +129,7 @@ def test_a_page_asks_as_many_questions_about_many_hosts_and_cases_as_about_one(
 
 def test_a_question_that_needs_a_whole_table_is_found(app: APIFlask) -> None:
     with app.app_context():
-        engine = current.database().engine
+        engine = app_resources.get_database().engine
     whole = [("SELECT count(*) FROM point", ()), ("SELECT max(finished_at) FROM run WHERE outcome = 'measured'", ())]
     assert set(read_whole(engine, whole)) == {"point", "run"}
     newest = "SELECT id FROM run ORDER BY {} DESC LIMIT 5"

@@ -8,7 +8,7 @@ from apiflask import APIFlask
 
 from service.app import create_app
 from service.config.settings import Config
-from service.web import current
+from service.web import app_resources
 
 
 @contextmanager
@@ -16,4 +16,4 @@ def application(home: Path) -> Iterator[APIFlask]:
     app = create_app(Config(home=home, database_url=f"sqlite:///{home / 'faultwatch.db'}"))
     yield app
     with app.app_context():
-        current.database().close()
+        app_resources.get_database().close()

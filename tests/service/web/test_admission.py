@@ -27,14 +27,14 @@ from tests.service.apiclient import Api
 def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Semaphore, threading.Event]]:
     """Keep requests from storing: a semaphore that counts those that would, and what lets them."""
     waiting, go_on = threading.Semaphore(0), threading.Event()
-    ingest = ingest_reports.ingest
+    ingest = ingest_reports.ingest_reports
 
     def wait(*arguments: object) -> object:
         waiting.release()
         assert go_on.wait(30)
         return ingest(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ingest_reports, "ingest", wait)
+    monkeypatch.setattr(ingest_reports, "ingest_reports", wait)
     yield waiting, go_on
     go_on.set()
 
@@ -98,7 +98,7 @@ def test_runs_that_arrive_together_are_judged_together_soon_after(
 
     Api(client).put(reports.report(1, 100))
     assert unjudged() == 0, "one alone is judged before it is answered"
-    with app.app_context(), admission.admission().request():
+    with app.app_context(), admission.find_admission().request():
         Api(client).put(reports.report(2, 100))
         assert unjudged() > 0
     deadline = time.monotonic() + 60

@@ -19,7 +19,7 @@ from service.store.engine.database import Database
 from service.store.models import DriftRow, Series
 from service.store.revisions import revisions
 from service.store.series import series
-from service.web import current
+from service.web import app_resources
 from service.web.api import body
 from tests.service import postgres, reports
 from tests.service.apiclient import Api
@@ -135,7 +135,7 @@ def test_an_error_of_our_own_tells_nothing_of_the_inside(
     def crash(*_: object) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr(revisions, "ensure", crash)
+    monkeypatch.setattr(revisions, "ensure_commits", crash)
     report = reports.report(1, 100)
     answer = api.put(report)
     assert_problem(answer, 500)
@@ -162,9 +162,9 @@ def test_a_series_that_cannot_be_judged_keeps_no_run_out(
 def test_a_database_that_another_program_holds(
     api: Api, config: Config, app: APIFlask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from service.web import current
+    from service.web import app_resources
 
-    current.use(app, current.Database(config.database_url, busy_seconds=0.1), config)
+    app_resources.register(app, app_resources.Database(config.database_url, busy_seconds=0.1), config)
     other = sqlite3.connect(config.home / "faultwatch.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     answer = api.put(reports.report(1, 100))
@@ -194,7 +194,7 @@ def test_while_postgresql_is_started_again_clients_are_asked_to_come_back(tmp_pa
         server.start()
         assert api.send(reports.report(2, 100, 100)) == [201]
         with app.app_context():
-            current.database().close()
+            app_resources.get_database().close()
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
@@ -233,6 +233,6 @@ def test_a_stored_drift_that_cannot_be_read_stops_neither_other_series_nor_the_s
         broken = drift.series_id
     app = create_app(config)
     with app.app_context():
-        current.database().close()
+        app_resources.get_database().close()
     with database.reading() as session:
-        assert set(series.list_stale(session)) == {broken}
+        assert set(series.list_stale_series(session)) == {broken}

@@ -17,7 +17,7 @@ def client() -> FlaskClient:
 @pytest.mark.parametrize("package", [*vendor.CHART_SCRIPTS, *vendor.FLAME_SCRIPTS])
 def test_a_file_is_served_for_good_under_its_version(client: FlaskClient, package: str) -> None:
     with client.application.test_request_context():
-        address = vendor.address(package)
+        address = vendor.find_address(package)
     with client.get(address) as answer:
         assert answer.status_code == 200
         assert answer.mimetype == "text/javascript"

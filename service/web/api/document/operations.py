@@ -106,7 +106,7 @@ class Operation:
         return self.endpoint.split(".")[1]
 
 
-def operations(app: Flask, prefix: str = "api.") -> Iterator[Operation]:
+def list_operations(app: Flask, prefix: str = "api.") -> Iterator[Operation]:
     """Return every operation of the API of an application."""
     for rule in app.url_map.iter_rules():
         if not rule.endpoint.startswith(prefix):
@@ -120,7 +120,9 @@ def operations(app: Flask, prefix: str = "api.") -> Iterator[Operation]:
             yield Operation(path, method.lower(), rule.endpoint, view, query, models.get("body"), answer)
 
 
-def describe(operation: Operation, document: dict[str, Any], schemas: Mapping[str, Any], queries: Any) -> None:
+def complete_description(
+    operation: Operation, document: dict[str, Any], schemas: Mapping[str, Any], queries: Any
+) -> None:
     """Complete the description that APIFlask made of an operation.
 
     Parameters
@@ -132,32 +134,32 @@ def describe(operation: Operation, document: dict[str, Any], schemas: Mapping[st
     document["operationId"] = _IDS[operation.endpoint.removeprefix("api.")]
     document["tags"] = [operation.noun]
     text = inspect.cleandoc(operation.view.__doc__ or "").partition("\n\n")[2]
-    needs = f"Needs the scope `{scope}`." if scope else "Needs no token."
-    document["description"] = f"{make_one_line(text)} {needs}".strip()
+    scope_sentence = f"Needs the scope `{scope}`." if scope else "Needs no token."
+    document["description"] = f"{make_one_line(text)} {scope_sentence}".strip()
     document["security"] = [{TOKEN: []}] if scope else []
-    in_path = [one for one in document.get("parameters", ()) if one["in"] == "path"]
+    in_path = [entry for entry in document.get("parameters", ()) if entry["in"] == "path"]
     for parameter in in_path:
         parameter["description"] = _PATH_PARAMETERS[parameter["name"]]
-    document["parameters"] = [*in_path, *_query_parameters(operation.query, queries)]
+    document["parameters"] = [*in_path, *_list_query_parameters(operation.query, queries)]
     example = EXAMPLES.get(document["operationId"])
     if operation.body is not None:
-        content: dict[str, Any] = {"schema": _reference(operation.body, schemas)}
+        content: dict[str, Any] = {"schema": _build_reference(operation.body, schemas)}
         if example is not None:
             content["example"] = example
         document["requestBody"] = {"required": True, "content": {"application/json": content}}
     if operation.answer is not None:
         for status, response in document["responses"].items():
             if status.startswith("2"):
-                response["content"] = {"application/json": {"schema": _reference(operation.answer, schemas)}}
+                response["content"] = {"application/json": {"schema": _build_reference(operation.answer, schemas)}}
 
 
-def list_tags(found: list[Operation]) -> list[dict[str, str]]:
+def list_tags(operations: list[Operation]) -> list[dict[str, str]]:
     """Return the tags: the nouns, described by the modules of their views."""
-    modules = {one.noun: sys.modules[one.view.__module__].__doc__ or "" for one in found}
+    modules = {operation.noun: sys.modules[operation.view.__module__].__doc__ or "" for operation in operations}
     return [{"name": noun, "description": make_one_line(text)} for noun, text in sorted(modules.items())]
 
 
-def _query_parameters(model: type[BaseModel] | None, queries: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _list_query_parameters(model: type[BaseModel] | None, queries: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if model is None:
         return
     schema = queries[model.__name__]
@@ -165,7 +167,7 @@ def _query_parameters(model: type[BaseModel] | None, queries: Mapping[str, Any])
         kind = dict(field)
         text = kind.pop("description", "")
         # A parameter that may be left out is never null in a query.
-        choices = [one for one in kind.pop("anyOf", ()) if one != {"type": "null"}]
+        choices = [choice for choice in kind.pop("anyOf", ()) if choice != {"type": "null"}]
         if choices:
             kind |= choices[0] if len(choices) == 1 else {"anyOf": choices}
         if kind.get("default", ...) is None:
@@ -174,7 +176,7 @@ def _query_parameters(model: type[BaseModel] | None, queries: Mapping[str, Any])
         yield {"name": name, "in": "query", "required": required, "description": text, "schema": kind}
 
 
-def _reference(model: type[BaseModel], schemas: Mapping[str, Any]) -> dict[str, str]:
+def _build_reference(model: type[BaseModel], schemas: Mapping[str, Any]) -> dict[str, str]:
     if model.__name__ not in schemas:
         raise LookupError(f"the document has no schema {model.__name__}")
     return {"$ref": REFERENCE.format(model=model.__name__)}

@@ -12,7 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from runner.contract.docstrings import enum_description, field_docstrings, make_one_line
-from service.web.api.document.field_words import FIELD_WORDS
+from service.web.api.document.field_descriptions import FIELD_DESCRIPTIONS
 
 REFERENCE = "#/components/schemas/{model}"
 
@@ -35,7 +35,7 @@ class _Schemas(GenerateJsonSchema):
         texts = field_docstrings(cls)
         for name, field in document.get("properties", {}).items():
             field.pop("title", None)
-            text = texts.get(name) or FIELD_WORDS.get(f"{cls.__name__}.{name}") or FIELD_WORDS.get(name)
+            text = texts.get(name) or FIELD_DESCRIPTIONS.get(f"{cls.__name__}.{name}") or FIELD_DESCRIPTIONS.get(name)
             if text:
                 field.setdefault("description", text)
         return document
@@ -45,43 +45,45 @@ class _Schemas(GenerateJsonSchema):
         return super().enum_schema(schema)
 
 
-def component_schemas(answers: Iterable[type[BaseModel]], requests: Iterable[type[BaseModel]]) -> dict[str, Any]:
+def build_schemas(answers: Iterable[type[BaseModel]], requests: Iterable[type[BaseModel]]) -> dict[str, Any]:
     """Return the schemas of models and of all types that they contain, by name.
 
     A type that appears in both is described as requests take it, where a field with a default may be left out.
     """
     generator = _Schemas(by_alias=True, ref_template=REFERENCE)
-    inputs: list[Any] = [(model, "serialization", model.__pydantic_core_schema__) for model in _build(answers)]
-    inputs += [(model, "validation", model.__pydantic_core_schema__) for model in _build(requests)]
+    inputs: list[Any] = [(model, "serialization", model.__pydantic_core_schema__) for model in _build_schemas(answers)]
+    inputs += [(model, "validation", model.__pydantic_core_schema__) for model in _build_schemas(requests)]
     _, definitions = generator.generate_definitions(inputs)
     # Only now: pydantic itself replaces the description that a schema of an enum got.
-    texts = {_signature(cls.__name__, [member.value for member in cls]): cls for cls in generator.enums}
+    texts = {_make_signature(cls.__name__, [member.value for member in cls]): cls for cls in generator.enums}
     for definition in definitions.values():
-        cls = texts.get(_signature(definition.get("title", ""), definition.get("enum", [])))
+        cls = texts.get(_make_signature(definition.get("title", ""), definition.get("enum", [])))
         if cls:
             definition["description"] = enum_description(cls)
-    return _renamed(definitions)
+    return _rename_type(definitions)
 
 
-def _signature(title: str, values: Iterable[Any]) -> tuple[str, ...]:
+def _make_signature(title: str, values: Iterable[Any]) -> tuple[str, ...]:
     return (title, *map(str, values))
 
 
-def _renamed(definitions: dict[Any, dict[str, Any]]) -> dict[str, Any]:
+def _rename_type(definitions: dict[Any, dict[str, Any]]) -> dict[str, Any]:
     """Name a type whose name another module has too after its module: ``JobState``, ``TriageState``."""
     text = json.dumps(dict(sorted(definitions.items())))
     for name in definitions:
         *modules, cls = name.split("__")
         if modules:
-            new = "".join(part.title() for part in modules[-1].split("_")) + cls
-            text = text.replace(f'"{name}": {{', f'"{new}": {{').replace(f'schemas/{name}"', f'schemas/{new}"')
+            new_name = "".join(part.title() for part in modules[-1].split("_")) + cls
+            text = text.replace(f'"{name}": {{', f'"{new_name}": {{').replace(
+                f'schemas/{name}"', f'schemas/{new_name}"'
+            )
     schemas: dict[str, Any] = json.loads(text)
     for name, schema in schemas.items():
         schema["title"] = name
     return schemas
 
 
-def _build(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
+def _build_schemas(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
     unique = sorted(set(models), key=lambda model: (model.__module__, model.__qualname__))
     for model in unique:
         model.model_rebuild()  # models of the contract are built on first use

@@ -191,8 +191,8 @@ def test_what_was_accepted_is_the_new_baseline_once_it_is_merged(
     case = OVER.cases[0].head.case
     api.put_revisions(1, 2)
     api.send(*(reports.report(number, faults, faults, case=case) for number, faults in ((1, 100), (2, 101))))
-    accept_merged.settle(database, service.clock[0])
-    accept_merged.settle(database, service.clock[0])
+    accept_merged.expect_accepted_drifts(database, service.clock[0])
+    accept_merged.expect_accepted_drifts(database, service.clock[0])
     (event,) = api.get("/events")["items"]
     assert event["state"] == state
     if state == "expected":
@@ -200,7 +200,7 @@ def test_what_was_accepted_is_the_new_baseline_once_it_is_merged(
         assert event["last_decision"]["reason"] == "by label (octo-org/copies#7)"
         # Taken back by somebody, it stays so.
         api.client.post(f"/api/v1/events/{event['id']}/decisions", json={"action": "reopen", "reason": "no"})
-        assert not accept_merged.settle(database, service.clock[0])
+        assert not accept_merged.expect_accepted_drifts(database, service.clock[0])
 
 
 def test_a_label_accepts(service: Any, hub: stand_in.GitHub) -> None:

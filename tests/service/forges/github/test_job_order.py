@@ -27,7 +27,7 @@ def worker(service: Any) -> Any:
 
 def only(worker: Any) -> Job:
     with worker.database.reading() as session:
-        (job,) = jobs.page(session, jobs.JobFilter(), 10).items
+        (job,) = jobs.list_page(session, jobs.JobFilter(), 10).items
     return job
 
 
@@ -51,9 +51,9 @@ def ran(service: Any, job_id: int, conclusion: str | None, url: str = RUN, owner
 
 def claim(worker: Any, job: Job) -> str:
     with worker.database.writing() as session:
-        row = jobs.find(session, job.id)
+        row = jobs.find_job(session, job.id)
         assert row is not None
-        lease: str = lease_jobs.claim(session, row, Claim(host="box", log_url=RUN), worker.lease, worker.now())
+        lease: str = lease_jobs.claim_job(session, row, Claim(host="box", log_url=RUN), worker.lease, worker.now())
         return lease
 
 
@@ -75,9 +75,9 @@ def test_a_bisect_is_ordered_with_what_was_measured_and_answered_once(
     )
     result = Search(commits=1, known=2, answer=Found(culprits=(culprit,))).model_dump(mode="json")
     with worker.database.writing() as session:
-        row = jobs.find(session, job.id)
+        row = jobs.find_job(session, job.id)
         assert row is not None
-        lease_jobs.finish(
+        lease_jobs.finish_job(
             session, row, Finish(lease=lease, outcome=Outcome.DONE, sentence="found", result=result), worker.now()
         )
     for _ in range(2):

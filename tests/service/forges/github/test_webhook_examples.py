@@ -14,7 +14,7 @@ from service.forges.github.webhook_actions import (
     MeasureBranch,
     MeasureHead,
     RecordHead,
-    actions_for,
+    list_actions,
 )
 from tests.service.forges.github.between import PACKAGES
 
@@ -36,7 +36,7 @@ def test_every_example_is_read() -> None:
     for event in examples:
         for payload in event["examples"][1:]:  # the first of each is older than GitHub itself
             if event["name"] in EVENTS:
-                kinds = {type(work) for work in actions_for(event["name"], payload)}
+                kinds = {type(work) for work in list_actions(event["name"], payload)}
                 found[event["name"], payload.get("action")] |= kinds
     assert {event for event, _ in found} == EVENTS
     for (event, action), kinds in found.items():

@@ -44,7 +44,7 @@ def test_a_value_is_read_as_the_environment_shows_it(name: str, text: str, value
     ],
 )
 def test_what_no_job_may_set_is_refused_in_words(name: str, value: str | None) -> None:
-    assert setting_names.objection(name, value)
+    assert setting_names.explain_objection(name, value)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_what_no_job_may_set_is_refused_in_words(name: str, value: str | None) -
     [(PRELOAD, "libmimalloc.so.2"), (PRELOAD, None), ("variable.MALLOC_ARENA_MAX", "1"), (HUGE_PAGES, "never")],
 )
 def test_tunables_may_be_set(name: str, value: str | None) -> None:
-    assert setting_names.objection(name, value) == ""
+    assert setting_names.explain_objection(name, value) == ""
 
 
 @given(st.text(max_size=40))

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from runner.contract import Outcome
 from service.lab.rules.setting_names import HUGE_PAGES, PRELOAD
-from service.lab.rules.settings_grid import LabRun, SettingsGrid, build_grid, choose_axes, default_run, find_settings
+from service.lab.rules.settings_grid import (
+    LabRun,
+    SettingsGrid,
+    build_grid,
+    choose_axes,
+    choose_default_run,
+    find_settings,
+)
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOST = {"kernel.release": "6.12", "allocator": "glibc 2.36", HUGE_PAGES: "madvise"}
@@ -32,7 +39,7 @@ def run(number: int, settings: dict[str, str] | None = None, *, case: str = "sma
 
 
 def grid(runs: list[LabRun], added: dict[str, list[str | None]] | None = None, *axes: list[str]) -> SettingsGrid:
-    default = default_run(runs, "small")
+    default = choose_default_run(runs, "small")
     assert default is not None
     found = find_settings(runs, default.settings, added or {})
     rows, columns = choose_axes(found, *(axes or ([], [])))
@@ -95,7 +102,7 @@ def test_a_parameter_that_sets_the_allocator_takes_its_variables_along() -> None
         return run(number, {"parameter.allocator": name, "parameter.mib": "4"} | (settings or {}), case=name)
 
     runs = [of(1, "small"), of(2, "jemalloc", JEMALLOC), of(3, "jemalloc", JEMALLOC | {"variable.A": "1"})]
-    default = default_run(runs, "small")
+    default = choose_default_run(runs, "small")
     assert default is not None
     (own, plain) = find_settings(runs, default.settings, {})
     assert (own.name, plain.name) == ("parameter.allocator", "variable.A")
@@ -115,18 +122,18 @@ def test_a_parameter_of_the_program_is_an_axis_only_if_it_is_chosen() -> None:
 
 def test_the_default_is_how_the_host_is_now_with_the_settings_of_the_history() -> None:
     runs = [run(1), run(2, {"kernel.release": "6.13"}, aside=True), run(3, JEMALLOC, aside=True)]
-    found = default_run(runs, "small")
+    found = choose_default_run(runs, "small")
     assert found is not None
     assert found.number == 2
-    older = default_run(runs, "small", runs[0].environment)
+    older = choose_default_run(runs, "small", runs[0].environment)
     assert older is not None
     assert older.number == 1
-    assert default_run(runs, "other") is None
+    assert choose_default_run(runs, "other") is None
 
 
 def test_the_default_is_the_plainest_of_several_nightly_configurations() -> None:
     runs = [run(1), run(2, JEMALLOC), run(3, {"variable.A": "1"})]
-    found = default_run(runs, "small")
+    found = choose_default_run(runs, "small")
     assert found is not None
     assert found.number == 1
 
@@ -143,7 +150,7 @@ def test_no_run_is_in_a_cell_with_other_values_or_another_kernel(made: list[tupl
     for number, (arenas, kernel, aside) in enumerate(made, 1):
         settings = {"kernel.release": kernel} | ({"variable.MALLOC_ARENA_MAX": arenas} if arenas else {})
         runs.append(run(number, settings, aside=aside))
-    default = default_run(runs, "small")
+    default = choose_default_run(runs, "small")
     assert default is not None
     for cell in grid(runs, {"variable.MALLOC_ARENA_MAX": ["1", "2"]}).all_cells:
         if cell.run is not None:

@@ -12,7 +12,7 @@ from service.nightly.rules.matrix import (
     RecentPoint,
     UnmeasuredRun,
     build_grid,
-    settings_of_machine,
+    select_machine_settings,
     split_by_subject,
 )
 
@@ -198,7 +198,7 @@ def test_environments_of_the_same_machine_that_no_case_shares_have_one_column() 
     settings = {"kernel.release": "6.1", "process.huge_pages": "never"}
     huge = {**settings, "process.huge_pages": "always"}
     upgraded = {**settings, "kernel.release": "6.12"}
-    assert settings_of_machine(settings) == settings_of_machine(huge) != settings_of_machine(upgraded)
+    assert select_machine_settings(settings) == select_machine_settings(huge) != select_machine_settings(upgraded)
     points = [
         point(1, 24, environment="plain"),
         point(2, 24, environment="huge", case_key="other", case="other"),
@@ -206,7 +206,7 @@ def test_environments_of_the_same_machine_that_no_case_shares_have_one_column() 
         point(4, 48, environment="unknown", case_key="another", case="another"),
     ]
     of = {"plain": settings, "huge": huge, "upgraded": upgraded}
-    grid = build_grid(points, [], machines={name: settings_of_machine(held) for name, held in of.items()})
+    grid = build_grid(points, [], machines={name: select_machine_settings(held) for name, held in of.items()})
     assert [column.environments for column in grid.columns] == [("upgraded",), ("plain", "huge"), ("unknown",)]
     assert {row.case: [cell.value for cell in row.cells] for row in grid.rows} == {
         "another": [None, None, 4],
@@ -221,7 +221,7 @@ SAME = {"library.a": "1"}, {"library.b": "2"}
 
 def merged_grid(*points: RecentPoint) -> NightlyGrid:
     """Return a grid in which the environments ``newer`` and ``older`` are of the same machine."""
-    machines = dict(zip(("newer", "older"), map(settings_of_machine, SAME), strict=True))
+    machines = dict(zip(("newer", "older"), map(select_machine_settings, SAME), strict=True))
     return build_grid(points, [failed(24, case="broken", case_key="k3", environment="older")], machines=machines)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.access.reach import EVERYWHERE, Reach, matches, may_take, reach_of_job
+from service.rules.access.reach import EVERYWHERE, Reach, find_reach_of_job, matches_any, may_own_subject
 from service.rules.access.scope import Scope
 
 _NAMES = st.text("ab-.*/", min_size=1, max_size=8)
@@ -29,12 +29,12 @@ _NAMES = st.text("ab-.*/", min_size=1, max_size=8)
     ],
 )
 def test_a_pattern_fits_whole_names(name: str, patterns: tuple[str, ...] | None, fits: bool) -> None:
-    assert matches(name, patterns) is fits
+    assert matches_any(name, patterns) is fits
 
 
 @given(_NAMES, _NAMES)
 def test_a_star_spans_no_slash(name: str, pattern: str) -> None:
-    if matches(name, (pattern,)):
+    if matches_any(name, (pattern,)):
         assert name.count("/") == pattern.count("/")
 
 
@@ -52,20 +52,20 @@ def test_a_star_spans_no_slash(name: str, pattern: str) -> None:
     ],
 )
 def test_limits_that_mean_nothing_are_refused(reach: Reach, scopes: set[Scope], objection: str) -> None:
-    found = reach.objection(scopes)
+    found = reach.explain_objection(scopes)
     assert (objection in found) if objection else not found
 
 
 def test_a_repository_takes_the_subject_of_its_name_and_those_assigned_to_it() -> None:
-    reach = reach_of_job("octo/copies", [("octo/copies", "bench-*")], None)
-    assert may_take("octo/copies", "Copies", reach.subjects)
-    assert may_take("octo/copies", "bench-sort", reach.subjects)
-    assert not may_take("octo/copies", "sorted", reach.subjects)
-    assert may_take("octo/copies", "copies", None), "a token from before there were limits"
-    assert not may_take("octo/copies", "sorted", None)
+    reach = find_reach_of_job("octo/copies", [("octo/copies", "bench-*")], None)
+    assert may_own_subject("octo/copies", "Copies", reach.subjects)
+    assert may_own_subject("octo/copies", "bench-sort", reach.subjects)
+    assert not may_own_subject("octo/copies", "sorted", reach.subjects)
+    assert may_own_subject("octo/copies", "copies", None), "a token from before there were limits"
+    assert not may_own_subject("octo/copies", "sorted", None)
 
 
 def test_a_name_that_is_assigned_to_another_repository_is_not_its_own() -> None:
-    reach = reach_of_job("fork/copies", [("octo/copies", "copies")], ("lab-*",))
-    assert not may_take("fork/copies", "copies", reach.subjects)
+    reach = find_reach_of_job("fork/copies", [("octo/copies", "copies")], ("lab-*",))
+    assert not may_own_subject("fork/copies", "copies", reach.subjects)
     assert reach.hosts == ("lab-*",)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.access.throttle import WINDOW, normalise_address, seconds_to_wait
+from service.rules.access.throttle import WINDOW, count_seconds_to_wait, normalise_address
 
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -16,13 +16,13 @@ NOW = datetime(2025, 1, 1, tzinfo=UTC)
 @given(st.lists(st.integers(0, 2000), max_size=30), st.integers(1, 10))
 def test_after_the_wait_another_attempt_is_allowed_and_before_it_none(ages: list[int], most: int) -> None:
     failures = [NOW - timedelta(seconds=age) for age in ages]
-    wait = seconds_to_wait(failures, most, NOW)
+    wait = count_seconds_to_wait(failures, most, NOW)
     recent = sum(at > NOW - WINDOW for at in failures)
     assert bool(wait) == (recent >= most)
     assert wait <= WINDOW.total_seconds()
-    assert seconds_to_wait(failures, most, NOW + timedelta(seconds=wait)) == 0
+    assert count_seconds_to_wait(failures, most, NOW + timedelta(seconds=wait)) == 0
     if wait > 1:
-        assert seconds_to_wait(failures, most, NOW + timedelta(seconds=wait - 1)) > 0
+        assert count_seconds_to_wait(failures, most, NOW + timedelta(seconds=wait - 1)) > 0
 
 
 @pytest.mark.parametrize(

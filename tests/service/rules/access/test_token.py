@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from service.rules.access.token import PresentedToken, proves, redact_tokens
+from service.rules.access.token import PresentedToken, is_proven, redact_tokens
 
 SHOWN = PresentedToken("0" * 12, "s" * 43)
 
 
 def test_nothing_proves_an_unknown_token() -> None:
-    assert proves(SHOWN, SHOWN.digest)
-    assert not proves(SHOWN, None)
-    assert not proves(None, SHOWN.digest)
-    assert not proves(None, None)
+    assert is_proven(SHOWN, SHOWN.digest)
+    assert not is_proven(SHOWN, None)
+    assert not is_proven(None, SHOWN.digest)
+    assert not is_proven(None, None)
 
 
 def test_a_text_is_shown_without_the_secrets_in_it() -> None:

@@ -7,7 +7,13 @@ import pytest
 from runner.contract import ComparisonRequest, Reading, Sample
 from runner.contract.search import Proof, ProofState
 from service.rules.bisect import exact_search
-from service.rules.bisect.proof import MAX_PROOFS_WITHOUT_RESULT, choose_next_proof, judge, precision, with_levels
+from service.rules.bisect.proof import (
+    MAX_PROOFS_WITHOUT_RESULT,
+    add_levels,
+    choose_next_proof,
+    choose_precision,
+    judge_proof,
+)
 from service.rules.bisect.question import Culprit, Found, Observation, Prove, Question, Refused
 from service.rules.comparison.interleaved import decide
 from tests.service import reports
@@ -28,39 +34,39 @@ def compared(base, head):
 
 
 def test_a_culprit_stands_where_each_side_repeats_its_count():
-    proof, why = judge(CULPRIT, "minor-faults", compared([100] * 30, [107] * 30))
+    proof, why = judge_proof(CULPRIT, "minor-faults", compared([100] * 30, [107] * 30))
     assert proof is ProofState.STANDS
     assert "30 of 30" in why
 
 
 def test_a_culprit_fails_where_nothing_changes_or_the_sign_is_another():
     for head in (100, 90):
-        proof, why = judge(CULPRIT, "minor-faults", compared([100] * 30, [head] * 30))
+        proof, why = judge_proof(CULPRIT, "minor-faults", compared([100] * 30, [head] * 30))
         assert proof is ProofState.FAILS
         assert "100 faults before and 107 faults after" in why.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_it_is_open_while_runs_are_missing():
-    assert judge(CULPRIT, "minor-faults", compared([100] * 3, [107] * 3))[0] is ProofState.OPEN
-    assert judge(CULPRIT, "major-faults", compared([100] * 30, [107] * 30))[0] is ProofState.OPEN
+    assert judge_proof(CULPRIT, "minor-faults", compared([100] * 3, [107] * 3))[0] is ProofState.OPEN
+    assert judge_proof(CULPRIT, "major-faults", compared([100] * 30, [107] * 30))[0] is ProofState.OPEN
 
 
 def test_a_merge_that_undoes_its_branch_is_judged_by_what_it_did_itself():
     merge = CULPRIT.model_copy(update={"before": 100, "after": 100, "brought": 7})
-    assert judge(merge, "minor-faults", compared([100] * 30, [100] * 30))[0] is ProofState.STANDS
-    assert judge(merge, "minor-faults", compared([100] * 30, [107] * 30))[0] is ProofState.FAILS
+    assert judge_proof(merge, "minor-faults", compared([100] * 30, [100] * 30))[0] is ProofState.STANDS
+    assert judge_proof(merge, "minor-faults", compared([100] * 30, [107] * 30))[0] is ProofState.FAILS
 
 
 def test_a_proven_culprit_shows_what_its_proof_measured():
     stands = Proof(state=ProofState.STANDS, sentence="It does.", parent_run=uuid.uuid4(), run=uuid.uuid4())
     pooled = CULPRIT.model_copy(update={"before": 99, "after": 130, "proof": stands})
     comparison = compared([100] * 30, [131] * 30)
-    assert with_levels(pooled, "minor-faults", comparison).before == 100
-    assert with_levels(pooled, "minor-faults", comparison).after == 131
-    merge = with_levels(pooled.model_copy(update={"brought": 7}), "minor-faults", comparison)
+    assert add_levels(pooled, "minor-faults", comparison).before == 100
+    assert add_levels(pooled, "minor-faults", comparison).after == 131
+    merge = add_levels(pooled.model_copy(update={"brought": 7}), "minor-faults", comparison)
     assert (merge.before, merge.after, merge.own_change) == (100, 131, 24)
     undone = pooled.model_copy(update={"brought": 40})
-    assert with_levels(undone, "minor-faults", compared([100] * 30, [150] * 30)) == undone
+    assert add_levels(undone, "minor-faults", compared([100] * 30, [150] * 30)) == undone
 
 
 def test_a_metric_whose_proofs_keep_failing_is_said_not_to_repeat():
@@ -69,7 +75,7 @@ def test_a_metric_whose_proofs_keep_failing_is_said_not_to_repeat():
     for place in range(MAX_PROOFS_WITHOUT_RESULT + 1):
         session = uuid.uuid4()
         seen += [Observation(commit=f"c{one}", value=100, session=session) for one in (2 * place, 2 * place + 1)]
-    answer = choose_next_proof(question, exact_search.search(question, seen), seen)
+    answer = choose_next_proof(question, exact_search.search_exact(question, seen), seen)
     assert isinstance(answer, Refused)
     assert answer.sentence.startswith("Not proven: this metric varies by ±0.5 between executions of one commit")
     assert "does not repeat: 4 differences" in answer.sentence
@@ -116,5 +122,5 @@ def test_after_too_many_proofs_without_a_result_only_what_is_proven_is_named():
 
 
 def test_a_proof_of_a_noisy_metric_has_to_tell_a_step_of_the_size_that_was_seen():
-    assert precision(CULPRIT, exact=False) == pytest.approx(100 * 7 / 103.5)
-    assert precision(CULPRIT.model_copy(update={"before": 0}), exact=False) == 100
+    assert choose_precision(CULPRIT, exact=False) == pytest.approx(100 * 7 / 103.5)
+    assert choose_precision(CULPRIT.model_copy(update={"before": 0}), exact=False) == 100

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from runner.contract.setting_search import FoundSettings, MeasureSettings
 from service.rules.bisect.question import Refused
-from service.rules.bisect.setting_search import Mixture, SettingQuestion, search
+from service.rules.bisect.setting_search import Mixture, SettingQuestion, search_settings
 
 SETTINGS = tuple(f"setting{number}" for number in range(10))
 
 
 def lead(question: SettingQuestion, measure):
     seen: list[Mixture] = []
-    while isinstance(answer := search(question, seen), MeasureSettings):
+    while isinstance(answer := search_settings(question, seen), MeasureSettings):
         assert len(seen) < 2000
         changed = frozenset(answer.changed)
         seen.append(Mixture(changed=changed, value=measure(changed)))

@@ -6,8 +6,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.assemble import AssembledEvents, assemble
-from service.rules.events.carry_over import KnownEvent, carry_over
+from service.rules.events.assemble import AssembledEvents, assemble_events
+from service.rules.events.event_matching import KnownEvent, assign_stored_events
 from service.rules.events.grouping import LocatedDrift, group_drifts
 from service.schemas.history import Cause
 from service.schemas.triage import State
@@ -26,10 +26,10 @@ def again(
     before: Iterable[LocatedDrift], after: Iterable[LocatedDrift], states: dict[str, State] | None = None
 ) -> tuple[dict[str, set[str]], AssembledEvents]:
     """Judge twice; return the events of the first judging, and the second judging."""
-    first = assemble(list(before), {})
+    first = assemble_events(list(before), {})
     names = {name: {drift.drift_id for drift in members} for name, members in first.members.items()}
     known = {name: replace(event, state=(states or {}).get(name, State.NEW)) for name, event in known_of(first).items()}
-    return names, assemble(list(after), known)
+    return names, assemble_events(list(after), known)
 
 
 def test_an_event_stays_what_it_is_when_a_backfill_names_another_commit() -> None:
@@ -46,11 +46,11 @@ def test_series_that_show_it_later_join() -> None:
 
 
 def test_an_event_that_no_drift_is_found_of_is_known_when_it_is_found_again() -> None:
-    first = assemble([located_drift("a", 1)], {})
+    first = assemble_events([located_drift("a", 1)], {})
     (name,) = first.members
     gone = {name: KnownEvent(known_of(first)[name].drifts, 0, alive=False)}
-    assert assemble([], gone).members == {}
-    assert list(assemble([located_drift("z", 1, 4, 5)], gone).members) == [name]
+    assert assemble_events([], gone).members == {}
+    assert list(assemble_events([located_drift("z", 1, 4, 5)], gone).members) == [name]
 
 
 def test_both_that_is_split_becomes_two_events_and_the_new_one_comes_from_the_old() -> None:
@@ -73,7 +73,7 @@ def test_two_events_that_turn_out_to_be_one_are_merged() -> None:
 
 def test_what_comes_back_after_it_was_over_is_the_same_event() -> None:
     drifts = [located_drift("a"), located_drift("b", 1, 7, before=150, after=100), located_drift("c", 1, 9)]
-    resolved = assemble(drifts, {})
+    resolved = assemble_events(drifts, {})
     assert [[drift.drift_id for drift in members] for members in resolved.members.values()] == [["a", "c"], ["b"]]
     assert resolved.returned == {"c"}
     _, second = again(drifts, drifts)
@@ -83,14 +83,14 @@ def test_what_comes_back_after_it_was_over_is_the_same_event() -> None:
 
 def test_what_comes_back_after_it_was_expected_is_another_event() -> None:
     fixed = [located_drift("a"), located_drift("b", 1, 7, before=150, after=100)]
-    (event, *_) = assemble(fixed, {}).members
+    (event, *_) = assemble_events(fixed, {}).members
     _, second = again(fixed, [*fixed, located_drift("c", 1, 9)], {event: State.EXPECTED})
     assert len(second.new) == 1
     assert second.returned == set()
 
 
 def test_another_drift_of_the_same_series_is_another_event() -> None:
-    resolved = assemble(
+    resolved = assemble_events(
         [located_drift("a"), located_drift("b", 1, 7, before=150, after=100), located_drift("c", 1, 9, after=400)], {}
     )
     assert len(resolved.members) == 3
@@ -122,9 +122,9 @@ def test_nothing_is_lost_when_every_drift_is_found_with_another_id(
 def test_each_group_has_one_event_and_each_event_one_group(
     before: list[tuple[int, int]], after: list[tuple[int, int]]
 ) -> None:
-    first = assemble([located_drift(f"a/{s}/{p}", s, max(1, p - 2), p) for s, p in before], {})
+    first = assemble_events([located_drift(f"a/{s}/{p}", s, max(1, p - 2), p) for s, p in before], {})
     groups = group_drifts(located_drift(f"b/{s}/{p}", s, max(1, p - 1), p) for s, p in after)
-    carried = carry_over(groups, known_of(first))
+    carried = assign_stored_events(groups, known_of(first))
     kept = [event for event in carried.events if event is not None]
     assert len(kept) == len(set(kept))
     assert not set(carried.merged) & set(kept)

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.automatic_decisions import LogEntry, decide_automatically, sureness_entry
-from service.rules.events.lifecycle import get_next_state, state_after
+from service.rules.events.automatic_decisions import LogEntry, build_sureness_entry, decide_automatically
+from service.rules.events.lifecycle import find_state_after, get_next_state
 from service.rules.events.resolution import Transition
 from service.schemas.history import Cause
 from service.schemas.triage import Action, State
@@ -53,14 +53,14 @@ def test_a_fix_that_is_found_at_another_commit_later_is_told_again_and_one_that_
 def test_what_was_sure_is_withdrawn_once_with_a_reason_and_never_silently(
     state: State, was_sure: bool, is_sure: bool, reasons: list[str]
 ) -> None:
-    entry = sureness_entry(state, was_sure=was_sure, is_sure=is_sure, reasons=reasons)
+    entry = build_sureness_entry(state, was_sure=was_sure, is_sure=is_sure, reasons=reasons)
     assert (entry is not None) == ((was_sure and not is_sure) or (is_sure and state is State.WITHDRAWN))
     if entry is not None:
         assert entry.by_service
         assert entry.reason
         assert entry.action is Action.REOPEN or entry.reason.startswith(reasons[0] if reasons else "Judged again")
         after = get_next_state(state, entry.action) or state
-        assert sureness_entry(after, was_sure=is_sure, is_sure=is_sure, reasons=reasons) is None
+        assert build_sureness_entry(after, was_sure=is_sure, is_sure=is_sure, reasons=reasons) is None
 
 
 logs = st.lists(
@@ -83,5 +83,5 @@ def test_following_up_twice_adds_nothing_the_second_time(log: list[LogEntry], tu
     added = decide_automatically(log, turns, UNITS)
     assert all(entry.by_service for entry in added)
     assert decide_automatically([*log, *added], turns, UNITS) == []
-    if state_after(entry.action for entry in log) in {State.EXPECTED, State.FALSE_ALARM}:
+    if find_state_after(entry.action for entry in log) in {State.EXPECTED, State.FALSE_ALARM}:
         assert added == []

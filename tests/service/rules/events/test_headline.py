@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.rules.events.headline import choose_leading_drift, headline
+from service.rules.events.headline import choose_leading_drift, write_headline
 from service.schemas.history import Cause
 from tests.service import made_series
 
@@ -19,7 +19,7 @@ def test_a_headline_gives_the_change_with_its_unit(name: str, unit: str, after: 
     drift = made_series.drift(
         1, made_series.point(0, 100), made_series.point(1, after), metric=name, unit=unit, case="copy"
     )
-    assert headline([drift]) == expected
+    assert write_headline([drift]) == expected
 
 
 def moved(case: str, before: float, after: float) -> made_series.Drift:
@@ -28,7 +28,7 @@ def moved(case: str, before: float, after: float) -> made_series.Drift:
 
 def test_a_headline_does_not_hide_what_moved_further_or_back() -> None:
     drifts = [moved("small", 10, 40), moved("large", 100_000, 172_725), moved("back", 60_000, 30_190)]
-    assert headline(drifts) == (
+    assert write_headline(drifts) == (
         "+30 minor faults (+300 %) in small and 1 more, up to +72,725 minor faults (+72.7 %) in large; "
         "better: −29,810 minor faults (−49.7 %) in back"
     )
@@ -36,7 +36,7 @@ def test_a_headline_does_not_hide_what_moved_further_or_back() -> None:
 
 def test_a_headline_of_one_change_in_many_cases_counts_the_others() -> None:
     drifts = [moved(name, 100, 200) for name in ("one", "two", "three")]
-    assert headline(drifts) == "+100 minor faults (+100 %) in one and 2 more"
+    assert write_headline(drifts) == "+100 minor faults (+100 %) in one and 2 more"
 
 
 def in_doubt(drift: made_series.Drift) -> made_series.Drift:
@@ -47,7 +47,7 @@ def in_doubt(drift: made_series.Drift) -> made_series.Drift:
 def test_what_is_a_fact_leads_and_what_is_not_says_so() -> None:
     sure, doubtful = moved("sure", 100, 110), in_doubt(moved("doubtful", 100, 900))
     assert choose_leading_drift([doubtful, sure]) is sure
-    assert headline([doubtful, sure]) == (
+    assert write_headline([doubtful, sure]) == (
         "+10 minor faults (+10 %) in sure and 1 more, up to +800 minor faults (+800 %) in doubtful (provisional)"
     )
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.lifecycle import CLOSED, OPEN, allowed_actions, get_next_state, state_after
+from service.rules.events.lifecycle import CLOSED, OPEN, find_state_after, get_next_state, list_allowed_actions
 from service.schemas.triage import Action, State, needs_reason
 
 
@@ -28,12 +28,12 @@ from service.schemas.triage import Action, State, needs_reason
     ],
 )
 def test_a_life(actions: str, state: State) -> None:
-    assert state_after(map(Action, actions.split())) is state
+    assert find_state_after(map(Action, actions.split())) is state
 
 
 def test_an_open_event_cannot_be_reopened_and_a_closed_one_only_that() -> None:
-    assert all(Action.REOPEN not in allowed_actions(state) for state in OPEN)
-    assert all(allowed_actions(state) == [Action.REOPEN] for state in CLOSED)
+    assert all(Action.REOPEN not in list_allowed_actions(state) for state in OPEN)
+    assert all(list_allowed_actions(state) == [Action.REOPEN] for state in CLOSED)
 
 
 def test_what_closes_against_appearances_or_takes_back_needs_a_reason() -> None:
@@ -41,12 +41,12 @@ def test_what_closes_against_appearances_or_takes_back_needs_a_reason() -> None:
 
 
 def test_from_every_state_there_is_a_way_on() -> None:
-    assert all(allowed_actions(state) for state in State)
+    assert all(list_allowed_actions(state) for state in State)
     assert {get_next_state(state, action) for state, action in product(State, Action)} == {*State, None} - {State.NEW}
 
 
 def test_only_the_service_withdraws() -> None:
-    assert all(Action.WITHDRAW not in allowed_actions(state) for state in State)
+    assert all(Action.WITHDRAW not in list_allowed_actions(state) for state in State)
     assert {get_next_state(state, Action.WITHDRAW) for state in OPEN} == {State.WITHDRAWN}
 
 
@@ -57,11 +57,11 @@ def test_random_decisions_lead_where_each_allowed_one_leads(actions: list[Action
     for action in actions:
         after = get_next_state(state, action)
         if action is not Action.WITHDRAW:
-            assert (after is None) == (action not in allowed_actions(state))
+            assert (after is None) == (action not in list_allowed_actions(state))
         if after is not None:
             made.append(action)
             state = after
-        assert state_after(made) is state
+        assert find_state_after(made) is state
     assert state is State.NEW or made
 
 
@@ -69,7 +69,7 @@ def test_random_decisions_lead_where_each_allowed_one_leads(actions: list[Action
 def test_where_two_logs_become_one_the_last_word_that_closes_or_reopens_counts(
     first: list[Action], second: list[Action]
 ) -> None:
-    state = state_after([*first, *second])
+    state = find_state_after([*first, *second])
     closing = [action for action in (*first, *second) if action in {Action.EXPECT, Action.FIX, Action.DISMISS}]
     if second and second[-1] in closing:
         assert state in CLOSED

@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 from runner.contract.search import Culprit, Proof, ProofState
-from service.rules.events.narrowing import BisectResult, narrow
+from service.rules.events.narrowing import BisectResult, narrow_event
 
 COMMITS = [f"{number:040x}" for number in range(5)]
 DOCUMENT: dict[str, Any] = {
@@ -21,7 +21,7 @@ def culprit(*candidates: str, state: ProofState | None = ProofState.STANDS) -> C
 
 
 def narrowed(*culprits: Culprit) -> dict[str, Any]:
-    return narrow(DOCUMENT, BisectResult(7, culprits))
+    return narrow_event(DOCUMENT, BisectResult(7, culprits))
 
 
 def test_a_proven_culprit_gives_the_event_its_title() -> None:
@@ -40,9 +40,9 @@ def test_several_culprits_are_all_named() -> None:
 
 
 def test_a_bisect_that_found_only_builds_to_differ_is_noted_until_another_one_finds_a_commit() -> None:
-    noted = narrow(DOCUMENT, BisectResult(7, (), only_builds=True))
+    noted = narrow_event(DOCUMENT, BisectResult(7, (), only_builds=True))
     assert noted == DOCUMENT | {"only_builds": 7}
-    assert "only_builds" not in narrow(noted, BisectResult(8, (culprit(COMMITS[2]),)))
+    assert "only_builds" not in narrow_event(noted, BisectResult(8, (culprit(COMMITS[2]),)))
 
 
 def test_without_a_proof_or_with_a_foreign_commit_nothing_is_named() -> None:
@@ -54,4 +54,4 @@ def test_without_a_proof_or_with_a_foreign_commit_nothing_is_named() -> None:
     ):
         assert narrowed(other) == DOCUMENT
         assert narrowed(culprit(COMMITS[2]), other) == DOCUMENT
-    assert narrowed() == narrow(DOCUMENT, None) == DOCUMENT
+    assert narrowed() == narrow_event(DOCUMENT, None) == DOCUMENT

@@ -5,7 +5,7 @@ import pytest
 from runner.contract import Verdict
 from service.rules.comparison.decision import MetricDecision
 from service.rules.comparison.interleaved import verdict_of
-from service.rules.gate.creep import Baseline, crept_change
+from service.rules.gate.creep import Baseline, find_gradual_change
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,9 @@ def test_small_steps_count_together(base: int, head: int, baseline: int, budget:
     verdict = Verdict.SAME if base == head else Verdict.CHANGED
     step = verdict_of("minor-faults", MetricDecision(verdict, "exact", ""), [base] * 5, [head] * 5, counts=True)
     noisy = step.model_copy(update={"budget": budget, "rule": "paired"})
-    assert crept_change(noisy, Baseline(baseline, "a" * 40)) is None
-    assert crept_change(step.model_copy(update={"budget": budget}), Baseline(baseline, "a" * 40)) == whole
-    assert crept_change(step.model_copy(update={"budget": budget}), None) is None
-    assert crept_change(step.model_copy(update={"budget": 0, "over": True}), Baseline(baseline, "a" * 40)) is None
+    assert find_gradual_change(noisy, Baseline(baseline, "a" * 40)) is None
+    assert find_gradual_change(step.model_copy(update={"budget": budget}), Baseline(baseline, "a" * 40)) == whole
+    assert find_gradual_change(step.model_copy(update={"budget": budget}), None) is None
+    assert (
+        find_gradual_change(step.model_copy(update={"budget": 0, "over": True}), Baseline(baseline, "a" * 40)) is None
+    )

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.job import Backend, State
-from service.rules.jobs.automatic_acts import MOST_ATTEMPTS, JobSnapshot, automatic_act, job_words
+from service.rules.jobs.automatic_acts import MAX_ATTEMPTS, JobSnapshot, describe_job, find_due_act
 from service.rules.jobs.states import Act, is_possible
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -30,8 +30,8 @@ QUEUED = JobSnapshot(State.QUEUED, Backend.LOCAL, NOW, None, None, None, None, 0
         (replace(QUEUED, state=State.DISPATCHED, backend=Backend.GITHUB), 60, None),
         (replace(QUEUED, state=State.RUNNING, leased_until=NOW + MINUTE), 0, None),
         (replace(QUEUED, state=State.RUNNING, leased_until=NOW + MINUTE), 1, Act.LOSE),
-        (replace(QUEUED, state=State.LOST, fruitless=MOST_ATTEMPTS - 1), 0, Act.AGAIN),
-        (replace(QUEUED, state=State.LOST, fruitless=MOST_ATTEMPTS), 0, Act.FAIL),
+        (replace(QUEUED, state=State.LOST, fruitless=MAX_ATTEMPTS - 1), 0, Act.AGAIN),
+        (replace(QUEUED, state=State.LOST, fruitless=MAX_ATTEMPTS), 0, Act.FAIL),
         (replace(QUEUED, state=State.LOST, backend=Backend.CALLER, fruitless=9), 0, None),
         (replace(QUEUED, state=State.PAUSED), 10_000, None),
         (replace(QUEUED, state=State.PAUSED, deadline_at=NOW + MINUTE), 1, Act.FAIL),
@@ -41,7 +41,7 @@ QUEUED = JobSnapshot(State.QUEUED, Backend.LOCAL, NOW, None, None, None, None, 0
     ],
 )
 def test_what_is_due(job: JobSnapshot, later: int, act: Act | None) -> None:
-    due = automatic_act(job, NOW + later * MINUTE)
+    due = find_due_act(job, NOW + later * MINUTE)
     assert (due and due.act) == act
 
 
@@ -66,12 +66,12 @@ def test_what_is_due_can_happen(
         0,
         fruitless,
     )
-    due = automatic_act(job, NOW)
+    due = find_due_act(job, NOW)
     assert due is None or is_possible(state, due.act)
 
 
 def test_whom_one_waits_for() -> None:
     said = "a profile of copy[mib=8], which the service ordered by itself"
-    assert job_words("profile", "copy[mib=8]", "service") == said
-    assert job_words("bisect", "copy", "Ada") == "a bisect of copy, which Ada ordered"
-    assert job_words("measure", "copy", "") == "a measurement of copy"
+    assert describe_job("profile", "copy[mib=8]", "service") == said
+    assert describe_job("bisect", "copy", "Ada") == "a bisect of copy, which Ada ordered"
+    assert describe_job("measure", "copy", "") == "a measurement of copy"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from runner.contract.job import BisectQuestion
-from service.rules.jobs.bisect_question import bisect_question
+from service.rules.jobs.bisect_question import build_bisect_question
 from service.schemas.history import Drift
 from tests.service import made_series
 
@@ -16,7 +16,7 @@ def drift(**changes: object) -> Drift:
 
 
 def asked(step: Drift, settings: Mapping[str, str] | None = None) -> BisectQuestion:
-    question = bisect_question(step, settings or {})
+    question = build_bisect_question(step, settings or {})
     assert question is not None
     return question
 
@@ -49,4 +49,4 @@ def test_it_reproduces_the_variables_that_a_job_may_set_and_no_secret() -> None:
 
 @pytest.mark.parametrize("changes", [{"case": "x" * 1001}, {"metric": "x" * 201}])
 def test_no_job_is_made_for_names_that_are_too_long_for_one(changes: dict[str, str]) -> None:
-    assert bisect_question(drift(**changes), {}) is None
+    assert build_bisect_question(drift(**changes), {}) is None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from runner.contract.job import State
 from service.rules.jobs import drifts_to_bisect
-from service.rules.jobs.drifts_to_bisect import MOST_A_DAY, MOST_RUNS, OpenEvent, OrderedBisect
+from service.rules.jobs.drifts_to_bisect import MAX_BISECTS_A_DAY, MAX_RUNS, OpenEvent, OrderedBisect
 from service.schemas.history import Candidate, Cause, Direction, Drift
 from service.schemas.triage import BisectPolicy
 from tests.service import made_series
@@ -28,7 +28,7 @@ def drift(commits: int = 5, **changes: Any) -> Drift:
 
 
 def chosen(*drifts: Drift, measurable: bool = True) -> Drift | None:
-    return drifts_to_bisect.drift_to_bisect(drifts, lambda _: measurable)
+    return drifts_to_bisect.choose_drift_to_bisect(drifts, lambda _: measurable)
 
 
 def unsure() -> Drift:
@@ -59,7 +59,7 @@ def test_an_only_candidate_is_proven_after_all_ranges() -> None:
     single, several = drift(1, id="a"), drift(3, id="b")
 
     def ordered(*drifts: Drift, measurable: bool = True) -> Drift | None:
-        return drifts_to_bisect.drift_to_order([OpenEvent(drifts, silenced=False)], lambda _: measurable, NOW)
+        return drifts_to_bisect.choose_drift_to_order([OpenEvent(drifts, silenced=False)], lambda _: measurable, NOW)
 
     assert ordered(single) == single
     assert ordered(single, several) == several
@@ -76,7 +76,7 @@ def test_the_most_important_event_that_may_be_bisected_comes_first() -> None:
     first, second = drift(id="a"), drift(id="b", direction=Direction.IMPROVEMENT)
 
     def ordered(*events: OpenEvent) -> Drift | None:
-        return drifts_to_bisect.drift_to_order(events, lambda _: True, NOW)
+        return drifts_to_bisect.choose_drift_to_order(events, lambda _: True, NOW)
 
     assert ordered(OpenEvent([first], silenced=False), OpenEvent([second], silenced=False)) == first
     assert ordered(OpenEvent([first], silenced=True), OpenEvent([second], silenced=False)) == second
@@ -112,14 +112,14 @@ def test_the_service_orders_nothing_unless_it_is_wanted(policy: BisectPolicy) ->
 @pytest.mark.parametrize(
     ("ordered", "runs"),
     [
-        ([], MOST_RUNS),
+        ([], MAX_RUNS),
         ([ended(State.DONE, runs=150)], 50),
         ([ended(State.DONE, runs=195)], 0),
-        ([ended(State.DONE, runs=195, hours=25)], MOST_RUNS),
+        ([ended(State.DONE, runs=195, hours=25)], MAX_RUNS),
         ([ended(State.RUNNING, hours=99)], 0),  # one at a time
-        ([ended(State.DONE)] * MOST_A_DAY, 0),
+        ([ended(State.DONE)] * MAX_BISECTS_A_DAY, 0),
         ([ended()] * 3, 0),  # something is wrong with the host
-        ([ended(), ended(), ended(State.DONE, hours=0.5)], MOST_RUNS),
+        ([ended(), ended(), ended(State.DONE, hours=0.5)], MAX_RUNS),
     ],
 )
 def test_the_day_has_so_many_runs_and_bisects(ordered: list[OrderedBisect], runs: int) -> None:

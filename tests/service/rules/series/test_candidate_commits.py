@@ -3,7 +3,7 @@
 import random
 
 from bench.verdicts.histories import GitHistory, grow
-from service.rules.series.candidate_commits import are_all_known, commits_between
+from service.rules.series.candidate_commits import are_all_known, list_commits_between
 from service.text.candidates import name_candidates
 
 
@@ -14,14 +14,14 @@ def test_the_candidates_are_what_git_lists(tmp_path):
     names = list(history.parents)
     for _ in range(20):
         before, after = (names[place] for place in sorted(random_.sample(range(60), 2)))
-        assert commits_between(history.parents, before, after) == git.rev_list(before, after)
+        assert list_commits_between(history.parents, before, after) == git.rev_list(before, after)
         assert are_all_known(history.parents, before, after)
 
 
 def test_a_merge_is_not_the_only_candidate_if_the_commit_before_it_was_its_second_parent():
     parents = {"a": [], "b": ["a"], "c": ["b"], "side": ["a"], "merge": ["c", "side"]}
-    assert commits_between(parents, "side", "merge") == {"b", "c", "merge"}
-    assert commits_between(parents, "c", "merge") == {"side", "merge"}
+    assert list_commits_between(parents, "side", "merge") == {"b", "c", "merge"}
+    assert list_commits_between(parents, "c", "merge") == {"side", "merge"}
 
 
 def test_commits_that_were_not_sent_are_missed():

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.series.commit_order import Commit, continued, sort_by_history
+from service.rules.series.commit_order import Commit, order_continuation, sort_by_history
 
 DAY_0 = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -67,20 +67,20 @@ def test_commits_that_continue_a_history_come_where_the_whole_order_has_them(
     old = [entry for entry in history if entry not in new]
     before = sort_by_history(old)
     children = {entry.commit for entry in old if {one.commit for one in new} & set(entry.parents)}
-    order = continued(before[-1], new) if before else None
+    order = order_continuation(before[-1], new) if before else None
     if order is not None and not children:
         assert before + order == sort_by_history(history)
 
 
 def test_children_of_the_last_commit_continue_a_history() -> None:
     one, two, merge = commit("b", "tip", day=-5), commit("a", "b", day=-9), commit("m", "a", "known", day=-7)
-    assert continued("tip", [merge, one, two]) == ["b", "a", "m"]
-    assert continued("tip", []) == []
+    assert order_continuation("tip", [merge, one, two]) == ["b", "a", "m"]
+    assert order_continuation("tip", []) == []
 
 
 def test_other_commits_do_not_continue_a_history() -> None:
     one, two = commit("a", "tip"), commit("b", "tip")
-    assert continued("tip", [one, two]) is None
-    assert continued("other", [one]) is None
-    assert continued("tip", [one, commit("c", "unknown")]) is None
-    assert continued("tip", [commit("x", "tip", "y"), commit("y", "x")]) is None
+    assert order_continuation("tip", [one, two]) is None
+    assert order_continuation("other", [one]) is None
+    assert order_continuation("tip", [one, commit("c", "unknown")]) is None
+    assert order_continuation("tip", [commit("x", "tip", "y"), commit("y", "x")]) is None

@@ -1,9 +1,9 @@
-from service.rules.series.downsample import extremes, thin_series
+from service.rules.series.downsample import find_extremes, thin_series
 from tests.service import made_series
 
 
 def test_all_are_kept_where_there_is_room() -> None:
-    assert extremes(5, list(range(10))) == list(range(10))
+    assert find_extremes(5, list(range(10))) == list(range(10))
     assert thin_series(made_series.faults(), 100) == made_series.faults()
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from runner.contract import metric
 from service.rules.relative_change import percent_change
-from service.rules.series.describe_drift import drift_ids
+from service.rules.series.describe_drift import make_drift_ids
 from service.rules.series.find_drifts import SeriesDrift, direction, find_drifts, is_exact_count
 from service.rules.series.tracks import PathPoint, arrange_trend
 from service.schemas.history import Cause, Direction, SeriesHead
@@ -114,10 +114,10 @@ def test_what_is_better_depends_on_the_metric(better: object, expected: Directio
 
 def test_names_are_unique_and_stay_while_the_series_goes_on() -> None:
     described = ("A1=100", "A1=100", "A2=103", "A3=103", "B3=104", "B4=104")
-    names = drift_ids(1, drifts_of(*described))
+    names = make_drift_ids(1, drifts_of(*described))
     assert len(set(names)) == len(names) == 2
-    assert drift_ids(1, drifts_of(*described, "B5=104", "B6=105"))[:2] == names
-    assert not set(drift_ids(2, drifts_of(*described))) & set(names)
+    assert make_drift_ids(1, drifts_of(*described, "B5=104", "B6=105"))[:2] == names
+    assert not set(make_drift_ids(2, drifts_of(*described))) & set(names)
 
 
 @given(st.integers(3, 20), st.integers(2, 19), st.integers(-100, 100).filter(bool))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from service.rules.same_bytes import ProgramBytes
-from service.rules.series.floor import MAX_FLOOR_FAULTS, calibrated_floor
+from service.rules.series.floor import MAX_FLOOR_FAULTS, calibrate_floor
 from service.rules.series.tracks import PathPoint
 
 SAME, OTHER = ProgramBytes("a", "s"), ProgramBytes("b", "s")
@@ -27,15 +27,15 @@ def point(position: int, value: int, of: ProgramBytes, *, reused: bool = False) 
 
 def test_runs_of_the_same_bytes_show_by_how_much_a_count_moves_without_a_commit() -> None:
     points = [point(0, 7_229, SAME), point(1, 7_230, SAME), point(2, 9_000, OTHER)]
-    assert calibrated_floor(points) == 1
+    assert calibrate_floor(points) == 1
 
 
 def test_without_two_such_runs_there_is_no_floor() -> None:
-    assert calibrated_floor([point(0, 5, SAME), point(1, 9, OTHER), point(2, 7, ProgramBytes())]) is None
-    assert calibrated_floor([point(0, 5, SAME), point(1, 5, SAME, reused=True)]) is None
+    assert calibrate_floor([point(0, 5, SAME), point(1, 9, OTHER), point(2, 7, ProgramBytes())]) is None
+    assert calibrate_floor([point(0, 5, SAME), point(1, 5, SAME, reused=True)]) is None
 
 
 def test_another_environment_or_another_host_is_no_floor() -> None:
     apart = [point(0, 5, SAME), replace(point(1, 500, SAME), environment="other")]
-    assert calibrated_floor(apart) is None
-    assert calibrated_floor([point(0, 5, SAME), point(1, 50_000, SAME)]) == MAX_FLOOR_FAULTS
+    assert calibrate_floor(apart) is None
+    assert calibrate_floor([point(0, 5, SAME), point(1, 50_000, SAME)]) == MAX_FLOOR_FAULTS

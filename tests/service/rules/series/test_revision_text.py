@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.series.revision_text import end_of_day, read, walk
+from service.rules.series.revision_text import find_end_of_day, follow_steps, parse_revision
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from service.rules.series.revision_text import end_of_day, read, walk
     ],
 )
 def test_a_text_is_read_as_git_reads_it(text: str, name: str, steps: tuple[int, ...]) -> None:
-    assert (read(text).name, read(text).steps) == (name, steps)
+    assert (parse_revision(text).name, parse_revision(text).steps) == (name, steps)
 
 
 def test_steps_lead_where_git_says(tmp_path: Path) -> None:
@@ -41,9 +41,9 @@ def test_steps_lead_where_git_says(tmp_path: Path) -> None:
     git("merge", "-q", "--no-ff", "-m", "merge", "side")
     parents = {line.split()[0]: line.split()[1:] for line in git("log", "--format=%H %P").splitlines()}
     for text in ("main", "main~1", "main^2", "main^2~1", "main~2", "main^2^1^1", "main~1^1"):
-        assert walk(parents, git("rev-parse", "main"), read(text).steps) == git("rev-parse", text)
-    assert walk(parents, git("rev-parse", "main"), read("main~9").steps) is None
-    assert walk(parents, git("rev-parse", "main"), read("main^3").steps) is None
+        assert follow_steps(parents, git("rev-parse", "main"), parse_revision(text).steps) == git("rev-parse", text)
+    assert follow_steps(parents, git("rev-parse", "main"), parse_revision("main~9").steps) is None
+    assert follow_steps(parents, git("rev-parse", "main"), parse_revision("main^3").steps) is None
 
 
 @given(
@@ -51,19 +51,19 @@ def test_steps_lead_where_git_says(tmp_path: Path) -> None:
     st.lists(st.sampled_from(["~", "^", "~2", "^2", "~0"]), max_size=4),
 )
 def test_what_is_no_step_is_the_name(name: str, steps: list[str]) -> None:
-    asked = read(name + "".join(steps))
+    asked = parse_revision(name + "".join(steps))
     assert asked.name == name
     assert len(asked.steps) == sum({"~2": 2, "~0": 0}.get(step, 1) for step in steps)
 
 
 def test_a_day_lasts_until_its_end() -> None:
-    assert end_of_day("2026-11-20") == datetime(2026, 11, 21, tzinfo=UTC)
-    assert end_of_day("2026-11-20T10:00") == datetime(2026, 11, 20, 10, tzinfo=UTC)
+    assert find_end_of_day("2026-11-20") == datetime(2026, 11, 21, tzinfo=UTC)
+    assert find_end_of_day("2026-11-20T10:00") == datetime(2026, 11, 20, 10, tzinfo=UTC)
     for text in ("2026", "main", "20261120", "2026-13-40", ""):
-        assert end_of_day(text) is None
+        assert find_end_of_day(text) is None
 
 
 @given(st.text(max_size=20))
 def test_any_text_is_a_time_or_none(text: str) -> None:
-    moment = end_of_day(text)
+    moment = find_end_of_day(text)
     assert moment is None or moment.tzinfo is UTC

@@ -45,18 +45,18 @@ def test_what_shows_enough_decides_as_the_whole_series(
 ) -> None:
     monkeypatch.setattr(suite_shift, "MAX_HISTORY_POINTS", FEW)
     recent, whole = arrange_trend(one for one in points if one.position >= start), arrange_trend(points)
-    if not suite_shift.shows_enough(recent, start, last_change):
+    if not suite_shift.has_enough_points(recent, start, last_change):
         return
     assert recent.path == whole.path[len(whole.path) - len(recent.path) :]
     if len(recent.path) > 1:
-        histories = [suite_shift.level_before(trend.path, last_change)[-FEW:] for trend in (recent, whole)]
+        histories = [suite_shift.select_points_before(trend.path, last_change)[-FEW:] for trend in (recent, whole)]
         assert histories[0] == histories[1]
 
 
 def test_a_long_stretch_in_one_environment_shows_enough() -> None:
     stretch = [point(number, number, number, "a") for number in range(10, 10 + suite_shift.MAX_HISTORY_POINTS + 1)]
-    assert suite_shift.shows_enough(arrange_trend(stretch), 10, -1)
-    assert not suite_shift.shows_enough(arrange_trend(stretch[1:]), 11, -1)
-    assert suite_shift.shows_enough(arrange_trend(stretch[1:]), 11, 11)
+    assert suite_shift.has_enough_points(arrange_trend(stretch), 10, -1)
+    assert not suite_shift.has_enough_points(arrange_trend(stretch[1:]), 11, -1)
+    assert suite_shift.has_enough_points(arrange_trend(stretch[1:]), 11, 11)
     elsewhere = [*stretch, point(1, 12, 500, "b")]
-    assert not suite_shift.shows_enough(arrange_trend(elsewhere), 10, -1)
+    assert not suite_shift.has_enough_points(arrange_trend(elsewhere), 10, -1)

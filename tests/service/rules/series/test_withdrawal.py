@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.rules.series.tracks import PathPoint
-from service.rules.series.withdrawal import withdrawals
+from service.rules.series.withdrawal import explain_withdrawals
 from service.schemas.history import Candidate, Cause, Direction, Drift, Evidence
 from tests.service import made_series
 
@@ -59,7 +59,7 @@ def doubtful(position: int, **changes: Any) -> Drift:
 
 
 def why(current: list[Drift], judged_points: list[PathPoint]) -> str:
-    (reason,) = withdrawals([drift(6)], current, judged_points).values()
+    (reason,) = explain_withdrawals([drift(6)], current, judged_points).values()
     return reason
 
 
@@ -75,13 +75,15 @@ def test_each_reason_is_named() -> None:
     assert why([], points(7, 9, 8, 9, 7, 9, 7, 9)) == (
         "Judged again with 8 runs, the series varies too much for it: 7 … 9 before it, 7 … 9 after it."
     )
-    assert withdrawals([drift(6)], [], step, judged=False) == {"d6": "The workload no longer has this metric judged."}
+    assert explain_withdrawals([drift(6)], [], step, judged=False) == {
+        "d6": "The workload no longer has this metric judged."
+    }
 
 
 def test_a_drift_that_is_known_more_exactly_stands() -> None:
     rough = [Candidate(commit=f"r{position}", title="", author="") for position in (5, 6, 7)]
-    assert withdrawals([drift(6, candidates=rough)], [drift(7, id="new")], points(7, 7, 7, 7, 7, 7, 9, 9)) == {}
-    assert withdrawals([drift(6)], [drift(6, after=10)], points(7, 7, 7, 7, 7, 10, 10)) == {}
+    assert explain_withdrawals([drift(6, candidates=rough)], [drift(7, id="new")], points(7, 7, 7, 7, 7, 7, 9, 9)) == {}
+    assert explain_withdrawals([drift(6)], [drift(6, after=10)], points(7, 7, 7, 7, 7, 10, 10)) == {}
 
 
 some_drifts = st.lists(
@@ -102,7 +104,7 @@ some_drifts = st.lists(
 def test_what_was_sure_either_stands_or_has_a_reason_and_suspicions_end_silently(
     former: list[Drift], current: list[Drift], levels: list[int], judged: bool
 ) -> None:
-    reasons = withdrawals(former, current, points(*levels), judged=judged)
+    reasons = explain_withdrawals(former, current, points(*levels), judged=judged)
     sure = {made.id for made in former if not made.evidence.wants_rerun}
     standing = {made.id for made in current if not made.evidence.wants_rerun}
     assert sure - standing >= reasons.keys()
@@ -112,4 +114,4 @@ def test_what_was_sure_either_stands_or_has_a_reason_and_suspicions_end_silently
             made.direction is o.direction and made.revision == o.revision and o.id in standing for o in current
         )
         assert (made.id in reasons) == (made.id in sure and not stands)
-    assert withdrawals(current, current, points(*levels), judged=True) == {}
+    assert explain_withdrawals(current, current, points(*levels), judged=True) == {}

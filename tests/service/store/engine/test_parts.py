@@ -12,7 +12,7 @@ from sqlalchemy import text
 from runner.contract import Report
 from service.store.engine import parts
 from service.store.engine.database import Database
-from service.store.maintenance.retain import RetentionRule, retain
+from service.store.maintenance.retain import RetentionRule, apply_rule
 from tests.service import reports
 from tests.service.apiclient import Api
 
@@ -92,7 +92,7 @@ def test_retention_returns_space_and_readers_always_see_all(api: Api, database: 
     reader = threading.Thread(target=read)
     reader.start()
     try:
-        result = retain(database, rule())
+        result = apply_rule(database, rule())
     finally:
         over.set()
         reader.join()
@@ -104,32 +104,32 @@ def test_retention_returns_space_and_readers_always_see_all(api: Api, database: 
     assert places == sorted(places), "the points of a series lie side by side"
     assert api.send(old[0]) == [200]
     assert api.client.get(f"/runs/{old[0].run_id}").status_code == 200
-    assert retain(database, rule()).returned == 0
+    assert apply_rule(database, rule()).returned == 0
 
 
 def test_the_newest_parts_are_left_alone(api: Api, database: Database) -> None:
     api.send(*(long(number) for number in range(1, 60)))
     go_to(database, 2 * parts.RUNS_PER_PART - 1)
     api.send(long(60))
-    result = retain(database, rule())
+    result = apply_rule(database, rule())
     assert (result.reduced, result.returned) == (59, 0)
     go_to(database, 4 * parts.RUNS_PER_PART)
     api.send(long(61))
-    assert retain(database, rule()).returned > 0, "once the parts are old"
-    assert retain(database, rule()).returned == 0
+    assert apply_rule(database, rule()).returned > 0, "once the parts are old"
+    assert apply_rule(database, rule()).returned == 0
 
 
 def test_what_an_interrupted_command_left_is_in_nobodys_way(database: Database, old: list[Report]) -> None:
     with database.engine.begin() as connection:
         connection.execute(text("CREATE TABLE point_p0_new (x int)"))
-    assert retain(database, rule()).returned > 0
+    assert apply_rule(database, rule()).returned > 0
     assert ask(database, "SELECT to_regclass('point_p0_new')") == [(None,)]
 
 
 def test_a_long_question_delays_the_exchange_and_not_the_others(database: Database, old: list[Report]) -> None:
     with database.engine.connect() as slow:
         slow.execute(text("SELECT count(*) FROM point"))  # holds its lock until the transaction ends
-        working = threading.Thread(target=retain, args=(database, rule()))
+        working = threading.Thread(target=apply_rule, args=(database, rule()))
         working.start()
         waited = []
         for _ in range(20):
@@ -149,13 +149,13 @@ def test_a_part_that_is_in_use_all_the_time_is_left_for_later(
     monkeypatch.setattr(parts, "_MAX_ATTEMPTS", 2)
     with database.engine.connect() as slow:
         slow.execute(text("SELECT count(*) FROM point, report"))
-        assert retain(database, rule()).returned == 0
+        assert apply_rule(database, rule()).returned == 0
         assert ask(database, "SELECT to_regclass('point_p0_new'), to_regclass('report_p0_new')") == [(None, None)]
-    assert retain(database, rule()).returned > 0
+    assert apply_rule(database, rule()).returned > 0
 
 
 def test_two_do_not_retain_at_once(database: Database, old: list[Report]) -> None:
     from service.errors import ServiceError
 
-    with database.exclusively("retention"), pytest.raises(ServiceError, match="already"):
-        retain(database, rule())
+    with database.run_exclusively("retention"), pytest.raises(ServiceError, match="already"):
+        apply_rule(database, rule())

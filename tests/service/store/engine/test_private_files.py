@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from service.jobs.local_starter import LocalStarter
 from service.store.engine.database import Database
-from service.store.engine.upgrade import upgrade
+from service.store.engine.upgrade import upgrade_database
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def modes(folder: Path) -> dict[str, str]:
 
 def used(file: Path) -> Database:
     database = Database(f"sqlite:///{file}")
-    upgrade(database)
+    upgrade_database(database)
     with database.writing() as session:
         session.execute(text("CREATE TABLE IF NOT EXISTS x (y)"))
     return database
@@ -59,5 +59,5 @@ def test_files_that_an_earlier_version_made_are_corrected(tmp_path: Path) -> Non
 
 def test_the_logs_of_jobs_are_their_owners_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "true")
-    LocalStarter(tmp_path, Database("sqlite://"), by_token=False, ended=lambda *_: None)._carry_out(7)
+    LocalStarter(tmp_path, Database("sqlite://"), by_token=False, ended=lambda *_: None)._run_and_release(7)
     assert modes(tmp_path) == {"jobs": "700"}

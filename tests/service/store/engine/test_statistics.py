@@ -71,17 +71,17 @@ def estimate(database: Database) -> int:
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 def test_divided_tables_are_analysed_when_they_have_grown_and_every_day(database: Database) -> None:
-    assert statistics.refresh(database) == []
+    assert statistics.analyse_due_tables(database) == []
     fill(database, 1, 400)
     ask(database, "ANALYZE point_p0")
     assert estimate(database) > 10, "the statistics of the parts do not say how many series all of them have"
-    assert statistics.refresh(database) == ["point"]
+    assert statistics.analyse_due_tables(database) == ["point"]
     assert estimate(database) == 10
-    assert statistics.refresh(database) == []
+    assert statistics.analyse_due_tables(database) == []
     fill(database, 401, 420)
-    assert statistics.refresh(database) == []
+    assert statistics.analyse_due_tables(database) == []
     fill(database, 421, 500)
-    assert statistics.refresh(database) == ["point"]
+    assert statistics.analyse_due_tables(database) == ["point"]
     assert ask(database, "SHOW vacuum_cost_delay") == [("0",)]
 
 
@@ -92,7 +92,7 @@ def test_who_stores_and_who_makes_a_part_waits_for_no_analysis_of_parts(
     fill(database, 1, 400)
     with database.engine.connect() as vacuuming:  # as autovacuum locks it
         vacuuming.execute(text("LOCK point_p0 IN SHARE UPDATE EXCLUSIVE MODE"))
-        working = threading.Thread(target=statistics.refresh, args=(database,))
+        working = threading.Thread(target=statistics.analyse_due_tables, args=(database,))
         working.start()
         began = time.monotonic()
         ask(database, f"SELECT setval('run_number_seq', {3 * parts.RUNS_PER_PART}, false)")
@@ -103,4 +103,4 @@ def test_who_stores_and_who_makes_a_part_waits_for_no_analysis_of_parts(
 
 
 def test_sqlite_has_none(database: Database) -> None:
-    assert statistics.refresh(database) == []
+    assert statistics.analyse_due_tables(database) == []

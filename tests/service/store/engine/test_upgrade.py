@@ -16,11 +16,11 @@ from sqlalchemy import inspect, text
 
 from service.config.settings import Config
 from service.errors import ServiceError
-from service.serving import _make_patiently
+from service.serving import _make_when_database_answers
 from service.store.engine.database import Database
-from service.store.engine.upgrade import upgrade
+from service.store.engine.upgrade import upgrade_database
 from service.store.models import Base
-from service.web import current
+from service.web import app_resources
 from tests.service import postgres, reports
 from tests.service.apiclient import Api
 from tests.service.store import later_version
@@ -44,7 +44,7 @@ def empty(file: Path) -> Iterator[Database]:
 
 def refusal(database: Database) -> str:
     with pytest.raises(ServiceError) as raised:
-        upgrade(database)
+        upgrade_database(database)
     assert "\n" not in str(raised.value)
     return str(raised.value)
 
@@ -59,16 +59,16 @@ def test_the_migrations_make_the_tables_that_the_code_uses(database: Database) -
 
 
 def test_upgrading_again_changes_nothing(empty: Database, file: Path) -> None:
-    upgrade(empty)
+    upgrade_database(empty)
     before = inspect(empty.engine).get_table_names()
-    upgrade(empty)
+    upgrade_database(empty)
     assert inspect(empty.engine).get_table_names() == before
 
 
 def test_many_services_that_start_at_once_upgrade_once(file: Path) -> None:
     def start(_: int) -> None:
         database = Database(f"sqlite:///{file}")
-        upgrade(database)
+        upgrade_database(database)
         database.close()
 
     with ThreadPoolExecutor(8) as pool:
@@ -78,7 +78,7 @@ def test_many_services_that_start_at_once_upgrade_once(file: Path) -> None:
 
 
 def test_a_database_of_a_newer_version_is_left_alone(empty: Database, file: Path) -> None:
-    upgrade(empty)
+    upgrade_database(empty)
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     said = refusal(empty)
@@ -93,25 +93,25 @@ def test_a_machine_that_serves_goes_on_when_another_one_brings_a_newer_version(
 ) -> None:
     with database.writing() as session:
         session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    client = _make_patiently(config).test_client()
+    client = _make_when_database_answers(config).test_client()
     assert Api(client).send(reports.report(1, 100, 100)) == [201]
     assert client.get("/runs").status_code == 200
     with client.application.app_context():
-        current.database().close()
+        app_resources.get_database().close()
     with pytest.raises(ServiceError, match="newer version"):
-        upgrade(database)
+        upgrade_database(database)
 
 
 def test_a_migration_that_waits_for_a_long_question_makes_nobody_wait(
     postgresql: postgres.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = Database(postgresql.url(postgresql.create()))
-    upgrade(database)
+    upgrade_database(database)
     later_version.become(tmp_path, monkeypatch, _ADDED)
     with ThreadPoolExecutor(1) as pool:
         with database.engine.connect() as slow:
             slow.execute(text("SELECT count(*) FROM report"))  # holds its lock until the transaction ends
-            upgrading = pool.submit(upgrade, database)
+            upgrading = pool.submit(upgrade_database, database)
             waited = []
             deadline = time.monotonic() + 4
             while time.monotonic() < deadline:
@@ -124,7 +124,7 @@ def test_a_migration_that_waits_for_a_long_question_makes_nobody_wait(
             assert not upgrading.done()
             assert max(waited) < 3
         upgrading.result(60)
-    upgrade(database)
+    upgrade_database(database)
     database.close()
 
 
@@ -135,7 +135,7 @@ def test_an_upgrade_that_always_finds_a_table_in_use_says_so(
 
     monkeypatch.setattr(module, "MAX_SECONDS", 0.0)
     database = Database(postgresql.url(postgresql.create()))
-    upgrade(database)
+    upgrade_database(database)
     later_version.become(tmp_path, monkeypatch, _ADDED)
     with database.engine.connect() as slow:
         slow.execute(text("SELECT count(*) FROM report"))
@@ -144,7 +144,7 @@ def test_an_upgrade_that_always_finds_a_table_in_use_says_so(
 
 
 def test_a_locked_database(empty: Database, file: Path) -> None:
-    upgrade(empty)
+    upgrade_database(empty)
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         said = refusal(empty)
@@ -152,7 +152,7 @@ def test_a_locked_database(empty: Database, file: Path) -> None:
 
 
 def test_a_read_only_database(empty: Database, file: Path) -> None:
-    upgrade(empty)
+    upgrade_database(empty)
     empty.close()
     said = refusal(Database(f"sqlite:///file:{file}?mode=ro&uri=true"))
     assert "read-only" in said
@@ -195,7 +195,7 @@ def test_a_migration_that_fails_leaves_nothing_behind(empty: Database, monkeypat
 
     monkeypatch.setattr(module.command, "upgrade", half_done)
     with pytest.raises(RuntimeError):
-        upgrade(empty)
+        upgrade_database(empty)
     assert inspect(empty.engine).get_table_names() == []
 
 

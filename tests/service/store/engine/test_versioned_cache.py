@@ -72,7 +72,7 @@ def test_a_value_that_fails_is_computed_again() -> None:
 def test_a_value_is_computed_again_after_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     monkeypatch.setattr(versioned_cache.time, "monotonic", lambda: now)
-    cache, computed = VersionedCache[str](5, len, longest=60), Computed()
+    cache, computed = VersionedCache[str](5, len, max_seconds=60), Computed()
     with Session(create_engine("sqlite://")) as session:
         for now, times in ((1000.0, 1), (1059.0, 1), (1061.0, 2), (1062.0, 2)):  # noqa: B007 - the clock reads it
             cache.find(session, "key", 1, computed("one"))

@@ -37,7 +37,7 @@ def test_a_short_log_is_copied_and_not_restarted(connection: sqlite3.Connection,
     file = tmp_path / "a b?.db"
     write(connection)
     before = file.stat().st_size
-    wal.checkpoint(file, nullcontext)
+    wal.checkpoint_wal(file, nullcontext)
     assert file.stat().st_size > before
     assert in_log(connection)[0] > 0
 
@@ -49,7 +49,7 @@ def test_a_long_log_is_restarted(
     for _ in range(3):
         write(connection)
     long, _ = in_log(connection)
-    wal.checkpoint(tmp_path / "a b?.db", nullcontext)
+    wal.checkpoint_wal(tmp_path / "a b?.db", nullcontext)
     write(connection)
     assert in_log(connection)[0] < long
 
@@ -64,7 +64,7 @@ def test_a_reader_keeps_its_snapshot(
         reader.execute("BEGIN")
         assert reader.execute("SELECT count(*) FROM line").fetchone() == (1,)
         write(connection)
-        wal.checkpoint(file, nullcontext)
+        wal.checkpoint_wal(file, nullcontext)
         assert reader.execute("SELECT count(*) FROM line").fetchone() == (1,)
     assert connection.execute("SELECT count(*) FROM line").fetchone() == (2,)
 
@@ -77,13 +77,13 @@ def test_a_database_held_by_another_connection_is_left_for_the_next_checkpoint(
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
         write(other)
-        wal.checkpoint(file, nullcontext)
+        wal.checkpoint_wal(file, nullcontext)
         assert other.execute("SELECT count(*) FROM line").fetchone() == (1,)
 
 
 def test_a_deleted_database_is_not_created_again(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.OperationalError):
-        wal.checkpoint(tmp_path / "gone.db", nullcontext)
+        wal.checkpoint_wal(tmp_path / "gone.db", nullcontext)
     assert not (tmp_path / "gone.db").exists()
 
 

@@ -16,7 +16,7 @@ from service.store.engine.database import Database
 from service.store.events import events
 from service.store.events.events import EventFilter
 from service.store.models import Token
-from service.web import current
+from service.web import app_resources
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import CASE, OTHER_CASE
@@ -35,8 +35,8 @@ def test_events_are_selected_ranked_and_marked(api: Api, app: APIFlask) -> None:
 
     def headlines(order: EventOrder = EventOrder.IMPORTANCE, **selected: object) -> list[str]:
         with database.reading() as session:
-            page = events.page(session, EventFilter(**selected), 10, 0, order)  # type: ignore[arg-type]
-            counts, ever = events.counts(session, EventFilter(**selected))  # type: ignore[arg-type]
+            page = events.list_page(session, EventFilter(**selected), 10, 0, order)  # type: ignore[arg-type]
+            counts, ever = events.count_events(session, EventFilter(**selected))  # type: ignore[arg-type]
         assert page.total == len(page.items)
         assert counts.total + counts.snoozed + counts.below_floor >= page.total
         assert ever.total >= counts.total
@@ -64,7 +64,7 @@ def test_events_are_selected_ranked_and_marked(api: Api, app: APIFlask) -> None:
     assert len(headlines(snoozed=True)) == 2
     assert len(headlines(snoozed=False, assignee="Grace")) == 1
     with database.reading() as session:
-        assert events.assignees(session) == ["Grace"]
+        assert events.list_assignees(session) == ["Grace"]
     api.send(*reports.repeated(4, 260_000, times=1, at=50, case=OTHER_CASE))
     assert len(headlines(snoozed=True)) == 1, "one of the series of the first event was measured again"
     assert CASE != OTHER_CASE
@@ -94,4 +94,4 @@ def test_a_visit_is_stored_for_each_token(api: Api, app: APIFlask) -> None:
 
 def _database(app: APIFlask) -> Database:
     with app.app_context():
-        return current.database()
+        return app_resources.get_database()

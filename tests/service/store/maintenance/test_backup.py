@@ -19,7 +19,7 @@ from sqlalchemy import text
 from runner.contract import Report
 from service.errors import ServiceError
 from service.store.engine.database import Database
-from service.store.engine.upgrade import upgrade
+from service.store.engine.upgrade import upgrade_database
 from service.store.maintenance import postgres
 from service.store.maintenance.backup import backup, restore
 from tests.service import reports
@@ -31,10 +31,10 @@ EVERY_DATABASE = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"
 
 def close(api: Api) -> None:
     """Stop the service."""
-    from service.web import current
+    from service.web import app_resources
 
     with api.client.application.app_context():
-        current.database().close()
+        app_resources.get_database().close()
 
 
 @EVERY_DATABASE
@@ -64,16 +64,16 @@ def test_a_backup_of_an_older_version_replaces_a_newer_database(
         server = request.getfixturevalue("postgresql")
         url = server.url(server.create())
     database = Database(url)
-    upgrade(database)
+    upgrade_database(database)
     with database.writing() as session:
         session.execute(text("DROP TABLE loose_part"))  # as if only the later version had it
     backup(database, tmp_path / "copy")
     later_version.become(tmp_path, monkeypatch, "CREATE TABLE loose_part (first_run INTEGER PRIMARY KEY)")
-    upgrade(database)
+    upgrade_database(database)
     database.close()
     database = Database(url)
     restore(database, tmp_path / "copy", replace=True)
-    upgrade(database)
+    upgrade_database(database)
     with database.engine.connect() as connection:
         assert connection.execute(text("SELECT count(*) FROM loose_part")).scalar_one() == 0
     database.close()
@@ -87,7 +87,7 @@ def test_of_a_restore_that_is_cut_off_nothing_remains(
     api.send(*(reports.report(number, 100, 100) for number in range(1, 9)))
     backup(database, tmp_path / "copy")
     whole = subprocess.run(
-        [postgres._find("pg_restore"), "--clean", "--if-exists", "--file=-", tmp_path / "copy"],
+        [postgres._find_tool("pg_restore"), "--clean", "--if-exists", "--file=-", tmp_path / "copy"],
         check=True,
         capture_output=True,
     ).stdout
@@ -95,8 +95,8 @@ def test_of_a_restore_that_is_cut_off_nothing_remains(
     cut = tmp_path / "pg_restore"
     cut.write_text(f"#!/bin/sh\ncase $1 in --list) exit 0;; esac\ncat '{tmp_path}/part'\nexit 1\n")
     cut.chmod(0o755)
-    find = postgres._find
-    monkeypatch.setattr(postgres, "_find", lambda program: str(cut) if program == "pg_restore" else find(program))
+    find = postgres._find_tool
+    monkeypatch.setattr(postgres, "_find_tool", lambda program: str(cut) if program == "pg_restore" else find(program))
     database.close()
     close(api)
     with pytest.raises(ServiceError, match="pg_restore failed"):

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from sqlalchemy import func, select
 
 from service.store.engine.database import Database
-from service.store.maintenance.columns import export
-from service.store.maintenance.forget import count_stored, forget
+from service.store.maintenance.columns import export_columns
+from service.store.maintenance.forget import count_stored, delete_subject
 from service.store.models import Base
 from tests.service import reports
 from tests.service.apiclient import Api
@@ -56,7 +56,7 @@ def test_what_is_left_is_what_was_there_without_the_subject(api: Api, database: 
     assert told["run"] == told["report"] == told["point"] == 18
     assert told["event"] == told["drift"] == 2
     assert told["decision"] >= 1
-    forget(unchecked, "demo")
+    delete_subject(unchecked, "demo")
     after = counts(database)
     shared = {"case_", "host", "environment", "audit", "last_number", "loose_part"}
     assert {name: rows for name, rows in after.items() if name not in shared} == {
@@ -65,7 +65,7 @@ def test_what_is_left_is_what_was_there_without_the_subject(api: Api, database: 
     assert [api.get("/series", subject="other"), api.get("/events", subject="other")] == pages
     assert count_stored(database, "demo") == {}
     assert api.client.get("/").status_code == 200
-    forget(unchecked, "demo")
+    delete_subject(unchecked, "demo")
     fill(api, "demo")
     assert api.get("/runs", subject="demo")["total"] == 18
 
@@ -82,9 +82,9 @@ def test_an_interrupted_deletion_goes_on(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        forget(unchecked, "demo", stop)
+        delete_subject(unchecked, "demo", stop)
     assert api.client.get("/").status_code == 200
-    forget(unchecked, "demo")
+    delete_subject(unchecked, "demo")
     assert count_stored(database, "demo") == {}
 
 
@@ -119,8 +119,8 @@ def test_nobody_gets_the_numbers_of_what_is_forgotten(
     """Caches know series by their numbers, and exports know how far they are."""
     api.send(*(reports.report(number, 100, 100, subject="gone") for number in (1, 2, 3)))
     assert [point["value"] for point in api.series()["points"]] == [100] * 3
-    assert export(database, tmp_path).runs == 3
-    forget(unchecked, "gone")
+    assert export_columns(database, tmp_path).runs == 3
+    delete_subject(unchecked, "gone")
     api.send(*(reports.report(number, 777, 777, subject="new") for number in (1, 2, 3)))
     assert [point["value"] for point in api.series()["points"]] == [777] * 3
-    assert export(database, tmp_path).runs == 3
+    assert export_columns(database, tmp_path).runs == 3

@@ -35,10 +35,10 @@ from service.config.settings import Config
 from service.errors import ServiceError
 from service.store.engine.database import Database
 from service.store.engine.parts import RUNS_PER_PART
-from service.store.engine.upgrade import upgrade
+from service.store.engine.upgrade import upgrade_database
 from service.store.maintenance.backup import backup, restore
 from service.store.models import Base, Exact
-from service.web import current
+from service.web import app_resources
 from tests.service import postgres, reports
 from tests.service.apiclient import Api
 from tests.service.store import later_version
@@ -95,7 +95,7 @@ def any_value(column: Column[Any], number: int) -> object:
 
 def test_every_table_arrives_as_it_was(tmp_path: Path, target: Database) -> None:
     source = Database(f"sqlite:///{tmp_path / 'own.db'}", checks_references=False)
-    upgrade(source)
+    upgrade_database(source)
     with source.writing() as session:
         for table in Base.metadata.sorted_tables:
             for number in (1, 2):
@@ -121,7 +121,7 @@ def test_a_service_goes_on_where_it_was(api: Api, database: Database, tmp_path: 
             copy.execute(f"UPDATE {table} SET {column} = {column} + {3 * RUNS_PER_PART - 5}")
         copy.execute(f"INSERT INTO last_number VALUES ('run', {5 * RUNS_PER_PART})")
     restore(target, tmp_path / "copy")
-    upgrade(target)
+    upgrade_database(target)
     address = target.url.render_as_string(hide_password=False)
     app = create_app(Config.from_environment({"FAULTWATCH_HOME": str(tmp_path / "other"), "DATABASE_URL": address}))
     moved = Api(app.test_client())
@@ -129,7 +129,7 @@ def test_a_service_goes_on_where_it_was(api: Api, database: Database, tmp_path: 
     assert moved.send(reports.report(9, 300), reports.report(8, 200)) == [201, 201]
     assert [point["value"] for point in moved.series()["points"]] == [100] * 4 + [200] * 5 + [300]
     with app.app_context():
-        current.database().close()
+        app_resources.get_database().close()
     with target.reading() as session:
         assert session.scalar(text("SELECT max(number) FROM run")) == 5 * RUNS_PER_PART + 2
         assert session.scalar(text("SELECT count(*) FROM point_p2")) == 4
@@ -163,7 +163,7 @@ def test_an_older_backup_is_upgraded_on_the_way(
     tmp_path: Path, target: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     older = Database(f"sqlite:///{tmp_path / 'own.db'}")
-    upgrade(older)
+    upgrade_database(older)
     with older.writing() as session:
         session.execute(text("INSERT INTO subject (name) VALUES ('demo')"))
     backup(older, tmp_path / "copy")

@@ -9,12 +9,12 @@ import pytest
 from service.errors import ServiceError
 from service.store.engine.database import Database
 from service.store.maintenance.backup import backup
-from service.store.maintenance.postgres import _environment
+from service.store.maintenance.postgres import _build_environment
 
 
 def test_the_tools_connect_as_the_service_does() -> None:
     several = "postgresql://me:s%40fe@one:5432,other:5433/faults?target_session_attrs=read-write&sslmode=verify-full"
-    found = _environment(Database(several).url)
+    found = _build_environment(Database(several).url)
     assert {name: value for name, value in found.items() if name.startswith("PG")} == {
         "PGUSER": "me",
         "PGPASSWORD": "s@fe",

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from runner.contract import Environment, Kind, Reading, Report, Sample, Status, metric
 from runner.contract.judging import Judging
-from service.pipeline.ingest_reports import prepare
+from service.pipeline.ingest_reports import prepare_reports
 from service.rules.retention import reduce_report, thin_report
 from service.store import profiles
 from service.store.engine.database import Database
-from service.store.maintenance.retain import RetentionResult, RetentionRule, estimate, retain
+from service.store.maintenance.retain import RetentionResult, RetentionRule, apply_rule, estimate_rule
 from service.store.series.points import decode_samples
 from tests.runner.sample_reports import profile
 from tests.service import reports
@@ -31,8 +31,8 @@ def test_retention_takes_words_and_leaves_numbers(api: Api, database: Database) 
     api.send(*sent)
     before = api.series(), api.drifts(), [api.get(f"/runs/{one.run_id}") for one in sent]
     rule = RetentionRule(thin=sent[3].started_at)
-    assert retain(database, rule).thinned == 3
-    assert retain(database, rule).thinned == 0
+    assert apply_rule(database, rule).thinned == 3
+    assert apply_rule(database, rule).thinned == 0
     assert (api.series(), api.drifts()) == before[:2]
     thinned, *_, whole = [Report.model_validate(api.get(f"/runs/{one.run_id}")) for one in sent]
     assert thinned.samples[0].perf_output == ""
@@ -65,10 +65,10 @@ def test_of_a_noisy_metric_of_an_old_run_level_and_extremes_remain(api: Api, dat
     before = {name: api.get(f"/series/{number}")["points"] for name, number in names.items()}
     drifts = api.drifts()
     rule = RetentionRule(thin=sent[3].started_at, reduce=sent[2].started_at, subjects=("demo",))
-    told, done = estimate(database, rule), retain(database, rule)
+    told, done = estimate_rule(database, rule), apply_rule(database, rule)
     assert (done.reduced, done.thinned) == (2, 1)
     assert told == done, "there are few reports, so all are examples"
-    assert retain(database, rule) == estimate(database, rule) == RetentionResult()
+    assert apply_rule(database, rule) == estimate_rule(database, rule) == RetentionResult()
     after = {name: api.get(f"/series/{number}")["points"] for name, number in names.items()}
     assert api.drifts() == drifts
     for name in names:
@@ -100,8 +100,8 @@ def test_an_interrupted_retention_goes_on(api: Api, database: Database, monkeypa
 
     rule = RetentionRule(reduce=sent[-1].started_at + timedelta(days=1))
     with pytest.raises(KeyboardInterrupt):
-        retain(database, rule, stop)
-    assert retain(database, rule).reduced == 3
+        apply_rule(database, rule, stop)
+    assert apply_rule(database, rule).reduced == 3
 
 
 NAMES = ("minor-faults", "page-faults", "elapsed", "throughput", "instructions", "max-rss")
@@ -118,8 +118,8 @@ def test_a_reduced_report_has_the_levels_of_the_whole_one(samples: list[dict[str
     )
     whole = reports.report(1, samples=made, judging=Judging(judge=tuple(judge)))
     reduced, left = reduce_report(whole)
-    before = {point.metric: point for point in prepare([whole])[0].points}
-    after = {point.metric: point for point in prepare([reduced])[0].points}
+    before = {point.metric: point for point in prepare_reports([whole])[0].points}
+    after = {point.metric: point for point in prepare_reports([reduced])[0].points}
     assert before.keys() == after.keys()
     for name, point in after.items():
         assert (point.value, point.status) == (before[name].value, before[name].status)
@@ -158,22 +158,24 @@ def test_what_many_reports_would_free_is_estimated_from_some_of_them(
     for number in range(1, 21):  # Two subjects in turns: each has every second number.
         api.send(timed(number, 100), timed(number, 100).model_copy(update={"subject": "other", "run_id": uuid.uuid4()}))
     rule = RetentionRule(reduce=timed(30, 1).started_at, subjects=("other",))
-    told = estimate(database, rule)
+    told = estimate_rule(database, rule)
     assert told.reduced == 20
-    assert retain(database, rule).freed == pytest.approx(told.freed, rel=0.1)
+    assert apply_rule(database, rule).freed == pytest.approx(told.freed, rel=0.1)
 
 
 @EVERY_DATABASE
 def test_old_profiles_are_deleted(api: Api, database: Database) -> None:
-    prepared = [profiles.prepare(profile().model_copy(update={"subject": name})) for name in ("demo", "other")]
+    prepared = [profiles.prepare_profile(profile().model_copy(update={"subject": name})) for name in ("demo", "other")]
     with database.writing() as session:
         for one in prepared:
-            profiles.store(session, one)
+            profiles.store_profile(session, one)
     later = datetime.now(UTC) + timedelta(days=1)
     rule = RetentionRule(thin=later, profiles=later, subjects=("demo",))
-    told = estimate(database, rule)
+    told = estimate_rule(database, rule)
     assert (told.profiles_deleted, told.profiles_thinned) == (1, 0)
-    assert retain(database, rule) == told
+    assert apply_rule(database, rule) == told
     with database.reading() as session:
-        assert [entry.subject for entry in profiles.page(session, profiles.ProfileFilter(), 9, 0).items] == ["other"]
-    assert retain(database, rule) == estimate(database, rule) == RetentionResult()
+        assert [entry.subject for entry in profiles.list_page(session, profiles.ProfileFilter(), 9, 0).items] == [
+            "other"
+        ]
+    assert apply_rule(database, rule) == estimate_rule(database, rule) == RetentionResult()

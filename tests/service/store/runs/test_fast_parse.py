@@ -15,7 +15,7 @@ from runner.contract import Case, Report, ReportList
 from service.pipeline import ingest_reports
 from service.store.runs import fast_parse
 from service.store.runs.fast_parse import PlainReport
-from service.store.runs.stored_reports import unpack
+from service.store.runs.stored_reports import unpack_report
 from tests.service import reports
 
 VALUES = st.one_of(
@@ -72,13 +72,13 @@ def test_what_is_stored_is_what_the_models_would_have_stored(found: list[Any]) -
     expected, refused = read_by_models(body)
     if expected is None:
         with pytest.raises(ValidationError) as raised:
-            fast_parse.read(body)
+            fast_parse.parse_reports(body)
         assert told(raised.value) == refused
         return
-    stored = ingest_reports.prepare(fast_parse.read(body))
-    for one, model, other in zip(stored, expected, ingest_reports.prepare(expected), strict=True):
+    stored = ingest_reports.prepare_reports(fast_parse.parse_reports(body))
+    for one, model, other in zip(stored, expected, ingest_reports.prepare_reports(expected), strict=True):
         assert one.points == other.points
-        assert unpack(one.document) == model
+        assert unpack_report(one.document) == model
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_what_is_stored_is_what_the_models_would_have_stored(found: list[Any]) -
 )
 def test_what_is_no_list_of_reports_is_refused(body: bytes) -> None:
     with pytest.raises(ValidationError):
-        fast_parse.read(body)
+        fast_parse.parse_reports(body)
 
 
 def test_an_unusual_reading_is_left_to_the_models() -> None:
@@ -94,17 +94,17 @@ def test_an_unusual_reading_is_left_to_the_models() -> None:
         document([{"readings": {"a": {"value": 1}}}]),
         document([{"readings": {"a": {"status": "not_counted"}}}]),
     )
-    found = fast_parse.read(json.dumps({"reports": [usual, unusual]}).encode())
+    found = fast_parse.parse_reports(json.dumps({"reports": [usual, unusual]}).encode())
     assert [type(one) for one in found] == [PlainReport, Report]
 
 
 def test_a_large_batch_is_stored_in_parts_that_keep_the_runs_of_a_case_together() -> None:
     cases = [Case(workload="copy", definition="0" * 16, parameters={"number": number}) for number in range(3)]
-    batch = ingest_reports.prepare(
+    batch = ingest_reports.prepare_reports(
         [reports.report(commit, 1, 1, case=case) for commit in range(1, 5) for case in cases]
     )
     points = len(batch[0].points) + 1
-    parts = list(ingest_reports.split(batch, most=5 * points))
+    parts = list(ingest_reports.split_into_parts(batch, max_points=5 * points))
     assert sorted(one.report.run_id for part in parts for one in part) == sorted(one.report.run_id for one in batch)
     assert max(len(part) for part in parts) == 5
     order = [one.case for part in parts for one in part]
@@ -112,8 +112,8 @@ def test_a_large_batch_is_stored_in_parts_that_keep_the_runs_of_a_case_together(
 
 
 def test_a_report_of_many_points_is_a_part_of_its_own() -> None:
-    batch = ingest_reports.prepare([reports.report(1, 1), reports.report(2, 1)])
-    assert [len(part) for part in ingest_reports.split(batch, most=1)] == [1, 1]
+    batch = ingest_reports.prepare_reports([reports.report(1, 1), reports.report(2, 1)])
+    assert [len(part) for part in ingest_reports.split_into_parts(batch, max_points=1)] == [1, 1]
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -124,5 +124,5 @@ def test_a_field_that_is_there_twice_is_read_once_and_stored_once(indent: int | 
     for first in (b"[" * 500 + b"]" * 500, b'"\xff"', b"7"):
         for field in (b'"run_id"', b'"samples"', b'"place"', b'"readings"'):
             twice = sent.encode().replace(field, field + b":" + first + b"," + field, 1)
-            (one,) = ingest_reports.prepare(fast_parse.read(twice))
-            assert unpack(one.document) == model
+            (one,) = ingest_reports.prepare_reports(fast_parse.parse_reports(twice))
+            assert unpack_report(one.document) == model

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from service.app import create_app
 from service.config.access import Access
 from service.config.settings import Config
-from service.web import current
+from service.web import app_resources
 
 Start = Callable[..., FlaskClient]
 
@@ -22,13 +22,13 @@ def start(config: Config) -> Iterator[Start]:
     apps = []
 
     def make(**changes: Any) -> FlaskClient:
-        apps.append(create_app(config.replaced(access=Access.TOKENS, **changes)))
+        apps.append(create_app(config.copy_with(access=Access.TOKENS, **changes)))
         return apps[-1].test_client()
 
     yield make
     for app in apps:
         with app.app_context():
-            current.database().close()
+            app_resources.get_database().close()
 
 
 @pytest.fixture

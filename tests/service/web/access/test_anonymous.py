@@ -23,7 +23,7 @@ from service.store.events import events
 from service.store.events.events import EventFilter
 from service.store.jobs import Requester
 from service.store.series import series
-from service.web import current
+from service.web import app_resources
 from tests.service.web import history
 from tests.service.web.application import application
 
@@ -96,14 +96,14 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[APIFlask]:
         decision["reason"] = SECRETS["reason of a decision"]
         assert client.post(f"/api/v1/events/{event['id']}/decisions", json=decision).status_code == 201
         with open_app.app_context():
-            config, database = current.config(), current.database()
+            config, database = app_resources.get_config(), app_resources.get_database()
             _order_job(open_app)
             with database.writing() as session:
-                tokens.issue(session, SECRETS["name of a token"], [Scope.READ], 1, datetime.now(UTC))
-        app = create_app(config.replaced(access=Access.TOKENS, anonymous_read=True))
+                tokens.issue_token(session, SECRETS["name of a token"], [Scope.READ], 1, datetime.now(UTC))
+        app = create_app(config.copy_with(access=Access.TOKENS, anonymous_read=True))
         yield app
         with app.app_context():
-            current.database().close()
+            app_resources.get_database().close()
 
 
 def _quarantined() -> Report:
@@ -114,7 +114,7 @@ def _quarantined() -> Report:
 
 
 def _order_job(app: APIFlask) -> None:
-    from service.jobs.extension import scheduler
+    from service.jobs.extension import find_scheduler
 
     question = BisectQuestion(
         subject=history.SUBJECT,
@@ -124,7 +124,7 @@ def _order_job(app: APIFlask) -> None:
         metric="minor-faults",
     )
     order = JobOrder(question=question, backend=Backend.CALLER)
-    scheduler().order(order, Requester(SECRETS["requester of a job"], Where.API))
+    find_scheduler().order(order, Requester(SECRETS["requester of a job"], Where.API))
 
 
 def page_of(endpoint: str) -> str:
@@ -140,9 +140,9 @@ def reading(app: APIFlask) -> list[Rule]:
 def values(public: APIFlask) -> dict[str, str]:
     """What stands for the variables of an address, so that it leads to something that exists."""
     client = public.test_client()
-    with public.app_context(), current.database().reading() as session:
-        event = events.page(session, EventFilter(), 1, 0).items[0].id
-        first = series.page(session, series.SeriesFilter(metric="minor-faults")).items[0].id
+    with public.app_context(), app_resources.get_database().reading() as session:
+        event = events.list_page(session, EventFilter(), 1, 0).items[0].id
+        first = series.list_page(session, series.SeriesFilter(metric="minor-faults")).items[0].id
     drift = client.get("/api/v1/drifts").json["items"][0]["id"]
     key = re.search(r"/cases/([^\"?]+)", client.get("/workloads").text)[1]
     return {
@@ -194,8 +194,8 @@ def test_no_route_writes(public: APIFlask, values: dict[str, str]) -> None:
 def test_the_secrets_of_these_tests_are_there_for_those_who_may_see_them(
     public: APIFlask, values: dict[str, str]
 ) -> None:
-    with public.app_context(), current.database().writing() as session:
-        admin = tokens.issue(session, "admin", [Scope.ADMIN], 1, datetime.now(UTC)).text
+    with public.app_context(), app_resources.get_database().writing() as session:
+        admin = tokens.issue_token(session, "admin", [Scope.ADMIN], 1, datetime.now(UTC)).text
     client = public.test_client()
     headers = {"Authorization": f"Bearer {admin}", "Accept": "text/html"}
     shown = b"".join(client.get(address(rule, values), headers=headers).data for rule in reading(public))
@@ -203,14 +203,14 @@ def test_the_secrets_of_these_tests_are_there_for_those_who_may_see_them(
 
 
 def test_an_anonymous_caller_has_nothing_judged(public: APIFlask) -> None:
-    with public.app_context(), current.database().writing() as session:
+    with public.app_context(), app_resources.get_database().writing() as session:
         series.mark_stale(session, series.SeriesFilter(), ["minor-faults"])
-        reader = tokens.issue(session, "reader", [Scope.READ], 1, datetime.now(UTC)).text
+        reader = tokens.issue_token(session, "reader", [Scope.READ], 1, datetime.now(UTC)).text
 
     def stale(**headers: str) -> bool:
         assert public.test_client().get("/api/v1/drifts?judged=true", headers=headers).status_code == 200
-        with public.app_context(), current.database().reading() as session:
-            return bool(series.list_stale(session))
+        with public.app_context(), app_resources.get_database().reading() as session:
+            return bool(series.list_stale_series(session))
 
     assert stale()
     assert not stale(Authorization=f"Bearer {reader}")

@@ -31,7 +31,7 @@ def given(closed: FlaskClient, database: Database) -> Given:
     def make(scope: Scope) -> dict[str, str]:
         with database.writing() as session:
             reach = Reach(repositories=("*/*",)) if scope is Scope.REGISTER else EVERYWHERE
-            issued = tokens.issue(session, f"the {scope.value}", [scope], 1, datetime.now(UTC), reach=reach)
+            issued = tokens.issue_token(session, f"the {scope.value}", [scope], 1, datetime.now(UTC), reach=reach)
         return {"Authorization": f"Bearer {issued.text}"}
 
     return make
@@ -107,7 +107,7 @@ def test_only_admins_read_it(closed: FlaskClient, given: Given) -> None:
 def test_it_is_read_page_by_page(closed: FlaskClient, given: Given, database: Database) -> None:
     with database.writing() as session:
         for number in range(5):
-            audit.record(session, Actor("ada"), AuditAction.DECIDED, f"event {number}", now=datetime.now(UTC))
+            audit.record_entry(session, Actor("ada"), AuditAction.DECIDED, f"event {number}", now=datetime.now(UTC))
     admin = given(Scope.ADMIN)
     first = entries(closed, admin, limit=2, action="event decided")
     second = entries(closed, admin, limit=2, offset=2, action="event decided")
@@ -122,14 +122,14 @@ def test_the_database_refuses_to_change_it(statement: str, closed: FlaskClient, 
 
 
 def test_what_looks_like_a_token_or_cannot_be_stored_is_left_out(closed: FlaskClient, database: Database) -> None:
-    secret = tokens.mint()
+    secret = tokens.generate_token()
     detail = {"reason": f"use {secret.text}\0\ud800", "nested": [secret.text]}
     with database.writing() as session:
-        audit.record(
+        audit.record_entry(
             session, Actor(f"x\x1b[2J {secret.text}"), AuditAction.DECIDED, "\ud800\0", detail, now=datetime.now(UTC)
         )
     with database.reading() as session:
-        entry = audit.page(session, AuditAction.DECIDED, 1).items[0]
+        entry = audit.list_page(session, AuditAction.DECIDED, 1).items[0]
     assert secret.secret not in entry.model_dump_json()
     assert entry.detail["reason"] == f"use fw_{secret.id}_…\ufffd\ufffd"
     assert "\x1b" not in entry.author
@@ -139,6 +139,6 @@ def test_a_start_with_other_settings_is_recorded(start: Start, database: Databas
     for lease in (90, 90, 60):
         start(lease=timedelta(seconds=lease))
     with database.reading() as session:
-        found = audit.page(session, AuditAction.SETTINGS_CHANGED, 10).items
+        found = audit.list_page(session, AuditAction.SETTINGS_CHANGED, 10).items
     assert [entry.target for entry in found] == ["Lease", "first start"]
     assert found[0].detail["Lease"] == "60 s"

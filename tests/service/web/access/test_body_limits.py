@@ -5,7 +5,7 @@ import gzip
 import pytest
 from flask.testing import FlaskClient
 
-from service.web.access.body_limits import ANONYMOUS_BYTES, body_limit
+from service.web.access.body_limits import ANONYMOUS_BYTES, choose_body_limit
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from service.web.access.body_limits import ANONYMOUS_BYTES, body_limit
     ],
 )
 def test_only_known_callers_send_much(path: str, is_known: bool, limit: int) -> None:
-    assert body_limit(path, is_known=is_known, most=64 << 20) == limit
+    assert choose_body_limit(path, is_known=is_known, max_bytes=64 << 20) == limit
 
 
 def test_a_compressed_body_is_not_decompressed(client: FlaskClient) -> None:

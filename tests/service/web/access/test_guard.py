@@ -16,7 +16,7 @@ from service.config.settings import Config
 from service.rules.access.token import parse_token
 from service.store.engine.database import Database
 from service.store.models import Token
-from service.store.tokens import mint
+from service.store.tokens import generate_token
 from tests.service import reports
 
 Give = Callable[..., str]
@@ -24,13 +24,13 @@ Give = Callable[..., str]
 
 @pytest.fixture
 def closed(config: Config) -> FlaskClient:
-    return create_app(config.replaced(access=Access.TOKENS)).test_client()
+    return create_app(config.copy_with(access=Access.TOKENS)).test_client()
 
 
 @pytest.fixture
 def give(closed: FlaskClient, database: Database) -> Give:
     def make(*scopes: str, days: int = 1, revoked: bool = False) -> str:
-        shown, now = mint(), datetime.now(UTC)
+        shown, now = generate_token(), datetime.now(UTC)
         with database.writing() as session:
             session.add(
                 Token(
@@ -145,7 +145,7 @@ def test_a_service_with_a_name_of_its_own_asks_for_tokens(environment: dict[str,
 
 
 def test_a_service_that_others_can_reach_asks_for_tokens(config: Config) -> None:
-    assert config.replaced(trusted_hosts=None).by_token
+    assert config.copy_with(trusted_hosts=None).by_token
 
 
 def test_the_key_is_nobody_elses_and_stays(config: Config) -> None:

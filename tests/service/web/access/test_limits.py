@@ -26,7 +26,7 @@ pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], i
 def give(closed: FlaskClient, database: Database) -> Give:
     def make(reach: Reach = EVERYWHERE, scope: Scope = Scope.REPORT) -> dict[str, str]:
         with database.writing() as session:
-            issued = tokens.issue(session, "a token", [scope], 1, datetime.now(UTC), reach=reach)
+            issued = tokens.issue_token(session, "a token", [scope], 1, datetime.now(UTC), reach=reach)
         return {"Authorization": f"Bearer {issued.text}"}
 
     return make

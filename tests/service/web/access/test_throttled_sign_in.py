@@ -12,7 +12,7 @@ from service.rules.access.scope import Scope
 from service.rules.access.throttle import MAX_FAILURES, MAX_FAILURES_PER_ADDRESS, WINDOW
 from service.store import tokens
 from service.store.engine.database import Database
-from service.store.tokens import mint
+from service.store.tokens import generate_token
 
 Start = Callable[..., FlaskClient]
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], i
 def token(start: Start, database: Database) -> str:
     start()
     with database.writing() as session:
-        return tokens.issue(session, "reader", [Scope.READ], 1, datetime.now(UTC)).text
+        return tokens.issue_token(session, "reader", [Scope.READ], 1, datetime.now(UTC)).text
 
 
 def ask(client: FlaskClient, text: str, address: str = "192.0.2.1") -> tuple[int, int]:
@@ -37,7 +37,7 @@ def test_an_address_that_guesses_is_refused_by_every_process_until_it_has_waited
 ) -> None:
     one, two = start(), start()
     for number in range(MAX_FAILURES_PER_ADDRESS):
-        assert ask((one, two)[number % 2], mint().text) == (401, 0)
+        assert ask((one, two)[number % 2], generate_token().text) == (401, 0)
     for client in (one, two):
         status, wait = ask(client, token)
         assert status == 429, "not even a right token is looked at"
@@ -55,22 +55,22 @@ def test_an_address_that_guesses_is_refused_by_every_process_until_it_has_waited
 def test_guesses_from_many_addresses_are_refused_and_right_tokens_accepted(start: Start, token: str) -> None:
     client = start()
     for number in range(MAX_FAILURES):
-        assert ask(client, mint().text, f"10.0.{number}.1")[0] == 401
-    assert ask(client, mint().text, "10.1.0.1")[0] == 429
+        assert ask(client, generate_token().text, f"10.0.{number}.1")[0] == 401
+    assert ask(client, generate_token().text, "10.1.0.1")[0] == 429
     assert ask(client, token, "10.1.0.2")[0] == 200
 
 
 def test_a_token_that_has_expired_or_was_revoked_is_no_guess(start: Start, token: str, database: Database) -> None:
     client = start()
     with database.writing() as session:
-        tokens.revoke(session, token.split("_")[1], datetime.now(UTC))
+        tokens.revoke_token(session, token.split("_")[1], datetime.now(UTC))
     assert {ask(client, token) for _ in range(MAX_FAILURES_PER_ADDRESS + 2)} == {(401, 0)}
 
 
 def test_only_a_proxy_is_believed_for_whom_it_asks(start: Start, token: str) -> None:
     client = start()
     for number in range(MAX_FAILURES_PER_ADDRESS):
-        headers = {"Authorization": f"Bearer {mint().text}", "X-Forwarded-For": f"10.0.0.{number}"}
+        headers = {"Authorization": f"Bearer {generate_token().text}", "X-Forwarded-For": f"10.0.0.{number}"}
         client.get("/api/v1/runs", headers=headers, environ_base={"REMOTE_ADDR": "198.51.100.7"})
     right = {"Authorization": f"Bearer {token}"}
     answer = client.get("/api/v1/runs", headers=right, environ_base={"REMOTE_ADDR": "198.51.100.7"})

@@ -17,8 +17,8 @@ from service.config.settings import Config
 from service.pipeline import update_events
 from service.store.engine.database import Database
 from service.store.models import DriftRow, Subject, Token
-from service.store.tokens import mint
-from service.web import current
+from service.store.tokens import generate_token
+from service.web import app_resources
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.reports import CASE, JEMALLOC, OTHER_CASE, commit
@@ -193,13 +193,13 @@ def test_an_event_that_ended_in_another_one_says_so_and_its_log_goes_on_there(ap
     take_in(api, *step(100, 150), *step(100, 100, 100, 150, cases=(OTHER_CASE,)))
     later, earlier = events(api)
     decide(api, later["id"], "acknowledge", author="Bo")
-    with app.app_context(), current.database().writing() as session:
+    with app.app_context(), app_resources.get_database().writing() as session:
         for row in session.scalars(select(DriftRow)):  # as where it becomes uncertain which commit it was
             candidates = [{"commit": commit(number), "title": "", "author": ""} for number in (2, 3, 4)]
             row.document, row.event_id = row.document | {"candidates": candidates}, None
         session.execute(update(Subject).values(drifts_version=Subject.drifts_version + 1))
     with app.app_context():
-        update_events.refresh(current.database())
+        update_events.update_events(app_resources.get_database())
     (kept,) = events(api)
     ended = ({earlier["id"], later["id"]} - {kept["id"]}).pop()
     assert (kept["n_series"], kept["state"]) == (2, "acknowledged")
@@ -289,8 +289,8 @@ def test_the_same_history_gives_the_same_events_in_one_batch_or_many(tmp_path: P
 
 
 def test_with_tokens_nobody_decides_in_anothers_name(config: Config, database: Database) -> None:
-    client = create_app(config.replaced(access=Access.TOKENS)).test_client()
-    shown, now = mint(), datetime.now(UTC)
+    client = create_app(config.copy_with(access=Access.TOKENS)).test_client()
+    shown, now = generate_token(), datetime.now(UTC)
     with database.writing() as session:
         scopes = ["report", "triage", "read"]
         days = timedelta(days=1)

@@ -13,11 +13,11 @@ from flask.testing import FlaskClient
 from service.app import create_app
 from service.config.access import Access
 from service.config.settings import Config
-from service.jobs.extension import scheduler
+from service.jobs.extension import find_scheduler
 from service.jobs.scheduler import JobScheduler
 from service.rules.access.scope import Scope
 from service.store import tokens
-from service.web.current import database
+from service.web.app_resources import get_database
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.jobs_api import QUESTION, Jobs
@@ -28,7 +28,7 @@ RUNS = [str(reports.report(number, 1).run_id) for number in range(1, 4)]
 @pytest.fixture
 def config(config: Config) -> Config:
     """Settings of a service that starts no jobs by itself."""
-    return config.replaced(jobs_here=False)
+    return config.copy_with(jobs_here=False)
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def jobs(client: FlaskClient) -> Jobs:
 @pytest.fixture
 def late(app: Flask) -> JobScheduler:
     """What sees to the jobs, ten minutes later."""
-    return replace(scheduler(app), now=lambda: datetime.now(UTC) + timedelta(minutes=10))
+    return replace(find_scheduler(app), now=lambda: datetime.now(UTC) + timedelta(minutes=10))
 
 
 def test_a_job_is_ordered_taken_on_told_of_and_done(jobs: Jobs) -> None:
@@ -200,10 +200,10 @@ def test_a_runner_gets_a_moment_to_be_heard_of_where_the_service_was_away(jobs: 
 
 
 def test_a_token_that_reports_carries_out_jobs_and_orders_none(config: Config) -> None:
-    app = create_app(config.replaced(access=Access.TOKENS))
-    with app.app_context(), database().writing() as session:
+    app = create_app(config.copy_with(access=Access.TOKENS))
+    with app.app_context(), get_database().writing() as session:
         shown = {
-            scope: tokens.issue(session, scope, [scope], 1, datetime.now(UTC)).text
+            scope: tokens.issue_token(session, scope, [scope], 1, datetime.now(UTC)).text
             for scope in (Scope.REPORT, Scope.ORDER)
         }
     reports_only, orders_only = (

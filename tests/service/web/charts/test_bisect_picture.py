@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import service.app  # noqa: F401 - the pages are imported in its order
 from service.rules.bisect.graph import Graph, Node
-from service.web.charts.bisect_picture import MeasuredSide, MeasurementMark, NamedCulprit, picture
+from service.web.charts.bisect_picture import MeasuredSide, MeasurementMark, NamedCulprit, draw_search
 
 
 def line(length: int) -> Graph:
@@ -24,7 +24,7 @@ def test_each_row_shows_what_was_left_after_it() -> None:
         mark("c25", MeasuredSide.FAILED),
         mark("c24", MeasuredSide.BEFORE),
     ]
-    drawn = picture(line(100), marks, [NamedCulprit("c50", "c49", "the one")])
+    drawn = draw_search(line(100), marks, [NamedCulprit("c50", "c49", "the one")])
     assert [round(high - low) for low, high, _ in drawn.left] == [1022, 1022, 511, 511, 266]
     assert [y for _, _, y in drawn.left] == sorted(y for _, _, y in drawn.left)
     (flag,) = drawn.flags
@@ -32,7 +32,7 @@ def test_each_row_shows_what_was_left_after_it() -> None:
 
 
 def test_shapes_differ_for_whoever_sees_no_colours() -> None:
-    drawn = picture(line(3), [mark("c1", side) for side in MeasuredSide], [])
+    drawn = draw_search(line(3), [mark("c1", side) for side in MeasuredSide], [])
     verbs = {"".join(letter for letter in row.shape if letter.isalpha()) for row in drawn.rows}
     assert len(verbs) == len(MeasuredSide)
 
@@ -44,13 +44,13 @@ def test_what_was_merged_is_drawn_beside_the_line() -> None:
         Node(commit="b", parents=("a",)),
         Node(commit="merge", parents=("b", "side")),
     ]
-    drawn = picture(Graph("g", "merge", nodes), [mark("side", MeasuredSide.AFTER)], [])
+    drawn = draw_search(Graph("g", "merge", nodes), [mark("side", MeasuredSide.AFTER)], [])
     assert drawn.branches.count("L") == 2, "from where it left, and to where it was merged"
-    assert picture(line(3), [], []).branches == ""
+    assert draw_search(line(3), [], []).branches == ""
 
 
 def test_hundreds_of_runs_still_fit() -> None:
-    drawn = picture(line(1000), [mark(f"c{place}", MeasuredSide.BEFORE) for place in range(400)], [])
+    drawn = draw_search(line(1000), [mark(f"c{place}", MeasuredSide.BEFORE) for place in range(400)], [])
     assert drawn.height < 1000
     assert not drawn.numbered
     assert drawn.ticks == ""

@@ -1,4 +1,4 @@
-from service.web.charts.drift_picture import HEIGHT, WIDTH, drift_picture
+from service.web.charts.drift_picture import HEIGHT, WIDTH, draw_drift
 from tests.service import made_series
 
 
@@ -9,7 +9,7 @@ def series() -> made_series.SeriesDetail:
 def test_a_drift_is_drawn_among_its_runs_with_both_levels() -> None:
     detail = series()
     drift = detail.drifts[0]
-    drawn = drift_picture(detail, drift)
+    drawn = draw_drift(detail, drift)
     assert drawn is not None
     (start, middle, before), (again, end, after) = drawn.levels
     assert 0 <= start < middle == again < end <= WIDTH
@@ -23,4 +23,4 @@ def test_a_drift_is_drawn_among_its_runs_with_both_levels() -> None:
 def test_a_drift_whose_run_is_not_on_the_path_has_no_picture() -> None:
     detail = series()
     elsewhere = detail.drifts[0].model_copy(update={"run_after": made_series.run_id(999)})
-    assert drift_picture(detail, elsewhere) is None
+    assert draw_drift(detail, elsewhere) is None

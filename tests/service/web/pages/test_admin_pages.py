@@ -19,7 +19,7 @@ from service.forges.github.settings import GithubSettings
 from service.forges.registry import SETTINGS
 from service.rules.access.scope import Scope
 from service.store import tokens
-from service.web import current
+from service.web import app_resources
 from tests.service.web.text import page, read
 
 SECRET = "a secret that nobody may see"
@@ -32,14 +32,14 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     app = create_app(Config(home=home, database_url=f"sqlite:///{home / 'faultwatch.db'}", access=Access.TOKENS))
     yield app.test_client()
     with app.app_context():
-        current.database().close()
+        app_resources.get_database().close()
 
 
 @contextmanager
 def signed_in(client: FlaskClient, *scopes: Scope, name: str = "Ada") -> Iterator[None]:
     now = datetime.now(UTC) - timedelta(seconds=1)
-    with client.application.app_context(), current.database().writing() as session:
-        shown = tokens.issue(session, name, scopes, 1, now)
+    with client.application.app_context(), app_resources.get_database().writing() as session:
+        shown = tokens.issue_token(session, name, scopes, 1, now)
     assert client.post("/sign-in", data={"token": shown.text}).status_code == 302
     yield
     client.post("/sign-out")

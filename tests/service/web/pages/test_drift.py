@@ -6,7 +6,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import delete
 
 from service.store.models import DriftRow
-from service.web import current
+from service.web import app_resources
 from tests.service.web import extreme_reports, history
 from tests.service.web.application import application
 from tests.service.web.text import page, read
@@ -35,7 +35,7 @@ def test_the_address_of_a_drift_that_later_runs_moved_leads_to_its_event(tmp_pat
         client = app.test_client()
         history.send(client)
         moved = drift_id(client, history.REGRESSION)
-        with app.app_context(), current.database().writing() as session:
+        with app.app_context(), app_resources.get_database().writing() as session:
             session.execute(delete(DriftRow).where(DriftRow.id == moved))
         answer = client.get(f"/drifts/{moved}")
         assert answer.status_code == 302

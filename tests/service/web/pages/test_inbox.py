@@ -14,7 +14,7 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from service.web import current
+from service.web import app_resources
 from tests.service import reports
 from tests.service.web import history
 from tests.service.web.application import application
@@ -27,7 +27,7 @@ HERE = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
 def own(measured_app: APIFlask, tmp_path: Path) -> Iterator[FlaskClient]:
     """Its own service, on a copy of the history: what is decided stays."""
     with measured_app.app_context():
-        stored = current.database().url.database
+        stored = app_resources.get_database().url.database
     with closing(sqlite3.connect(str(stored))) as source, closing(sqlite3.connect(tmp_path / "faultwatch.db")) as copy:
         source.backup(copy)
     with application(tmp_path) as app:

@@ -8,7 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from runner.contract.profile import StackKind
-from service.web.rendering.profile_view import stack_link
+from service.web.rendering.profile_view import build_stack_link
 from tests.service.web.application import application
 from tests.service.web.profiled import AFTER, BEFORE, FRAMES, sent
 from tests.service.web.text import read
@@ -34,7 +34,7 @@ def test_two_profiles_name_the_line_that_grew(client: FlaskClient) -> None:
     page = read(client, address)
     assert "answer main.c:25 2,000 51,200 ▲ +49,200" in page
     assert "memcpy ← answer ← main main.c:25 2,000 51,200 ▲ +49,200" in page
-    assert stack_link(StackKind.FAULTS, FRAMES[:3]) in client.get(address).text
+    assert build_stack_link(StackKind.FAULTS, FRAMES[:3]) in client.get(address).text
     rows = client.get(f"/profiles/{AFTER.profile_id}.csv?before={BEFORE.profile_id}").text.splitlines()
     assert rows[1] == "answer,copyserve,main.c,25,25,2000,51200,49200"
 

@@ -6,7 +6,7 @@ from flask.testing import FlaskClient
 
 from service.app import create_app
 from service.config.access import Access
-from service.web import current
+from service.web import app_resources
 from tests.service.web.text import page
 
 
@@ -50,10 +50,10 @@ def test_the_badge_of_a_subject_counts_what_is_open(client: FlaskClient) -> None
 
 def test_other_sites_show_the_badges_of_a_public_service(client: FlaskClient) -> None:
     with client.application.app_context():
-        config = current.config()
-    public = create_app(config.replaced(access=Access.TOKENS, anonymous_read=True))
+        config = app_resources.get_config()
+    public = create_app(config.copy_with(access=Access.TOKENS, anonymous_read=True))
     answers = [one.get("/series/1/badge.svg") for one in (client, public.test_client())]
     with public.app_context():
-        current.database().close()
+        app_resources.get_database().close()
     policies = [answer.headers["Cross-Origin-Resource-Policy"] for answer in answers]
     assert policies == ["same-origin", "cross-origin"]

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from flask.testing import FlaskClient
 
-from service.web.rendering.formats import Table, comma_separated
+from service.web.rendering.formats import Table, write_csv
 from tests.service.web import history
 from tests.service.web.text import page
 
@@ -50,7 +50,7 @@ def test_a_format_of_no_page_is_a_problem_document(client: FlaskClient) -> None:
 
 
 def test_a_spreadsheet_runs_no_untrusted_formula() -> None:
-    text = comma_separated(Table(("title", "change"), [('=HYPERLINK("x")', -3), ("@a, b", 2.5), (None, 0)]))
+    text = write_csv(Table(("title", "change"), [('=HYPERLINK("x")', -3), ("@a, b", 2.5), (None, 0)]))
     assert list(csv.reader(io.StringIO(text))) == [
         ["title", "change"],
         ['\'=HYPERLINK("x")', "-3"],

@@ -23,7 +23,7 @@ _SUBJECTS_LOCK = 4604182
 for each other."""
 
 
-def take(connection: Connection, subjects: Iterable[str]) -> None:
+def take_turn(connection: Connection, subjects: Iterable[str]) -> None:
     """Wait for the turn of a writer, which lasts until its transaction ends.
 
     Parameters

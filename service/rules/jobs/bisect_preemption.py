@@ -14,7 +14,7 @@ from runner.contract.job import Backend, State
 from service.rules.jobs.automatic_acts import AutomaticAct
 from service.rules.jobs.states import Act
 
-_BEGINS_WITHIN = timedelta(minutes=15)
+_MAX_START_DELAY = timedelta(minutes=15)
 """How long a job that its caller has to start counts as wanted: nobody may ever start it."""
 
 
@@ -28,7 +28,7 @@ class OpenJob:
         The only host that may run it, or that runs it; None for any.
     by_service
         Whether the service ordered it by itself.
-    gave_way
+    was_paused
         Whether the service has paused it.
     in_doubt
         Whether the drift that it explains may be none.
@@ -42,12 +42,12 @@ class OpenJob:
     host: str | None
     created_at: datetime
     by_service: bool
-    gave_way: bool = False
+    was_paused: bool = False
     in_doubt: bool = False
     settled: str = ""
 
 
-def acts(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: datetime) -> dict[int, AutomaticAct]:
+def decide_acts(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: datetime) -> dict[int, AutomaticAct]:
     """Return what to do with the bisects that the service ordered by itself, by the number of the job.
 
     Parameters
@@ -64,7 +64,7 @@ def acts(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: datetime)
             acts_by_job[job.id] = AutomaticAct(Act.CANCEL, job.settled)
         elif why and job.state is not State.PAUSED:
             acts_by_job[job.id] = AutomaticAct(Act.PAUSE, why)
-        elif job.gave_way and not why and job.host is not None and is_idle(job.host):
+        elif job.was_paused and not why and job.host is not None and is_idle(job.host):
             acts_by_job[job.id] = AutomaticAct(Act.RESUME, "The host is idle again.")
     return acts_by_job
 
@@ -72,14 +72,14 @@ def acts(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: datetime)
 def _explain_pause(job: OpenJob, jobs: Iterable[OpenJob], now: datetime) -> str:
     if job.in_doubt:
         return "Its drift is in doubt again."
-    return "It gives way to a job that somebody ordered for its host." if _is_wanted(job.host, jobs, now) else ""
+    return "It gives way to a job that somebody ordered for its host." if _is_host_wanted(job.host, jobs, now) else ""
 
 
-def _is_wanted(host: str | None, jobs: Iterable[OpenJob], now: datetime) -> bool:
+def _is_host_wanted(host: str | None, jobs: Iterable[OpenJob], now: datetime) -> bool:
     return any(
         not job.by_service
         and job.state is not State.PAUSED
         and (host is None or job.host in {None, host})
-        and (job.backend is not Backend.CALLER or job.state is State.RUNNING or job.created_at > now - _BEGINS_WITHIN)
+        and (job.backend is not Backend.CALLER or job.state is State.RUNNING or job.created_at > now - _MAX_START_DELAY)
         for job in jobs
     )

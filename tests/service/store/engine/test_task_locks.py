@@ -17,7 +17,7 @@ PATIENCE = 30
 HOLDS = """
 import sys
 from service.store.engine.database import Database
-with Database(sys.argv[1]).exclusively(sys.argv[2]) as ours:
+with Database(sys.argv[1]).run_exclusively(sys.argv[2]) as ours:
     print(ours, flush=True)
     sys.stdin.read()
 """
@@ -35,7 +35,7 @@ def another_process(url: str, name: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def is_free(database: Database, name: str) -> bool:
-    with database.exclusively(name) as ours:
+    with database.run_exclusively(name) as ours:
         return ours
 
 
@@ -56,7 +56,7 @@ def test_a_task_of_another_process_is_taken_until_that_is_killed(database_url: s
 
 def test_a_task_is_free_after_it_failed(database_url: str) -> None:
     database = Database(database_url)
-    with pytest.raises(ZeroDivisionError), database.exclusively("events") as ours:
+    with pytest.raises(ZeroDivisionError), database.run_exclusively("events") as ours:
         assert ours
         assert not is_free(database, "events"), "a second thread or process does not get it"
         raise ZeroDivisionError

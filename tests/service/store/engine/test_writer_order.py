@@ -63,7 +63,7 @@ def test_writers_that_add_the_same_hosts_cases_and_environments_never_wait_for_e
         for turn in range(ROUNDS):
             batch = shuffled_reports(writer, turn)
             start.wait(PATIENCE)
-            ingest_reports.ingest(database, batch)
+            ingest_reports.ingest_reports(database, batch)
 
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(ingest, range(WRITERS)))
@@ -91,10 +91,12 @@ def shuffled_reports(writer: int, turn: int) -> list[Report]:
 
 def test_of_two_subjects_that_use_one_run_id_at_once_the_second_is_refused(database: Database) -> None:
     run_id = uuid.uuid4()
-    first = ingest_reports.prepare([reports.report(1, 100, run_id=run_id, subject="lua")])
+    first = ingest_reports.prepare_reports([reports.report(1, 100, run_id=run_id, subject="lua")])
     with ThreadPoolExecutor(1) as pool:
         with database.writing(["lua"]) as session:
-            ingest_reports.store(session, first)
-            second = pool.submit(ingest_reports.ingest, database, [reports.report(1, 100, run_id=run_id, subject="z")])
+            ingest_reports.store_reports(session, first)
+            second = pool.submit(
+                ingest_reports.ingest_reports, database, [reports.report(1, 100, run_id=run_id, subject="z")]
+            )
             time.sleep(0.5)  # it waits for the first one's row
         assert second.result(PATIENCE).conflicting == (run_id,)

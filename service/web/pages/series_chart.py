@@ -10,10 +10,10 @@ from flask import abort, request, url_for
 
 from service.schemas.history import SeriesDetail
 from service.store.series import series as series_store
-from service.web.access.public_view import published
+from service.web.access.public_view import redact_for_caller
+from service.web.app_resources import get_database
 from service.web.charts.plot import Plots, Window
 from service.web.charts.trend import Chart, build_chart
-from service.web.current import database
 from service.web.row_ids import MAX_ROW_ID
 
 PLOTS = Plots()
@@ -23,7 +23,7 @@ _MAX_OTHER_SERIES = 4
 
 def find_series(series_id: int) -> SeriesDetail:
     """Return a series as its caller may see it, or answer 404."""
-    series = _read(series_id)
+    series = _read_series(series_id)
     if series is None:
         abort(404, "There is no such series. It may belong to another Faultwatch service.")
     return series
@@ -32,8 +32,8 @@ def find_series(series_id: int) -> SeriesDetail:
 def list_overlaid(series: SeriesDetail) -> list[SeriesDetail]:
     """Return the series to lay over this one, of the same subject: commits of another have no place on its axis."""
     ids = [*dict.fromkeys(request.args.getlist("with", type=int))][:_MAX_OTHER_SERIES]
-    others = [_read(other) for other in ids if other != series.id and 0 <= other <= MAX_ROW_ID]
-    return [other for other in others if other is not None and other.subject == series.subject]
+    overlaid = [_read_series(other) for other in ids if other != series.id and 0 <= other <= MAX_ROW_ID]
+    return [other for other in overlaid if other is not None and other.subject == series.subject]
 
 
 def is_by_time() -> bool:
@@ -49,13 +49,13 @@ def read_window() -> Window | None:
     return Window(start, end, is_by_time())
 
 
-def draw(series: SeriesDetail, others: Sequence[SeriesDetail], window: Window | None = None) -> Chart:
+def draw_chart(series: SeriesDetail, overlaid: Sequence[SeriesDetail], window: Window | None = None) -> Chart:
     """Lay out the chart of a series."""
     no_run = UUID(int=0)
     before, _, after = url_for("run.show", run_id=no_run).partition(str(no_run))  # once, not for each of many runs
-    return build_chart(series, lambda run_id: f"{before}{run_id}{after}", window, others, PLOTS.get_plot)
+    return build_chart(series, lambda run_id: f"{before}{run_id}{after}", window, overlaid, PLOTS.get_plot)
 
 
-def _read(series_id: int) -> SeriesDetail | None:
-    with database().reading() as session:
-        return published(series_store.detail(session, series_id))
+def _read_series(series_id: int) -> SeriesDetail | None:
+    with get_database().reading() as session:
+        return redact_for_caller(series_store.read_series(session, series_id))

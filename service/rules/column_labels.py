@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 MAX_NAMED = 2
 """Differences that are named; the rest is only counted."""
-_LONGEST = 40
+_MAX_CHARACTERS = 40
 """Characters of a value."""
-_KINDS = ("parameter", "build", "variable", "process", "kernel", "compiler", "program", "library", "tool")
+_KINDS_IN_ORDER = ("parameter", "build", "variable", "process", "kernel", "compiler", "program", "library", "tool")
 """Kinds of settings, those that people choose before those that come with an upgrade."""
 _FILE = re.compile(r"(?P<place>/.*), (?P<size>\d+) bytes of (?P<day>[\d-]{10}) (?P<time>[\d:]{8})")
 _LIBRARY = re.compile(r"(?P<name>[^,]*), sha256 (?P<digits>[0-9a-f]+)")
@@ -22,7 +22,7 @@ _VERSION = re.compile(r"\d+(?:\.\d+)+\S*")
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnWords:
+class ColumnLabel:
     """How a column differs from its neighbours.
 
     Attributes
@@ -37,73 +37,76 @@ class ColumnWords:
     all: tuple[str, ...] = ()
 
 
-def column_words(columns: Sequence[Mapping[str, str]]) -> list[ColumnWords]:
+def label_columns(columns: Sequence[Mapping[str, str]]) -> list[ColumnLabel]:
     """Return for each of some environments, given by their settings, how it differs from the others."""
     names = {name for settings in columns for name in settings}
-    values = {name: [settings.get(name) for settings in columns] for name in sorted(names, key=_rank)}
+    values = {name: [settings.get(name) for settings in columns] for name in sorted(names, key=_rank_setting)}
     differ = {name: texts for name, texts in values.items() if len(set(texts)) > 1}
     words = {name: _describe_values(name, texts) for name, texts in differ.items()}
-    return [_column([said[place] for said in words.values()], tuple(differ)) for place in range(len(columns))]
+    return [
+        _build_label([texts_of_setting[place] for texts_of_setting in words.values()], tuple(differ))
+        for place in range(len(columns))
+    ]
 
 
-def _column(said: Sequence[str], names: tuple[str, ...]) -> ColumnWords:
-    distinct = list(dict.fromkeys(said))
-    more = len(distinct) - MAX_NAMED
+def _build_label(texts_of_column: Sequence[str], names: tuple[str, ...]) -> ColumnLabel:
+    distinct = list(dict.fromkeys(texts_of_column))
+    n_more = len(distinct) - MAX_NAMED
     # Instead of "1 more", which takes as much room, the last one is said.
-    shown = distinct if more <= 1 else [*distinct[:MAX_NAMED], f"{more} more"]
-    return ColumnWords(", ".join(shown), names)
+    texts = distinct if n_more <= 1 else [*distinct[:MAX_NAMED], f"{n_more} more"]
+    return ColumnLabel(", ".join(texts), names)
 
 
-def _rank(name: str) -> tuple[int, str]:
+def _rank_setting(name: str) -> tuple[int, str]:
     kind = name.partition(".")[0]
-    return (_KINDS.index(kind) if kind in _KINDS else _KINDS.index("kernel")), name
+    return (_KINDS_IN_ORDER.index(kind) if kind in _KINDS_IN_ORDER else _KINDS_IN_ORDER.index("kernel")), name
 
 
 def _describe_values(name: str, values: Sequence[str | None]) -> list[str]:
     """Return the words for each value of one setting, of which at least two differ."""
     kind, _, rest = name.partition(".")
     if kind == "variable":
-        return [f"no {rest}" if value is None else f"{rest}={_cut(value)}" for value in values]
+        return [f"no {rest}" if value is None else f"{rest}={_shorten_path(value)}" for value in values]
     if kind in {"tool", "program", "compiler", "library"}:
-        own = rest or kind
-        return [f"no {own}" if text is None else f"{own} {text}" for text in _versions(values)]
-    own = rest if kind in {"parameter", "build"} else name
-    return [f"{own} not set" if value is None else f"{own} {_cut(value)}" for value in values]
+        short_name = rest or kind
+        return [f"no {short_name}" if text is None else f"{short_name} {text}" for text in _list_short_versions(values)]
+    short_name = rest if kind in {"parameter", "build"} else name
+    return [f"{short_name} not set" if value is None else f"{short_name} {_shorten_path(value)}" for value in values]
 
 
-def _versions(values: Sequence[str | None]) -> list[str | None]:
+def _list_short_versions(values: Sequence[str | None]) -> list[str | None]:
     """Return the shortest texts that tell some files, or some versions of a program, apart."""
-    for short in (_version, _digits, _day, _moment, _place):
-        texts = [None if value is None else short(value) for value in values]
+    for shorten in (_read_version, _read_digits, _read_day, _read_time, _read_folder):
+        texts = [None if value is None else shorten(value) for value in values]
         if "" not in texts and len(set(texts)) == len(set(values)):
             return texts
-    return [None if value is None else _cut(value) for value in values]
+    return [None if value is None else _shorten_path(value) for value in values]
 
 
-def _version(value: str) -> str:
+def _read_version(value: str) -> str:
     numbers = _VERSION.findall(value)
     return str(numbers[-1]) if numbers and not _FILE.fullmatch(value) and not _LIBRARY.fullmatch(value) else ""
 
 
-def _digits(value: str) -> str:
+def _read_digits(value: str) -> str:
     match = _LIBRARY.fullmatch(value)
     return match["digits"][:8] if match else ""
 
 
-def _day(value: str) -> str:
+def _read_day(value: str) -> str:
     match = _FILE.fullmatch(value)
     return f"of {match['day']}" if match else ""
 
 
-def _moment(value: str) -> str:
+def _read_time(value: str) -> str:
     match = _FILE.fullmatch(value)
     return f"of {match['day']} {match['time'][:5]}" if match else ""
 
 
-def _place(value: str) -> str:
+def _read_folder(value: str) -> str:
     match = _FILE.fullmatch(value)
-    return f"at {_cut(match['place'])}" if match else ""
+    return f"at {_shorten_path(match['place'])}" if match else ""
 
 
-def _cut(value: str) -> str:
-    return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…"
+def _shorten_path(value: str) -> str:
+    return value if len(value) <= _MAX_CHARACTERS else f"{value[: _MAX_CHARACTERS - 1]}…"

@@ -14,7 +14,7 @@ _MAX_NAMED_VALUES = 3
 """Values of which each is named."""
 
 
-def describe_restless_level(values: Sequence[Number]) -> str:
+def describe_level_variation(values: Sequence[Number]) -> str:
     """Return why different counts of one level are no drift, as sentences; empty if nothing needs to be said.
 
     Nothing does if all are equal, or if the last ones have left for a value that was not there before: that may become
@@ -25,13 +25,13 @@ def describe_restless_level(values: Sequence[Number]) -> str:
     values
         The counts of the newest level's runs, in the order of their commits.
     """
-    if not _returns(values):
+    if not _does_return(values):
         return ""
     times = Counter(values)
     low, high = min(values), max(values)
     if len(times) <= _MAX_NAMED_VALUES:
         often = {value: "once" if times[value] == 1 else f"{times[value]:,} times" for value in sorted(times)}
-        counts = " or ".join(f"{value:,} ({said})" for value, said in often.items())
+        counts = " or ".join(f"{value:,} ({frequency})" for value, frequency in often.items())
     else:
         counts = f"{low:,} to {high:,}"
     sentence = (
@@ -47,7 +47,7 @@ def describe_restless_level(values: Sequence[Number]) -> str:
     return sentence
 
 
-def _returns(values: Sequence[Number]) -> bool:
+def _does_return(values: Sequence[Number]) -> bool:
     """Return whether a value comes back after another one."""
     changed = [after for before, after in pairwise(values) if before != after]
     visited = [*values[:1], *changed]

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.column_words import column_words
+from service.rules.column_labels import label_columns
 
 MAKE = "/usr/bin/make, 250000 bytes of {}"
 GCC = "gcc (Debian 14.2.0-19) {}"
 
 
 def texts(*columns: dict[str, str]) -> list[str]:
-    return [words.text for words in column_words(columns)]
+    return [words.text for words in label_columns(columns)]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_head_says_what_differs_in_words(name: str, values: tuple[str | None, 
 def test_what_people_chose_comes_first_and_the_rest_is_counted() -> None:
     old = {f"tool.t{number}": MAKE.format("2025-04-01 10:00:00") for number in range(9)}
     new = {name: MAKE.format("2025-05-01 10:00:00") for name in old}
-    one, other = column_words([old, new | {"variable.X": "1"}])
+    one, other = label_columns([old, new | {"variable.X": "1"}])
     assert one.text == "no X, t0 of 2025-04-01, 8 more"
     assert other.text == "X=1, t0 of 2025-05-01, 8 more"
     assert len(other.all) == 10
@@ -55,11 +55,11 @@ def test_what_people_chose_comes_first_and_the_rest_is_counted() -> None:
 def test_a_single_column_and_equal_ones_say_nothing() -> None:
     assert texts({"tool.make": "x"}) == [""]
     assert texts({"a": "1"}, {"a": "1"}) == ["", ""]
-    assert column_words([]) == []
+    assert label_columns([]) == []
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(["tool.a", "variable.b", "c"]), st.text(max_size=99)), max_size=4))
 def test_columns_that_differ_in_one_short_setting_are_told_apart(columns: list[dict[str, str]]) -> None:
-    for words in column_words(columns):
+    for words in label_columns(columns):
         assert "/bin/make, " not in words.text
         assert len(words.text) < 250

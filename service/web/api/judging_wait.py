@@ -13,7 +13,7 @@ from http import HTTPStatus
 
 from service.pipeline import detect_drifts
 from service.store.series.series import SeriesFilter
-from service.web.current import database
+from service.web.app_resources import get_database
 from service.web.problems import ProblemError
 
 MAX_REQUESTS = 2
@@ -25,7 +25,7 @@ _places = threading.BoundedSemaphore(MAX_REQUESTS)
 _turn = threading.Lock()
 
 
-def settle(*wanted: SeriesFilter) -> None:
+def judge_or_refuse(*filters: SeriesFilter) -> None:
     """Judge the series that some filter selects and that are not judged yet.
 
     Raises
@@ -33,28 +33,28 @@ def settle(*wanted: SeriesFilter) -> None:
     ProblemError
         503, where that takes longer than a request may, or where as many as may do so do it already.
     """
-    if detect_drifts.is_settled(database(), wanted):
+    if detect_drifts.are_all_judged(get_database(), filters):
         return
     if not _places.acquire(blocking=False):
-        raise _refusal()
+        raise _make_refusal()
     try:
-        done = _settle_in_turn(wanted)
+        are_judged = _judge_in_turn(filters)
     finally:
         _places.release()
-    if not done:
-        raise _refusal()
+    if not are_judged:
+        raise _make_refusal()
 
 
-def _settle_in_turn(wanted: Collection[SeriesFilter]) -> bool:
+def _judge_in_turn(filters: Collection[SeriesFilter]) -> bool:
     deadline = time.monotonic() + _MAX_WAIT_SECONDS
     if not _turn.acquire(timeout=_MAX_WAIT_SECONDS):
         return False
     try:
-        return detect_drifts.settle(database(), wanted, deadline - time.monotonic())
+        return detect_drifts.judge_stale_series(get_database(), filters, deadline - time.monotonic())
     finally:
         _turn.release()
 
 
-def _refusal() -> ProblemError:
+def _make_refusal() -> ProblemError:
     detail = "Many runs have arrived, and are being judged."
     return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers={"Retry-After": str(_RETRY_SECONDS)})

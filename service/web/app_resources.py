@@ -13,17 +13,17 @@ _DATABASE = "faultwatch.database"
 _CONFIG = "faultwatch.config"
 
 
-def use(app: Flask, database: Database, config: Config) -> None:
+def register(app: Flask, database: Database, config: Config) -> None:
     """Give an application its database and its settings."""
     app.extensions[_DATABASE] = database
     app.extensions[_CONFIG] = config
 
 
-def database() -> Database:
+def get_database() -> Database:
     """Return the database of the application that serves this request."""
     return cast(Database, current_app.extensions[_DATABASE])
 
 
-def config() -> Config:
+def get_config() -> Config:
     """Return the settings of the application that serves this request."""
     return cast(Config, current_app.extensions[_CONFIG])

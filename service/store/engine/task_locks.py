@@ -21,7 +21,7 @@ _TASKS = 4604181
 
 
 @contextmanager
-def file_lock(file: Path) -> Iterator[bool]:
+def hold_file_lock(file: Path) -> Iterator[bool]:
     """Lock a file, if nobody has; yield whether it is locked now.
 
     Raises
@@ -31,12 +31,12 @@ def file_lock(file: Path) -> Iterator[bool]:
     """
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        yield _lock(descriptor)
+        yield _try_lock(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _lock(descriptor: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -45,16 +45,16 @@ def _lock(descriptor: int) -> bool:
 
 
 @contextmanager
-def advisory_lock(engine: Engine, name: str) -> Iterator[bool]:
+def hold_advisory_lock(engine: Engine, name: str) -> Iterator[bool]:
     """Take an advisory lock of PostgreSQL, if nobody has it; yield whether it is taken now."""
     numbers = (_TASKS, zlib.crc32(name.encode()) - 2**31)  # the second one fits into 32 bits with a sign
     # No transaction: one that is open as long as the task runs would keep the server from cleaning up dead rows.
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        taken = bool(connection.exec_driver_sql("SELECT pg_try_advisory_lock(%s, %s)", numbers).scalar_one())
+        is_locked = bool(connection.exec_driver_sql("SELECT pg_try_advisory_lock(%s, %s)", numbers).scalar_one())
         try:
-            yield taken
+            yield is_locked
         finally:
-            if taken:
+            if is_locked:
                 try:
                     connection.exec_driver_sql("SELECT pg_advisory_unlock(%s, %s)", numbers)
                 except SQLAlchemyError:

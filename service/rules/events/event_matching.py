@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from service.rules.events.grouping import DriftGroup, LocatedDrift, may_be_same, overlaps
+from service.rules.events.grouping import DriftGroup, LocatedDrift, do_overlap, may_be_same_drift
 from service.schemas.triage import State
 
 
@@ -59,51 +59,51 @@ _Score = tuple[int, int, int]
 """How many drifts a group and an event share, how many may be the same, and whether their locations overlap."""
 
 
-def carry_over(groups: Sequence[DriftGroup], known: Mapping[str, KnownEvent]) -> CarriedEvents:
+def assign_stored_events(groups: Sequence[DriftGroup], stored: Mapping[str, KnownEvent]) -> CarriedEvents:
     """Assign each group the stored event that it has most in common with.
 
     Equal drifts count most, then drifts of the same series at the same location, then the same location.
     """
-    scores = _scores(groups, known)
-    carried = CarriedEvents([None] * len(groups))
-    taken: dict[str, int] = {}
+    scores = _score_pairs(groups, stored)
+    matching = CarriedEvents([None] * len(groups))
+    group_of_event: dict[str, int] = {}
 
     def rank(entry: tuple[tuple[int, str], _Score]) -> tuple[object, ...]:
         (index, event), score = entry
-        return not known[event].alive, tuple(-part for part in score), known[event].age, index
+        return not stored[event].alive, tuple(-part for part in score), stored[event].age, index
 
     ranked = sorted(scores.items(), key=rank)
     for (index, event), _ in ranked:
-        if carried.events[index] is None and event not in taken:
-            carried.events[index] = event
-            taken[event] = index
+        if matching.events[index] is None and event not in group_of_event:
+            matching.events[index] = event
+            group_of_event[event] = index
     for (index, event), score in ranked:
-        if not any(score[:2]) or not known[event].alive:
+        if not any(score[:2]) or not stored[event].alive:
             continue
-        if carried.events[index] is None:
-            carried.origins.setdefault(index, []).append(event)
-        elif event not in taken:
-            into = carried.events[index]
-            assert into is not None
-            carried.merged.setdefault(event, into)
-    return carried
+        if matching.events[index] is None:
+            matching.origins.setdefault(index, []).append(event)
+        elif event not in group_of_event:
+            target = matching.events[index]
+            assert target is not None
+            matching.merged.setdefault(event, target)
+    return matching
 
 
-def _scores(groups: Sequence[DriftGroup], known: Mapping[str, KnownEvent]) -> dict[tuple[int, str], _Score]:
+def _score_pairs(groups: Sequence[DriftGroup], stored: Mapping[str, KnownEvent]) -> dict[tuple[int, str], _Score]:
     """Return how much each group has in common with each event, for the pairs that share anything."""
     equal: Counter[tuple[int, str]] = Counter()
     similar: Counter[tuple[int, str]] = Counter()
     nearby: Counter[tuple[int, str]] = Counter()
-    by_drift, by_series, by_key = _indexes(known)
+    by_drift, by_series, by_key = _build_indexes(stored)
     for index, group in enumerate(groups):
         for drift in group:
             if drift.drift_id in by_drift:
                 equal[index, by_drift[drift.drift_id]] += 1
-            for event in {event for event, other in by_series[drift.series] if may_be_same(drift, other)}:
+            for event in {event for event, other in by_series[drift.series] if may_be_same_drift(drift, other)}:
                 similar[index, event] += 1
         low, high = max(drift.stretch[0] for drift in group), min(drift.stretch[1] for drift in group)
         for event, stretch in by_key[group[0].key]:
-            if overlaps((low, high), stretch):
+            if do_overlap((low, high), stretch):
                 nearby[index, event] = 1
     pairs = equal.keys() | similar.keys() | nearby.keys()
     return {pair: (equal[pair], similar[pair], nearby[pair]) for pair in pairs}
@@ -113,23 +113,23 @@ _Series = dict[int | str, list[tuple[str, LocatedDrift]]]
 _Keys = dict[tuple[str, str], list[tuple[str, tuple[float, float]]]]
 
 
-def _indexes(known: Mapping[str, KnownEvent]) -> tuple[dict[str, str], _Series, _Keys]:
+def _build_indexes(stored: Mapping[str, KnownEvent]) -> tuple[dict[str, str], _Series, _Keys]:
     by_drift: dict[str, str] = {}
     by_series: _Series = defaultdict(list)
     by_key: _Keys = defaultdict(list)
-    for event, entry in known.items():
+    for event, entry in stored.items():
         drifts = [drift for drift in entry.drifts if not drift.returned]
         for drift in drifts:
             by_drift[drift.drift_id] = event
             by_series[drift.series].append((event, drift))
-        for key, stretches in _stretches_by_key(drifts).items():
+        for key, stretches in _group_stretches(drifts).items():
             low, high = max(low for low, _ in stretches), min(high for _, high in stretches)
             if low <= high:
                 by_key[key].append((event, (low, high)))
     return by_drift, by_series, by_key
 
 
-def _stretches_by_key(drifts: Iterable[LocatedDrift]) -> dict[tuple[str, str], list[tuple[float, float]]]:
+def _group_stretches(drifts: Iterable[LocatedDrift]) -> dict[tuple[str, str], list[tuple[float, float]]]:
     stretches: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     for drift in drifts:
         stretches[drift.key].append(drift.stretch)

@@ -1,20 +1,20 @@
 import pytest
 
-from service.rules.series.restless_level import describe_restless_level
+from service.rules.series.level_variation import describe_level_variation
 
 
 @pytest.mark.parametrize("values", [[], [7], [7, 7, 7], [7, 7, 8, 8], [7, 8, 9], [9, 9, 8]])
 def test_what_does_not_return_needs_no_words(values: list[int]) -> None:
-    assert describe_restless_level(values) == ""
+    assert describe_level_variation(values) == ""
 
 
 def test_a_zigzag_by_one_fault_on_a_young_level_is_explained() -> None:
-    said = describe_restless_level([4100, 4101, 4100, 4100, 4101])
+    said = describe_level_variation([4100, 4101, 4100, 4100, 4101])
     assert said.startswith("The 5 runs of this level count 4,100 (3 times) or 4,101 (2 times), back and forth.")
     assert "within 1, and" in said
     assert "until it has 12 runs, a step has to stay for longer" in said
-    assert "young" not in describe_restless_level([4100, 4101] * 6)
+    assert "young" not in describe_level_variation([4100, 4101] * 6)
 
 
 def test_many_values_are_a_range() -> None:
-    assert "count 4,100 to 4,103, back" in describe_restless_level([4100, 4101, 4102, 4103, 4100])
+    assert "count 4,100 to 4,103, back" in describe_level_variation([4100, 4101, 4102, 4103, 4100])

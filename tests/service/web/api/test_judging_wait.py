@@ -17,7 +17,7 @@ from service.pipeline import detect_drifts, judge_series
 from service.serving import THREADS
 from service.store.engine import deferred
 from service.web import admission
-from service.web.api import judged
+from service.web.api import judging_wait
 from tests.service import reports
 from tests.service.apiclient import Api
 
@@ -72,7 +72,7 @@ def test_runs_of_another_subject_are_left_alone(api: Api, monkeypatch: pytest.Mo
 def test_what_takes_long_is_to_be_asked_again(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(detect_drifts, "MAX_SERIES_AT_ONCE", 4)
     send(api)
-    monkeypatch.setattr(judged, "_MAX_WAIT_SECONDS", -1)
+    monkeypatch.setattr(judging_wait, "_MAX_WAIT_SECONDS", -1)
     answer = api.client.get("/api/v1/drifts?judged=true")
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
     assert answer.get_json()["detail"] == "Many runs have arrived, and are being judged."
@@ -96,18 +96,18 @@ def test_one_request_judges_and_another_waits_for_it_and_the_others_come_later(
         return app.test_client().get("/api/v1/drifts?judged=true")
 
     monkeypatch.setattr(detect_drifts, "judge", judge_slowly)
-    with ThreadPoolExecutor(judged.MAX_REQUESTS + 2) as pool:
-        answers = as_completed([pool.submit(ask) for _ in range(judged.MAX_REQUESTS + 2)], timeout=30)
+    with ThreadPoolExecutor(judging_wait.MAX_REQUESTS + 2) as pool:
+        answers = as_completed([pool.submit(ask) for _ in range(judging_wait.MAX_REQUESTS + 2)], timeout=30)
         refused = [next(answers).result() for _ in range(2)]
         assert [(one.status_code, one.headers["Retry-After"]) for one in refused] == [(503, "1")] * 2
         go_on.set()
-        assert [len(one.result().get_json()["items"]) for one in answers] == [len(CASES)] * judged.MAX_REQUESTS
+        assert [len(one.result().get_json()["items"]) for one in answers] == [len(CASES)] * judging_wait.MAX_REQUESTS
     assert set(judged_ids.values()) == {1}
     assert ask().status_code == 200, "each has given its place back"
 
 
 def test_those_who_judge_and_those_who_store_leave_a_thread_for_the_pages() -> None:
-    assert admission.MAX_REQUESTS + judged.MAX_REQUESTS < THREADS
+    assert admission.MAX_REQUESTS + judging_wait.MAX_REQUESTS < THREADS
 
 
 def test_the_digest_of_a_night_has_its_drifts(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,9 @@ import re
 from datetime import UTC, datetime, time, timedelta
 
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_AGO = re.compile(r"([0-9]{1,4})([hdw])")
-_HOURS = {"h": 1, "d": 24, "w": 7 * 24}
-_UNITS = {"h": "hour", "d": "day", "w": "week"}
+_AGO_TEXT = re.compile(r"([0-9]{1,4})([hdw])")
+_HOURS_OF_UNIT = {"h": 1, "d": 24, "w": 7 * 24}
+_UNIT_NAMES = {"h": "hour", "d": "day", "w": "week"}
 
 
 def parse_since(text: str, now: datetime) -> datetime:
@@ -23,12 +23,12 @@ def parse_since(text: str, now: datetime) -> datetime:
         If it stands for no time; the text says what would.
     """
     word = text.strip().lower()
-    if ago := _AGO.fullmatch(word):
-        return now - timedelta(hours=int(ago[1]) * _HOURS[ago[2]])
+    if ago := _AGO_TEXT.fullmatch(word):
+        return now - timedelta(hours=int(ago[1]) * _HOURS_OF_UNIT[ago[2]])
     if word in DAYS:
         today = now.astimezone(UTC).date()
-        passed = (today.weekday() - DAYS.index(word)) % len(DAYS) or len(DAYS)
-        return datetime.combine(today - timedelta(days=passed), time(), UTC)
+        days_passed = (today.weekday() - DAYS.index(word)) % len(DAYS) or len(DAYS)
+        return datetime.combine(today - timedelta(days=days_passed), time(), UTC)
     try:
         moment = datetime.fromisoformat(text.strip())
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
@@ -36,7 +36,7 @@ def parse_since(text: str, now: datetime) -> datetime:
         raise ValueError(f"{text!r} is no date: write 2026-11-20, friday, 7d or all") from None
 
 
-def phrase(text: str) -> str:
+def describe_since(text: str) -> str:
     """Return how a sentence says since when: ``in the last 7 days``, ``since Friday``, ``since your last visit``.
 
     Parameters
@@ -47,8 +47,8 @@ def phrase(text: str) -> str:
     word = text.strip().lower()
     if word == "visit":
         return "since your last visit"
-    if ago := _AGO.fullmatch(word):
+    if ago := _AGO_TEXT.fullmatch(word):
         number = int(ago[1])
-        unit = _UNITS[ago[2]]
+        unit = _UNIT_NAMES[ago[2]]
         return f"in the last {unit}" if number == 1 else f"in the last {number} {unit}s"
     return f"since {word.capitalize() if word in DAYS else text.strip()}"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.since import DAYS, parse_since, phrase
+from service.rules.events.time_filter import DAYS, describe_since, parse_since
 
 MONDAY = datetime(2026, 11, 23, 9, 30, tzinfo=UTC)
 
@@ -58,4 +58,4 @@ def test_any_text_is_a_time_or_refused(text: str) -> None:
     ],
 )
 def test_a_sentence_says_since_when(text: str, said: str) -> None:
-    assert phrase(text) == said
+    assert describe_since(text) == said

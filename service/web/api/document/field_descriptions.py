@@ -3,7 +3,7 @@
 A docstring of the field itself comes first; an entry with the name of a type before one without.
 """
 
-FIELD_WORDS = {
+FIELD_DESCRIPTIONS = {
     "action": "What was done or is to be done.",
     "active": "Whether it holds now.",
     "anatomy": "What the faults of the profile are; none if it has no faults.",

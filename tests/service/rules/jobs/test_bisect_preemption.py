@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runner.contract.job import Backend, State
 from service.rules.jobs import states
-from service.rules.jobs.giving_way import OpenJob, acts
+from service.rules.jobs.bisect_preemption import OpenJob, decide_acts
 from service.rules.jobs.states import Act
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -29,7 +29,7 @@ def job(number: int, state: State = State.RUNNING, **changes: object) -> OpenJob
 
 
 def decided(*jobs: OpenJob, idle: bool = True) -> dict[int, Act]:
-    return {number: act.act for number, act in acts(jobs, lambda _: idle, NOW).items()}
+    return {number: act.act for number, act in decide_acts(jobs, lambda _: idle, NOW).items()}
 
 
 @pytest.mark.parametrize("state", [State.QUEUED, State.DISPATCHED, State.RUNNING, State.LOST])
@@ -41,7 +41,7 @@ def test_it_pauses_for_any_job_that_somebody_ordered_for_its_host(state: State) 
 
 
 def test_it_goes_on_when_the_host_is_idle_again() -> None:
-    paused = job(1, State.PAUSED, gave_way=True)
+    paused = job(1, State.PAUSED, was_paused=True)
     assert decided(paused, job(20)) == {}
     assert decided(paused, idle=False) == {}
     assert decided(paused) == {1: Act.RESUME}
@@ -60,8 +60,8 @@ def test_a_command_that_nobody_starts_does_not_stop_it_for_ever() -> None:
 
 def test_it_rests_while_its_drift_is_in_doubt() -> None:
     assert decided(job(1, in_doubt=True)) == {1: Act.PAUSE}
-    assert decided(job(1, State.PAUSED, gave_way=True, in_doubt=True)) == {}
-    assert decided(job(1, State.PAUSED, gave_way=True)) == {1: Act.RESUME}
+    assert decided(job(1, State.PAUSED, was_paused=True, in_doubt=True)) == {}
+    assert decided(job(1, State.PAUSED, was_paused=True)) == {1: Act.RESUME}
 
 
 def test_it_ends_when_its_event_needs_no_commit_any_more() -> None:
@@ -74,7 +74,7 @@ def test_it_ends_when_its_event_needs_no_commit_any_more() -> None:
             job,
             st.integers(1, 20),
             st.sampled_from([state for state in State if state.open]),
-            gave_way=st.booleans(),
+            was_paused=st.booleans(),
             in_doubt=st.booleans(),
             settled=st.sampled_from(["", "settled"]),
             host=st.sampled_from([None, "lab-1", "lab-2"]),
