@@ -22,6 +22,7 @@ from service.web.api import (
     openapi,
     plans,
     profiles,
+    proofs,
     revisions,
     runner_tokens,
     runs,
@@ -42,7 +43,7 @@ def register_api(app: APIFlask) -> None:
     api = APIBlueprint("api", __name__, url_prefix=PREFIX, enable_openapi=False)
     api.before_request(require_json)
     api.after_request(_make_conditional)
-    for noun in (health.bp, revisions.bp, runs.bp, plans.bp, comparisons.bp, series.bp, drifts.bp):
+    for noun in (health.bp, revisions.bp, runs.bp, plans.bp, comparisons.bp, proofs.bp, series.bp, drifts.bp):
         api.register_blueprint(noun)
     for noun in (
         events.bp,

@@ -1,21 +1,21 @@
 """Search for the commits that moved a metric: ask the service, build, measure, send, and ask again."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
+from runner.campaigns.commit_pairs import CommitPairs
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.judging import Judging
 from runner.contract.report import SEARCHED, Case, Environment, Purpose, Report, Revision
 from runner.contract.search import Measure, Pace, Prove, Search, SearchRequest
 from runner.errors import FaultwatchError
-from runner.measuring.comparison import Pairs, compare
+from runner.measuring.comparison import Pairs
 from runner.measuring.measurement import measure, report_failed_build
 from runner.measuring.sampling import Sampling
-from runner.measuring.trial import Bench, Subject, Trial
+from runner.measuring.trial import Bench
 from runner.reporting.client import Service
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool
@@ -178,14 +178,14 @@ class CulpritSearcher(Struct, frozen=True):
 
     def _prove(self, parent: Revision, culprit: Revision, metric: str, order: Prove) -> list[Report]:
         """Measure a culprit and its parent interleaved until it is decided whether the metric differs."""
-        result = compare(
-            self._trial(parent),
-            self._trial(culprit),
+        pairs = CommitPairs(self.repository, self.workload, self.bench, self.builder)
+        result = pairs.compare(
+            self.case,
+            parent,
+            culprit,
             _judge_by(metric, self.service.compare),
             pairs=Pairs.proof(self.workload),
             judging=Judging() if order.precision is None else Judging(precision={metric: order.precision}),
-            other_builds=lambda number: (self._trial(parent, number), self._trial(culprit, number)),
-            other_place=lambda: self._trial_in_place(parent, culprit),
         )
         if result.comparison is None:
             failed = next(report for report in (result.base, result.head) if report.failure)
@@ -194,23 +194,8 @@ class CulpritSearcher(Struct, frozen=True):
                 f"{failed.failure.message if failed.failure else ''}",
                 "start the search again; it continues with the proof",
             )
+        self.service.prove(result.build_request(self.workload.metrics.judging))
         return [report.model_copy(update={"purpose": Purpose.PROOF}) for report in (result.base, result.head)]
-
-    @contextmanager
-    def _trial_in_place(self, revision: Revision, other: Revision) -> Iterator[Trial]:
-        tree, build = self.builder.build(self.repository, other.commit, self.workload)
-        with self.builder.build_in_place_of(self.repository, revision.commit, self.workload, tree) as there:
-            yield Trial(self.workload, Subject(self.repository.name, revision, self.case, build), self.bench, there)
-
-    def _trial(self, revision: Revision, number: int = 0) -> Trial:
-        try:
-            tree, build = self.builder.build(self.repository, revision.commit, self.workload, number=number)
-        except BuildFailure as failure:
-            raise FaultwatchError(
-                f"{revision.commit[:10]} was built before but cannot be built now: {failure.message}",
-                "start the search again; it continues with the proof",
-            ) from None
-        return Trial(self.workload, Subject(self.repository.name, revision, self.case, build), self.bench, tree)
 
 
 def _judge_by(

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
+from runner.campaigns.proving import ProofSummary
 from runner.contract.level import Number
 from runner.contract.plan import PlannedRun, PlanRequest, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
@@ -69,6 +70,8 @@ class HistorySummary(Struct):
     """Why the service rejected reports of this history for good; they are set aside on disk."""
     left_out: int = 0
     """Commits of the range that are not measured, because they are of merged branches."""
+    proofs: ProofSummary | None = None
+    """What became of the likely changes; None if none was to be proven."""
 
     def __add__(self, other: "HistorySummary") -> "HistorySummary":
         return HistorySummary(
@@ -83,6 +86,7 @@ class HistorySummary(Struct):
             other.error,
             self.refused + other.refused,
             self.left_out + other.left_out,
+            other.proofs or self.proofs,
         )
 
 

@@ -38,6 +38,21 @@ def ends_of(span: str) -> tuple[str, str]:
     return first, last or "HEAD"
 
 
+class Duration(click.ParamType[float]):
+    """A time such as ``90``, ``90s``, ``5m`` or ``1h``, in seconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
+        """Return the seconds."""
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", value)
+        if not match:
+            self.fail(f"{value!r} is no time: write 90s, 5m or 1h.", parameter, context)
+        return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+
+
 class Target(Struct, frozen=True):
     """What a command looks at, as its arguments name it.
 

@@ -29,6 +29,7 @@ from runner.cli.workbench import find_target, host_turn, prepare_workbench
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.gate import BaseQuery
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
+from runner.errors import FaultwatchError
 from runner.measuring.comparison import (
     SAMPLES_PER_FURTHER_BUILD,
     Compared,
@@ -94,6 +95,7 @@ def command(
         patient = service.patient(say)
         contests = [Contest(workload, workload, case.parameters) for case in chosen]
         results = compare_cases(patient, repository, workload, workbench, (base, head), contests, samples)
+        _remember(patient, results, workload)
     give_result(
         [document(result) for result in results],
         as_json=as_json,
@@ -102,6 +104,17 @@ def command(
     )
     if any(_is_bad(result) for result in results):
         raise click.exceptions.Exit(1)
+
+
+def _remember(service: Service, results: Sequence[Compared], workload: Workload) -> None:
+    """Have the service remember what was decided about these commits, so that it settles the drifts of their series."""
+    for result in results:
+        if result.comparison is not None and not result.base_stored:
+            try:
+                service.prove(result.build_request(workload.metrics.judging, len(results)))
+            except FaultwatchError as error:
+                say(f"the service does not remember this comparison: {error.what}")
+                return
 
 
 def show_results(results: Sequence[Compared], target: TypedTarget | None) -> None:

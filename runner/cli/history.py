@@ -1,5 +1,6 @@
 """``faultwatch history``: measure a range of a repository's history."""
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,11 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
+from runner.campaigns.commit_pairs import CommitPairs
 from runner.campaigns.history_measurement import HistoryMeasurement, HistorySummary
-from runner.cli.arguments import is_range, workload_and_range
+from runner.campaigns.proving import ProofSummary, Prover, compute_budget
+from runner.cli.activity import activity
+from runner.cli.arguments import Duration, ends_of, is_range, workload_and_range
 from runner.cli.options import (
     again_option,
     choice_options,
@@ -22,6 +26,7 @@ from runner.cli.options import (
     samples_option,
     sandbox_option,
 )
+from runner.cli.proof_progress import ProofProgress
 from runner.cli.result import give_result
 from runner.cli.suggestion import TypedTarget
 from runner.cli.terminal import say, terminal
@@ -69,6 +74,15 @@ _MAX_CHARTS = 3
         "not read, reuse the counts of a measured revision whose program is answered the same, and measure one in "
         "twenty of those to check the host.",
     ),
+    click.option(
+        "--prove-for",
+        type=Duration(),
+        default=-1.0,
+        metavar="TIME",
+        help="Time for proofs, such as 90s or 10m: the two commits of each likely change are measured interleaved. "
+        "Default: a tenth of the command's time, at least two minutes.",
+    ),
+    click.option("--no-prove", is_flag=True, help="Prove nothing; likely changes stay suspected."),
     result_options,
 )
 def command(
@@ -86,18 +100,23 @@ def command(
     build_jobs: int | None,
     again: bool,
     measure_all: bool,
+    prove_for: float,
+    no_prove: bool,
     as_json: bool,
     output_file: Path | None,
 ) -> None:
-    """Measure every commit of a RANGE, A..B, that is not stored yet, oldest first. A itself is not measured.
+    """Measure every commit of a RANGE, A..B, that is not stored yet, oldest first, and A itself.
 
-    Without a RANGE, the whole history up to --revision is measured. A revision that does not build is recorded with
-    its log, and the command continues. It also continues if the service fails; unsent reports wait on disk (see
-    `faultwatch spool`). What failed because of the host, such as a full disk or a time-out, is measured again up to
-    three times. A revision whose program would be answered the same of all that it asks about its files as in the one
-    measured before is not measured: its counts are reused. The last revision, and the last one before a count that
-    differs, always are. One that changes only files which the last build did not ask about uses that build. Exit code
-    1 if something failed and nothing was measured, if reports wait, or if the service refused one.
+    If B does not descend from A, the range begins where B left it. Without a RANGE, the whole history up to --revision
+    is measured. A revision that does not build is recorded with its log, and the command continues. It also continues
+    if the service fails; unsent reports wait on disk (see `faultwatch spool`). What failed because of the host, such as
+    a full disk or a time-out, is measured again up to three times. A revision whose program would be answered the same
+    of all that it asks about its files as in the one measured before is not measured: its counts are reused. The last
+    revision, and the last one before a count that differs, always are. One that changes only files which the last build
+    did not ask about uses that build.
+
+    What the runs make likely is then proven or refuted: the two commits are measured interleaved, as a gate does. Exit
+    code 1 if something failed and nothing was measured, if reports wait, or if the service refused one.
     """
     from runner.cli.page_address import is_served
     from runner.reporting.embedded import connect
@@ -105,6 +124,7 @@ def command(
     if span and is_range(span) and revision != "HEAD":
         raise click.UsageError("RANGE and --revision name the last commit twice: pass one of them.")
     settings = load_settings()
+    began = time.monotonic()
     with host_turn(settings) as turn:
         prepared = prepare(
             settings,
@@ -130,6 +150,9 @@ def command(
                     "beside it. This begins new series, and every revision is measured again."
                 )
             summary = prepared.measure(service)
+            if not (no_prove or summary.waiting):
+                budget = compute_budget(prove_for, time.monotonic() - began)
+                summary.proofs = prepared.prove(service, budget)
             turn.end()
             # While reports wait, the service cannot know all drifts.
             drifts = [] if summary.waiting else prepared.drifts(service.patient(say))
@@ -157,6 +180,8 @@ class PreparedHistory(Struct, frozen=True):
     settings: Settings
     repository: Repository
     span: str
+    first: Revision | None
+    """The commit that the range begins after: it is measured, and what it brought itself is not shown."""
     revisions: tuple[Revision, ...]
     workload: Workload
     cases: tuple[Case, ...]
@@ -210,8 +235,26 @@ class PreparedHistory(Struct, frozen=True):
             measure_all=self.measure_all,
         )
         with ProgressBar(terminal(), f"{self.repository.name} {self.span}") as watcher:
-            summary = measurement.measure(self.revisions, watcher)
+            summary = measurement.measure(self._measured, watcher)
         return replace(summary, left_out=len(self.beside))
+
+    @property
+    def _measured(self) -> tuple[Revision, ...]:
+        return (self.first, *self.revisions) if self.first else self.revisions
+
+    def prove(self, service: Service, seconds: float) -> ProofSummary:
+        """Prove or refute the likely changes of the range for some seconds, the most likely first."""
+        patient = service.patient(say)
+        with activity("looking for likely changes") as shown:
+            prover = Prover(
+                pairs=CommitPairs(self.repository, self.workload, self.workbench.bench, self.workbench.builder),
+                service=patient,
+                revisions=self._measured,
+                cases=frozenset(case.name for case in self.cases),
+                watcher=ProofProgress(shown),
+                until=time.monotonic() + seconds,
+            )
+            return prover.prove(lambda: patient.nominations(**self.own).items)
 
 
 def prepare(
@@ -245,13 +288,15 @@ def prepare(
     revisions = repository.revisions(span, first_parent=first_parent)
     # The newest first: it is the most likely to be whole.
     refuse_incomplete(repository, workload, reversed(revisions))
-    measured = {revision.commit for revision in revisions}
+    first = _find_first(repository, span)
+    measured = {revision.commit for revision in revisions} | ({first.commit} if first else set())
     merged = repository.revisions(span, first_parent=False) if first_parent else ()
     register_subject(settings, repository, workload)
     return PreparedHistory(
         settings=settings,
         repository=repository,
         span=span,
+        first=first,
         revisions=revisions,
         workload=workload,
         cases=chosen,
@@ -264,6 +309,14 @@ def prepare(
         measure_all=measure_all,
         beside=tuple(revision for revision in merged if revision.commit not in measured),
     )
+
+
+def _find_first(repository: Repository, span: str) -> Revision | None:
+    """Return the commit that a range begins after: A of A..B, or where B left it; None without a range."""
+    if not is_range(span):
+        return None
+    bases = repository.merge_bases(*ends_of(span))
+    return repository.revision(bases[0])
 
 
 def give_history(
@@ -318,5 +371,6 @@ def document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dict[str,
         "waiting": summary.waiting,
         "waiting_before": summary.waiting_before,
         "refused": summary.refused,
+        "proofs": summary.proofs.document() if summary.proofs else None,
         "drifts": drifts,
     }

@@ -6,6 +6,8 @@ from typing import Any
 from rich.console import Console
 
 from runner.campaigns.history_measurement import HistorySummary
+from runner.campaigns.proving import ProofSummary
+from runner.cli.activity import time_spent
 from runner.cli.formatting import count_of, escape_text, format_percent, format_value
 from runner.cli.suggestion import TypedTarget
 
@@ -64,7 +66,12 @@ def show_history(
             "them, or `faultwatch spool --flush`."
         )
         return
-    show_drifts(console, drifts, target)
+    if not summary.measured and not summary.stored and not summary.reused:
+        console.print("[yellow]Nothing was measured, so nothing is judged.[/]")
+    else:
+        show_drifts(console, drifts, target)
+    if summary.proofs:
+        _show_proofs(console, summary.proofs)
     for address in charts:
         console.print(f"Chart: {escape_text(address)}", highlight=False, soft_wrap=True)
     if charts and not served:
@@ -82,15 +89,14 @@ def describe_left_out(commits: int) -> str:
 
 def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: TypedTarget) -> None:
     """Print drifts, newest first. Those that the service folds are counted in one line, as the dashboard does."""
-    above = [drift for drift in drifts if not drift.get("below_floor")]
+    above = order_drifts([drift for drift in drifts if not drift.get("below_floor")])
     if not above:
         console.print("No drift." if not drifts else "No drift above the floor.")
     for drift in above:
         name, before, after = drift["metric"], drift["before"], drift["after"]
         # A zero baseline has no percentage.
         within = "  within its budget" if drift.get("within_budget") else ""
-        if drift.get("evidence", {}).get("wants_rerun"):
-            within += "  not confirmed yet"
+        within += f"  {describe_standing(drift)}"
         percent = f", {format_percent(100 * (after - before) / abs(before))}" if before else ""
         console.print(
             f"[bold]{_SIGNS[drift['direction']]} {escape_text(name)}[/] "
@@ -106,6 +112,52 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: Type
             console.print(f"    {escape_text(setting['name'])}: {escape_text(change)}", highlight=False, soft_wrap=True)
     if folded := len(drifts) - len(above):
         console.print(f"{folded} below the floor: runs of the same bytes can differ by as much.", style="dim")
+
+
+def order_drifts(drifts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return drifts with suspected ones first that are larger than everything else in the list."""
+    largest = max((_size(drift) for drift in drifts if not _is_suspected(drift)), default=0.0)
+    return sorted(drifts, key=lambda drift: not (_is_suspected(drift) and _size(drift) > largest))
+
+
+def describe_standing(drift: dict[str, Any]) -> str:
+    """Return how sure a drift is: proven by pairs, certain by its runs alone, or suspected."""
+    evidence = drift.get("evidence", {})
+    if evidence.get("pairs"):
+        return f"proven in {count_of(evidence['pairs'], 'interleaved pair')}"
+    if not _is_suspected(drift):
+        return "certain by its runs"
+    before, after = (evidence.get(name) for name in ("n_before", "n_after"))
+    runs = f" by {count_of(before, 'run')} before and {after:,} after" if before and after else ""
+    return f"suspected{runs}, not measured interleaved"
+
+
+def _is_suspected(drift: dict[str, Any]) -> bool:
+    return bool(drift.get("evidence", {}).get("wants_rerun"))
+
+
+def _size(drift: dict[str, Any]) -> float:
+    before, after = drift["before"], drift["after"]
+    return abs(after - before) / abs(before) if before else float("inf")
+
+
+def _show_proofs(console: Console, proofs: ProofSummary) -> None:
+    """Print what became of the likely changes, and which are left open."""
+    compared = proofs.proven + proofs.refuted + proofs.undecided
+    if compared:
+        console.print(
+            f"{count_of(compared, 'comparison')} of two commits in {time_spent(proofs.seconds)}: "
+            f"{proofs.proven} differ, {proofs.refuted} do not, {proofs.undecided} undecided.",
+            highlight=False,
+            soft_wrap=True,
+        )
+    if proofs.left_open:
+        console.print(
+            f"[yellow]There was no time to prove {count_of(len(proofs.left_open), 'likely change')}: --prove-for 30m "
+            "gives more.[/]",
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:

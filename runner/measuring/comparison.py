@@ -1,5 +1,6 @@
 """Compares two revisions: executes them interleaved in one session on one host, until the service has decided."""
 
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -76,6 +77,10 @@ class Compared(Struct, frozen=True):
     most: int | None = None
     """The pairs that it was allowed; None if one side could not be measured."""
 
+    def build_request(self, judging: Judging, cases: int = 1) -> ComparisonRequest:
+        """Return the question that the service has decided."""
+        return _request(self.base, self.head, judging, cases=cases, most=self.most)
+
 
 def compare(
     base: Trial,
@@ -87,6 +92,7 @@ def compare(
     judging: Judging | None = None,
     other_builds: OtherTrials = lambda _: None,
     other_place: TrialInPlace | None = None,
+    until: float | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> Compared:
     """Execute base and head interleaved, A B B A, and let the service decide after enough pairs.
@@ -108,6 +114,8 @@ def compare(
     other_place
         Builds base in the place of head for a while, and returns its trial there. The service asks for it where both
         differ although they were answered the same.
+    until
+        The monotonic time in seconds from which on no more pairs are begun; None for no limit.
     progress
         Called after each execution.
 
@@ -127,7 +135,9 @@ def compare(
         except (ExecutionFailure, SpoiledSession) as error:
             return make_undecided(base, head, {trial: _drop_samples(trial, error)})
         judging = judging or base.workload.metrics.judging
-        compared = sample_interleaved(base, head, decide, pairs=pairs, cases=cases, judging=judging, progress=progress)
+        compared = sample_interleaved(
+            base, head, decide, pairs=pairs, cases=cases, judging=judging, until=until, progress=progress
+        )
         if compared.comparison and compared.comparison.wants_renewal:
             try:
                 for trial in (base, head):
@@ -136,7 +146,7 @@ def compare(
             except ExecutionFailure as error:
                 return make_undecided(base, head, {trial: _drop_samples(trial, error)})
             compared = sample_interleaved(
-                base, head, decide, pairs=pairs, cases=cases, judging=judging, progress=progress
+                base, head, decide, pairs=pairs, cases=cases, judging=judging, until=until, progress=progress
             )
     if other_place:
         places = base.answered.place, head.answered.place
@@ -154,6 +164,7 @@ def sample_interleaved(
     pairs: Pairs,
     cases: int,
     judging: Judging,
+    until: float | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> Compared:
     """Take pairs of samples until the service needs no more, or the workload allows no more; see :func:`compare`."""
@@ -163,6 +174,8 @@ def sample_interleaved(
     try:
         while True:
             for number in range(len(samples[base]), wanted):
+                if number >= pairs.first and _is_over(until):
+                    break
                 for turn, trial in enumerate((base, head) if number % 2 == 0 else (head, base)):
                     sample = trial.execute()
                     samples[trial].append(sample.model_copy(update={"place": 2 * number + turn}))
@@ -170,7 +183,7 @@ def sample_interleaved(
             base_report, head_report = (trial.measured(samples[trial], session) for trial in (base, head))
             request = _request(base_report, head_report, judging, cases=cases, most=pairs.most)
             decision = decide(request)
-            if decision.more == 0 or wanted >= pairs.most:
+            if decision.more == 0 or wanted >= pairs.most or _is_over(until):
                 return Compared(request.base, request.head, decision, most=pairs.most)
             wanted = min(pairs.most, wanted + decision.more)
     except (ExecutionFailure, SpoiledSession) as error:
@@ -179,6 +192,10 @@ def sample_interleaved(
             failed = head.skipped(f"base fails beside it, and not alone: {error.message}", temporary=True)
             return make_undecided(base, head, {head: failed})
         return make_undecided(base, head, {trial: _drop_samples(trial, error)})
+
+
+def _is_over(until: float | None) -> bool:
+    return until is not None and time.monotonic() >= until
 
 
 def _can_run_alone(trial: Trial) -> bool:

@@ -20,6 +20,7 @@ from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.gate import BaseAnswer, BaseQuery, GateAnswer, GateReport
 from runner.contract.job import Claim, Finish, Job, JobDecision, JobList, JobOrder, Lease, Orders, Progress
 from runner.contract.nightly import NightlyDigest, NightlyPart
+from runner.contract.nomination import NominationList
 from runner.contract.plan import Plan, PlanRequest
 from runner.contract.profile import Profile
 from runner.contract.report import Receipts, Ref, Report, ReportList, Revision, RevisionList
@@ -168,6 +169,14 @@ class Service:
     def compare(self, request: ComparisonRequest) -> Comparison:
         """Ask for the verdict on base and head, and how many more pairs are needed."""
         return self._ask(Comparison, "POST", "/comparisons", request)
+
+    def prove(self, request: ComparisonRequest) -> Comparison:
+        """Have the service remember what the pairs of two commits decide; return it."""
+        return self._ask(Comparison, "POST", "/proofs", request)
+
+    def nominations(self, **filters: str) -> NominationList:
+        """Return the changes that the stored runs make likely, the most likely first."""
+        return self._ask(NominationList, "GET", "/nominations", params=filters)
 
     def search(self, request: SearchRequest) -> Search:
         """Ask which commits to measure next, or which commits moved a metric."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy.orm import Session
 
@@ -12,13 +13,14 @@ from service.pipeline.drift_facts import DriftFacts
 from service.rules.series.describe_drift import describe_drifts
 from service.rules.series.find_drifts import Baselines, find_drifts, is_exact_count
 from service.rules.series.floor import calibrate_floor
+from service.rules.series.proofs import Proof, settle
 from service.rules.series.sparkline import Sparkline
 from service.rules.series.tracks import Trend
 from service.rules.series.withdrawal import explain_withdrawals
 from service.schemas.history import Drift
 from service.store.events import events
 from service.store.models import DriftRow, Series
-from service.store.series import drifts, points, series, sparklines
+from service.store.series import drifts, points, proofs, series, sparklines
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +55,13 @@ class JudgedSeries:
     withdrawn: dict[str, str]
 
 
+class _Settled(NamedTuple):
+    """What is settled about a series besides its runs."""
+
+    baselines: Baselines
+    proofs: Sequence[Proof]
+
+
 def judge(session: Session, series_ids: Collection[int]) -> tuple[list[JudgedSeries], set[int]]:
     """Judge those of some series that have changed since they were judged.
 
@@ -79,15 +88,18 @@ def _judge_together(session: Session, series_ids: Collection[int]) -> list[Judge
     ids = [row.id for row in stale]
     trends, former = points.arrange_trends(session, ids), drifts.map_rows_by_series(session, ids)
     baselines, facts = events.read_baselines(session, ids), DriftFacts(session)
-    return [_judge(facts, row, trends[row.id], baselines.get(row.id, {}), former[row.id]) for row in stale]
+    proven = proofs.map_by_series(session, ids)
+    return [
+        _judge(facts, row, trends[row.id], _Settled(baselines.get(row.id, {}), proven[row.id]), former[row.id])
+        for row in stale
+    ]
 
 
-def _judge(
-    facts: DriftFacts, row: Series, trend: Trend, baselines: Baselines, former: Sequence[DriftRow]
-) -> JudgedSeries:
+def _judge(facts: DriftFacts, row: Series, trend: Trend, settled: _Settled, former: Sequence[DriftRow]) -> JudgedSeries:
     head, measured = series.read_head(row), trend.measured
-    changes = find_drifts(trend, is_exact=is_exact_count(head), baselines=baselines) if row.judged else []
+    changes = find_drifts(trend, is_exact=is_exact_count(head), baselines=settled.baselines) if row.judged else []
     changes = [facts.blame_upgrades(change) for change in changes]
+    changes = settle(changes, settled.proofs, trend) if row.judged else []
     contexts = [facts.find_description_facts(row, change) for change in changes]
     described = describe_drifts(head, changes, contexts, calibrate_floor(measured))
     rows = [drifts.make_row(drift, change.after.position) for drift, change in zip(described, changes, strict=True)]

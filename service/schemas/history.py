@@ -57,7 +57,7 @@ class Certainty(StrEnum):
     SINGLE = "single"
     """Only one commit can have caused it."""
     PROVEN = "proven"
-    """A bisect has measured the commits that caused it interleaved with their parents."""
+    """The commits that caused it were measured interleaved with their parents."""
     CONFIRMED = "confirmed"
     """The change is a fact, and no commit caused it."""
 
@@ -74,7 +74,7 @@ def decide_certainty(
     sure
         Whether the change is a fact.
     proven
-        Whether a bisect has proven the commits that caused it.
+        Whether interleaved pairs have proven the commits that caused it.
     """
     if not sure:
         return Certainty.PROVISIONAL
@@ -225,6 +225,8 @@ class Evidence(View):
     sentence: str
     wants_rerun: bool
     """True while one more run is needed before the drift is a fact."""
+    pairs: int | None = None
+    """Interleaved pairs of its two commits that have proven it; None where its runs alone show it."""
 
 
 class Companion(View):
@@ -320,10 +322,11 @@ class Drift(View):
             sure=not _get_value(values["evidence"], "wants_rerun"),
             all_known=values.get("candidates_known", True),
         )
-        fields = {
-            name: _get_value(candidates[0], name) if certainty_ is Certainty.SINGLE else ""
-            for name in ("title", "author")
-        }
+        is_single = certainty_ is Certainty.SINGLE
+        fields = {name: _get_value(candidates[0], name) if is_single else "" for name in ("title", "author")}
+        evidence = values["evidence"]
+        if is_single and (evidence.get("pairs") if isinstance(evidence, dict) else evidence.pairs):
+            certainty_ = Certainty.PROVEN
         return {**values, **fields, "certainty": certainty_}
 
     @property

@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
-from runner.contract import Outcome, Stage, Status
+from runner.contract import Outcome, Stage, Status, Verdict
 from runner.contract.job import Backend, Where
 from runner.contract.job import State as JobState
 from service.schemas.history import Cause, Certainty, Direction, Number
@@ -356,6 +356,27 @@ class DriftRow(Base):
     """The drift as the API serves it."""
     event_id: Mapped[str | None] = mapped_column(String(16), index=True)
     """The event that it belongs to; None until the events are updated."""
+
+
+class ProofRow(Base):
+    """The verdict of an interleaved comparison of two commits on one metric."""
+
+    __tablename__ = "proof"
+    __table_args__ = (UniqueConstraint("session", "case_id", "metric"), Index(None, "subject_id", "host_id", "case_id"))
+    id: Mapped[int] = mapped_column(primary_key=True)
+    session: Mapped[UUID]
+    subject_id: Mapped[int] = mapped_column(ForeignKey("subject.id"))
+    host_id: Mapped[int] = mapped_column(ForeignKey("host.id"))
+    case_id: Mapped[int] = mapped_column(ForeignKey("case_.id"))
+    environment_id: Mapped[int] = mapped_column(ForeignKey("environment.id"))
+    metric: Mapped[str] = mapped_column(Text)
+    base: Mapped[str] = mapped_column(String(64))
+    head: Mapped[str] = mapped_column(String(64))
+    verdict: Mapped[Verdict]
+    pairs: Mapped[int]
+    before: Mapped[Number]
+    after: Mapped[Number]
+    measured_at: Mapped[datetime]
 
 
 class Event(Base):

@@ -53,6 +53,7 @@ _WRITING: Mapping[str, Scope] = {
     "api.runs.post": Scope.REPORT,
     "api.plans.post": Scope.REPORT,
     "api.comparisons.post": Scope.REPORT,
+    "api.proofs.post": Scope.REPORT,
     "api.diagnoses.post": Scope.REPORT,
     "api.profiles.put": Scope.REPORT,
     "api.gates.base": Scope.REPORT,

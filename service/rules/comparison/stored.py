@@ -200,12 +200,19 @@ def _pooled_by_metric(runs: Runs, readings: ByRun) -> dict[str, SideReadings]:
 
 
 def _lies_between(drift: DriftSummary, pair: Pair) -> bool:
+    """Return whether a drift lies on the way from base to head.
+
+    Between two environments, the way can lead through others, so that drifts in those count as well.
+    """
     base, head = pair.base[0], pair.head[0]
-    environments = {base.environment, head.environment}
-    if drift.environment_before != drift.environment_after:
-        return {drift.environment_before, drift.environment_after} == environments
     low, high = sorted((base.position, head.position))
-    return drift.environment_after in environments and low < drift.position <= high
+    if base.environment == head.environment:
+        same = drift.environment_before == drift.environment_after == base.environment
+        return same and low < drift.position <= high
+    if drift.environment_before != drift.environment_after:
+        ends = {drift.environment_before, drift.environment_after}
+        return ends == {base.environment, head.environment} or low <= drift.position <= high
+    return low < drift.position <= high
 
 
 def _decide_by_trend(base: SideReadings, head: SideReadings, between: Sequence[DriftSummary]) -> MetricDecision:

@@ -74,7 +74,8 @@ class LevelChangeDetector:
             return []
         self._repeating.extend(self._values[self._repeating.points :], self._samples[self._repeating.points :])
         self._noisy.extend(centre(self._values[self._noisy.n :], self._values[0]))
-        if self._repeating.holds or self._noisy.noise.sigma == 0.0:
+        repeats = self._repeating.holds or self._noisy.noise.sigma == 0.0
+        if repeats and not self._repeating.varies:
             return self._repeating.changes()
         known = (len(self._repeating.exact), tuple(self._noisy.climbs.values()), self._noisy.noise.points)
         noisy = self._noisy_changes()

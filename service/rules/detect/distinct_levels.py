@@ -20,7 +20,7 @@ from service.rules.detect.exchangeability import (
     is_rare,
 )
 from service.rules.detect.median_of_nine import Floats
-from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise
+from service.rules.detect.noise import LARGE_STEP_SIGMA, MIN_POINTS_TO_KNOW_RHO, Noise
 
 MAX_SPURIOUS_PROPOSALS = 2
 """How many of the next proposals may be spurious, so that the level after a change extends beyond them."""
@@ -36,6 +36,14 @@ MIN_RUNS_TO_KNOW_NOISE = 30
 """Runs of a side that hardly show how its noise moves."""
 MIN_SQUARED_SIGMA = 100.0
 """Squared sigma that so few runs must explain together; with more runs less, with ``MAX_POINTS_PER_SIDE`` nothing."""
+MIN_UNPRECEDENTED_SIGMA = 8.0
+"""Sigma of a step to an unprecedented level."""
+UNPRECEDENTED_POINTS, UNPRECEDENTED_SIGMA = 128, 6.0
+"""Runs before it of which none was so near to that level."""
+MIN_AGREEING_RUNS = 5
+"""Runs on each side that have to agree with each other."""
+MAX_AGREEING_SIGMA, MIN_AGREEING_SHARE = 3.0, 0.8
+"""How near to their level which share of them must be."""
 MAX_LACK_TO_TEST = 1.5
 """If a shift lacks more than this, its values are not worth a further test."""
 
@@ -52,6 +60,7 @@ class DistinctLevels:
 
     def __init__(self, noise: Noise) -> None:
         self._widened = math.sqrt(min(noise.inflation, MAX_INFLATION))
+        self._noise = noise
         self.changes: list[Distinct] = []
         self._counts: list[int] = []  # how many of the changes lie at or before each proposal
 
@@ -63,7 +72,9 @@ class DistinctLevels:
         for i in range(same, len(proposals)):
             begin = self.changes[-1].at if self.changes else 0
             ends = [*proposals[i + 1 : i + 1 + MAX_SPURIOUS_PROPOSALS], len(values)]
-            if are_distinct(values, begin, proposals[i], ends, self._widened):
+            if are_distinct(values, begin, proposals[i], ends, self._widened) or is_unprecedented(
+                values, begin, proposals[i], ends[0], self._noise
+            ):
                 self.changes.append(Distinct(proposals[i], in_doubt=False))
             self._counts.append(len(self.changes))
         suspicion = self._suspicion(values)
@@ -109,6 +120,28 @@ def are_distinct(values: Floats, begin: int, at: int, ends: Sequence[int], widen
         ):
             return True
     return False
+
+
+def is_unprecedented(values: Floats, begin: int, at: int, end: int, noise: Noise) -> bool:
+    """Return whether a far step leads to a level that no run before it was near, although few runs show that level.
+
+    The order of eight and eight runs is never certain, whatever their distance. But runs that agree with each other on
+    both sides of a step that is many times as large, to where no run has been, are two levels. Modes and outliers have
+    been there before, or do not agree.
+    """
+    old, new = values[max(begin, at - MAX_POINTS_PER_SIDE) : at], values[at : min(end, at + MAX_POINTS_PER_SIDE)]
+    if noise.points < MIN_POINTS_TO_KNOW_RHO or min(len(old), len(new)) < MIN_AGREEING_RUNS:
+        return False
+    levels = float(np.median(old)), float(np.median(new))
+    step = abs(levels[1] - levels[0])
+    if step < MIN_UNPRECEDENTED_SIGMA * noise.sigma:
+        return False
+    agreeing = (
+        np.mean(np.abs(side - level) <= MAX_AGREEING_SIGMA * noise.sigma)
+        for side, level in zip((old, new), levels, strict=True)
+    )
+    distances = np.abs(values[max(0, at - UNPRECEDENTED_POINTS) : at] - levels[1])
+    return min(agreeing) >= MIN_AGREEING_SHARE and bool(distances.min() > UNPRECEDENTED_SIGMA * noise.sigma)
 
 
 def compute_least_step(shorter: int) -> float:

@@ -17,6 +17,7 @@ LEVEL_POINTS = 32  # points on each side that a level is taken from
 MAX_POINTS_BETWEEN = 6  # points on each side of a change of which some may lie between its levels
 POSITION_POINTS = 48  # points on each side among which its position lies
 MIN_MISS_SIGMA = 4.0  # sigma by which a run between two levels misses the level that it would belong to
+MIN_AGREEING_SHARE = 1 / 3  # share of the runs beside a change that have to lie at its level
 MIN_RUNS_AT_LEVEL = 2  # runs that have to be at that level
 
 Ints = NDArray[np.int64]
@@ -63,6 +64,20 @@ def _medians(x: Floats, start: Ints, stop: Ints) -> Floats:
     row = np.arange(len(start))
     median: Floats = (values[row, (count - 1) // 2] + values[row, count // 2]) / 2
     return median
+
+
+def find_agreed_level(runs: Floats, level: float, sigma: float) -> float:
+    """Return the level of the runs nearest to a change, nearest first, so that it is one that runs had.
+
+    The median of a stretch whose parts are too short to be told apart can lie where no run is. Then the level is that
+    of the part next to the change.
+    """
+    reach = MIN_MISS_SIGMA * sigma
+    if np.count_nonzero(np.abs(runs - level) <= reach) >= MIN_AGREEING_SHARE * len(runs):
+        return level
+    nearest = float(np.median(runs[:3]))
+    apart = np.flatnonzero(np.abs(runs - nearest) > reach)
+    return float(np.median(runs[: apart[0]])) if len(apart) and apart[0] else nearest
 
 
 def _split(x: Floats, at: int, low: int, high: int) -> int:
@@ -139,6 +154,9 @@ def measure_changes(
     starts = np.concatenate([np.maximum(exact[:-2], index - LEVEL_POINTS), index])
     stops = np.concatenate([index, np.minimum(exact[2:], index + LEVEL_POINTS)])
     medians = _medians(x, starts, stops)
+    for i in range(m):
+        medians[i] = find_agreed_level(x[starts[i] : stops[i]][::-1], medians[i], noise.sigma)
+        medians[m + i] = find_agreed_level(x[starts[m + i] : stops[m + i]], medians[m + i], noise.sigma)
 
     # Trend of the level after each change: mean of its second half minus mean of its first half.
     length = right - at

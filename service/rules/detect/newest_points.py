@@ -13,7 +13,7 @@ import numpy as np
 from service.rules.detect.distinct_levels import find_lacking_shift
 from service.rules.detect.exchangeability import MAX_POINTS_PER_SIDE, compute_normal_scores
 from service.rules.detect.level_change import LevelChange
-from service.rules.detect.measured_change import count_runs_between
+from service.rules.detect.measured_change import count_runs_between, find_agreed_level
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import MAX_INDEPENDENT_RHO, Noise
 from service.rules.detect.wander import MIN_MARGIN, Shape, margin
@@ -96,12 +96,13 @@ def judge_newest(
             and (_is_too_short_to_wander(values, split, noise) or _is_explained(values / unit, split, noise))
         )
         after = median_of(runs)
+        level = find_agreed_level(np.array(before[::-1]), level, unit)
         return _change(n - length, level, after, not sure, count_runs_between(runs, after, level, unit))
 
     # One point alone: a suspicion, if no outlier of this series lies as far.
     alone = newest[0] * direction
     if len(newest) == 1 and alone >= MIN_SINGLE_SIGMA and alone * unit >= 1.2 * outlier():
-        return _change(n - 1, level, recent[-1], True)
+        return _change(n - 1, find_agreed_level(np.array(before[::-1]), level, unit), recent[-1], True)
     return None
 
 
@@ -190,4 +191,4 @@ def _is_too_short_to_wander(values: Floats, split: int, noise: Noise) -> bool:
 
 def _is_explained(values: Floats, split: int, noise: Noise) -> bool:
     """Return whether a change explains values, in sigma, better than a host that wanders."""
-    return margin(values, 0, Shape(split, split), noise) >= MIN_MARGIN
+    return margin(values, 0, Shape(split, split), noise) >= MIN_MARGIN + noise.caution

@@ -19,6 +19,9 @@ MIN_SIGMA_SHARE = 1e-9  # sigma of a noisy series is at least this part of its s
 MAX_CARRIED_SIGMA = 5.0  # sigma that a series carries as its autocorrelation approaches 1
 LARGE_STEP_SIGMA = 4.0  # sigma from which on a change is judged by itself
 MAX_INDEPENDENT_RHO = 0.2  # autocorrelation up to which a large change cannot be wander
+MIN_POINTS_TO_KNOW_RHO = 64  # points that show whether successive runs are independent
+CAUTION_BY_RHO = 20.0  # log-likelihood that an autocorrelation of 1 adds to the margin over wander
+CAUTION_IF_UNKNOWN = 4.0  # the same where no point shows the autocorrelation
 MAX_MODE_SPREAD = 0.5  # part of sigma: a smaller spread around the nearest of several modes shows them
 RHO_SHRINKAGE = 1.5  # standard errors by which the autocorrelation is shrunk towards 0
 
@@ -62,9 +65,19 @@ class Noise:
         """
         return MAX_CARRIED_SIGMA * self.rho**2 * self.sigma
 
+    @property
+    def caution(self) -> float:
+        """By how much more a change must explain the runs than wander does, to be certain by them alone.
+
+        More where successive runs follow each other, and where there are too few to show whether they do.
+        """
+        unknown = max(0.0, 1 - self.points / MIN_POINTS_TO_KNOW_RHO)
+        return max(CAUTION_BY_RHO * self.rho**3, CAUTION_IF_UNKNOWN * unknown)
+
     def jumps(self, size: float) -> bool:
         """Return whether a change is too large for a host that wanders, as successive runs are independent."""
-        return self.rho <= MAX_INDEPENDENT_RHO and size >= LARGE_STEP_SIGMA * self.sigma
+        known = self.points >= MIN_POINTS_TO_KNOW_RHO
+        return known and self.rho <= MAX_INDEPENDENT_RHO and size >= LARGE_STEP_SIGMA * self.sigma
 
 
 def epoch(n: int) -> int:

@@ -23,9 +23,9 @@ from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.newest_points import MAX_NEWEST_POINTS, judge_newest
 from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise, epoch, estimate, outlier_distance, sort_sizes
 from service.rules.detect.wander import (
-    MAX_WANDER_SIGMA,
     MIN_MARGIN,
     MIN_MARGIN_IN_DOUBT,
+    OVERWHELMING_MARGIN,
     POINTS_AFTER,
     POINTS_BEFORE,
     Shape,
@@ -36,6 +36,8 @@ EARLY_UPDATE_POINTS = 8  # the same while a series is shorter than MAX_EARLY_POI
 MAX_EARLY_POINTS = 256
 MAX_STORED_MARGINS = 256  # margins of recent changes that are stored
 MIN_POINTS = 16  # points that the first partition needs
+MAX_WANDER_SIGMA = 2.3  # sigma that a host wanders at most
+WANDER_POINTS_BEFORE = 512  # points before a step whose small steps show how far this host wanders
 SETTLED_POINTS = CLIP_LOOKAHEAD + 2 * POINTS_AFTER + POSITION_POINTS + 16  # a change is final after as many points
 
 
@@ -68,7 +70,6 @@ class NoisySeries:
         self._path = ChangePoints(self.noise)
         self._distinct = DistinctLevels(self.noise)
         self._rows: list[MeasuredChange] = []
-        self._small = [(0, 0.0)]  # count and sum of squares of the small ones of the first rows
         self._states: list[_GroupingState] = []
         self._margins: dict[tuple[object, ...], float] = {}  # by the change, the last run that it explains, the others
         self._closed: list[LevelChange] = []
@@ -124,11 +125,6 @@ class NoisySeries:
             noise=self.noise,
             in_doubt=[change.in_doubt for change in changes[same:]],
         )
-        del self._small[same + 1 :]
-        for row in self._rows[same:]:
-            count, squares = self._small[-1]
-            small = self._is_small(row)
-            self._small.append((count + small, squares + small * (row.after - row.before) ** 2))
         self._judge(same)
         self._judge_climbs(same)
 
@@ -170,15 +166,13 @@ class NoisySeries:
 
     def _confirm_change(self, change: LevelChange, begin: int, end: int) -> LevelChange | None:
         """Return a change if it explains the runs around it better than a host that wanders."""
-        # Size: above what the noise carries, and what this host is seen to wander; a large jump needs no more.
+        # Size: above what the noise carries; a large jump needs no more.
         change = replace(change, high=min(change.high, self._done - 1))
         if self._rows[-1].in_doubt and end == self._rows[-1].at:
             end = self._done  # a suspicion does not end a level
         low, high = (change.low, change.high) if change.rule == "ramp" else (change.index, change.index)
         size = abs(change.after - change.before)
         if size < self.noise.least:
-            return None
-        if change.rule == "step" and size < self._estimate_wander(change.index):
             return None
         if self.noise.jumps(size):
             return change
@@ -197,7 +191,9 @@ class NoisySeries:
             if len(self._margins) >= MAX_STORED_MARGINS:
                 self._margins.clear()
             self._margins[key] = margin
-        certain = margin >= MIN_MARGIN
+        if change.rule == "step" and margin < OVERWHELMING_MARGIN and size < self._estimate_wander(change.index):
+            return None
+        certain = margin >= MIN_MARGIN + self.noise.caution
         if change.rule == "step":
             certain &= size >= compute_least_step(min(change.index - begin, end - change.index)) * self.noise.sigma
         if certain and not change.wants_rerun:
@@ -208,13 +204,12 @@ class NoisySeries:
     def _estimate_wander(self, at: int) -> float:
         """Return the size below which a step is what this host is seen to wander.
 
-        That is twice what its other small steps measure, but no more than ``MAX_WANDER_SIGMA`` sigma.
+        That is twice what the other small steps near it measure, but no more than ``MAX_WANDER_SIGMA`` sigma.
         """
-        count, squares = self._small[bisect_left(self._rows, at + POINTS_AFTER, key=_position)]
-        own = bisect_left(self._rows, at, key=_position)
-        if own < len(self._rows) and self._rows[own].at == at and self._is_small(self._rows[own]):
-            count, squares = count - 1, squares - (self._rows[own].after - self._rows[own].before) ** 2
-        seen = 2 * math.sqrt(max(0.0, squares) / count) if count else 0.0
+        first = bisect_left(self._rows, at - WANDER_POINTS_BEFORE, key=_position)
+        last = bisect_left(self._rows, at + POINTS_AFTER, key=_position)
+        near = [row.after - row.before for row in self._rows[first:last] if row.at != at and self._is_small(row)]
+        seen = 2 * math.sqrt(sum(size * size for size in near) / len(near)) if near else 0.0
         return min(MAX_WANDER_SIGMA * self.noise.narrow, seen)
 
     def updates(self) -> tuple[int, list[LevelChange]]:

@@ -32,12 +32,18 @@ MAX_EXACT_OUTLIER_SHARE = 0.05
 """Largest share of outliers of a series that counts as exact."""
 MAX_OUTLIER_VALUES = 256
 """A level with more different outliers does not repeat."""
+MIN_SAMPLES_TO_VARY = 4  # samples of a run that show whether they repeat
 MIN_RUNS_TO_SHOW_NOISE = 4
 """Fewer runs off the level may all differ without showing that the series is noisy."""
 MAX_PENDING_RUNS = 32
 """Values off the level that are no change after so many runs show that the series does not repeat."""
 MIN_REPEATS_OF_LEVEL = 8
 """Equal values that show that the first point of a series was off the level, if nothing repeats it."""
+
+
+def has_no_majority(samples: Sequence[Number]) -> bool:
+    """Return whether there are several samples, and no value that most of them share."""
+    return len(samples) >= MIN_SAMPLES_TO_VARY and 2 * Counter(samples).most_common(1)[0][1] <= len(samples)
 
 
 class RepeatingSeries:
@@ -71,6 +77,7 @@ class RepeatingSeries:
         self._early: (
             list[tuple[Number, Sequence[Number]]] | None
         ) = []  # the first runs at this level, until it is known
+        self._varying = 0  # points of which no value has the majority of the samples
         self._longest = 1  # samples of a point before the newest one
         self._newest: Sequence[Number] = ()
         self._spans: list[tuple[Number, Number]] = []  # the least and the largest value that each point shows
@@ -80,6 +87,7 @@ class RepeatingSeries:
         for value, point in zip(values, samples, strict=True):
             self._longest = max(self._longest, len(self._newest))
             self._newest = point
+            self._varying += has_no_majority(point)
             self._spans.append((min((value, *point)), max((value, *point))))
             self.points += 1
             if self.points == 1:
@@ -169,6 +177,11 @@ class RepeatingSeries:
         """Whether the series repeats so far, so that each value off its level is a change or an outlier."""
         alike = len(self._pending) < MIN_RUNS_TO_SHOW_NOISE or _transitions(self._pending) <= len(self._pending) // 2
         return self._is_exact() and alike
+
+    @property
+    def varies(self) -> bool:
+        """Whether the samples within most runs differ from each other, so that no run can repeat another."""
+        return 2 * self._varying > self.points
 
     def _count_comparable(self) -> int:
         """Return how many runs the pending ones are compared with, themselves included.

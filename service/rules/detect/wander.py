@@ -28,6 +28,8 @@ Each further small change nearby must add as much.
 """
 MIN_MARGIN_IN_DOUBT = 2.0
 """The same for a change that more runs can settle."""
+OVERWHELMING_MARGIN = 25.0
+"""The same for a step no larger than those that this host is seen to wander."""
 POINTS_BEFORE, POINTS_AFTER = 192, 128
 """Points before and after a change that show how much the host wanders."""
 MAX_POINTS = 512
@@ -38,8 +40,6 @@ MAX_STORED_SPECTRA = 128
 """Lengths whose spectra are stored: at most 0.5 MB each."""
 EXTRA_MARGIN = 6.0
 """How much more the margin must be if the noise around the change wanders, too."""
-MAX_WANDER_SIGMA = 2.3
-"""Sigma that a host wanders at most: a larger step counts, however many there are."""
 _CORNERS = (0.0, 0.05, 0.2, 0.5, 1.3)
 _POWERS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 
@@ -148,7 +148,7 @@ class Explanations:
                 margin = min(margin, advantage - before)
             before, explained = advantage, added[:, strongest : strongest + 1]
             each = others.pop(strongest)
-            if each == own and margin >= MIN_MARGIN:
+            if each == own and margin >= OVERWHELMING_MARGIN:
                 return margin
             # Project the selected change out of the others.
             part = normal[:, each] / np.maximum(normal[:, each, each, None], least)

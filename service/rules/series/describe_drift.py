@@ -124,6 +124,7 @@ def _describe_drift(
             spread=drift.spread,
             sentence=drift.change.evidence,
             wants_rerun=drift.change.wants_rerun,
+            pairs=drift.pairs,
         ),
         settings=list_setting_changes(context.settings_before, context.settings_after),
         run_before=drift.before.run_id,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
@@ -12,6 +12,7 @@ from uuid import UUID
 from runner.contract import Kind, metric
 from runner.contract.level import median
 from service.rules import detect
+from service.rules.detect.nomination import Nomination, nominate
 from service.rules.same_bytes import is_uncertain
 from service.rules.series.blame import blame_change
 from service.rules.series.tracks import PathPoint, Points, Trend
@@ -39,6 +40,8 @@ class SeriesDrift:
         The revisions at those positions: the candidates are what the second one contains and the first one does not.
     change
         The result of the detector.
+    pairs
+        How many interleaved pairs have proven it; None where none has.
     """
 
     old_points: Points
@@ -48,6 +51,7 @@ class SeriesDrift:
     up_to_position: int
     suspects: tuple[str, str]
     change: detect.LevelChange
+    pairs: int | None = None
 
     @property
     def before(self) -> PathPoint:
@@ -138,12 +142,39 @@ def _level_changes(sequence: Points, is_exact: bool, baselines: Baselines) -> It
             # Samples of a noisy metric belong together: that they are equal says nothing about the next run.
             samples=[point.samples for point in sequence[start:end]] if is_exact else None,
         )
+        if end == len(sequence) and (nominated := _nominate(sequence[start:end], changes)):
+            changes = [*changes, nominated]
         yield from (_has_moved(change, start) for change in changes)
         step = baselines[sequence[end].run_id] if end < len(sequence) else None
         before = _level_before(sequence[start:end], *step) if step else None
         if step and before is not None:
             evidence = f"{before} → {step[1]}: expected, so later runs are judged from this level"
             yield detect.LevelChange(end, before, step[1], end, end, "expected", evidence)
+
+
+def _nominate(stretch: Points, changes: Sequence[detect.LevelChange]) -> detect.LevelChange | None:
+    """Return the likely change on the newest level of a stretch, unless the detector suspects one there."""
+    if changes and changes[-1].wants_rerun:
+        return None
+    begin = changes[-1].high if changes else 0
+    nomination = nominate_newest(stretch[begin:])
+    if nomination is None or not nomination.is_likely:
+        return None
+    return detect.LevelChange(
+        index=begin + nomination.index,
+        before=nomination.before,
+        after=nomination.after,
+        low=begin + nomination.low,
+        high=begin + nomination.high,
+        rule="nominated",
+        evidence=nomination.describe(),
+        wants_rerun=True,
+    )
+
+
+def nominate_newest(points: Points) -> Nomination | None:
+    """Return the most likely change on one level; None if none is worth a comparison."""
+    return nominate([point.value for point in points], [point.samples for point in points])
 
 
 def _has_moved(change: detect.LevelChange, by: int) -> detect.LevelChange:

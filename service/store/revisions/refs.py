@@ -10,8 +10,8 @@ from sqlalchemy import insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from runner import contract
-from service.rules.series import revision_text
-from service.store.models import RefRow, Revision, Subject
+from service.rules.series import candidate_commits, revision_text
+from service.store.models import RefRow, Revision, Series, Subject
 from service.store.revisions import revisions
 
 _HASH = re.compile("[0-9a-f]{4,64}")
@@ -40,9 +40,18 @@ def store_refs(session: Session, subject_id: int, refs: Iterable[contract.Ref]) 
     ]
     if changed:
         session.execute(insert(RefRow), changed)
-    for key, commit in sent.items():
-        if key in stored and stored[key].commit != commit:
-            session.execute(update(RefRow).where(RefRow.id == stored[key].id).values(commit=commit))
+    moved = {key: commit for key, commit in sent.items() if key in stored and stored[key].commit != commit}
+    if not moved:
+        return
+    parents = revisions.map_parents(session, subject_id)
+    is_forced = any(
+        not candidate_commits.descends(parents, commit, stored[key].commit) for key, commit in moved.items()
+    )
+    for key, commit in moved.items():
+        session.execute(update(RefRow).where(RefRow.id == stored[key].id).values(commit=commit))
+    if is_forced:  # commits of a rewritten branch leave the paths of the series
+        of_subject = Series.subject_id == subject_id
+        session.execute(update(Series).where(of_subject).values(version=Series.version + 1))
 
 
 def list_refs(session: Session, subject: str | None = None, limit: int = 500) -> list[RefRow]:

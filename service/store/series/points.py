@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy import ColumnElement, Select, Text, cast, func, or_, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Status
@@ -17,9 +17,10 @@ from runner.contract.report import OUTSIDE
 from runner.contract.reused_counts import REUSED
 from service.rules.same_bytes import ProgramBytes
 from service.rules.series import tracks
+from service.rules.series.branches import Branches, arrange_branches
 from service.schemas import history
 from service.store.engine import bulk
-from service.store.models import Environment, Point, Revision, Run, Series
+from service.store.models import Environment, Point, RefRow, Revision, Run, Series
 
 _RUNS_PER_QUERY = 500
 _VIEW_FIELDS = set(history.SeriesPoint.model_fields)
@@ -192,7 +193,27 @@ def arrange_trends(
                 *(program_bytes, is_reused),
             )
             by_series[series_id].append(point)
-    return {series_id: tracks.arrange_trend(points) for series_id, points in by_series.items()}
+    subjects = _find_subjects(session, series_ids)
+    branches = {subject_id: find_branches(session, subject_id) for subject_id in set(subjects.values())}
+    return {
+        series_id: arrange_branches(points, branches[subjects[series_id]]) for series_id, points in by_series.items()
+    }
+
+
+def find_branches(session: Session, subject_id: int) -> Branches:
+    """Return the branches of a subject."""
+    ordered = select(Revision.commit, cast(Revision.parents, Text)).where(Revision.subject_id == subject_id)
+    rows = session.connection().execute(ordered.order_by(Revision.position)).all()
+    parents = json.loads(f"[{','.join([row[1] for row in rows])}]")
+    refs = session.scalars(select(RefRow.commit).where(RefRow.subject_id == subject_id).distinct()).all()
+    return Branches({row[0]: of_commit for row, of_commit in zip(rows, parents, strict=True)}, refs)
+
+
+def _find_subjects(session: Session, series_ids: Collection[int]) -> dict[int, int]:
+    rows = session.connection().execute(
+        select(Series.id, Series.subject_id).where(bulk.among(session, Series.id, series_ids))
+    )
+    return dict(rows.all())
 
 
 _RunOnTrend = tuple[UUID, str, int, str, datetime, ProgramBytes, bool]
@@ -222,9 +243,9 @@ def _select_runs_on_trend(session: Session, numbers: Collection[int]) -> dict[in
     }
 
 
-def arrange_points(rows: list[PointRow]) -> tracks.Trend:
+def arrange_points(rows: list[PointRow], branches: Branches) -> tracks.Trend:
     """Arrange the points that have a place in the trend: those with a level and outside of quarantine."""
-    return tracks.arrange_trend(
+    on_trend = (
         tracks.PathPoint(
             run_id=row.run_id,
             revision=row.revision,
@@ -237,6 +258,7 @@ def arrange_points(rows: list[PointRow]) -> tracks.Trend:
         for row in rows
         if row.value is not None and row.quarantine in {None, REUSED}
     )
+    return arrange_branches(on_trend, branches)
 
 
 class RunPoint(NamedTuple):

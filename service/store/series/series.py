@@ -87,6 +87,11 @@ def list_page(
     return history.SeriesPage(items=items, total=total, limit=total if limit is None else limit, offset=offset)
 
 
+def list_judged(session: Session, series_filter: SeriesFilter) -> list[Series]:
+    """Return the series that a filter selects and that are judged, with their subjects, cases and hosts."""
+    return list(session.scalars(_JOINED.where(*series_filter.list_conditions(), Series.judged).order_by(Series.id)))
+
+
 def find_series(session: Session, series_id: int) -> Series | None:
     """Return the series with this id, with its subject, case and host."""
     return session.scalar(_JOINED.where(Series.id == series_id))

@@ -29,13 +29,12 @@ _layouts: VersionedCache[Layout] = VersionedCache(100_000, lambda layout: len(la
 
 def find_layout(session: Session, row: Series) -> Layout:
     """Return the layout of a series at its version."""
-    return _layouts.find(
-        session, row.id, row.version, lambda: _arrange_layout(points.list_points_of_series(session, row.id))
-    )
+    return _layouts.find(session, row.id, row.version, lambda: _arrange_layout(session, row))
 
 
-def _arrange_layout(rows: list[points.PointRow]) -> Layout:
-    path = points.arrange_points(rows).path
+def _arrange_layout(session: Session, series: Series) -> Layout:
+    rows = points.list_points_of_series(session, series.id)
+    path = points.arrange_points(rows, points.find_branches(session, series.subject_id)).path
     off_path = {row.run_id: row for row in rows}
     on_path = [off_path.pop(point.run_id) for point in path]
     views = [point.build_view(on_path=True) for point in on_path]

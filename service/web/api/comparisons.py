@@ -18,10 +18,21 @@ bp = APIBlueprint("comparisons", __name__)
 @bp.output(Comparison)
 def post(json_data: ComparisonRequest) -> Comparison:
     """Compare base and head that were measured interleaved; say how many more pairs are needed."""
-    for name, side in (("base", json_data.base), ("head", json_data.head)):
+    refuse_quarantined(json_data)
+    return interleaved.decide(json_data)
+
+
+def refuse_quarantined(request: ComparisonRequest) -> None:
+    """Refuse a comparison of a run whose canary failed.
+
+    Raises
+    ------
+    ProblemError
+        422 for one that cannot be judged.
+    """
+    for name, side in (("base", request.base), ("head", request.head)):
         if side.quarantine:
             detail = f"cannot be judged: {side.quarantine}"
             raise ProblemError(
                 HTTPStatus.UNPROCESSABLE_ENTITY, f"{name} {detail}", [FieldError(field=f"{name}.canary", detail=detail)]
             )
-    return interleaved.decide(json_data)

@@ -13,11 +13,12 @@ from service.forges import comment_text, wording
 from service.forges.extension import find_worker
 from service.forges.findings import list_findings
 from service.forges.names import qualify_name
-from service.pipeline import gate_insights
-from service.rules.gate.verdict import Acceptance, judge_gate
+from service.pipeline import detect_drifts, gate_insights
+from service.rules.gate.verdict import Acceptance, GateOutcome, judge_gate
 from service.store import forges as store
 from service.store import gate_baselines
 from service.store.runs import runs
+from service.store.series import proofs
 from service.text.markdown import make_plain
 from service.web.access.ownership import require_reach_of_publication, require_reach_of_report
 from service.web.app_resources import get_database
@@ -62,6 +63,7 @@ def post(json_data: GateReport) -> GateAnswer:
     if forge_worker is not None and forge is not None and repository is not None:
         finding = replace(finding, accepted=_store_report(qualify_name(json_data.forge, repository), json_data, since))
         forge_worker.wake()
+    _remember(finding)
     with get_database().reading() as session:
         finding = replace(finding, insights=gate_insights.find_insights(session, finding))
     links = comment_text.build_links(forge.address if forge else "", json_data.base, json_data.head, json_data.log_url)
@@ -74,6 +76,16 @@ def post(json_data: GateReport) -> GateAnswer:
         comparisons=tuple(case_.comparison for case_ in finding.cases),
         findings=list_findings(finding),
     )
+
+
+def _remember(finding: GateOutcome) -> None:
+    """Store what the pairs of each case decided, so that it settles the drifts of the series with these commits."""
+    compared = [(case.case, case.comparison) for case in finding.cases if case.comparison and not case.case.base_stored]
+    if compared:
+        with get_database().writing({case.base.subject for case, _ in compared}) as session:
+            for case, comparison in compared:
+                proofs.store(session, case.request(), comparison)
+        detect_drifts.judge_changed_series(get_database())
 
 
 def _store_report(repository: str, report: GateReport, since: gate_baselines.Baselines) -> Acceptance | None:

@@ -1,0 +1,81 @@
+"""Builds two commits of a repository, and measures them interleaved."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from msgspec import Struct
+
+from runner.contract.judging import Judging
+from runner.contract.report import Case, Revision
+from runner.errors import FaultwatchError
+from runner.measuring.comparison import Compared, Decide, Pairs, compare
+from runner.measuring.trial import Bench, Subject, Trial
+from runner.subject.build import Builder, BuildFailure
+from runner.subject.repository import Repository
+from runner.workload import Workload
+
+
+class CommitNotBuiltError(FaultwatchError):
+    """A commit that was measured before cannot be built now."""
+
+
+class CommitPairs(Struct, frozen=True):
+    """Compares commits of a repository with one workload."""
+
+    repository: Repository
+    workload: Workload
+    bench: Bench
+    builder: Builder
+
+    def compare(
+        self,
+        case: Case,
+        base: Revision,
+        head: Revision,
+        decide: Decide,
+        *,
+        pairs: Pairs,
+        judging: Judging | None = None,
+        until: float | None = None,
+        progress: Callable[[], None] = lambda: None,
+    ) -> Compared:
+        """Measure two commits interleaved until the service has decided.
+
+        The parameters are those of :func:`runner.measuring.comparison.compare`.
+
+        Raises
+        ------
+        CommitNotBuiltError
+            One of them does not build.
+        """
+        return compare(
+            self._build_trial(case, base),
+            self._build_trial(case, head),
+            decide,
+            pairs=pairs,
+            judging=judging,
+            other_builds=lambda number: (
+                self._build_trial(case, base, number),
+                self._build_trial(case, head, number),
+            ),
+            other_place=lambda: self._build_in_place(case, base, head),
+            until=until,
+            progress=progress,
+        )
+
+    def _build_trial(self, case: Case, revision: Revision, number: int = 0) -> Trial:
+        try:
+            tree, build = self.builder.build(self.repository, revision.commit, self.workload, number=number)
+        except BuildFailure as failure:
+            raise CommitNotBuiltError(
+                f"{revision.commit[:10]} was built before but cannot be built now: {failure.message}",
+                "start the command again; it continues where it was",
+            ) from None
+        return Trial(self.workload, Subject(self.repository.name, revision, case, build), self.bench, tree)
+
+    @contextmanager
+    def _build_in_place(self, case: Case, revision: Revision, other: Revision) -> Iterator[Trial]:
+        """Yield the trial of a commit that is built where another one was."""
+        tree, build = self.builder.build(self.repository, other.commit, self.workload)
+        with self.builder.build_in_place_of(self.repository, revision.commit, self.workload, tree) as there:
+            yield Trial(self.workload, Subject(self.repository.name, revision, case, build), self.bench, there)

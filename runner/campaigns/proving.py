@@ -1,0 +1,170 @@
+"""Proves or refutes the changes that stored runs make likely, by measuring their two commits interleaved."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct, field
+
+from runner.campaigns.commit_pairs import CommitNotBuiltError, CommitPairs
+from runner.contract.comparison import Comparison, MetricVerdict, Verdict
+from runner.contract.nomination import Nomination
+from runner.contract.report import Case, Revision
+from runner.measuring.comparison import Pairs
+from runner.reporting.client import Service
+
+MIN_PROOF_SECONDS = 120.0
+"""Least time that a command spends on proofs."""
+PROOF_SHARE = 0.1
+"""Share of a command's time that it spends on proofs, if that is more."""
+MIN_COMPARISON_SECONDS = 5.0
+"""With less time left, no further comparison is begun."""
+MAX_LEFT_DIFFERENCE = 0.25
+"""By which share the change in one half may differ from the whole if the other half has no part of it."""
+
+
+class ProofObserver(Protocol):
+    """Follows the progress of the proofs."""
+
+    def proving(self, base: str, head: str, case: Case, left: float) -> None:
+        """Two commits are about to be measured interleaved; ``left`` seconds remain for proofs."""
+
+    def executed(self) -> None:
+        """An execution has ended."""
+
+    def proven(self, base: str, head: str, verdict: Verdict, pairs: int) -> None:
+        """The service has the verdict on them."""
+
+
+class ProofSummary(Struct):
+    """What became of the nominations."""
+
+    proven: int = 0
+    """Comparisons of which pairs differ."""
+    refuted: int = 0
+    """Comparisons of which pairs do not differ."""
+    undecided: int = 0
+    seconds: float = 0.0
+    left_open: list[Nomination] = field(default_factory=list)
+    """Likely changes for which there was no time."""
+
+    def document(self) -> dict[str, Any]:
+        """Return it as --json prints it."""
+        return {
+            "proven": self.proven,
+            "refuted": self.refuted,
+            "undecided": self.undecided,
+            "seconds": round(self.seconds, 1),
+            "left_open": [nomination.model_dump(mode="json") for nomination in self.left_open],
+        }
+
+
+def compute_budget(seconds: float, command_seconds: float) -> float:
+    """Return how many seconds to spend on proofs: those that were asked for, or a share of the command's time.
+
+    Parameters
+    ----------
+    seconds
+        What was asked for; negative for the default.
+    command_seconds
+        How long the command has taken.
+    """
+    return seconds if seconds >= 0 else max(MIN_PROOF_SECONDS, PROOF_SHARE * command_seconds)
+
+
+class Prover(Struct):
+    """Proves the nominations of a workload on this host, the most likely first, until the time is over."""
+
+    pairs: CommitPairs
+    service: Service
+    revisions: Sequence[Revision]
+    """The measured range, oldest first."""
+    cases: frozenset[str]
+    """Names of the cases that may be measured."""
+    watcher: ProofObserver
+    until: float
+    """The monotonic time at which it ends."""
+    decided: dict[tuple[str, str, str], Comparison | None] = field(default_factory=dict)
+    """What was compared: by case, base and head."""
+    summary: ProofSummary = field(default_factory=ProofSummary)
+
+    def prove(self, list_nominations: Callable[[], Iterable[Nomination]]) -> ProofSummary:
+        """Compare the commits of one nomination after the other; ask again after each, because a proof changes them."""
+        began = time.monotonic()
+        while True:
+            waiting = [nomination for nomination in list_nominations() if self._can_prove(nomination)]
+            if not waiting or self._left() < MIN_COMPARISON_SECONDS:
+                break
+            nomination = waiting[0]
+            self._resolve(nomination.case, nomination.metric, nomination.base, nomination.head)
+        self.summary.seconds = time.monotonic() - began
+        self.summary.left_open = [nomination for nomination in waiting if nomination.likely]
+        return self.summary
+
+    def _left(self) -> float:
+        return self.until - time.monotonic()
+
+    def _can_prove(self, nomination: Nomination) -> bool:
+        commits = {revision.commit for revision in self.revisions}
+        key = nomination.case.name, nomination.base, nomination.head
+        return nomination.case.name in self.cases and key not in self.decided and {*key[1:]} <= commits
+
+    def _resolve(self, case: Case, metric: str, base: str, head: str) -> None:
+        """Compare two commits, and if they differ, halve the range between them down to neighbours."""
+        whole = self._compare(case, base, head)
+        change = _find_change(whole, metric)
+        between = self._list_between(base, head)
+        if change is None or not between:
+            return
+        middle = between[len(between) // 2]
+        older = _find_change(self._compare(case, base, middle), metric)
+        if older is not None:
+            self._resolve(case, metric, base, middle)
+        if older is None or abs(change - older) > MAX_LEFT_DIFFERENCE * abs(change):
+            self._resolve(case, metric, middle, head)
+
+    def _list_between(self, base: str, head: str) -> list[str]:
+        commits = [revision.commit for revision in self.revisions]
+        return commits[commits.index(base) + 1 : commits.index(head)]
+
+    def _compare(self, case: Case, base: str, head: str) -> Comparison | None:
+        """Return the verdict on two commits, measured now unless they were before; None if there is none."""
+        key = case.name, base, head
+        if key in self.decided or self._left() < MIN_COMPARISON_SECONDS:
+            return self.decided.get(key)
+        by_commit = {revision.commit: revision for revision in self.revisions}
+        self.watcher.proving(base, head, case, self._left())
+        try:
+            compared = self.pairs.compare(
+                case,
+                by_commit[base],
+                by_commit[head],
+                self.service.compare,
+                pairs=Pairs.proof(self.pairs.workload),
+                until=self.until,
+                progress=self.watcher.executed,
+            )
+        except CommitNotBuiltError:
+            self.decided[key] = None
+            return None
+        decision = compared.comparison
+        if decision is not None:
+            judging = self.pairs.workload.metrics.judging
+            decision = self.service.prove(compared.build_request(judging))
+        self.decided[key] = decision
+        self._note(key, decision, len(compared.head.samples))
+        return decision
+
+    def _note(self, key: tuple[str, str, str], decision: Comparison | None, pairs: int) -> None:
+        verdict = decision.verdict if decision else Verdict.NEEDS_MORE_RUNS
+        self.summary.proven += verdict is Verdict.CHANGED
+        self.summary.refuted += verdict is Verdict.SAME
+        self.summary.undecided += verdict is Verdict.NEEDS_MORE_RUNS
+        self.watcher.proven(key[1], key[2], verdict, pairs)
+
+
+def _find_change(comparison: Comparison | None, metric: str) -> float | None:
+    """Return by how much a metric changed; None if it did not."""
+    verdicts: Iterable[MetricVerdict] = comparison.metrics if comparison else ()
+    changed = (verdict for verdict in verdicts if verdict.metric == metric and verdict.verdict is Verdict.CHANGED)
+    return next((float(verdict.change or 0) for verdict in changed), None)

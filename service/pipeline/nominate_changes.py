@@ -1,0 +1,81 @@
+"""Lists the changes that the stored runs of a workload on one host make likely, for a runner to prove or refute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sqlalchemy.orm import Session
+
+from runner.contract import Case
+from runner.contract.nomination import Nomination, NominationList
+from service.rules.relative_change import percent_change
+from service.rules.series.find_drifts import nominate_newest
+from service.rules.series.proofs import Proof, is_covered
+from service.rules.series.tracks import Points
+from service.schemas.history import Drift, SeriesHead
+from service.store.series import drifts, points, proofs, series
+from service.store.series.series import SeriesFilter
+
+MAX_NOMINATIONS = 1000
+"""Most nominations in one answer."""
+
+
+class _Ranked(NamedTuple):
+    rank: tuple[bool, float]
+    """Likely ones first, then by their size."""
+    nomination: Nomination
+
+
+def list_nominations(session: Session, selected: SeriesFilter) -> NominationList:
+    """Return the nominations of the judged series that a filter selects, the most likely and largest first."""
+    rows = series.list_judged(session, selected)
+    ids = [row.id for row in rows]
+    trends, proven = points.arrange_trends(session, ids), proofs.map_by_series(session, ids)
+    stored = drifts.map_rows_by_series(session, ids)
+    ranked: list[_Ranked] = []
+    for row in rows:
+        head = series.read_head(row)
+        found = [Drift.model_validate(drift.document) for drift in stored[row.id]]
+        measured = tuple(point for point in trends[row.id].path if not point.is_reused)
+        ranked += _list_suspected(head, found)
+        ranked += _list_worthwhile(head, found, measured, proven[row.id])
+    ranked.sort(key=lambda entry: entry.rank)
+    return NominationList(items=tuple(entry.nomination for entry in ranked[:MAX_NOMINATIONS]))
+
+
+def _list_suspected(head: SeriesHead, found: list[Drift]) -> Iterator[_Ranked]:
+    """Yield the drifts of a series that are not certain, and those that more than one commit can have caused."""
+    for drift in found:
+        if drift.environment_before != drift.environment_after or drift.good == drift.bad:
+            continue
+        if drift.evidence.wants_rerun or len(drift.candidates) > 1:
+            yield _rank(head, drift.good, drift.bad, drift.before, drift.after, likely=True)
+
+
+def _list_worthwhile(head: SeriesHead, found: list[Drift], measured: Points, proven: list[Proof]) -> Iterator[_Ranked]:
+    """Yield the change that is worth a comparison on the newest level of a noisy series, and the ends of that level."""
+    begun = {str(drift.run_after) for drift in found}
+    begin = max((index for index, point in enumerate(measured) if str(point.run_id) in begun), default=0)
+    level = measured[begin:]
+    if len(level) < 2 or level[0].environment != level[-1].environment:
+        return
+    if len({value for point in level for value in point.samples}) == 1:
+        return  # every sample is the same
+    nomination = nominate_newest(level)
+    ends = [(0, len(level) - 1)]
+    if nomination:
+        ends.insert(0, (nomination.low - 1, nomination.high))
+    for first, last in dict.fromkeys(ends):
+        base, end = level[first], level[last]
+        if base.revision != end.revision and not is_covered(base, end, proven, level):
+            yield _rank(head, base.revision, end.revision, base.value, end.value, likely=False)
+
+
+def _rank(head: SeriesHead, base: str, end: str, before: int | float, after: int | float, *, likely: bool) -> _Ranked:
+    percent = percent_change(after - before, before)
+    case = Case(workload=head.workload, definition=head.definition, parameters=head.parameters)
+    nomination = Nomination(
+        case=case, metric=head.metric, base=base, head=end, before=before, after=after, percent=percent, likely=likely
+    )
+    return _Ranked((not likely, -abs(percent or 0.0)), nomination)

@@ -1,0 +1,156 @@
+"""Nominates the changes that a few runs of a noisy program make likely; measuring in pairs proves or refutes them.
+
+From a handful of noisy runs nothing is certain. But a comparison of the two sides in one session settles the question
+within minutes, so a nomination has to be cheap and sensitive, not sure: docs/explanation/detection.md, "Two steps".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist, median
+
+import numpy as np
+
+from service.rules.detect.input_numbers import centre
+from service.rules.detect.level_change import Number, format_change
+from service.rules.detect.median_of_nine import Floats
+from service.text.numbers import number
+
+MAX_NOMINATED_POINTS = 64
+"""Newest points of a level in which a change is nominated; the detector judges longer levels by themselves."""
+MAX_LIKELY_CHANCE = 0.02
+"""Probability, over all positions, below which a split of unchanged runs makes a change likelier than not: one commit
+in some fifty moves a metric."""
+MAX_WORTHWHILE_CHANCE = 0.9
+"""The same for a change that is worth a comparison if there is time."""
+MIN_INTERVAL_LOSS = 2.0
+"""By how much the log-likelihood of another position may be lower for it to be a candidate."""
+PRIOR_DEGREES = 2.0
+"""Degrees of freedom that the spread of the samples within runs is worth, as an estimate of the noise between runs."""
+
+_NORMAL = NormalDist()
+
+
+@dataclass(frozen=True, slots=True)
+class Nomination:
+    """A likely change of level.
+
+    Attributes
+    ----------
+    index
+        First point of the new level, at the most likely position.
+    low, high
+        Range of the positions that are about as likely.
+    before, after
+        Medians of the two sides.
+    chance
+        Probability that runs without a change are split as far.
+    """
+
+    index: int
+    low: int
+    high: int
+    before: Number
+    after: Number
+    chance: float
+
+    @property
+    def is_likely(self) -> bool:
+        """Whether the change is likelier than not."""
+        return self.chance <= MAX_LIKELY_CHANCE
+
+    def describe(self) -> str:
+        """Say in one sentence what the runs show."""
+        return (
+            f"{format_change(self.before, self.after)}: runs without a change split as far with a probability of "
+            f"{number(self.chance)}; interleaved pairs decide"
+        )
+
+
+def nominate(values: Sequence[Number], samples: Sequence[Sequence[Number]]) -> Nomination | None:
+    """Return the most likely change of level among a few runs; None if none is worth a comparison.
+
+    The statistic is Student's t between the two sides of each split ("The probable error of a mean", Biometrika 6,
+    1908), with the spread of the samples as a weak second estimate of the noise. Its probability is multiplied by the
+    number of splits.
+
+    Parameters
+    ----------
+    values : sequence of n numbers
+        The runs of one level, oldest first; the last ``MAX_NOMINATED_POINTS`` are read.
+    samples : sequence of n sequences
+        The samples that each value is the median of.
+    """
+    begin = max(0, len(values) - MAX_NOMINATED_POINTS)
+    if len(values) - begin < 2:
+        return None
+    runs = np.asarray(centre(values[begin:], values[begin]))
+    prior = _estimate_variance(samples[begin:])
+    statistics, degrees = compute_split_statistics(runs, prior)
+    if degrees <= 0:
+        return None
+
+    # The best split, and the probability that unchanged runs have as good a one.
+    best = int(statistics.argmax())
+    chance = min(1.0, len(statistics) * _compute_tail(float(statistics[best]), degrees))
+    if chance > MAX_WORTHWHILE_CHANCE:
+        return None
+
+    # The positions that are nearly as likely.
+    likelihoods = (len(runs) + PRIOR_DEGREES) / 2 * np.log1p(statistics / degrees)
+    near = np.flatnonzero(likelihoods >= likelihoods[best] - MIN_INTERVAL_LOSS)
+    return Nomination(
+        index=begin + best + 1,
+        low=begin + int(near[0]) + 1,
+        high=begin + int(near[-1]) + 1,
+        before=median(values[begin : begin + best + 1]),
+        after=median(values[begin + best + 1 :]),
+        chance=chance,
+    )
+
+
+def compute_split_statistics(runs: Floats, prior: float) -> tuple[Floats, float]:
+    """Return the squared t statistic of each split of n runs, and its degrees of freedom.
+
+    Parameters
+    ----------
+    runs : array of n floats
+        The runs.
+    prior : float
+        The variance that the samples within runs show; 0 if they show none.
+    """
+    n = len(runs)
+    size = np.arange(1, n)
+    sums = runs.cumsum()[:-1]
+    steps = (runs.sum() - sums) / (n - size) - sums / size
+    explained = steps * steps * size * (n - size) / n
+    rest = np.maximum(((runs - runs.mean()) ** 2).sum() - explained, 0.0)
+    extra = PRIOR_DEGREES if prior > 0 else 0.0
+    degrees = n - 2 + extra
+    variance = (rest + extra * prior) / max(degrees, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistics: Floats = np.where(explained > 0, explained / variance, 0.0)
+    return statistics, degrees
+
+
+def _estimate_variance(samples: Sequence[Sequence[Number]]) -> float:
+    """Return the variance of a run's median that the samples within runs show; 0 if all samples agree."""
+    known = [np.asarray(each, dtype=float) for each in samples if len(each) > 1]
+    if not known:
+        return 0.0
+    variances = [float(np.var(each, ddof=1)) * math.pi / 2 / len(each) for each in known]
+    return float(np.mean(variances))
+
+
+def _compute_tail(statistic: float, degrees: float) -> float:
+    """Return the probability that a squared t statistic is larger.
+
+    By the transformation to a normal variable of Wallace, "Bounds on normal approximations to Student's and the
+    chi-square distributions", Annals of Mathematical Statistics 30 (1959).
+    """
+    if math.isinf(statistic):
+        return 0.0
+    normal = (8 * degrees + 1) / (8 * degrees + 3) * math.sqrt(degrees * math.log1p(statistic / degrees))
+    return 2 * _NORMAL.cdf(-normal)

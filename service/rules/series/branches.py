@@ -1,0 +1,111 @@
+"""Tells the branches of a history apart: which commits lead to a head, and which no branch has any more.
+
+After a rebase, an amend or a forced push, the former commits stay stored, but nobody can go back to them. They must not
+stand between the living ones, and nobody of a former branch is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+
+from service.rules.series.tracks import PathPoint, Points, Trend, arrange_trend
+
+
+class Branches:
+    """The commits of a subject with their parents, and where its tags and branches are.
+
+    Parameters
+    ----------
+    parents
+        The parents of each known commit, by its hash, in the order of the history: parents before children.
+    refs
+        The commits that tags and branches name, as far as the service was told.
+    """
+
+    def __init__(self, parents: Mapping[str, Sequence[str]], refs: Collection[str]) -> None:
+        self._parents = parents
+        self._refs = [commit for commit in refs if commit in parents]
+        self._histories: dict[tuple[str, ...], tuple[frozenset[str], ...]] = {}  # metrics of a case share it
+
+    @cached_property
+    def is_linear(self) -> bool:
+        """Whether each known commit has one child at most, and one parent: then there are no branches."""
+        seen: set[str] = set()
+        for parents in self._parents.values():
+            if len(parents) > 1 or (parents and parents[0] in seen):
+                return False
+            seen.update(parents)
+        return True
+
+    def list_histories(self, measured: Sequence[str]) -> tuple[frozenset[str], ...]:
+        """Return the commits of each living branch that has measured commits, those of the newest measured one first.
+
+        A branch is living if a tag or a branch leads to it, or if it has the newest measured commit. Commits of which
+        nothing shows where they left that one are on its line: a part of the history may be unknown.
+
+        Parameters
+        ----------
+        measured
+            The measured commits, in the order in which they were measured; a commit may occur several times.
+        """
+        key = tuple(dict.fromkeys(reversed(measured)))
+        if key not in self._histories:
+            self._histories[key] = self._find_histories(measured) if measured else ()
+        return self._histories[key]
+
+    def _find_histories(self, measured: Sequence[str]) -> tuple[frozenset[str], ...]:
+        newest = {commit: index for index, commit in enumerate(measured)}
+        tips = sorted(self._find_tips(newest), key=lambda commit: -newest[commit])
+        own = self._list_ancestors([tips[0]])
+        living = own | self._list_ancestors(self._refs)
+        branches = []
+        unconnected = own
+        for tip in tips[1:]:
+            ancestors = self._list_ancestors([tip])
+            if not ancestors & own:
+                unconnected |= ancestors  # a part of the history between them is unknown
+            elif tip in living or not self._refs:
+                branches.append(ancestors)
+        return (unconnected, *branches)
+
+    def _find_tips(self, measured: Collection[str]) -> list[str]:
+        """Return the measured commits that no other measured commit descends from."""
+        tips: list[str] = []
+        covered: set[str] = set()
+        for commit in reversed(self._parents):
+            if commit in measured and commit not in covered:
+                tips.append(commit)
+            if commit in measured or commit in covered:
+                covered.update(self._parents[commit])
+        return tips or list(measured)
+
+    def _list_ancestors(self, commits: Iterable[str]) -> frozenset[str]:
+        """Return some commits with all their known ancestors."""
+        found: set[str] = set()
+        waiting = list(commits)
+        while waiting:
+            commit = waiting.pop()
+            if commit not in found and commit in self._parents:
+                found.add(commit)
+                waiting.extend(self._parents[commit])
+        return frozenset(found)
+
+
+def arrange_branches(points: Iterable[PathPoint], branches: Branches) -> Trend:
+    """Arrange the points of a series: the path is that of the newest measured branch, the other living ones beside it.
+
+    Points of former branches have no place in it.
+    """
+    ordered = sorted(points, key=lambda point: (point.measured_at, point.position, point.run_id))
+    if branches.is_linear:
+        return arrange_trend(ordered)
+    histories = branches.list_histories([point.revision for point in ordered])
+    trends = [_arrange_history(ordered, history) for history in histories]
+    beside: list[Points] = [sequence for trend in trends for sequence in trend.beside]
+    beside += [trend.path for trend in trends[1:]]
+    return Trend(trends[0].path, tuple(beside)) if trends else Trend((), ())
+
+
+def _arrange_history(points: Sequence[PathPoint], history: frozenset[str]) -> Trend:
+    return arrange_trend(point for point in points if point.revision in history)

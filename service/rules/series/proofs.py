@@ -1,0 +1,261 @@
+"""Applies to the drifts of a series what interleaved pairs of its commits have proven.
+
+The runs of a series nominate changes; a comparison of two of its commits, measured interleaved in one session, decides.
+Where pairs differ, there is a change between these two, and where they do not, there is none, whatever the runs show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from runner.contract import Verdict
+from service.rules.detect import LevelChange
+from service.rules.series.find_drifts import SeriesDrift
+from service.rules.series.tracks import PathPoint, Points, Trend
+from service.schemas.history import Cause, Number
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The verdict of an interleaved comparison on the metric of a series.
+
+    Attributes
+    ----------
+    base, head
+        The compared commits.
+    environment
+        Hash of the environment in which both were measured.
+    verdict
+        Changed or the same: a comparison without a decision proves nothing.
+    pairs
+        How many pairs were measured.
+    before, after
+        The levels of base and head in this session.
+    measured_at
+        When the comparison ended.
+    """
+
+    base: str
+    head: str
+    environment: str
+    verdict: Verdict
+    pairs: int
+    before: Number
+    after: Number
+    measured_at: datetime
+
+    @property
+    def goes_up(self) -> bool:
+        """Whether head has the higher level."""
+        return self.after > self.before
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """A proof whose ends lie on the trend: after ``first`` and up to ``last`` in the history."""
+
+    first: int
+    last: int
+    proof: Proof
+
+    def holds(self, other: _Span | SeriesDrift) -> bool:
+        """Return whether another span, or the range of a drift, lies within this one."""
+        first, last = _edges(other)
+        return self.first <= first and last <= self.last
+
+    def lies_within(self, drift: SeriesDrift) -> bool:
+        """Return whether it lies within the range of a drift."""
+        return drift.after_position <= self.first and self.last <= drift.up_to_position
+
+
+def _edges(span: _Span | SeriesDrift) -> tuple[int, int]:
+    return (span.first, span.last) if isinstance(span, _Span) else (span.after_position, span.up_to_position)
+
+
+def settle(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: Trend) -> list[SeriesDrift]:
+    """Return the drifts of a series as the pairs of its commits have proven, narrowed or refuted them.
+
+    A nomination within pairs that do not differ is dropped, and a drift that the runs show all the same has no commit
+    as its cause. Pairs that differ where the runs show nothing are a drift as well.
+    """
+    points = trend.measured
+    spans = _place(proofs, points)
+    changed = [span for span in spans if span.proof.verdict is Verdict.CHANGED]
+    same = [span for span in spans if span.proof.verdict is Verdict.SAME]
+    narrowest = [
+        span
+        for span in changed
+        if not any(
+            span is not inner and span.holds(inner) and span.proof.goes_up == inner.proof.goes_up for inner in changed
+        )
+    ]
+    settled: list[SeriesDrift] = []
+    used: list[_Span] = []
+    for drift in drifts:
+        for result, span in _settle_one(drift, drifts, narrowest, same, points):
+            settled.append(result)
+            used += [span] if span else []
+    settled += [
+        drift
+        for span in narrowest
+        if span not in used and not any(_overlaps(span, drift) and _agree(span, drift) for drift in settled)
+        if (drift := _make_drift(span, points)) is not None
+    ]
+    return sorted(settled, key=lambda drift: drift.up_to_position)
+
+
+def is_covered(first: PathPoint, last: PathPoint, proofs: Iterable[Proof], points: Points) -> bool:
+    """Return whether pairs have shown that nothing changes between two points of a level."""
+    return any(
+        span.proof.verdict is Verdict.SAME and span.proof.environment == first.environment
+        for span in _place(proofs, points)
+        if span.first <= first.position and last.position <= span.last
+    )
+
+
+def _place(proofs: Iterable[Proof], points: Points) -> list[_Span]:
+    """Return the proofs whose commits were measured in the same environment; the newest of each two commits."""
+    positions: Mapping[tuple[str, str], int] = {(point.revision, point.environment): point.position for point in points}
+    newest: dict[tuple[int, int, str], _Span] = {}
+    for proof in sorted(proofs, key=lambda proof: proof.measured_at):
+        first = positions.get((proof.base, proof.environment))
+        last = positions.get((proof.head, proof.environment))
+        if first is None or last is None or first == last:
+            continue
+        if first > last:
+            proof = replace(  # noqa: PLW2901
+                proof, base=proof.head, head=proof.base, before=proof.after, after=proof.before
+            )
+            first, last = last, first
+        newest[first, last, proof.environment] = _Span(first, last, proof)
+    return list(newest.values())
+
+
+def _settle_one(
+    drift: SeriesDrift, drifts: Sequence[SeriesDrift], changed: Sequence[_Span], same: Sequence[_Span], points: Points
+) -> Iterator[tuple[SeriesDrift, _Span | None]]:
+    environment = drift.after.environment
+    if drift.before.environment != environment:
+        yield drift, None  # pairs of one environment say nothing about a change of it
+        return
+    spans = [span for span in (*changed, *same) if span.proof.environment == environment]
+    changed = [span for span in spans if span.proof.verdict is Verdict.CHANGED and _agree(span, drift)]
+    same = [span for span in spans if span.proof.verdict is Verdict.SAME]
+    others = [span for span in spans if span not in changed]
+
+    # Pairs within its range that differ: each of them is a drift of its own.
+    inner = [span for span in changed if span.lies_within(drift)]
+    if inner:
+        for span in inner:
+            yield _prove(drift, span, points, is_whole=len(inner) == 1), span
+        return
+
+    # Pairs around it, and around no other drift.
+    outer = [span for span in changed if span.holds(drift) and _is_alone(drift, span, drifts)]
+    if outer:
+        span = min(outer, key=lambda span: span.last - span.first)
+        yield _prove(drift, span, points, is_whole=True) if drift.change.wants_rerun else _confirm(drift, span), span
+        return
+    refuting = next((span for span in others if span.holds(drift) and _is_alone(drift, span, drifts)), None)
+    if refuting is None:
+        yield _narrow(drift, same), None
+    elif not drift.change.wants_rerun:
+        words = f"; {refuting.proof.pairs} interleaved pairs of the two commits do not show it"
+        yield replace(drift, cause=Cause.UNKNOWN, change=_say(drift.change, words)), None
+
+
+def _agree(span: _Span, drift: SeriesDrift) -> bool:
+    return span.proof.goes_up == drift.goes_up
+
+
+def _is_alone(drift: SeriesDrift, span: _Span, drifts: Sequence[SeriesDrift]) -> bool:
+    return not any(other is not drift and _overlaps(span, other) for other in drifts)
+
+
+def _overlaps(span: _Span, drift: SeriesDrift) -> bool:
+    return span.first < drift.up_to_position and drift.after_position < span.last
+
+
+def _say(change: LevelChange, words: str) -> LevelChange:
+    return replace(change, evidence=change.evidence + words)
+
+
+def _confirm(drift: SeriesDrift, span: _Span) -> SeriesDrift:
+    return replace(drift, change=replace(drift.change, wants_rerun=False), pairs=span.proof.pairs)
+
+
+def _prove(drift: SeriesDrift, span: _Span, points: Points, *, is_whole: bool) -> SeriesDrift:
+    """Return a drift as its pairs have proven it, between the two commits that they compared.
+
+    Parameters
+    ----------
+    is_whole
+        Whether no other pairs have a part of the drift: then its levels are those of its runs.
+    """
+    proof = span.proof
+    change = replace(drift.change, wants_rerun=False)
+    if not is_whole:
+        change = replace(change, before=proof.before, after=proof.after)
+    old, new = _split(points, span, drift)
+    return replace(
+        drift,
+        old_points=old or drift.old_points,
+        new_points=new or drift.new_points,
+        cause=Cause.COMMIT,
+        after_position=span.first,
+        up_to_position=span.last,
+        suspects=(proof.base, proof.head),
+        change=change,
+        pairs=proof.pairs,
+    )
+
+
+def _split(points: Points, span: _Span, drift: SeriesDrift | None = None) -> tuple[Points, Points]:
+    """Return the points up to the older commit of a span, and those from the newer one on, within those of a drift."""
+    own = drift.old_points + drift.new_points if drift else points
+    there = sorted((point for point in own if point.environment == span.proof.environment), key=_position)
+    return (
+        tuple(point for point in there if point.position <= span.first),
+        tuple(point for point in there if point.position >= span.last),
+    )
+
+
+def _position(point: PathPoint) -> tuple[int, datetime]:
+    return point.position, point.measured_at
+
+
+def _narrow(drift: SeriesDrift, same: Sequence[_Span]) -> SeriesDrift:
+    """Return a drift without the ends of its range between which pairs do not differ."""
+    first, last = drift.after_position, drift.up_to_position
+    old, new = drift.suspects
+    while True:
+        head = next((span for span in same if span.first <= first < span.last < last), None)
+        tail = next((span for span in same if first < span.first < last <= span.last), None)
+        if head:
+            first, old = head.last, head.proof.head
+        elif tail:
+            last, new = tail.first, tail.proof.base
+        else:
+            return replace(drift, after_position=first, up_to_position=last, suspects=(old, new))
+
+
+def _make_drift(span: _Span, points: Points) -> SeriesDrift | None:
+    """Return the drift that pairs have proven where the runs show none."""
+    proof = span.proof
+    old, new = _split(points, span)
+    if not old or not new:
+        return None
+    evidence = f"{proof.before:,} → {proof.after:,} in one session"
+    change = LevelChange(len(old), proof.before, proof.after, len(old), len(old), "paired", evidence)
+    return SeriesDrift(
+        old_points=old,
+        new_points=new,
+        cause=Cause.COMMIT,
+        after_position=span.first,
+        up_to_position=span.last,
+        suspects=(proof.base, proof.head),
+        change=change,
+        pairs=proof.pairs,
+    )

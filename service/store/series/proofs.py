@@ -1,0 +1,75 @@
+"""The verdicts of interleaved comparisons, by series."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.orm import Session
+
+from runner.contract import Comparison, ComparisonRequest, Verdict
+from service.rules.series.proofs import Proof
+from service.store import shared_rows
+from service.store.models import Environment, ProofRow, Series
+
+
+def store(session: Session, request: ComparisonRequest, comparison: Comparison) -> None:
+    """Store what a comparison decided about each metric, and have the series judged again that it concerns.
+
+    The same session may be sent again, after more pairs: what it decided before is replaced.
+    """
+    base, head = request.base, request.head
+    decided = [verdict for verdict in comparison.metrics if verdict.verdict is not Verdict.NEEDS_MORE_RUNS]
+    if base.case != head.case or base.environment != head.environment or base.session is None:
+        return
+    subject_id = shared_rows.ensure_subjects(session, [base.subject])[base.subject]
+    key = shared_rows.make_case_key(base.case)
+    environment = base.environment
+    ids = shared_rows.ensure_shared_rows(session, [base.host.name], {key: base.case}, {environment.hash: environment})
+    case_id, host_id = ids.cases[key], ids.hosts[base.host.name]
+    session.execute(delete(ProofRow).where(ProofRow.session == base.session, ProofRow.case_id == case_id))
+    rows = [
+        {
+            "session": base.session,
+            "subject_id": subject_id,
+            "host_id": host_id,
+            "case_id": case_id,
+            "environment_id": ids.environments[environment.hash],
+            "metric": verdict.metric,
+            "base": base.revision.commit,
+            "head": head.revision.commit,
+            "verdict": verdict.verdict,
+            "pairs": min(verdict.base.n, verdict.head.n),
+            "before": verdict.base.level,
+            "after": verdict.head.level,
+            "measured_at": head.finished_at,
+        }
+        for verdict in decided
+        if verdict.base.level is not None and verdict.head.level is not None
+    ]
+    if rows:
+        session.execute(insert(ProofRow), rows)
+        concerned = (Series.subject_id == subject_id) & (Series.host_id == host_id) & (Series.case_id == case_id)
+        session.execute(update(Series).where(concerned).values(version=Series.version + 1))
+
+
+def map_by_series(session: Session, series_ids: Collection[int]) -> dict[int, list[Proof]]:
+    """Return the proofs of each of some series, by its id."""
+    by_series: dict[int, list[Proof]] = {series_id: [] for series_id in series_ids}
+    rows = session.execute(
+        select(Series.id, ProofRow.base, ProofRow.head, Environment.hash, ProofRow.verdict, ProofRow.pairs)
+        .add_columns(ProofRow.before, ProofRow.after, ProofRow.measured_at)
+        .join(
+            ProofRow,
+            (ProofRow.subject_id == Series.subject_id)
+            & (ProofRow.host_id == Series.host_id)
+            & (ProofRow.case_id == Series.case_id)
+            & (ProofRow.metric == Series.metric),
+        )
+        .join(Environment, ProofRow.environment_id == Environment.id)
+        .where(Series.id.in_(series_ids))
+        .order_by(ProofRow.measured_at, ProofRow.id)
+    )
+    for series_id, *values in rows:
+        by_series[series_id].append(Proof(*values))
+    return by_series

@@ -1,0 +1,61 @@
+"""Proofs: what comparisons of two commits decided, which settles the drifts of their series."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+from pydantic import Field
+
+from runner.contract import Comparison, ComparisonRequest
+from runner.contract.nomination import NominationList
+from service.pipeline import detect_drifts
+from service.pipeline.nominate_changes import list_nominations
+from service.rules.comparison import interleaved
+from service.schemas.history import View
+from service.store.series import proofs
+from service.store.series.series import SeriesFilter
+from service.web.access.ownership import require_reach_of_report
+from service.web.api import judging_wait
+from service.web.api.comparisons import refuse_quarantined
+from service.web.app_resources import get_database
+
+bp = APIBlueprint("proofs", __name__)
+
+
+class NominationQuery(View):
+    """Of which series to return the nominations."""
+
+    subject: str
+    host: str
+    definition: str | None = Field(default=None, description="Hash of the workload's definition.")
+
+
+@bp.post("/proofs")
+@bp.input(ComparisonRequest)
+@bp.output(Comparison)
+def post(json_data: ComparisonRequest) -> Comparison:
+    """Compare base and head that were measured interleaved, and remember what was decided.
+
+    The drifts of the series that have both commits are settled by it. The same session may be sent again.
+    """
+    refuse_quarantined(json_data)
+    require_reach_of_report([json_data.base.subject], [json_data.base.host.name])
+    decided = interleaved.decide(json_data)
+    with get_database().writing([json_data.base.subject]) as session:
+        proofs.store(session, json_data, decided)
+    detect_drifts.judge_changed_series(get_database())
+    return decided
+
+
+@bp.get("/nominations")
+@bp.input(NominationQuery, location="query")
+@bp.output(NominationList)
+def index(query_data: NominationQuery) -> NominationList:
+    """Return the changes that a host's runs make likely or worth a comparison, the most likely and largest first.
+
+    The series are judged first; where that takes long, the answer is 503 with Retry-After.
+    """
+    require_reach_of_report([query_data.subject], [query_data.host], asking=True)
+    selected = SeriesFilter(subject=query_data.subject, host=query_data.host, definition=query_data.definition)
+    judging_wait.judge_or_refuse(selected)
+    with get_database().reading() as session:
+        return list_nominations(session, selected)

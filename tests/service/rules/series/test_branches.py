@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from service.rules.series.branches import Branches, arrange_branches
+from service.rules.series.find_drifts import find_drifts
+from tests.service.rules.series.test_find_drifts import points
+
+
+def graph(*edges: str, refs: tuple[str, ...] = ()) -> Branches:
+    """A history as ``"r1"`` (a root) and ``"r2<r1"`` (a child of r1), parents first."""
+    parents = {}
+    for edge in edges:
+        commit, _, older = edge.partition("<")
+        parents[commit] = older.split(",") if older else []
+    return Branches(parents, refs)
+
+
+REBASED = graph("r0", "r1<r0", "r2<r1", "r3<r2", "r4<r1", "r5<r4", "r6<r5", refs=("r4", "r6"))
+"""A branch r2, r3 that was rebased from r1 to r4, where it is r5, r6."""
+
+
+def test_a_rewritten_branch_leaves_the_path() -> None:
+    made = points("A0=549", "A1=549", "A2=549", "A3=949", "A4=549", "A5=549", "A6=949")
+    trend = arrange_branches(made, REBASED)
+    assert [point.revision for point in trend.path] == ["r0", "r1", "r4", "r5", "r6"]
+    assert trend.beside == ()
+    (drift,) = find_drifts(trend, is_exact=True)
+    assert drift.suspects == ("r5", "r6")
+
+
+def test_a_branch_that_a_ref_leads_to_is_judged_beside_the_newest() -> None:
+    made = points("A0=549", "A1=549", "A2=549", "A3=949", "A4=549", "A5=549", "A6=549")
+    trend = arrange_branches(made, graph("r0", "r1<r0", "r2<r1", "r3<r2", "r4<r1", "r5<r4", "r6<r5", refs=("r3", "r6")))
+    assert [point.revision for point in trend.path] == ["r0", "r1", "r4", "r5", "r6"]
+    assert [[point.revision for point in sequence] for sequence in trend.beside] == [["r0", "r1", "r2", "r3"]]
+
+
+def test_the_newest_measured_branch_is_the_path_even_if_no_ref_leads_to_it() -> None:
+    made = points("A0=1", "A1=1", "A4=1", "A2=1")
+    assert [point.revision for point in arrange_branches(made, REBASED).path] == ["r0", "r1", "r2"]
+
+
+def test_an_older_commit_that_is_measured_again_does_not_end_the_path() -> None:
+    made = points("A0=1", "A1=1", "A4=1", "A5=1", "A1=1")
+    assert [point.revision for point in arrange_branches(made, REBASED).path] == ["r0", "r1", "r1", "r4", "r5"]
+
+
+def test_a_part_of_the_history_that_is_not_known_hides_nothing() -> None:
+    # r5 was sent from a shallow clone: its parent is not known.
+    known = graph("r0", "r1<r0", "r2<r1", "r5<unknown", "r6<r5", refs=("r0", "r6"))
+    trend = arrange_branches(points("A1=1", "A2=1", "A5=1", "A6=1"), known)
+    assert [point.revision for point in trend.path] == ["r1", "r2", "r5", "r6"]
+
+
+def test_commits_without_parents_are_one_line() -> None:
+    trend = arrange_branches(points("A0=1", "A1=1", "A2=2"), graph("r0", "r1", "r2"))
+    assert [point.revision for point in trend.path] == ["r0", "r1", "r2"]
+
+
+def test_both_sides_of_a_merge_lead_to_it() -> None:
+    merged = graph("r0", "r1<r0", "r2<r0", "r3<r1,r2", refs=("r3",))
+    trend = arrange_branches(points("A0=1", "A1=1", "A2=1", "A3=1"), merged)
+    assert [point.revision for point in trend.path] == ["r0", "r1", "r2", "r3"]

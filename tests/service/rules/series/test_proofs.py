@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.contract import Verdict
+from service.rules.series.find_drifts import SeriesDrift, find_drifts
+from service.rules.series.proofs import Proof, is_covered, settle
+from service.rules.series.tracks import Trend, arrange_trend
+from service.schemas.history import Cause
+from tests.service.rules.series.test_find_drifts import points
+
+
+def trend_of(*levels: int, spread: int = 3) -> Trend:
+    """A noisy series of one run for each commit, whose samples vary."""
+    made = points(*(f"A{position}={level}" for position, level in enumerate(levels)))
+    offsets = (-1.0, -0.7, -0.45, -0.3, -0.1, 0.15, 0.35, 0.5, 0.8, 1.0)
+    varied = [replace(point, samples=tuple(round(point.value + off * spread) for off in offsets)) for point in made]
+    return arrange_trend(varied)
+
+
+def proof(base: int, head: int, before: int, after: int, *, pairs: int = 20, later: int = 0) -> Proof:
+    verdict = Verdict.SAME if before == after else Verdict.CHANGED
+    at = datetime(2025, 2, 1, tzinfo=UTC) + timedelta(minutes=later)
+    return Proof(f"r{base}", f"r{head}", "A", verdict, pairs, before, after, at)
+
+
+def settled(trend: Trend, *proofs: Proof) -> list[SeriesDrift]:
+    return settle(find_drifts(trend, is_exact=True), proofs, trend)
+
+
+DOUBLED = trend_of(34_607, 34_624, 77_790, 77_793, spread=90)
+
+
+def test_a_doubled_count_of_four_noisy_runs_is_suspected() -> None:
+    (drift,) = find_drifts(DOUBLED, is_exact=True)
+    assert (drift.change.rule, drift.change.wants_rerun) == ("nominated", True)
+    assert (drift.suspects, drift.cause) == (("r1", "r2"), Cause.COMMIT)
+
+
+def test_four_runs_that_vary_as_their_samples_do_are_not() -> None:
+    assert not find_drifts(trend_of(34_607, 34_624, 34_590, 34_611, spread=90), is_exact=True)
+
+
+def test_pairs_that_differ_prove_it() -> None:
+    (drift,) = settled(DOUBLED, proof(1, 2, 34_600, 77_800))
+    assert (drift.change.wants_rerun, drift.pairs, drift.suspects) == (False, 20, ("r1", "r2"))
+
+
+def test_pairs_that_do_not_differ_refute_it_for_good() -> None:
+    assert settled(DOUBLED, proof(1, 2, 34_600, 34_600)) == []
+
+
+def test_the_ends_are_the_same_in_whichever_order_they_were_compared() -> None:
+    (drift,) = settled(DOUBLED, proof(2, 1, 77_800, 34_600))
+    assert (drift.suspects, drift.goes_up, drift.change.wants_rerun) == (("r1", "r2"), True, False)
+
+
+def test_the_newest_comparison_of_two_commits_counts() -> None:
+    assert settled(DOUBLED, proof(1, 2, 34_600, 77_800), proof(1, 2, 1, 1, later=5)) == []
+
+
+def test_a_comparison_in_another_environment_says_nothing() -> None:
+    other = replace(proof(1, 2, 34_600, 34_600), environment="B")
+    assert settled(DOUBLED, other)[0].change.wants_rerun
+
+
+def test_a_comparison_of_a_commit_that_was_not_measured_says_nothing() -> None:
+    assert settled(DOUBLED, replace(proof(1, 2, 1, 1), head="elsewhere"))[0].change.wants_rerun
+
+
+def test_pairs_that_differ_where_the_runs_show_nothing_are_a_drift() -> None:
+    (drift,) = settled(trend_of(1000, 1001, 1002, 1001), proof(1, 2, 1000, 1020))
+    assert (drift.change.rule, drift.change.before, drift.change.after) == ("paired", 1000, 1020)
+    assert (drift.before.revision, drift.after.revision, drift.pairs) == ("r1", "r2", 20)
+
+
+def test_the_narrowest_pairs_locate_it() -> None:
+    trend = trend_of(1000, 1001, 1000, 1001, 1002, 1000)
+    (drift,) = settled(trend, proof(0, 5, 1000, 1020), proof(2, 5, 1000, 1020), proof(2, 3, 1000, 1020))
+    assert drift.suspects == ("r2", "r3")
+
+
+def test_both_halves_of_a_step_are_drifts() -> None:
+    runs = (f"A{n}={1000 if n < 7 else 1249}" for n in (*range(6), 8, 9, 10, 11, 12))
+    trend = arrange_trend(points(*runs, "A7=1148"))
+    wide = find_drifts(trend, is_exact=True)
+    assert [drift.suspects for drift in wide] != [("r5", "r7"), ("r7", "r8")]
+    halves = settle(wide, [proof(5, 7, 1000, 1148), proof(7, 8, 1148, 1249)], trend)
+    assert [(drift.suspects, drift.change.wants_rerun) for drift in halves] == [
+        (("r5", "r7"), False),
+        (("r7", "r8"), False),
+    ]
+
+
+def test_pairs_that_do_not_differ_narrow_a_range() -> None:
+    trend = arrange_trend(points(*(f"A{n}=1000" for n in range(12)), *(f"A{n}=1100" for n in range(15, 20))))
+    measured = arrange_trend([*points(*(f"A{n}=1000" for n in (13,))), *trend.path])
+    (drift,) = settle(find_drifts(trend, is_exact=True), [proof(11, 13, 1000, 1000)], measured)
+    assert drift.suspects == ("r13", "r15")
+
+
+def test_a_step_of_the_runs_that_pairs_do_not_show_is_no_commits() -> None:
+    trend = arrange_trend(points(*(f"A{n}={1000 if n < 12 else 1100}" for n in range(24))))
+    (drift,) = settle(find_drifts(trend, is_exact=True), [proof(11, 12, 1000, 1000)], trend)
+    assert drift.cause is Cause.UNKNOWN
+    assert "20 interleaved pairs of the two commits do not show it" in drift.change.evidence
+
+
+def test_a_stretch_is_covered_by_pairs_of_its_ends_or_beyond() -> None:
+    trend = trend_of(1000, 1001, 1002, 1001)
+    level = trend.path
+    assert is_covered(level[1], level[3], [proof(0, 3, 1000, 1000)], level)
+    assert not is_covered(level[0], level[3], [proof(0, 2, 1000, 1000)], level)
+    assert not is_covered(level[0], level[3], [proof(0, 3, 1000, 1001)], level)
+
+
+LEVELS = st.lists(st.integers(0, 40).map(lambda off: 1000 + off), min_size=3, max_size=20)
+ENDS = st.tuples(st.integers(0, 19), st.integers(0, 19), st.integers(-3, 3))
+
+
+@given(LEVELS, st.lists(ENDS, max_size=6))
+def test_what_neighbours_show_in_pairs_is_what_the_series_says(
+    levels: list[int], compared: list[tuple[int, int, int]]
+) -> None:
+    trend = trend_of(*levels)
+    neighbours = {min(one, other): by for one, other, by in compared if abs(one - other) == 1}
+    proofs = [proof(base, base + 1, 1000, 1000 + by) for base, by in neighbours.items() if base + 1 < len(levels)]
+    drifts = settled(trend, *proofs)
+    located = {drift.suspects: drift for drift in drifts if drift.pairs}
+    for each in proofs:
+        assert ((each.base, each.head) in located) == (each.verdict is Verdict.CHANGED)
+        same = [d for d in drifts if d.suspects == (each.base, each.head) and d.change.wants_rerun]
+        assert each.verdict is Verdict.CHANGED or not same
