@@ -141,7 +141,7 @@ def is_unprecedented(values: Floats, begin: int, at: int, end: int, noise: Noise
         for side, level in zip((old, new), levels, strict=True)
     )
     distances = np.abs(values[max(0, at - UNPRECEDENTED_POINTS) : at] - levels[1])
-    return min(agreeing) >= MIN_AGREEING_SHARE and bool(distances.min() > UNPRECEDENTED_SIGMA * noise.sigma)
+    return bool(min(agreeing) >= MIN_AGREEING_SHARE and distances.min() > UNPRECEDENTED_SIGMA * noise.sigma)
 
 
 def compute_least_step(shorter: int) -> float:

@@ -73,7 +73,7 @@ class Branches:
         """Return the measured commits that no other measured commit descends from."""
         tips: list[str] = []
         covered: set[str] = set()
-        for commit in reversed(self._parents):
+        for commit in reversed(list(self._parents)):
             if commit in measured and commit not in covered:
                 tips.append(commit)
             if commit in measured or commit in covered:

@@ -97,12 +97,9 @@ def settle(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: Trend)
         for result, span in _settle_one(drift, drifts, narrowest, same, points):
             settled.append(result)
             used += [span] if span else []
-    settled += [
-        drift
-        for span in narrowest
-        if span not in used and not any(_overlaps(span, drift) and _agree(span, drift) for drift in settled)
-        if (drift := _make_drift(span, points)) is not None
-    ]
+    for span in narrowest:
+        if span not in used and not any(_overlaps(span, drift) and _agree(span, drift) for drift in settled):
+            settled += _make_drifts(span, points)
     return sorted(settled, key=lambda drift: drift.up_to_position)
 
 
@@ -241,21 +238,23 @@ def _narrow(drift: SeriesDrift, same: Sequence[_Span]) -> SeriesDrift:
             return replace(drift, after_position=first, up_to_position=last, suspects=(old, new))
 
 
-def _make_drift(span: _Span, points: Points) -> SeriesDrift | None:
-    """Return the drift that pairs have proven where the runs show none."""
+def _make_drifts(span: _Span, points: Points) -> list[SeriesDrift]:
+    """Return the drift that pairs have proven where the runs show none, if both commits have runs."""
     proof = span.proof
     old, new = _split(points, span)
     if not old or not new:
-        return None
+        return []
     evidence = f"{proof.before:,} → {proof.after:,} in one session"
     change = LevelChange(len(old), proof.before, proof.after, len(old), len(old), "paired", evidence)
-    return SeriesDrift(
-        old_points=old,
-        new_points=new,
-        cause=Cause.COMMIT,
-        after_position=span.first,
-        up_to_position=span.last,
-        suspects=(proof.base, proof.head),
-        change=change,
-        pairs=proof.pairs,
-    )
+    return [
+        SeriesDrift(
+            old_points=old,
+            new_points=new,
+            cause=Cause.COMMIT,
+            after_position=span.first,
+            up_to_position=span.last,
+            suspects=(proof.base, proof.head),
+            change=change,
+            pairs=proof.pairs,
+        )
+    ]

@@ -45,7 +45,7 @@ def store_refs(session: Session, subject_id: int, refs: Iterable[contract.Ref]) 
         return
     parents = revisions.map_parents(session, subject_id)
     is_forced = any(
-        not candidate_commits.descends(parents, commit, stored[key].commit) for key, commit in moved.items()
+        not candidate_commits.is_ancestor(parents, commit, stored[key].commit) for key, commit in moved.items()
     )
     for key, commit in moved.items():
         session.execute(update(RefRow).where(RefRow.id == stored[key].id).values(commit=commit))

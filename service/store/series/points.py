@@ -211,7 +211,7 @@ def find_branches(session: Session, subject_id: int) -> Branches:
 
 def _find_subjects(session: Session, series_ids: Collection[int]) -> dict[int, int]:
     rows = session.connection().execute(
-        select(Series.id, Series.subject_id).where(bulk.among(session, Series.id, series_ids))
+        select(Series.id, Series.subject_id).where(bulk.is_among(session, Series.id, series_ids))
     )
     return dict(rows.all())
 
