@@ -112,5 +112,5 @@ def _judge(facts: DriftFacts, row: Series, trend: Trend, settled: _Settled, form
         drifts=rows,
         differ=drifts.do_differ(rows, former),
         sparkline=sparklines.draw_path(trend, described),
-        withdrawn=explain_withdrawals(stood, described, measured, judged=row.judged),
+        withdrawn=explain_withdrawals(stood, described, measured, trend.former, judged=row.judged),
     )

@@ -104,7 +104,9 @@ def arrange_branches(points: Iterable[PathPoint], branches: Branches) -> Trend:
     trends = [_arrange_history(ordered, history) for history in histories]
     beside: list[Points] = [sequence for trend in trends for sequence in trend.beside]
     beside += [trend.path for trend in trends[1:]]
-    return Trend(trends[0].path, tuple(beside)) if trends else Trend((), ())
+    living = frozenset().union(*histories)
+    former = tuple(point for point in ordered if point.revision not in living)
+    return Trend(trends[0].path, tuple(beside), former) if trends else Trend((), ())
 
 
 def _arrange_history(points: Sequence[PathPoint], history: frozenset[str]) -> Trend:

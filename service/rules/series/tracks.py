@@ -45,10 +45,13 @@ class Trend:
         The sequence along which the trend is drawn.
     beside
         Further sequences to judge, because they hold points or comparisons that are not on the path.
+    former
+        Points of branches that were rewritten since: nothing is judged by them.
     """
 
     path: Points
     beside: tuple[Points, ...]
+    former: Points = ()
 
     @property
     def measured(self) -> Points:

@@ -18,7 +18,12 @@ _MAX_SIZE_DIFFERENCE = 0.5
 
 
 def explain_withdrawals(
-    former: Sequence[Drift], current: Sequence[Drift], points: Iterable[PathPoint], *, judged: bool = True
+    former: Sequence[Drift],
+    current: Sequence[Drift],
+    points: Iterable[PathPoint],
+    rewritten: Iterable[PathPoint] = (),
+    *,
+    judged: bool = True,
 ) -> dict[str, str]:
     """Return why each sure drift no longer stands, in one sentence, by the drift's id.
 
@@ -33,11 +38,14 @@ def explain_withdrawals(
         Its drifts as they are detected now.
     points
         The points that are judged now.
+    rewritten
+        The points of branches that were rewritten since.
     judged
         Whether the workload still has the series judged.
     """
     ordered = sorted(points, key=lambda point: (point.position, point.measured_at, point.run_id))
     sure_ids = {drift.id for drift in former if not drift.evidence.wants_rerun}
+    rewritten_runs = {point.run_id for point in rewritten}
     reasons: dict[str, str] = {}
     for drift in former:
         same_drifts = [other for other in current if _is_same(drift, other)]
@@ -48,10 +56,18 @@ def explain_withdrawals(
         elif same_drifts:
             reasons[drift.id] = f"It is in doubt again: {same_drifts[0].evidence.sentence.rstrip('.')}."
         else:
-            reasons[drift.id] = _explain_withdrawal(
-                drift, [other for other in current if other.id not in sure_ids], ordered
+            new = [other for other in current if other.id not in sure_ids]
+            is_rewritten = not rewritten_runs.isdisjoint({drift.run_before, drift.run_after})
+            reasons[drift.id] = (
+                _explain_rewriting(drift, new) if is_rewritten else _explain_withdrawal(drift, new, ordered)
             )
     return reasons
+
+
+def _explain_rewriting(drift: Drift, new: Iterable[Drift]) -> str:
+    moved_drift = _find_moved(drift, new)
+    moved = "" if moved_drift is None else f" The same change lies at commit {moved_drift.revision[:12]} now."
+    return f"Its branch was rewritten, and no branch or tag leads to its commits any more.{moved}"
 
 
 def _is_same(drift: Drift, other: Drift) -> bool:

@@ -22,7 +22,7 @@ def test_a_rewritten_branch_leaves_the_path() -> None:
     made = points("A0=549", "A1=549", "A2=549", "A3=949", "A4=549", "A5=549", "A6=949")
     trend = arrange_branches(made, REBASED)
     assert [point.revision for point in trend.path] == ["r0", "r1", "r4", "r5", "r6"]
-    assert trend.beside == ()
+    assert (trend.beside, [point.revision for point in trend.former]) == ((), ["r2", "r3"])
     (drift,) = find_drifts(trend, is_exact=True)
     assert drift.suspects == ("r5", "r6")
 

@@ -80,6 +80,16 @@ def test_each_reason_is_named() -> None:
     }
 
 
+def test_a_rewritten_branch_is_the_reason_and_the_living_commit_is_named() -> None:
+    step = points(7, 7, 7, 7, 7, 9, 9, 9)
+    former = [point for point in step if point.run_id == drift(6).run_after]
+    living = [point for point in step if point not in former]
+    (reason,) = explain_withdrawals([drift(6)], [], living, former).values()
+    assert reason == "Its branch was rewritten, and no branch or tag leads to its commits any more."
+    (reason,) = explain_withdrawals([drift(6)], [drift(9, id="new")], living, former).values()
+    assert reason.endswith("The same change lies at commit r9 now.")
+
+
 def test_a_drift_that_is_known_more_exactly_stands() -> None:
     rough = [Candidate(commit=f"r{position}", title="", author="") for position in (5, 6, 7)]
     assert explain_withdrawals([drift(6, candidates=rough)], [drift(7, id="new")], points(7, 7, 7, 7, 7, 7, 9, 9)) == {}

@@ -1,0 +1,91 @@
+"""Says beforehand how many interleaved pairs would prove a change of a count, from how its samples vary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import NamedTuple
+
+from runner.contract.level import Number, median
+from service.rules.comparison.decision import LARGE_ERROR_SHARE, repeats
+from service.rules.comparison.interleaved import FALSE_ALARM_PROBABILITY
+from service.rules.comparison.signs import Signs, lean
+
+MAX_PAIRS = 400
+"""Most pairs that a comparison takes."""
+MAX_SAMPLES = 60
+"""Most samples that are paired with each other."""
+STATED_PERCENT = 2.0
+"""The rise that a statement is about."""
+
+
+class Power(NamedTuple):
+    """How soon a rise would be proven.
+
+    Attributes
+    ----------
+    percent
+        The rise; None for one event more, where the count repeats.
+    pairs
+        The pairs that most likely prove it; None if as many as a comparison takes are too few.
+    seconds
+        How long they take.
+    """
+
+    percent: float | None
+    pairs: int | None
+    seconds: float
+
+
+def compute_power(samples: Sequence[Number], seconds: float, percent: float = STATED_PERCENT) -> Power | None:
+    """Return how many pairs prove a rise of a count, if both sides vary as these samples do.
+
+    Every sample is paired with every other one raised by so much; the shares of the signs are what pairs will show.
+
+    Parameters
+    ----------
+    samples : sequence of n numbers
+        Samples of one level; the last ``MAX_SAMPLES`` are read.
+    seconds
+        How long one execution takes.
+    percent
+        The rise.
+
+    Returns
+    -------
+    Power or None
+        None without samples, or at a level of zero.
+    """
+    recent = samples[-MAX_SAMPLES:]
+    level = median(recent)
+    if not level:
+        return None
+    if repeats(recent):
+        pairs = _count_pairs(1.0, 0.0)
+        return Power(None, pairs, 2 * seconds * (pairs or 0))
+    rise = level * percent / 100
+    differences = [raised + rise - other for raised, other in product(recent, repeat=2)]
+    above = sum(difference > 0 for difference in differences) / len(differences)
+    below = sum(difference < 0 for difference in differences) / len(differences)
+    pairs = _count_pairs(above, below)
+    return Power(percent, pairs, 2 * seconds * (pairs or MAX_PAIRS))
+
+
+def _count_pairs(above: float, below: float) -> int | None:
+    """Return the first number of pairs at which such shares of signs are a verdict."""
+    error = (1 - LARGE_ERROR_SHARE) * FALSE_ALARM_PROBABILITY / 2
+    for pairs in range(1, MAX_PAIRS + 1):
+        signs = Signs(round(pairs * above), pairs - round(pairs * above) - round(pairs * below), round(pairs * below))
+        if lean(signs, error):
+            return pairs
+    return None
+
+
+def describe_power(power: Power) -> str:
+    """Say in one sentence what can be found."""
+    rise = "one event more" if power.percent is None else f"a rise of {power.percent:g} %"
+    if power.pairs is None:
+        return f"{rise.capitalize()} would not be proven within {MAX_PAIRS} pairs."
+    minutes, rest = divmod(round(power.seconds), 60)
+    time = f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return f"{rise.capitalize()} would be proven in about {power.pairs} pairs, {time}."

@@ -1,0 +1,103 @@
+"""A likely change of a noisy program is proven or refuted in the same command, by real pairs."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.campaigns.proving import MIN_PROOF_SECONDS, compute_budget
+from tests.runner.commands import WORKLOAD, faultwatch, git
+
+pytestmark = pytest.mark.perf
+
+NOISY = """
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+int main(void) {{
+    unsigned by_chance;
+    if (getrandom(&by_chance, sizeof by_chance, 0) != sizeof by_chance) return 1;
+    char *pages = mmap(0, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (unsigned i = 0; i < {pages} + by_chance % 35; i++) pages[4096 * i] = 1;
+    return {number} * 0;
+}}
+"""
+
+
+def make_noisy_history(folder: Path, pages: Sequence[int]) -> list[str]:
+    """Make a repository with a commit for each number of pages, to which the program adds 0 … 34 by chance."""
+    folder.mkdir(parents=True)
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    (folder / "workload.toml").write_text(WORKLOAD, encoding="utf-8")
+    for number, count in enumerate(pages):
+        (folder / "pages.c").write_text(NOISY.format(pages=count, number=number), encoding="utf-8")
+        git(folder, "add", ".")
+        git(folder, "commit", "--quiet", "--message", f"Commit {number}")
+    return git(folder, "rev-list", "--reverse", "HEAD").split()
+
+
+def measure_history(tmp_path: Path, *options: str, span: str = "HEAD") -> tuple[dict[str, Any], str]:
+    """Return the result of a history as JSON, and its messages."""
+    words = ("history", "--repo", "repo", "repo/workload.toml", span, "--json", *options)
+    status, output, messages = faultwatch(tmp_path / "home", *words)
+    assert status == 0, messages
+    result: dict[str, Any] = json.loads(output)
+    return result, messages
+
+
+def list_faults(result: dict[str, Any]) -> list[dict[str, Any]]:
+    return [drift for drift in result["drifts"] if drift["metric"] == "minor-faults"]
+
+
+def test_a_doubled_count_of_four_commits_is_proven(tmp_path: Path) -> None:
+    commits = make_noisy_history(tmp_path / "repo", (1000, 1000, 2000, 2000))
+    result, messages = measure_history(tmp_path)
+    (drift,) = list_faults(result)
+    assert (drift["revision"], drift["previous_revision"]) == (commits[2], commits[1])
+    assert drift["certainty"] == "proven"
+    assert drift["evidence"]["pairs"] >= 16
+    assert not drift["evidence"]["wants_rerun"]
+    assert result["proofs"]["proven"] >= 1
+    assert "interleaved pairs differ" in messages
+
+
+def test_without_proofs_it_is_suspected_and_a_comparison_settles_it(tmp_path: Path) -> None:
+    commits = make_noisy_history(tmp_path / "repo", (1000, 1000, 2000, 2000))
+    result, _ = measure_history(tmp_path, "--no-prove")
+    (drift,) = list_faults(result)
+    assert (drift["evidence"]["wants_rerun"], result["proofs"]) == (True, None)
+    status, output, messages = faultwatch(
+        tmp_path / "home", "history", "--repo", "repo", "repo/workload.toml", "HEAD", "--no-prove"
+    )
+    assert status == 0, messages
+    assert "suspected by 2 runs before and 2 after, not measured interleaved" in output
+    assert "No drift" not in output
+    status, _, messages = faultwatch(
+        tmp_path / "home", "compare", "--repo", "repo", "repo/workload.toml", f"{commits[1]}..{commits[2]}"
+    )
+    assert status == 1, messages
+    (drift,) = list_faults(measure_history(tmp_path, "--no-prove")[0])
+    assert (drift["certainty"], drift["revision"]) == ("proven", commits[2])
+
+
+def test_two_percent_among_ten_commits_is_proven_at_its_commit(tmp_path: Path) -> None:
+    commits = make_noisy_history(tmp_path / "repo", [400] * 6 + [412] * 4)
+    result, _ = measure_history(tmp_path, "--prove-for", "10m")
+    assert [drift["revision"] for drift in list_faults(result)] == [commits[6]]
+    assert list_faults(result)[0]["certainty"] == "proven"
+
+
+def test_the_first_commit_of_a_range_is_judged(tmp_path: Path) -> None:
+    commits = make_noisy_history(tmp_path / "repo", (1000, 2000, 2000))
+    result, _ = measure_history(tmp_path, span=f"{commits[0]}..HEAD")
+    assert result["measured"] == 3
+    assert [drift["revision"] for drift in list_faults(result)] == [commits[1]]
+
+
+def test_the_budget_is_what_was_asked_for_or_a_tenth_of_the_time() -> None:
+    assert compute_budget(90.0, 10_000.0) == 90.0
+    assert compute_budget(0.0, 10_000.0) == 0.0
+    assert compute_budget(-1.0, 10.0) == MIN_PROOF_SECONDS
+    assert compute_budget(-1.0, 10_000.0) == 1000.0
