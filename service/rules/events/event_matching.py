@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from service.rules.events.grouping import DriftGroup, LocatedDrift, do_overlap, may_be_same_drift
+from service.rules.events.grouping import DriftGroup, LocatedDrift, do_overlap, is_rewritten, may_be_same_drift
 from service.schemas.triage import State
 
 
@@ -99,7 +99,11 @@ def _score_pairs(groups: Sequence[DriftGroup], stored: Mapping[str, KnownEvent])
         for drift in group:
             if drift.drift_id in by_drift:
                 equal[index, by_drift[drift.drift_id]] += 1
-            for event in {event for event, other in by_series[drift.series] if may_be_same_drift(drift, other)}:
+            for event in {
+                event
+                for event, other in by_series[drift.series]
+                if may_be_same_drift(drift, other) or is_rewritten(drift, other)
+            }:
                 similar[index, event] += 1
         low, high = max(drift.stretch[0] for drift in group), min(drift.stretch[1] for drift in group)
         for event, stretch in by_key[group[0].key]:

@@ -38,6 +38,8 @@ class LocatedDrift:
         Whether it is a regression.
     revision
         The first commit on the new level.
+    change
+        Who made the last commit that can have caused it, and its title: they stay the same if a branch is rewritten.
     returned
         Whether it is stored as the return of an event that was resolved.
     event
@@ -59,6 +61,7 @@ class LocatedDrift:
     spread: Number
     worse: bool
     revision: str
+    change: str = ""
     returned: bool = False
     event: str | None = None
     found: bool = True
@@ -110,6 +113,17 @@ def may_be_same_drift(left: LocatedDrift, right: LocatedDrift) -> bool:
     if Cause.COMMIT in {left.cause, right.cause}:
         return False
     return do_overlap((left.since, left.until), (right.since, right.until))
+
+
+def is_rewritten(drift: LocatedDrift, former: LocatedDrift) -> bool:
+    """Return whether a drift is a former one of its series whose branch was rewritten: the commit has another hash."""
+    return (
+        not former.found
+        and bool(drift.change)
+        and (drift.change, drift.worse, drift.cause) == (former.change, former.worse, former.cause)
+        and drift.cause is Cause.COMMIT
+        and drift.revision != former.revision
+    )
 
 
 def _group_overlapping(drifts: Iterable[LocatedDrift]) -> Iterable[list[LocatedDrift]]:

@@ -85,31 +85,45 @@ def list_stored(session: Session, subject_id: int) -> list[LocatedDrift]:
     """Return all stored drifts of a subject, also those that are no longer found."""
     first, last = aliased(Revision), aliased(Revision)
     rows = session.execute(
-        select(EventDriftRow, first.position, last.position)
+        select(EventDriftRow, first.position, last.position, last.author, last.title)
         .join(first, EventDriftRow.first_revision_id == first.id)
         .join(last, EventDriftRow.last_revision_id == last.id)
         .where(EventDriftRow.subject_id == subject_id)
     )
-    return [_build_located_drift(row, *positions) for row, *positions in rows]
+    return [
+        _build_located_drift(row, (low, high), change=f"{author}\n{title}") for row, low, high, author, title in rows
+    ]
 
 
 def locate_drift(session: Session, rows: Sequence[EventDriftRow]) -> list[LocatedDrift]:
     """Return rows that are not stored yet as the rules read them."""
-    positions = _read_positions(session, rows)
-    return [
-        _build_located_drift(row, positions[row.first_revision_id], positions[row.last_revision_id]) for row in rows
-    ]
+    revisions = _read_revisions(session, rows)
+    located = []
+    for row in rows:
+        first, last = revisions[row.first_revision_id], revisions[row.last_revision_id]
+        ends = first.position, last.position
+        located.append(_build_located_drift(row, ends, change=f"{last.author}\n{last.title}"))
+    return located
 
 
-def _build_located_drift(row: EventDriftRow, first: int, last: int) -> LocatedDrift:
-    """Return the part of a row that the rules read. ``first`` and ``last`` are the positions of its revisions."""
+def _build_located_drift(row: EventDriftRow, ends: tuple[int, int], *, change: str) -> LocatedDrift:
+    """Return the part of a row that the rules read.
+
+    Parameters
+    ----------
+    ends
+        The positions of its first and last revision.
+    change
+        Who made its last revision, and the title of that.
+    """
     return LocatedDrift(
         drift_id=row.drift_id,
         series=row.drift_id if row.series_id is None else row.series_id,
         cause=row.cause,
         detail=row.detail,
-        first=min(first, last),
-        last=max(first, last),
+        first=min(ends),
+        last=max(ends),
+        change=change,
         since=row.since.timestamp(),
         until=row.until.timestamp(),
         before=row.before,
@@ -123,12 +137,20 @@ def _build_located_drift(row: EventDriftRow, first: int, last: int) -> LocatedDr
     )
 
 
-def _read_positions(session: Session, rows: Sequence[EventDriftRow]) -> dict[int, int]:
-    """Return the positions of the first and last revisions of rows, by the id of the revision."""
+class _RevisionFacts(NamedTuple):
+    position: int
+    author: str
+    title: str
+
+
+def _read_revisions(session: Session, rows: Sequence[EventDriftRow]) -> dict[int, _RevisionFacts]:
+    """Return the first and last revisions of rows, by the id of the revision."""
     ids = {revision_id for row in rows for revision_id in (row.first_revision_id, row.last_revision_id)}
-    by_id: dict[int, int] = {}
+    by_id: dict[int, _RevisionFacts] = {}
+    columns = select(Revision.id, Revision.position, Revision.author, Revision.title)
     for chunk in bulk.split_into_chunks(sorted(ids), _IDS_PER_QUERY):
-        by_id |= dict(session.execute(select(Revision.id, Revision.position).where(Revision.id.in_(chunk))).all())
+        selected = session.execute(columns.where(Revision.id.in_(chunk)))
+        by_id |= {revision_id: _RevisionFacts(*facts) for revision_id, *facts in selected}
     return by_id
 
 

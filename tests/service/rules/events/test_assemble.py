@@ -53,6 +53,26 @@ def test_an_event_that_no_drift_is_found_of_is_known_when_it_is_found_again() ->
     assert list(assemble_events([located_drift("z", 1, 4, 5)], gone).members) == [name]
 
 
+def test_the_event_of_a_rewritten_commit_moves_to_the_commit_that_carries_the_same_change() -> None:
+    before = located_drift("a", 1, 5, change="Ann\nGrow the table")
+    (name,) = assemble_events([before], {}).members
+    gone = {name: KnownEvent([replace(before, found=False)], 0)}
+    after = located_drift("z", 1, 20, change="Ann\nGrow the table")
+    assert list(assemble_events([after], gone).members) == [name]
+    for other in (
+        replace(after, change="Ann\nGrow the cache"),
+        replace(after, worse=False),
+        replace(after, series=2),
+    ):
+        assert assemble_events([other], gone).new != []
+
+
+def test_a_commit_of_the_same_title_is_another_while_the_first_is_still_found() -> None:
+    first = located_drift("a", 1, 5, change="Ann\nUpdate")
+    names, second = again([first], [first, located_drift("z", 1, 20, change="Ann\nUpdate")])
+    assert set(names) < set(second.members)
+
+
 def test_both_that_is_split_becomes_two_events_and_the_new_one_comes_from_the_old() -> None:
     both = located_drift("a", 1, 6, cause=Cause.BOTH, detail="setting", since=5, until=6)
     parts = [located_drift("b", 1, 6, since=6, until=8), config("c", 1, 5, 8, first=5)]
