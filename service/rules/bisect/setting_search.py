@@ -235,6 +235,12 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             without={},
             probability=float(belief.each[best]),
         )
+    # The runs that a search may take are used up.
+    if len(measured) >= MAX_RUNS:
+        return Refused(
+            sentence=f"Cannot tell: {len(measured)} runs fit no set of up to {MAX_NECESSARY_TOGETHER} settings well: "
+            f"{', '.join(sorted(explanations[best]))} with a probability of {number(float(belief.each[best]))}."
+        )
     # Perhaps there is no difference: measure the ends again, or give up.
     if belief.none > MAX_NO_STEP_PROBABILITY:
         end = min((before, after), key=lambda test: data.n[test])
@@ -245,12 +251,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         return _build_measure_step(question, tests[end]) if data.n[end] < question.patience else Refused(sentence=doubt)
     # Otherwise measure the most informative mixture.
     chance = np.array([0.0 if number in failed else 1.0 for number in range(len(tests))])
-    if len(measured) < MAX_RUNS:
-        return _build_measure_step(question, tests[belief.choose(effect, chance)])
-    return Refused(
-        sentence=f"Cannot tell: {len(measured)} runs fit no set of up to {MAX_NECESSARY_TOGETHER} settings well: "
-        f"{', '.join(sorted(explanations[best]))} with a probability of {number(float(belief.each[best]))}."
-    )
+    return _build_measure_step(question, tests[belief.choose(effect, chance)])
 
 
 @lru_cache(maxsize=4)

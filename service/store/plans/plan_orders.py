@@ -15,6 +15,9 @@ from service.store import shared_rows
 from service.store.events import cross_measurements
 from service.store.models import Case, DriftRow, EventDriftRow, Host, Revision, Run, Series, Subject
 
+_DECIDED_IN_PAIRS = frozenset({"nominated"})
+"""Rules whose suspicions interleaved pairs decide, sooner than further runs would."""
+
 
 def find_orders(session: Session, request: PlanRequest) -> dict[int, Orders]:
     """Return the orders for each case of a request, by the case's index, in the request's environment."""
@@ -48,7 +51,7 @@ def _map_uncertain_cases(session: Session, subject: str, host: str, environment:
             series_id,
             document["environment_after"],
             position,
-            document["evidence"]["wants_rerun"],
+            document["evidence"]["wants_rerun"] and document["rule"] not in _DECIDED_IN_PAIRS,
             _find_revision_to_rerun(document, environment),
         )
         for series_id, _, position, document in rows

@@ -38,9 +38,9 @@ def make_noisy_history(folder: Path, pages: Sequence[int]) -> list[str]:
     return git(folder, "rev-list", "--reverse", "HEAD").split()
 
 
-def measure_history(tmp_path: Path, *options: str, span: str = "HEAD") -> tuple[dict[str, Any], str]:
+def measure_history(tmp_path: Path, *options: str, span: str = "") -> tuple[dict[str, Any], str]:
     """Return the result of a history as JSON, and its messages."""
-    words = ("history", "--repo", "repo", "repo/workload.toml", span, "--json", *options)
+    words = ("history", "--repo", "repo", "repo/workload.toml", *filter(None, [span]), "--json", *options)
     status, output, messages = faultwatch(tmp_path / "home", *words)
     assert status == 0, messages
     result: dict[str, Any] = json.loads(output)
@@ -69,7 +69,7 @@ def test_without_proofs_it_is_suspected_and_a_comparison_settles_it(tmp_path: Pa
     (drift,) = list_faults(result)
     assert (drift["evidence"]["wants_rerun"], result["proofs"]) == (True, None)
     status, output, messages = faultwatch(
-        tmp_path / "home", "history", "--repo", "repo", "repo/workload.toml", "HEAD", "--no-prove"
+        tmp_path / "home", "history", "--repo", "repo", "repo/workload.toml", "--no-prove"
     )
     assert status == 0, messages
     assert "suspected by 2 runs before and 2 after, not measured interleaved" in output

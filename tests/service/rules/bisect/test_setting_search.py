@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from runner.contract.setting_search import FoundSettings, MeasureSettings
 from service.rules.bisect.question import Refused
-from service.rules.bisect.setting_search import Mixture, SettingQuestion, search_settings
+from service.rules.bisect.setting_search import MAX_RUNS, Mixture, SettingQuestion, search_settings
 
 SETTINGS = tuple(f"setting{number}" for number in range(10))
 
@@ -116,3 +116,12 @@ def test_a_noisy_search_whose_model_is_wrong_ends():
     )
     assert isinstance(answer, Refused)
     assert len(seen) <= 200
+
+
+def test_a_noisy_search_never_passes_its_limit_however_patient_it_is():
+    random_ = random.Random(3)
+    answer, seen = lead(
+        SettingQuestion(settings=SETTINGS, exact=False, patience=500), lambda changed: random_.gauss(0, 1)
+    )
+    assert isinstance(answer, Refused)
+    assert len(seen) <= MAX_RUNS
