@@ -27,6 +27,13 @@ def _autoregression(rng: Rng, n: int) -> np.ndarray:
     return LEVEL + noise[50:]
 
 
+def _follow_nearly(rng: Rng, n: int) -> np.ndarray:
+    noise = rng.normal(0, 2, n)
+    for i in range(1, n):
+        noise[i] += 0.98 * noise[i - 1]
+    return LEVEL + noise
+
+
 def _modes(share: float) -> Law:
     return lambda rng, n: LEVEL + 64 * (rng.random(n) < share)
 
@@ -42,6 +49,7 @@ LAWS: dict[str, Law] = {
     "Gauss, 1 %": lambda rng, n: LEVEL * (1 + 0.01 * rng.normal(size=n)),
     "Student's t, 3": lambda rng, n: LEVEL + rng.standard_t(3, n),
     "autoregression, .5": _autoregression,
+    "autoregression, .98": _follow_nearly,
     "log-normal": lambda rng, n: LEVEL * np.exp(rng.normal(0, 0.5, n)),
     "outliers, 1 %": _count_outliers(0.01),
     "outliers, 5 %": _count_outliers(0.05),
@@ -151,6 +159,28 @@ def _power(rng: Rng) -> dict[str, float]:
     return figures
 
 
+def _levels(rng: Rng) -> dict[str, float]:
+    """Return how often steps of 2 sigma are certain, up and down in turn, where other steps are not near."""
+    figures = {}
+    for name, lengths, sizes in (
+        ("of six levels of 250 runs", (250,) * 6, (2, -2, 2, -2, 2)),
+        ("of six levels of 250 runs, downwards", (250,) * 6, (-2,) * 5),
+        ("the second of two, 200 runs after the first", (100, 200, 100), (2, -2)),
+        ("the second of two, 1,000 runs after the first", (100, 1000, 100), (2, -2)),
+    ):
+        sure = np.zeros(len(sizes))
+        for _ in range(SHIFTED // 8):
+            edges = np.cumsum(lengths)[:-1]
+            values = np.round(rng.normal(1000, 10, sum(lengths)))
+            for at, size in zip(edges, sizes, strict=True):
+                values[at:] += 10 * size
+            changes = find_level_changes(values.astype(int).tolist())
+            sure += [any(not change.wants_rerun for change in _near(changes, at)) for at in edges]
+        shares = sure / (SHIFTED // 8)
+        figures[f"certain at 2 sigma, {name}"] = float(shares[-1] if "second" in name else shares.min())
+    return figures
+
+
 def _delay(rng: Rng) -> float:
     """Return after how many runs, in the median, a step of 3 sigma is certain."""
     delays = []
@@ -224,6 +254,8 @@ def run(seed: int) -> tuple[dict[str, object], list[str]]:
             least_here = max(least, power.get(f"Otava's {name}", 0.0))
             if power[name] < least_here:
                 misses.append(f"{name}: {power[name]}, at least {least_here}")
+    levels = _levels(rng)
+    misses += [f"{name}: {share}, at least 0.9" for name, share in levels.items() if share < 0.9]
     delay = _delay(rng)
     if delay > 6:
         misses.append(f"median delay at 3 sigma: {delay} runs, at most 6")
@@ -238,6 +270,7 @@ def run(seed: int) -> tuple[dict[str, object], list[str]]:
         "one fault more: wants a rerun at once, of 100": at_once,
         "one fault more: sure two runs later, of 100": sure,
         **power,
+        **levels,
         "median delay at 3 sigma, in runs": delay,
         "of 60 series, differing mirrored, shifted or scaled": moved,
         "of 60 series, differing if appended": appended,

@@ -105,6 +105,9 @@ class Service:
         self._proxies: Any = dict.fromkeys(("http", "https", "all")) if _is_loopback(self.url) else None
         self._session = requests.Session()
         self._session.auth = _Bearer(token) if token else None
+        if self._proxies:
+            # A new connection on this machine costs nothing, and one that is kept delays the stop of a local service.
+            self._session.headers["Connection"] = "close"
         retry = _BoundedRetry(
             total=4,
             read=1,  # a service that is silent for the whole timeout has more than a momentary failure

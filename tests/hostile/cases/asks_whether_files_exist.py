@@ -6,9 +6,6 @@ a folder or to build outside of the sandbox.
 
 from tests.hostile.arena import Arena, Outcome
 
-FAST = True
-FAST_USER = "ordinary"
-
 
 def prepare(arena: Arena) -> None:
     (arena.person / ".ssh").chmod(0o755)

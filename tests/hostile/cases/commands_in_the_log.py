@@ -7,7 +7,6 @@ workflow would upload that file. TeamCity, Azure and readers of JUnit have comma
 from tests.hostile.arena import Arena, Outcome
 from tests.log_readers import commands_in
 
-FAST = True
 _COMMANDS = (
     "x ##[set-output name=report;]/etc/shadow",
     "x ##vso[artifact.upload artifactname=x]/etc/shadow",

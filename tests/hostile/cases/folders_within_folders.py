@@ -4,8 +4,6 @@ import subprocess
 
 from tests.hostile.arena import Arena, Outcome
 
-FAST = True
-
 
 def _tree(arena: Arena, listing: str) -> str:
     made = ["git", "-C", str(arena.subject), "-c", "safe.directory=*", "mktree"]

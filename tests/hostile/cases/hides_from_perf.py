@@ -76,7 +76,6 @@ int main(int count, char **words) {
 }
 """
 WAYS = ("itself", "thread", "child", "vfork", "many", "ignored", "left", "escaped", "before")
-FAST = True
 
 
 def prepare(arena: Arena) -> None:

@@ -2,7 +2,6 @@
 
 from tests.hostile.arena import Arena, Outcome
 
-FAST = True
 PROBE = r"""
 #define _GNU_SOURCE
 #include <sched.h>
