@@ -13,7 +13,7 @@ static long executions(void) {
     return lseek(file, 0, SEEK_END);
 }
 """
-FAST = (
+QUICK_PROGRAM = (
     CHANCE
     + r"""
 static long pages(void) {
@@ -61,7 +61,7 @@ HOLES = (
 
 
 def prepare(arena: Arena) -> None:
-    slower.prepare(arena, slower.chosen(WAYS, HOLES), FAST, slow_program=SLOW)
+    slower.prepare(arena, slower.chosen(WAYS, HOLES), QUICK_PROGRAM, slow_program=SLOW)
 
 
 attack = slower.gate
