@@ -24,7 +24,7 @@ class Exactness(Struct, frozen=True):
     sentence: str
 
 
-def exactness(counts: Sequence[float], settings: Mapping[str, str | None] = MappingProxyType({})) -> Exactness:
+def judge_exactness(counts: Sequence[float], settings: Mapping[str, str | None] = MappingProxyType({})) -> Exactness:
     """Judge the minor faults of several executions of one program.
 
     Parameters

@@ -11,13 +11,13 @@ _MAX_NAMED_FILES = 3
 """The most files that a message names."""
 
 
-def folder_of(named: str) -> str:
+def get_workload_folder(named: str) -> str:
     """Return the folder of a workload file, given by its path or that of its folder."""
     place = Path(named).expanduser()
     return str(place if place.is_dir() else place.parent)
 
 
-def workload_place(repository: Repository, top: Path, named: str | None) -> Path:
+def locate_workload_file(repository: Repository, top: Path, named: str | None) -> Path:
     """Return where the workload file of a repository is; where it will be, if there is none.
 
     Parameters

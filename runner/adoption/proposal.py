@@ -78,7 +78,7 @@ class BuildProposal(Struct, frozen=True):
     tests: bool = False
 
 
-def shell(*steps: str) -> str:
+def build_shell_command(*steps: str) -> str:
     """Return a command line that runs steps one after the other; a single plain one needs no shell."""
     text = " && ".join(steps)
     if not any(sign in text for sign in "&|;$*<>(){}\"'~"):

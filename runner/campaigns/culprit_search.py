@@ -29,7 +29,7 @@ MAX_UNUSED_RUNS = 5
 temporary reason is measured three times."""
 
 
-MAX_BUILDS = 64
+MAX_BUILD_JOBS = 64
 """Most builds side by side that a search makes use of."""
 
 
@@ -107,14 +107,14 @@ class CulpritSearcher(Struct, frozen=True):
         request = SearchRequest(
             subject=self.repository.name,
             host=self.bench.host,
-            environment=self._environment(),
+            environment=self._capture_environment(),
             case=self.case,
             metric=metric,
             good=good.commit,
             bad=revisions[-1].commit,
             least=least,
             prove=prove,
-            pace=Pace(build_jobs=min(max(self.build_jobs, 1), MAX_BUILDS)),
+            pace=Pace(build_jobs=min(max(self.build_jobs, 1), MAX_BUILD_JOBS)),
         )
 
         def revision(commit: str) -> Revision:
@@ -137,7 +137,7 @@ class CulpritSearcher(Struct, frozen=True):
                             watcher.measuring(state, commit)
                             report, seconds = self._measure(revision(commit), builds)
                             report = report.model_copy(update={"purpose": Purpose.BISECT})
-                            request = request.model_copy(update={"pace": _pace(request.pace, report, seconds)})
+                            request = request.model_copy(update={"pace": _update_pace(request.pace, report, seconds)})
                             _send(outbox, [report], request.environment)
                             watcher.measured(state, report)
                     case Prove(parent=parent, commit=commit) as order:
@@ -149,7 +149,7 @@ class CulpritSearcher(Struct, frozen=True):
                     case _:
                         return state
 
-    def _environment(self) -> Environment:
+    def _capture_environment(self) -> Environment:
         return self.bench.environment_of(self.workload, self.case)
 
     def _measure(self, revision: Revision, builds: BuildAhead) -> tuple[Report, float]:
@@ -179,13 +179,13 @@ class CulpritSearcher(Struct, frozen=True):
     def _prove(self, parent: Revision, culprit: Revision, metric: str, order: Prove) -> list[Report]:
         """Measure a culprit and its parent interleaved until it is decided whether the metric differs."""
         result = compare(
-            self._trial(parent),
-            self._trial(culprit),
-            _judge_by(metric, self.service.compare),
+            self._build_trial(parent),
+            self._build_trial(culprit),
+            _decide_by_metric(metric, self.service.compare),
             pairs=Pairs.proof(self.workload),
             judging=Judging() if order.precision is None else Judging(precision={metric: order.precision}),
-            other_builds=lambda number: (self._trial(parent, number), self._trial(culprit, number)),
-            other_place=lambda: self._trial_in_place(parent, culprit),
+            other_builds=lambda number: (self._build_trial(parent, number), self._build_trial(culprit, number)),
+            other_place=lambda: self._build_trial_in_place(parent, culprit),
         )
         if result.comparison is None:
             failed = next(report for report in (result.base, result.head) if report.failure)
@@ -197,12 +197,12 @@ class CulpritSearcher(Struct, frozen=True):
         return [report.model_copy(update={"purpose": Purpose.PROOF}) for report in (result.base, result.head)]
 
     @contextmanager
-    def _trial_in_place(self, revision: Revision, other: Revision) -> Iterator[Trial]:
+    def _build_trial_in_place(self, revision: Revision, other: Revision) -> Iterator[Trial]:
         tree, build = self.builder.build(self.repository, other.commit, self.workload)
         with self.builder.build_in_place_of(self.repository, revision.commit, self.workload, tree) as there:
             yield Trial(self.workload, Subject(self.repository.name, revision, self.case, build), self.bench, there)
 
-    def _trial(self, revision: Revision, number: int = 0) -> Trial:
+    def _build_trial(self, revision: Revision, number: int = 0) -> Trial:
         try:
             tree, build = self.builder.build(self.repository, revision.commit, self.workload, number=number)
         except BuildFailure as failure:
@@ -213,7 +213,7 @@ class CulpritSearcher(Struct, frozen=True):
         return Trial(self.workload, Subject(self.repository.name, revision, self.case, build), self.bench, tree)
 
 
-def _judge_by(
+def _decide_by_metric(
     metric: str, decide: Callable[[ComparisonRequest], Comparison]
 ) -> Callable[[ComparisonRequest], Comparison]:
     """Return a decision function that asks for more pairs, and for further builds, on account of one metric only."""
@@ -238,7 +238,7 @@ def _judge_by(
     return decide_one
 
 
-def _pace(last: Pace, report: Report, seconds: float) -> Pace:
+def _update_pace(last: Pace, report: Report, seconds: float) -> Pace:
     """Return the pace after a measurement that took some seconds."""
     build = report.build
     if build is None or report.failure:

@@ -26,7 +26,7 @@ from runner.workload import Workload
 MAX_FOLLOW_UPS = 20
 """Further plans to ask for after the first one, at most. The service ends them earlier: it orders one rerun of a case
 at a time, and only while that can end a doubt."""
-IN_DOUBT = frozenset({Reason.CROSS_MEASUREMENT, Reason.RERUN})
+REASONS_IN_DOUBT = frozenset({Reason.CROSS_MEASUREMENT, Reason.RERUN})
 
 
 class HistoryObserver(Protocol):
@@ -117,7 +117,7 @@ class HistoryMeasurement(Struct, frozen=True):
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver()
         self.service.send_revisions(self.repository.name, (*revisions, *self.beside), self.repository.refs())
-        planned, stored = self._plan(revisions, again=self.again, measure_all=self.measure_all)
+        planned, stored = self._plan_runs(revisions, again=self.again, measure_all=self.measure_all)
         summary = HistorySummary(revisions=len(revisions), stored=stored)
         latest: dict[str, Mapping[str, Number]] = {}
         each = Sampling.from_workload(self.workload, self.samples).least + 1
@@ -145,12 +145,12 @@ class HistoryMeasurement(Struct, frozen=True):
             # The new runs may leave the service in doubt: an outlier, or two causes at once.
             done = len(tried)
             tried.clear()
-            planned = [run for run in self._plan(revisions)[0] if run.reason in IN_DOUBT] if done else []
+            planned = [run for run in self._plan_runs(revisions)[0] if run.reason in REASONS_IN_DOUBT] if done else []
             if planned:
                 measure_planned(planned, 0)
-        return self._concluded(summary, outbox)
+        return self._conclude(summary, outbox)
 
-    def _concluded(self, summary: HistorySummary, outbox: Outbox) -> HistorySummary:
+    def _conclude(self, summary: HistorySummary, outbox: Outbox) -> HistorySummary:
         """Send what still waits, and note what became of the reports."""
         if self.spool.waiting():
             outbox.deliver(at_once=True)
@@ -168,7 +168,7 @@ class HistoryMeasurement(Struct, frozen=True):
         for report, executions in self._measure_all(planned, (revision,), {}, watcher):
             outbox.post(report)
             watcher.reported(report, each - executions)
-        return self._concluded(HistorySummary(revisions=1), outbox)
+        return self._conclude(HistorySummary(revisions=1), outbox)
 
     def _measure_all(
         self,
@@ -202,7 +202,7 @@ class HistoryMeasurement(Struct, frozen=True):
                     before = inferred.pop(run.case.name, None)
                     if report.reused:
                         inferred[run.case.name] = revision, run, report
-                    elif before and _differs(report, before[2]):
+                    elif before and _differs_from_inferred(report, before[2]):
                         doubted.append(before)
                 # A commit is blamed for a count that differs from one that was measured, too.
                 for earlier, run, _ in doubted:
@@ -210,7 +210,7 @@ class HistoryMeasurement(Struct, frozen=True):
                     for _, report, executions in self._measure_revision(earlier, builds, [rerun], watcher, None):
                         yield report, executions
 
-    def _plan(
+    def _plan_runs(
         self, revisions: Sequence[Revision], *, again: bool = False, measure_all: bool = False
     ) -> tuple[list[PlannedRun], int]:
         """Return the planned runs and the number of stored points; asks once for each environment of the cases."""
@@ -303,7 +303,7 @@ def is_contradicted(report: Report) -> bool:
     return report.same_bytes_check is not None and not report.same_bytes_check.holds
 
 
-def _differs(report: Report, inferred: Report) -> bool:
+def _differs_from_inferred(report: Report, inferred: Report) -> bool:
     """Return whether a measured run has other counts than those that were reused for another."""
     counted = levels(report.samples)
     return report.outcome is Outcome.MEASURED and any(

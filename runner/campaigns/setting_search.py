@@ -23,11 +23,11 @@ from runner.subject.build import Builder
 from runner.subject.repository import Repository
 from runner.workload import Workload
 
-VARIABLE = "variable."
-PARAMETER = "parameter."
-BUILD = "build."
+VARIABLE_PREFIX = "variable."
+PARAMETER_PREFIX = "parameter."
+BUILD_PREFIX = "build."
 """Prefix of settings that are variables of the build, such as ``build.CFLAGS``."""
-PER_RUN = frozenset({HugePages.setting, MemoryGroup.setting})
+SETTINGS_PER_RUN = frozenset({HugePages.setting, MemoryGroup.setting})
 
 RunObserver = Callable[[SettingSearch, Report], None]
 """Called after each run with the search before the run, and the report."""
@@ -35,7 +35,7 @@ RunObserver = Callable[[SettingSearch, Report], None]
 
 def can_be_set(name: str) -> bool:
     """Return whether a setting can be set for a single run; only an administrator can set the others."""
-    return name in PER_RUN or name.startswith((VARIABLE, PARAMETER, BUILD))
+    return name in SETTINGS_PER_RUN or name.startswith((VARIABLE_PREFIX, PARAMETER_PREFIX, BUILD_PREFIX))
 
 
 class ConfiguredCase(Struct, frozen=True):
@@ -45,7 +45,7 @@ class ConfiguredCase(Struct, frozen=True):
     case: Case
     bench: Bench
 
-    def with_settings(self, values: Mapping[str, str | None]) -> "ConfiguredCase":
+    def apply_settings(self, values: Mapping[str, str | None]) -> "ConfiguredCase":
         """Return this setting with some settings changed; None removes a setting.
 
         Raises
@@ -74,7 +74,7 @@ class ConfiguredCase(Struct, frozen=True):
                 variables.pop(rest, None)
                 if value is not None:
                     variables[rest] = value
-        workload = _change_workload(self.workload, run, build)
+        workload = _rebuild_workload(self.workload, run, build)
         case = self.case.model_copy(update={"parameters": parameters})
         capture = self.bench.capture
 
@@ -95,14 +95,14 @@ class ConfiguredCase(Struct, frozen=True):
         """Refuse a setting that does not hold although it was set: such runs would not show its effect."""
         held = self.environment.settings
         for name, value in values.items():
-            if not name.startswith(PARAMETER) and held.get(name) != value:
+            if not name.startswith(PARAMETER_PREFIX) and held.get(name) != value:
                 raise FaultwatchError(
                     f"{name} cannot be set to {value or 'nothing'} on this host: it is {held.get(name) or 'not set'}",
                     "leave it out with --without, or see `faultwatch doctor`",
                 )
-        if values.get(f"{VARIABLE}LD_PRELOAD") and NOT_THERE in held.get("allocator", ""):
+        if values.get(f"{VARIABLE_PREFIX}LD_PRELOAD") and NOT_THERE in held.get("allocator", ""):
             raise FaultwatchError(
-                f"this host does not have the library {values[f'{VARIABLE}LD_PRELOAD']}: {held['allocator']}"
+                f"this host does not have the library {values[f'{VARIABLE_PREFIX}LD_PRELOAD']}: {held['allocator']}"
             )
 
 
@@ -114,7 +114,7 @@ def convert_like(previous: Parameter, value: str) -> Parameter:
         return value
 
 
-def _change_workload(workload: Workload, run: Mapping[str, str], build: Mapping[str, str]) -> Workload:
+def _rebuild_workload(workload: Workload, run: Mapping[str, str], build: Mapping[str, str]) -> Workload:
     # Construct it: a copy would keep the cached hash of its definition, and reuse the builds of the original.
     tables = {name: getattr(workload, name) for name in Workload.model_fields}
     tables["run"] = workload.run.model_copy(update=dict(run))
@@ -149,7 +149,7 @@ class SettingSearcher(Struct, frozen=True):
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver(at_once=True)
         self.service.send_revisions(self.repository.name, (self.revision,))
-        before = self.before.with_settings({setting.name: setting.before for setting in settings})
+        before = self.before.apply_settings({setting.name: setting.before for setting in settings})
         request = SettingSearchRequest(
             subject=self.repository.name,
             revision=self.revision.commit,
@@ -170,7 +170,7 @@ class SettingSearcher(Struct, frozen=True):
 
     def _measure(self, settings: Iterable[SettingChange], changed: Iterable[str]) -> Report:
         chosen = frozenset(changed)
-        setting = self.before.with_settings(
+        setting = self.before.apply_settings(
             {setting.name: setting.after if setting.name in chosen else setting.before for setting in settings}
         )
         return measure_revision(

@@ -272,7 +272,7 @@ def _search_settings(
         searcher = SettingSearcher(
             repository=request.repository,
             revision=tip,
-            before=ConfiguredCase(request.workload, request.case, workbench.bench).with_settings(difference.common),
+            before=ConfiguredCase(request.workload, request.case, workbench.bench).apply_settings(difference.common),
             builder=workbench.builder,
             service=service.patient(say),
             spool=Spool(request.settings.spool),
@@ -300,7 +300,7 @@ class _ProgressLines:
     def measuring(self, state: Search, commit: str) -> None:
         """Show how far the search is: the line follows with the result."""
         if isinstance(state.answer, Measure):
-            self._shown.remain(state.answer.left)
+            self._shown.set_remaining(state.answer.left)
         self._shown(f"measuring {commit[:10]}")
 
     def measured(self, state: Search, report: Report) -> None:

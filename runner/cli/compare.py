@@ -251,7 +251,7 @@ class _Session(Struct):
     def start_executing(self, executions: int) -> None:
         """Show that so many executions are ahead before the first decision about the case."""
         self.shown(self.title)
-        self.shown.remain(executions + self.later)
+        self.shown.set_remaining(executions + self.later)
 
     def decide(self, request: ComparisonRequest) -> Comparison:
         """Let the service decide, and show how many executions it still needs."""
@@ -260,7 +260,7 @@ class _Session(Struct):
         if more > 0:
             # Else the time that is left would seem to grow for no reason.
             self.shown(f"{self.title}, not decided after {count_of(len(request.head.samples), 'pair')}")
-        self.shown.remain(max(0, more) * (1 if request.base_stored else 2) + self.later)
+        self.shown.set_remaining(max(0, more) * (1 if request.base_stored else 2) + self.later)
         return decision
 
 

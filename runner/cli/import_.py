@@ -86,7 +86,7 @@ def command(
     records: list[ImportedRun] = []
     left_out: list[str] = []
     with activity("reading") as shown:
-        shown.remain(len(files))
+        shown.set_remaining(len(files))
         for file in files:
             shown(f"reading {file}")
             if file.is_dir():
@@ -173,7 +173,7 @@ def _send(service: Service, reports: list[Report], records: int) -> dict[str, fl
         service.send_revisions(subject, list(revisions.values()))
     created = known = conflicting = 0
     with activity("storing runs") as shown:
-        shown.remain(len(reports))
+        shown.set_remaining(len(reports))
         for first in range(0, len(reports), REPORTS_PER_REQUEST):
             batch = reports[first : first + REPORTS_PER_REQUEST]
             receipts = service.send_reports(batch)

@@ -89,13 +89,13 @@ def command(
     CMake, Meson, Autotools, Make, Cargo, Go, Python or Fortran. Every question has a default. No existing file is
     replaced unless you say so. Exit code 1 if the program was not measured.
     """
-    from runner.adoption.ci_files import ci_file, detect_ci
-    from runner.adoption.existing_workload import folder_of, workload_place
+    from runner.adoption.ci_files import detect_ci, render_ci_file
+    from runner.adoption.existing_workload import get_workload_folder, locate_workload_file
     from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.gate_trial import GateTrial
-    from runner.adoption.sources import sources_of
+    from runner.adoption.sources import read_sources
     from runner.adoption.systems.python import build_install_command
-    from runner.adoption.version_from_git import version_remark
+    from runner.adoption.version_from_git import describe_version
     from runner.subject.repository import Repository, open_repository
     from runner.subject.workload_files import workload_files
 
@@ -105,15 +105,15 @@ def command(
     _refuse_own_folder(build_command, run_command)
     settings = load_settings()
     questions = Questions(silent=yes)
-    location = repo or (folder_of(workload_name) if workload_name else ".")
+    location = repo or (get_workload_folder(workload_name) if workload_name else ".")
     found = open_repository(location, settings.clones)
     top = _work_tree(found)
     repository = Repository(top, found.name)
     revision = repository.revision("HEAD")
-    sources = sources_of(repository, revision.commit)
+    sources = read_sources(repository, revision.commit)
     if new:
         _refuse_two(workload_files(repository), top / WORKLOAD_FILE, questions)
-    existing = top / WORKLOAD_FILE if new else workload_place(repository, top, workload_name)
+    existing = top / WORKLOAD_FILE if new else locate_workload_file(repository, top, workload_name)
     kept = None if new else _find_kept_workload(existing, top, questions)
     rejected = kept is None and existing.exists()
     is_whole_needed = not (kept and kept.build.incomplete)
@@ -126,14 +126,14 @@ def command(
             ("", kept, [], ()) if kept else _propose_workload(first, questions, build_command, run_command, missing)
         )
         reports = _measure_workload(first, workload)
-    remarks.append(version_remark(sources, workload.build.environment, git=workload.build.git))
+    remarks.append(describe_version(sources, workload.build.environment, git=workload.build.git))
     written = []
     if text:
         written += _write_workload(top, text, questions, replace=rejected)
     chosen = ci or _ask_ci(questions, detect_ci(sources, _remote(repository)))
     gate = GateTrial() if chosen == NO_CI or confined else _gate_tried(repository, revision, workload, settings)
     within = str(existing.relative_to(top))
-    file = ci_file(chosen, sources, workload=within, branch=_branch(repository), readable=gate.readable)
+    file = render_ci_file(chosen, sources, workload=within, branch=_branch(repository), readable=gate.readable)
     if file:
         written += _write(top, file, questions)
         remarks += [] if file.path in written else _describe_ungated(top / file.path, within)
@@ -227,14 +227,14 @@ def _find_kept_workload(file: Path, top: Path, questions: Questions) -> "Workloa
 
 
 def _measure_workload(first: "FirstMeasurement", workload: "Workload") -> "list[Report]":
-    from runner.adoption.first_measurement import describe
+    from runner.adoption.first_measurement import describe_build_failure
     from runner.subject.build import BuildFailure
 
     try:
         with activity(f"measuring {workload.name}") as shown:
             return first.measure(workload, progress=shown)
     except BuildFailure as failure:
-        what = f"{workload.path} does not build at {first.revision.commit[:10]}: {describe(failure)}"
+        what = f"{workload.path} does not build at {first.revision.commit[:10]}: {describe_build_failure(failure)}"
         remedy = "correct the file, or remove it and name commands with --build and --run"
         raise FaultwatchError(what, remedy if workload.path.exists() else "correct the commands") from None
 
@@ -247,10 +247,10 @@ def _submodules_missing(top: Path, questions: Questions, kept: "Workload | None"
     FaultwatchError
         They cannot be fetched, and the workload file that is kept needs them.
     """
-    from runner.adoption.submodules import COMMAND, fetch_submodules, find_missing_submodules
+    from runner.adoption.submodules import UPDATE_COMMAND, fetch_submodules, find_missing_submodules
 
     missing = find_missing_submodules(top)
-    command = " ".join(COMMAND)
+    command = " ".join(UPDATE_COMMAND)
     if missing:
         say(f"this clone lacks submodules: {', '.join(missing)}")
         if questions.confirm(f"Run `{command}`?", default=True):
@@ -288,16 +288,16 @@ def _propose_workload(
     missing
         Submodules that the clone lacks.
     """
-    from runner.adoption.workload_text import workload_text
+    from runner.adoption.workload_text import render_workload
     from runner.cli.init_choice import choose
 
     choice = choose(first, questions, build=build, run=run, missing=missing)
     seconds = choice.tried.seconds
     # A limit that a slower host does not reach.
     timeout = int(seconds * 20) if seconds * 20 > 60 else None
-    text = workload_text(first.sources.name, choice.proposal, choice.tried.run, timeout=timeout)
+    text = render_workload(first.sources.name, choice.proposal, choice.tried.run, timeout=timeout)
     remarks = [_weakness(choice.tried), *_describe_left_out(choice)]
-    return text, first.workload_of(text), list(dict.fromkeys(filter(None, remarks))), choice.tried.faults
+    return text, first.parse_workload(text), list(dict.fromkeys(filter(None, remarks))), choice.tried.faults
 
 
 def _weakness(tried: "Tried") -> str:
@@ -380,9 +380,9 @@ def _write_workload(top: Path, text: str, questions: Questions, *, replace: bool
 
 def _write(top: Path, file: "CiFile", questions: Questions, *, replace: bool = False) -> list[str]:
     """Write a file, unless there is another one that the user wants to keep; return the paths that were written."""
-    from runner.adoption.new_file import exists_otherwise, write_file
+    from runner.adoption.new_file import has_other_content, write_file
 
-    differs = not replace and exists_otherwise(top, file.path, file.text)
+    differs = not replace and has_other_content(top, file.path, file.text)
     if differs and not questions.confirm(f"{file.path} exists. Replace it?", default=False):
         say(f"{file.path} exists and is kept")
         return []
@@ -425,11 +425,11 @@ def _exactness(report: "Report", before: tuple[int, ...]) -> "Exactness | None":
     before
         What its trial counted: a few samples more may agree by chance.
     """
-    from runner.adoption.exactness import exactness
+    from runner.adoption.exactness import judge_exactness
     from runner.adoption.first_measurement import FAULTS
 
     counts = report.values(FAULTS)
-    return exactness((*before, *counts), report.environment.settings) if counts else None
+    return judge_exactness((*before, *counts), report.environment.settings) if counts else None
 
 
 def _build_document(
@@ -474,7 +474,7 @@ def _show(
     file: "CiFile | None",
     history: str,
 ) -> None:
-    from runner.adoption.slowness import slowness
+    from runner.adoption.slowness import describe_slowness
     from runner.cli.report_tables import show_reports
     from runner.cli.untrusted_text import make_harmless
 
@@ -484,7 +484,7 @@ def _show(
             prefix = f"{report.case.name}: " if len(reports) > 1 else ""
             click.echo(make_harmless(f"{prefix}{judged.sentence}"))
     longest = max((max(report.values("elapsed"), default=0.0) for report in reports), default=0.0)
-    for remark in filter(None, [slowness(longest, len(reports)), *remarks]):
+    for remark in filter(None, [describe_slowness(longest, len(reports)), *remarks]):
         click.echo(f"  → {make_harmless(remark)}")
     if written:
         click.echo(make_harmless(f"\nWritten: {', '.join(written)}"))

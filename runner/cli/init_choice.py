@@ -69,7 +69,7 @@ def choose(
     FaultwatchError
         Nothing can be built, or nothing that was built can be measured.
     """
-    from runner.adoption.first_measurement import list_steadying_variables
+    from runner.adoption.first_measurement import list_stabilizing_variables
 
     proposals = _proposals(first, build, run, missing)
     failures: list[Tried] = []
@@ -93,14 +93,14 @@ def choose(
         raise _explain_failure(failures, run)
     proposal, tree, tried = chosen
     favourite = _ask_person(questions, tried, run)
-    steady = first.steadied(proposal, favourite, tree)
+    steady = first.find_stable_environment(proposal, favourite, tree)
     if steady is not favourite:
         variables = " ".join(f"{name}={value}" for name, value in steady.run.environment.items())
         repeats = "repeats" if len(set(steady.faults)) == 1 else "varies less"
         say(f"  with {variables}: {_range(steady.faults)} minor faults: the count {repeats}")
     elif len(set(favourite.faults)) > 1:
         names = dict.fromkeys(
-            f"{name}={value}" for one in list_steadying_variables(proposal.tools) for name, value in one.items()
+            f"{name}={value}" for one in list_stabilizing_variables(proposal.tools) for name, value in one.items()
         )
         say(f"  with {' '.join(names)}: the count varies all the same")
     return Choice(proposal, steady, tuple(failures))
@@ -124,17 +124,17 @@ def _proposals(
     first: "FirstMeasurement", build: str | None, run: str | None, missing: tuple[str, ...]
 ) -> list["BuildProposal"]:
     """Return the ways to build the project, the most likely first."""
-    from runner.adoption.detection import KNOWN, detect
+    from runner.adoption.detection import KNOWN_BUILD_SYSTEMS, propose_builds
     from runner.adoption.proposal import BuildProposal
-    from runner.adoption.tools_found import with_tools
-    from runner.adoption.version_from_git import version_from_git
+    from runner.adoption.tools_found import add_tool_paths
+    from runner.adoption.version_from_git import detect_version_from_git
     from runner.subject.packages import GO, GO_OBJECTS, managers_of
 
-    proposals = detect(first.sources)
+    proposals = propose_builds(first.sources)
     if build is not None:
         used = managers_of([build])
         # Whichever way it builds, it runs what reads the version from the history.
-        read = version_from_git(first.sources, *(proposal.system for proposal in proposals))
+        read = detect_version_from_git(first.sources, *(proposal.system for proposal in proposals))
         proposals = [
             BuildProposal(
                 "your command",
@@ -151,10 +151,10 @@ def _proposals(
         proposals = [BuildProposal("no build system that init knows", "")]
     if not proposals:
         raise FaultwatchError(
-            f"{first.repository.path} has no build system that init knows ({KNOWN})",
+            f"{first.repository.path} has no build system that init knows ({KNOWN_BUILD_SYSTEMS})",
             "name the commands with --build and --run",
         )
-    return [replace(with_tools(proposal), incomplete=bool(missing)) for proposal in proposals]
+    return [replace(add_tool_paths(proposal), incomplete=bool(missing)) for proposal in proposals]
 
 
 def _build_project(
@@ -166,7 +166,7 @@ def _build_project(
     missing: tuple[str, ...],
 ) -> tuple["BuildProposal", Path]:
     """Build the project in the first way that works; the ways that were tried are removed."""
-    from runner.adoption.first_measurement import describe
+    from runner.adoption.first_measurement import describe_build_failure
     from runner.adoption.tools_found import describe_tools
     from runner.contract.report import Stage
     from runner.subject.build import BuildFailure
@@ -192,7 +192,7 @@ def _build_project(
                 raise FaultwatchError(
                     f"{first.revision.commit[:10]} cannot be checked out: {failure.message}"
                 ) from None
-            said = f"{lacks}; " * bool(lacks) + describe(failure)
+            said = f"{lacks}; " * bool(lacks) + describe_build_failure(failure)
             if isinstance(failure, BuildFailure) and failure.timed_out:
                 slow = True
                 # What builds the tests as well takes even longer.
@@ -202,7 +202,7 @@ def _build_project(
             reasons.add(reason)
             say("this does not build either, for the same reason" if known else f"this does not build: {said}")
             continue
-        if build is not None or run is not None or first.runs(proposal, tree):
+        if build is not None or run is not None or first.list_runs(proposal, tree):
             say(f"built in {seconds.seconds:.1f} s" + (", from the cache" if seconds.cached else ""))
             return proposal, tree
         say(_NO_PROGRAM)
@@ -227,7 +227,7 @@ def _try_commands(first: "FirstMeasurement", proposal: "BuildProposal", tree: Pa
     """Try the commands that can be measured."""
     from runner.adoption.proposal import RunProposal
 
-    runs = [RunProposal(run)] if run else first.runs(proposal, tree)
+    runs = [RunProposal(run)] if run else first.list_runs(proposal, tree)
     tried: list[Tried] = []
     with activity("trying what was built") as show:
         for one in first.try_runs(proposal, runs, tree, show):

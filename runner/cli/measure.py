@@ -142,7 +142,7 @@ def _measure(
         reports: list[Report] = []
         for number, case in enumerate(chosen):
             shown(f"measuring {case.name}")
-            shown.remain(each * (len(chosen) - number))
+            shown.set_remaining(each * (len(chosen) - number))
             report = measure(
                 workload,
                 case,

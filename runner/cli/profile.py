@@ -148,7 +148,7 @@ class _Steps:
         self._names.append(text)
         if len(self._names) > 1:
             self._shown.advance()
-        self._shown.remain(max(1, self._ahead - len(self._names) + 1))
+        self._shown.set_remaining(max(1, self._ahead - len(self._names) + 1))
 
 
 def _refuse(refused: list[str]) -> None:

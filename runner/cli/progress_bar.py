@@ -92,7 +92,7 @@ class ProgressBar:
         self._rerunning, self._runs, self._done = rerunning, len(planned), 0
         total = self._progress.tasks[0].completed + executions
         self._progress.update(self._task, total=total, runs=f"{total:,.0f}")
-        self._log.remain(executions)
+        self._log.set_remaining(executions)
         if self._rerunning:
             return
         self._print_reruns()

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from runner.campaigns.setting_search import PARAMETER, PER_RUN, VARIABLE, can_be_set
+from runner.campaigns.setting_search import PARAMETER_PREFIX, SETTINGS_PER_RUN, VARIABLE_PREFIX, can_be_set
 from runner.cli.formatting import format_quantity
 from runner.contract.base import Parameter, parameter_text
 from runner.contract.level import median
@@ -48,9 +48,9 @@ def difference(
     before: Mapping[str, str], after: Mapping[str, str], workload: Workload, without: Iterable[str] = ()
 ) -> Difference:
     """Return the differences between two environments, each with its case's parameters as ``parameter.NAME``."""
-    own = {f"{VARIABLE}{name}" for name in workload.run.environment}
+    own = {f"{VARIABLE_PREFIX}{name}" for name in workload.run.environment}
     if workload.run.allocator != "glibc":
-        own |= {f"{VARIABLE}{name}" for variables in ALLOCATORS.values() for name in variables}
+        own |= {f"{VARIABLE_PREFIX}{name}" for variables in ALLOCATORS.values() for name in variables}
     skipped = {*without, *own, *DERIVED}
     names = sorted({*before, *after} - skipped)
     moved = [SettingChange(name=name, before=before.get(name), after=after.get(name)) for name in names]
@@ -58,7 +58,9 @@ def difference(
     return Difference(
         settings=tuple(setting for setting in moved if can_be_set(setting.name)),
         common={
-            name: before[name] for name in names if name.startswith(VARIABLE) and before.get(name) == after.get(name)
+            name: before[name]
+            for name in names
+            if name.startswith(VARIABLE_PREFIX) and before.get(name) == after.get(name)
         },
         hosts=tuple(setting for setting in moved if not can_be_set(setting.name)),
     )
@@ -79,7 +81,7 @@ def parse_change(text: str) -> SettingChange:
     if not can_be_set(name):
         raise FaultwatchError(
             f"--change {text!r}: {name} cannot be set for a single run",
-            f"settings that can: variable.NAME, parameter.NAME, build.NAME, {', '.join(sorted(PER_RUN))}",
+            f"settings that can: variable.NAME, parameter.NAME, build.NAME, {', '.join(sorted(SETTINGS_PER_RUN))}",
         )
     if name == MemoryGroup.setting:
         before, after = (str(size(one)) if one not in {"", "none"} else "none" for one in (before, after))
@@ -104,7 +106,7 @@ def split_sides(text: str) -> tuple[str, str]:
 
 def list_parameters(source: Mapping[str, Parameter]) -> dict[str, str]:
     """Return the parameters of a case as settings."""
-    return {f"{PARAMETER}{name}": parameter_text(value) for name, value in source.items()}
+    return {f"{PARAMETER_PREFIX}{name}": parameter_text(value) for name, value in source.items()}
 
 
 def settings_of(environment: Environment, case: Case | None) -> dict[str, str]:

@@ -62,7 +62,7 @@ def command(
     24 pairs are measured, unless --samples says otherwise: enough for counts that repeat. Nothing is stored. Exit code
     1 if one side cannot be measured.
     """
-    from runner.campaigns.remedy_comparison import FIRST_PAIRS, remedy_trials
+    from runner.campaigns.remedy_comparison import MIN_PAIRS, build_remedy_trials
     from runner.measuring.comparison import Pairs, compare
     from runner.reporting.embedded import connect
     from runner.workload.remedy import parse_settings, with_remedy
@@ -75,14 +75,14 @@ def command(
     with_remedy(workload, remedy)  # Refuse an impossible remedy before the checks of the host.
     case = choose_one_case(workload, choices, case_names)
     tip = find_present_revision(repository, workload, revision)
-    pairs = Pairs.from_workload(workload, samples or FIRST_PAIRS)
+    pairs = Pairs.from_workload(workload, samples or MIN_PAIRS)
     confinement = wants_sandbox(confined, repository, config)
     with connect(config) as service, host_turn(config) as turn:
         service.check()
         workbench = prepare_workbench(config, variables, turn=turn, confined=confinement)
         patient = service.patient(say)
         with activity(f"building {revision}") as shown:
-            unchanged, changed = remedy_trials(
+            unchanged, changed = build_remedy_trials(
                 repository,
                 workbench.builder,
                 workload,
@@ -92,7 +92,7 @@ def command(
                 settings=remedy,
             )
             shown(f"measuring {case.name} both ways")
-            shown.remain(2 + 2 * pairs.first)
+            shown.set_remaining(2 + 2 * pairs.first)
             result = compare(unchanged, changed, patient.compare, pairs=pairs, progress=shown.advance)
 
     def show() -> None:

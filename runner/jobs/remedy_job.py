@@ -4,7 +4,7 @@ from statistics import median
 
 from msgspec.structs import replace
 
-from runner.campaigns.remedy_comparison import FIRST_PAIRS, case_with, remedy_trials
+from runner.campaigns.remedy_comparison import MIN_PAIRS, apply_parameters, build_remedy_trials
 from runner.contract import number_text
 from runner.contract.job import RemedyQuestion
 from runner.contract.metrics import MetricView, list_shown_metrics, metric
@@ -29,7 +29,7 @@ def run(job: ClaimedJob) -> JobResult:
         )
     outbox = Outbox(Spool(job.settings.spool), job.service.send)
     outbox.deliver(at_once=True)
-    present, changed = remedy_trials(
+    present, changed = build_remedy_trials(
         job.repository,
         job.builder,
         job.workload,
@@ -42,9 +42,9 @@ def run(job: ClaimedJob) -> JobResult:
     job.announce_runs(2)
     pairs = Pairs.from_workload(job.workload, question.samples)
     if question.samples is None:
-        pairs = replace(pairs, first=max(pairs.first, FIRST_PAIRS), most=max(pairs.most, FIRST_PAIRS))
+        pairs = replace(pairs, first=max(pairs.first, MIN_PAIRS), most=max(pairs.most, MIN_PAIRS))
     result = compare(present, changed, job.service.compare, pairs=pairs)
-    head = result.head.model_copy(update={"case": case_with(job.case, question.settings)})
+    head = result.head.model_copy(update={"case": apply_parameters(job.case, question.settings)})
     outbox.post_now(*(_aside(side) for side in (result.base, head) if side.outcome is not Outcome.SKIPPED))
     failed = [side for side in (result.base, result.head) if side.failure]
     for side in sorted(failed, key=lambda side: side.outcome is Outcome.SKIPPED):  # the other one was skipped for it

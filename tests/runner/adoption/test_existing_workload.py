@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.adoption.existing_workload import folder_of, workload_place
+from runner.adoption.existing_workload import get_workload_folder, locate_workload_file
 from runner.errors import FaultwatchError
 from runner.subject.repository import Repository, open_repository
 from runner.subject.workload_files import workload_files
@@ -22,7 +22,7 @@ def top(tmp_path: Path) -> Path:
 
 def place(top: Path, named: str | None = None) -> str:
     repository: Repository = open_repository(str(top), top.parent)
-    return str(workload_place(repository, top, named).relative_to(top))
+    return str(locate_workload_file(repository, top, named).relative_to(top))
 
 
 def write(top: Path, *names: str) -> None:
@@ -47,7 +47,7 @@ def test_of_several_one_has_to_be_named(top: Path) -> None:
         place(top)
     for named in ("bench/d", "bench/d/workload.toml"):
         assert place(top, str(top / named)) == "bench/d/workload.toml"
-        assert folder_of(str(top / named)) == str(top / "bench/d")
+        assert get_workload_folder(str(top / named)) == str(top / "bench/d")
 
 
 def test_all_who_look_for_workload_files_find_the_same(top: Path) -> None:

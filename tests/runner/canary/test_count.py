@@ -65,7 +65,7 @@ def test_kinds_that_a_host_cannot_have_are_left_out_and_named() -> None:
 def test_this_machine_counts_every_kind_exactly(tmp_path: Path) -> None:
     program = compile_program(module._SOURCE, tmp_path, headers=[module._HEADER])
     for kind in KINDS:
-        faults = module._count(program, [kind])
+        faults = module._count_faults(program, [kind])
         if faults.left_out:
             assert kind in {"file", "huge"}, faults
             continue

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.canary.fault_cost import NAME, recall_cost
+from runner.canary.fault_cost import COST_FILE, recall_cost
 
 
 def test_the_cost_is_measured_once(tmp_path: Path) -> None:
@@ -21,6 +21,6 @@ def test_the_cost_is_measured_once(tmp_path: Path) -> None:
 def test_a_cost_that_may_not_hold_any_more_is_measured_again(changes: dict[str, object] | None, tmp_path: Path) -> None:
     program = tmp_path / "canary-1"
     assert recall_cost(program, lambda: 1e-7) == 1e-7
-    known = json.loads((tmp_path / NAME).read_text())
-    (tmp_path / NAME).write_text(json.dumps(known | changes) if changes else "")
+    known = json.loads((tmp_path / COST_FILE).read_text())
+    (tmp_path / COST_FILE).write_text(json.dumps(known | changes) if changes else "")
     assert recall_cost(program, lambda: 2e-7) == 2e-7

@@ -33,7 +33,7 @@ def test_what_came_before_the_first_step_says_nothing_about_the_rest() -> None:
     clock.now += 600
     assert (shown.line(), shown.left) == ("building, 10 min 0 s", "")
     shown("measuring")
-    shown.remain(10)
+    shown.set_remaining(10)
     assert shown.left == "", "nothing is known before the first step has ended"
     clock.now += 20
     shown.advance()
@@ -43,12 +43,12 @@ def test_what_came_before_the_first_step_says_nothing_about_the_rest() -> None:
 def test_a_decision_changes_how_many_steps_are_ahead() -> None:
     clock = Clock()
     shown = Activity("comparing", clock)
-    shown.remain(2)
+    shown.set_remaining(2)
     for _ in range(2):
         clock.now += 30
         shown.advance()
     assert (shown.total, shown.left) == (2, "")
-    shown.remain(4)
+    shown.set_remaining(4)
     assert (shown.total, shown.left) == (6, "about 2 min left")
 
 
@@ -84,6 +84,6 @@ def test_a_log_gets_lines_that_end_with_the_activity() -> None:
 
 def test_a_short_activity_leaves_nothing_in_a_log(capsys: pytest.CaptureFixture[str]) -> None:
     with activity("measuring") as shown:
-        shown.remain(3)
+        shown.set_remaining(3)
         shown.advance()
     assert capsys.readouterr() == ("", "")

@@ -44,7 +44,7 @@ class Host:
         counted = [(run, self.counts.get((proposal.command, run.command), ())) for run in runs]
         return [Tried(run, faults, "" if faults else MISSING) for run, faults in counted]
 
-    def steadied(self, proposal: BuildProposal, tried: Tried, tree: Path) -> Tried:
+    def find_stable_environment(self, proposal: BuildProposal, tried: Tried, tree: Path) -> Tried:
         return tried
 
 

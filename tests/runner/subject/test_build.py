@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from runner.adoption.first_measurement import describe
+from runner.adoption.first_measurement import describe_build_failure
 from runner.contract.report import Stage
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox
@@ -65,7 +65,7 @@ def test_what_a_build_said_does_not_name_its_folder(builder: Builder, commit: Ru
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     with pytest.raises(BuildFailure) as caught:
         builder.build(repository, head, workload("sh -c 'echo $PWD/main.c: bad; exit 1'"))
-    assert describe(caught.value).splitlines()[1:] == ["    ./main.c: bad"]
+    assert describe_build_failure(caught.value).splitlines()[1:] == ["    ./main.c: bad"]
 
 
 def test_a_commit_whose_name_begins_alike_has_another_build(builder: Builder, commit: Run, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.adoption.sources import sources_of
+from runner.adoption.sources import read_sources
 from runner.adoption.submodules import find_missing_submodules
 from runner.cli import init
 from runner.errors import FaultwatchError
@@ -199,7 +199,7 @@ def everything(subject: Path, place: Path) -> dict[str, object]:
     (shipped / ".date").write_text("1700000000\n")
     ours = shipped_repository(shipped, place / "home")
     assert ours
-    sources = sources_of(repository, head)
+    sources = read_sources(repository, head)
     return {
         "name": (repository.name, clone.name),
         "commit": (head, repository.revision("main"), repository.known(before), repository.known("1" * 40)),
