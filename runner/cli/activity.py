@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from runner.cli.pace import Pace
-from runner.cli.terminal import say, terminal
+from runner.cli.terminal import get_console, say
 
 INTERVAL_SECONDS = 30.0
 """Seconds between the lines in a log."""
 
 
-def time_left(left: float) -> str:
+def format_time_left(left: float) -> str:
     """Return how long the rest of some work takes, in words; empty for a moment."""
     if left < 10:
         return ""
@@ -27,7 +27,7 @@ def time_left(left: float) -> str:
     return f"about {left / 60:.0f} min left" if left < 5400 else f"about {left / 3600:.1f} h left"
 
 
-def time_spent(seconds: float) -> str:
+def format_time_spent(seconds: float) -> str:
     """Return a duration: 12 s, or 3 min 20 s."""
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
@@ -60,7 +60,7 @@ class Activity:
         self.text = text
         self.changed()
 
-    def remain(self, steps: int) -> None:
+    def set_remaining(self, steps: int) -> None:
         """Say how many steps, such as executions, are ahead as far as is known now."""
         if self._remaining is None:
             # What came before, such as a build, says nothing about how long a step takes.
@@ -87,25 +87,27 @@ class Activity:
         """How long the rest takes, in words; empty if that is not known."""
         if self._left:
             return self._left()
-        return time_left(self._pace.left(self._clock(), self._remaining or 0)) if self._pace else ""
+        return (
+            format_time_left(self._pace.estimate_time_left(self._clock(), self._remaining or 0)) if self._pace else ""
+        )
 
-    def line(self) -> str:
+    def format_line(self) -> str:
         """Return the state as a line of text."""
         counted = f"{self.done} of {self.total} steps" if self.total else ""
-        parts = (self.text, counted, time_spent(self._clock() - self._began), self.left)
+        parts = (self.text, counted, format_time_spent(self._clock() - self._began), self.left)
         return ", ".join(part for part in parts if part)
 
 
 @contextmanager
-def activity(text: str) -> Iterator[Activity]:
+def show_activity(text: str) -> Iterator[Activity]:
     """Show an activity for as long as the context lasts."""
     shown = Activity(text)
-    with _bar(shown) if sys.stderr.isatty() else lines(shown, INTERVAL_SECONDS, say):
+    with _show_bar(shown) if sys.stderr.isatty() else write_lines(shown, INTERVAL_SECONDS, say):
         yield shown
 
 
 @contextmanager
-def _bar(shown: Activity) -> Iterator[None]:
+def _show_bar(shown: Activity) -> Iterator[None]:
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from runner.cli.formatting import escape_text
@@ -117,7 +119,7 @@ def _bar(shown: Activity) -> Iterator[None]:
         TextColumn("{task.description}"),
         TextColumn("{task.fields[left]}"),
     ]
-    with Progress(*columns, console=terminal(), transient=True, disable=terminal().quiet) as progress:
+    with Progress(*columns, console=get_console(), transient=True, disable=get_console().quiet) as progress:
         task = progress.add_task(escape_text(shown.text), total=None, left="")
 
         def update() -> None:
@@ -134,13 +136,13 @@ def _bar(shown: Activity) -> Iterator[None]:
 
 
 @contextmanager
-def lines(shown: Activity, every: float, write: Callable[[str], None]) -> Iterator[None]:
+def write_lines(shown: Activity, every: float, write: Callable[[str], None]) -> Iterator[None]:
     """Write a line each time that some seconds have passed."""
     ended = threading.Event()
 
     def report() -> None:
         while not ended.wait(every):
-            write(shown.line())
+            write(shown.format_line())
 
     reporter = threading.Thread(target=report, name="activity", daemon=True)
     reporter.start()

@@ -7,8 +7,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.formatting import count_of, format_percent, format_span, format_value, has_own_unit
 from runner.cli.formatting import escape_text as escape
+from runner.cli.formatting import format_count, format_percent, format_span, format_value, has_own_unit
 from runner.cli.suggestion import TypedTarget
 from runner.contract.comparison import MetricVerdict, Side, Verdict
 from runner.contract.level import Number
@@ -43,7 +43,7 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
     comparison = result.comparison
     alike = comparison.same_bytes and comparison.verdict is Verdict.SAME
     because = ": same bytes" if alike else ""
-    pairs = count_of(len(result.head.samples), "pair" if not result.base_stored else "sample")
+    pairs = format_count(len(result.head.samples), "pair" if not result.base_stored else "sample")
     console.print(f"{_LABELS[comparison.verdict]} after {pairs}{because}", highlight=False)
     if comparison.settings:
         console.print(
@@ -52,7 +52,7 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
     shown = [
         metric_verdict for metric_verdict in comparison.metrics if metric_verdict.counts or not _is_zero(metric_verdict)
     ]
-    console.print(_table(shown))
+    console.print(_build_table(shown))
     zero = [escape(metric_verdict.metric) for metric_verdict in comparison.metrics if metric_verdict not in shown]
     if zero:
         console.print(f"0 on both sides: {', '.join(zero)}", style="dim", highlight=False)
@@ -81,7 +81,7 @@ def show_end_of_log(console: Console, log: str) -> None:
     """Print the last lines of a log; nothing if it is empty."""
     lines = log.rstrip().splitlines()[-LOG_LINES:]
     if lines:
-        console.print(f"    the last {count_of(len(lines), 'line')} of the log:", style="dim", highlight=False)
+        console.print(f"    the last {format_count(len(lines), 'line')} of the log:", style="dim", highlight=False)
     for line in lines:
         console.print(f"    {escape(line)}", style="dim", highlight=False, soft_wrap=True)
 
@@ -99,28 +99,28 @@ def _is_zero(metric_verdict: MetricVerdict) -> bool:
     return all(side.level == side.low == side.high == 0 for side in (metric_verdict.base, metric_verdict.head))
 
 
-def _table(metrics: Sequence[MetricVerdict]) -> Table:
+def _build_table(metrics: Sequence[MetricVerdict]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("metric", "base", "head", "change", "verdict"):
         table.add_column(heading, justify="left" if heading in {"metric", "verdict"} else "right", overflow="fold")
     for metric_verdict in sorted(metrics, key=lambda metric_verdict: not metric_verdict.counts):
         style = None if metric_verdict.counts else "dim"
         base, head = (
-            _side(metric_verdict.metric, metric_verdict.base),
-            _side(metric_verdict.metric, metric_verdict.head),
+            _format_side(metric_verdict.metric, metric_verdict.base),
+            _format_side(metric_verdict.metric, metric_verdict.head),
         )
         table.add_row(
             _name_metric(metric_verdict.metric),
             base,
             head,
-            _change(metric_verdict),
-            _label(metric_verdict),
+            _format_change(metric_verdict),
+            _format_verdict(metric_verdict),
             style=style,
         )
     return table
 
 
-def _label(metric_verdict: MetricVerdict) -> str:
+def _format_verdict(metric_verdict: MetricVerdict) -> str:
     words = escape(verdict_words(metric_verdict))
     moved = metric_verdict.counts and metric_verdict.verdict is Verdict.CHANGED
     return f"[bold]{words}[/]" if moved or stands_out(metric_verdict) else words
@@ -136,19 +136,19 @@ def _name_metric(name: str) -> str:
     )
 
 
-def _side(name: str, side: Side) -> str:
+def _format_side(name: str, side: Side) -> str:
     """Format a level, and the range of its samples if they differ."""
-    level = _number(name, side.level)
+    level = _format_number(name, side.level)
     if side.low is None or side.high is None or side.low == side.high:
         return level
     return f"{level} [{format_span(name, side.low, side.high)}]"
 
 
-def _number(name: str, value: Number | None) -> str:
+def _format_number(name: str, value: Number | None) -> str:
     return "–" if value is None else format_value(name, value)
 
 
-def _change(metric_verdict: MetricVerdict) -> str:
+def _format_change(metric_verdict: MetricVerdict) -> str:
     if metric_verdict.change is None:
         return "–"
     percent = (

@@ -2,12 +2,12 @@
 
 from rich.markup import escape
 
-from runner.cli.untrusted_text import make_harmless
+from runner.cli.untrusted_text import strip_terminal_commands
 from runner.contract import number_text
 from runner.contract.metrics import metric
 
 
-def count_of(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Return a number with its noun: 1 run, 2 runs."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
@@ -17,7 +17,7 @@ def escape_text(text: str) -> str:
 
     Titles and program output are untrusted. Line breaks and tabs stay.
     """
-    return escape(make_harmless(text))
+    return escape(strip_terminal_commands(text))
 
 
 def format_value(name: str, value: float, *, sign: bool = False) -> str:

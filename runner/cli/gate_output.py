@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from runner.cli.options import options
+from runner.cli.options import apply_options
 from runner.cli.output_files import write_output_file
 from runner.contract.gate import GateAnswer, GateReport
 
@@ -18,12 +18,12 @@ _OPTIONS = {
 }
 
 
-def _option(name: str, text: str) -> Any:
+def _make_option(name: str, text: str) -> Any:
     kind = click.Path(dir_okay=False, path_type=Path)
     return click.option(f"--{name}", name.replace("-", "_"), type=kind, metavar="FILE", help=text)
 
 
-output_options = options(*(_option(name, text) for name, text in _OPTIONS.items()))
+output_options = apply_options(*(_make_option(name, text) for name, text in _OPTIONS.items()))
 """Adds the parameters ``markdown``, ``junit``, ``code_quality`` and ``sarif`` to a command, each a path or None."""
 
 

@@ -36,7 +36,7 @@ class GatePlan(Struct, frozen=True):
 
 
 @contextmanager
-def gate_plan(
+def plan_gate(
     workload: Workload,
     repository: Repository,
     base: str,
@@ -63,14 +63,16 @@ def gate_plan(
     with gate_ends(repository, base, head) as ends, scratch_folder() as scratch:
         asked = locate_asked_for(repository, workload, name)
         if asked:
-            files, source, changed = _files(ends, asked, scratch)
+            files, source, changed = _find_workload_files(ends, asked, scratch)
         else:
             files, source, changed = Files(workload, workload, workload), JudgeSource.OUTSIDE, ()
         chosen = contests(files, choices, case_names)
         yield GatePlan(ends, workload, files, source, changed, tuple(chosen))
 
 
-def _files(ends: GateEnds, asked: Asked, scratch: Path) -> tuple[Files, JudgeSource, tuple[JudgeChange, ...]]:
+def _find_workload_files(
+    ends: GateEnds, asked: Asked, scratch: Path
+) -> tuple[Files, JudgeSource, tuple[JudgeChange, ...]]:
     """Find the workload of each side, and whose judges.
 
     That of the target's tip judges: the author of head decides where their branch begins, but nothing of the tip.

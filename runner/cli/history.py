@@ -9,23 +9,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.campaigns.history_measurement import HistoryMeasurement, HistorySummary
-from runner.cli.arguments import is_range, workload_and_range
+from runner.cli.arguments import add_workload_and_range, is_range
 from runner.cli.options import (
     again_option,
+    apply_options,
     choice_options,
     committed_only_option,
     env_option,
-    options,
+    make_revision_option,
+    make_sandbox_option,
     repo_option,
     result_options,
-    revision_option,
     samples_option,
-    sandbox_option,
 )
-from runner.cli.result import give_result
+from runner.cli.result import output_result
 from runner.cli.suggestion import TypedTarget
-from runner.cli.terminal import say, terminal
-from runner.cli.workbench import find_target, host_turn, prepare_workbench
+from runner.cli.terminal import get_console, say
+from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.report import Case, Revision
 from runner.host.lock import HostTurn
 from runner.measuring.preflight import Workbench, wants_sandbox
@@ -44,14 +44,14 @@ _MAX_CHARTS = 3
 
 
 @click.command(name="history")
-@options(
-    workload_and_range(),
+@apply_options(
+    add_workload_and_range(),
     repo_option,
-    revision_option("Without a RANGE: the last commit of the history."),
+    make_revision_option("Without a RANGE: the last commit of the history."),
     choice_options,
     env_option,
     samples_option,
-    sandbox_option(),
+    make_sandbox_option(),
     committed_only_option,
     click.option("--all-parents", is_flag=True, help="Include the commits of merged branches."),
     click.option(
@@ -105,7 +105,7 @@ def command(
     if span and is_range(span) and revision != "HEAD":
         raise click.UsageError("RANGE and --revision name the last commit twice: pass one of them.")
     settings = load_settings()
-    with host_turn(settings) as turn:
+    with create_host_turn(settings) as turn:
         prepared = prepare(
             settings,
             turn,
@@ -132,23 +132,23 @@ def command(
             summary = prepared.measure(service)
             turn.end()
             # While reports wait, the service cannot know all drifts.
-            drifts = [] if summary.waiting else prepared.drifts(service.patient(say))
-            charts = [] if summary.waiting else _charts(service, prepared)
+            drifts = [] if summary.waiting else prepared.list_drifts(service.patient(say))
+            charts = [] if summary.waiting else _list_chart_addresses(service, prepared)
     target = TypedTarget(prepared.workload.name, workload_name, repo, variables)
     served = is_served(prepared.settings)
-    give_history(summary, drifts, target, charts, served=served, as_json=as_json, output_file=output_file)
+    output_history(summary, drifts, target, charts, served=served, as_json=as_json, output_file=output_file)
     if summary.waiting or summary.refused or (summary.failed and not summary.measured):
         raise click.exceptions.Exit(1)
 
 
-def _charts(service: "Service", prepared: "PreparedHistory") -> list[str]:
+def _list_chart_addresses(service: "Service", prepared: "PreparedHistory") -> list[str]:
     """Return the addresses of the charts of the first cases' faults on this host."""
-    from runner.cli.page_address import page_address
+    from runner.cli.page_address import build_page_address
 
     shown = prepared.cases[:_MAX_CHARTS]
     where = {**prepared.own, "metric": "minor-faults"}
     charts = [one for case in shown for one in service.series(**where, case=case.name)[:1]]
-    return [page_address(prepared.settings, f"/series/{one['id']}") for one in charts]
+    return [build_page_address(prepared.settings, f"/series/{one['id']}") for one in charts]
 
 
 class PreparedHistory(Struct, frozen=True):
@@ -177,7 +177,7 @@ class PreparedHistory(Struct, frozen=True):
             "definition": self.workload.definition,
         }
 
-    def drifts(self, service: Service) -> list[dict[str, Any]]:
+    def list_drifts(self, service: Service) -> list[dict[str, Any]]:
         """Return the drifts in the range, of the measured cases: the series can have others, and older ones too."""
         commits = {revision.commit for revision in self.revisions}
         cases = {case.name for case in self.cases}
@@ -209,7 +209,7 @@ class PreparedHistory(Struct, frozen=True):
             again=self.again,
             measure_all=self.measure_all,
         )
-        with ProgressBar(terminal(), f"{self.repository.name} {self.span}") as watcher:
+        with ProgressBar(get_console(), f"{self.repository.name} {self.span}") as watcher:
             summary = measurement.measure(self.revisions, watcher)
         return replace(summary, left_out=len(self.beside))
 
@@ -266,7 +266,7 @@ def prepare(
     )
 
 
-def give_history(
+def output_history(
     summary: HistorySummary,
     drifts: list[dict[str, Any]],
     target: TypedTarget,
@@ -279,15 +279,15 @@ def give_history(
     """Print the result of a history, and write it to the file of --output."""
     from runner.cli.history_tables import show_history
 
-    give_result(
-        document(summary, drifts),
+    output_result(
+        build_document(summary, drifts),
         as_json=as_json,
         output_file=output_file,
         show=lambda: show_history(summary, drifts, target, charts, served=served),
     )
 
 
-def document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dict[str, Any]:
+def build_document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the result of a history as --json prints it."""
     failed = [
         {

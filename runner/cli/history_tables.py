@@ -6,12 +6,12 @@ from typing import Any
 from rich.console import Console
 
 from runner.campaigns.history_measurement import HistorySummary
-from runner.cli.formatting import count_of, escape_text, format_percent, format_value
+from runner.cli.formatting import escape_text, format_count, format_percent, format_value
 from runner.cli.suggestion import TypedTarget
 
-_DEFAULT = "minor-faults"
+_DEFAULT_METRIC = "minor-faults"
 """What a bisect searches if no metric is named."""
-_SIGNS = {"regression": "▲ regression", "improvement": "▼ improvement"}
+_DIRECTION_LABELS = {"regression": "▲ regression", "improvement": "▼ improvement"}
 
 
 def show_history(
@@ -32,12 +32,12 @@ def show_history(
     console = Console()
     same = f"{summary.reused} reused from a run of the same bytes, " if summary.reused else ""
     console.print(
-        f"{count_of(summary.revisions, 'revision')}: {summary.measured} measured, {same}{summary.stored} stored "
+        f"{format_count(summary.revisions, 'revision')}: {summary.measured} measured, {same}{summary.stored} stored "
         f"before, {len(summary.failed)} failed.",
         soft_wrap=True,
     )
     if summary.left_out:
-        console.print(describe_left_out(summary.left_out), soft_wrap=True)
+        console.print(describe_skipped_commits(summary.left_out), soft_wrap=True)
     for report in summary.contradicted:
         check = report.same_bytes_check
         sentence = f"{report.revision.commit[:10]} {report.case.name}: {check.sentence if check else ''}"
@@ -50,13 +50,13 @@ def show_history(
         )
     if summary.refused:
         console.print(
-            f"[yellow]The service refused {count_of(len(summary.refused), 'report')}: "
+            f"[yellow]The service refused {format_count(len(summary.refused), 'report')}: "
             f"{escape_text(summary.refused[0])}[/]\nThey are set aside; see `faultwatch spool`.",
             soft_wrap=True,
         )
     why = f": {escape_text(summary.error.what)}" if summary.error else ""
     if summary.waiting_before:
-        count = count_of(summary.waiting_before, "report")
+        count = format_count(summary.waiting_before, "report")
         console.print(f"{count} of earlier commands still on disk{why}; see `faultwatch spool`.", soft_wrap=True)
     if summary.waiting:
         console.print(
@@ -71,11 +71,11 @@ def show_history(
         console.print("  → `faultwatch-service serve` shows it: no service answers there yet", highlight=False)
 
 
-def describe_left_out(commits: int) -> str:
+def describe_skipped_commits(commits: int) -> str:
     """Return that the commits of merged branches are not measured, and how they are."""
     are = "is" if commits == 1 else "are"
     return (
-        f"{count_of(commits, 'commit')} of merged branches {are} left out, because a history follows the "
+        f"{format_count(commits, 'commit')} of merged branches {are} left out, because a history follows the "
         "first parents. --all-parents measures them, too."
     )
 
@@ -93,7 +93,7 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: Type
             within += "  not confirmed yet"
         percent = f", {format_percent(100 * (after - before) / abs(before))}" if before else ""
         console.print(
-            f"[bold]{_SIGNS[drift['direction']]} {escape_text(name)}[/] "
+            f"[bold]{_DIRECTION_LABELS[drift['direction']]} {escape_text(name)}[/] "
             f"{format_value(name, before)} → {format_value(name, after)} "
             f"({format_value(name, after - before, sign=True)}{percent})  {escape_text(drift['case'])}{within}",
             highlight=False,
@@ -129,6 +129,6 @@ def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
         decides = [f"    `{target.suggest('compare', f'{good}..{bad}', drift['case'])}` decides"] if provisional else []
         return [f"  {cause}  {only}{commits[0] if commits else after} {drift['title']}".rstrip(), *decides]
     who = f"one of {len(commits)} commits, {commits[0]}…{commits[-1]}" if known else f"one of the commits up to {bad}"
-    options = () if drift["metric"] == _DEFAULT else ("--metric", drift["metric"])
+    options = () if drift["metric"] == _DEFAULT_METRIC else ("--metric", drift["metric"])
     command = target.suggest("bisect", f"{good}..{bad}", drift["case"], options)
     return [f"  {cause}  {who}", f"    `{command}` {'decides, and ' if provisional else ''}says which"]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runner.ci.registry import CI_SYSTEMS, NO_CI
-from runner.cli.activity import activity
-from runner.cli.arguments import workload_argument
-from runner.cli.options import options, result_options, sandbox_option
+from runner.cli.activity import show_activity
+from runner.cli.arguments import add_workload_argument
+from runner.cli.options import apply_options, make_sandbox_option, result_options
 from runner.cli.questions import Questions
-from runner.cli.result import give_result
+from runner.cli.result import output_result
 from runner.cli.terminal import say
-from runner.cli.workbench import host_turn, prepare_workbench
+from runner.cli.workbench import create_host_turn, prepare_workbench
 from runner.errors import FaultwatchError
 from runner.settings import load_settings
 from runner.workload import WORKLOAD_FILE
@@ -35,7 +35,7 @@ _WORK = (
     "Change `command` in [run] of workload.toml to the work that users wait for; `faultwatch measure` counts it, with "
     "the same build"
 )
-_IDLE = "`{}` has no input, so it may only start. " + _WORK
+_NO_INPUT = "`{}` has no input, so it may only start. " + _WORK
 _USAGE = (
     "`{}` only says {}, so this counts next to nothing: a start, which hardly any change of the project moves. Keep an "
     "input in the repository, and have `command` in [run] of workload.toml do with it what users wait for, such as "
@@ -55,8 +55,8 @@ _GATE_FAILS = "The gate builds in a sandbox without a network, and there this do
 
 
 @click.command(name="init")
-@options(
-    workload_argument,
+@apply_options(
+    add_workload_argument,
     click.option(
         "--repo", metavar="PATH", help="The repository to adopt. Default: that of WORKLOAD, or of the folder."
     ),
@@ -68,7 +68,7 @@ _GATE_FAILS = "The gate builds in a sandbox without a network, and there this do
         type=click.Choice([*CI_SYSTEMS, NO_CI]),
         help="The CI system to write a file for. Default: the one that the repository uses, else a shell script.",
     ),
-    sandbox_option(),
+    make_sandbox_option(),
     result_options,
 )
 def command(
@@ -107,19 +107,19 @@ def command(
     questions = Questions(silent=yes)
     location = repo or (get_workload_folder(workload_name) if workload_name else ".")
     found = open_repository(location, settings.clones)
-    top = _work_tree(found)
+    top = _get_work_tree(found)
     repository = Repository(top, found.name)
     revision = repository.revision("HEAD")
     sources = read_sources(repository, revision.commit)
     if new:
-        _refuse_two(workload_files(repository), top / WORKLOAD_FILE, questions)
+        _refuse_second_workload(workload_files(repository), top / WORKLOAD_FILE, questions)
     existing = top / WORKLOAD_FILE if new else locate_workload_file(repository, top, workload_name)
     kept = None if new else _find_kept_workload(existing, top, questions)
     rejected = kept is None and existing.exists()
     is_whole_needed = not (kept and kept.build.incomplete)
-    missing = _submodules_missing(top, questions, kept) if is_whole_needed and sources.has(".gitmodules") else ()
-    _refuse_torn(repository, revision, kept, missing)
-    with host_turn(settings) as turn:
+    missing = _fetch_submodules(top, questions, kept) if is_whole_needed and sources.has(".gitmodules") else ()
+    _refuse_incomplete_commit(repository, revision, kept, missing)
+    with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, turn=turn, confined=bool(confined))
         first = FirstMeasurement(repository, revision, sources, existing, workbench)
         text, workload, remarks, before = (
@@ -130,29 +130,34 @@ def command(
     written = []
     if text:
         written += _write_workload(top, text, questions, replace=rejected)
-    chosen = ci or _ask_ci(questions, detect_ci(sources, _remote(repository)))
-    gate = GateTrial() if chosen == NO_CI or confined else _gate_tried(repository, revision, workload, settings)
+    chosen = ci or _ask_ci(questions, detect_ci(sources, _get_remote(repository)))
+    gate = GateTrial() if chosen == NO_CI or confined else _try_gate(repository, revision, workload, settings)
     within = str(existing.relative_to(top))
-    file = render_ci_file(chosen, sources, workload=within, branch=_branch(repository), readable=gate.readable)
+    file = render_ci_file(chosen, sources, workload=within, branch=_detect_branch(repository), readable=gate.readable)
     if file:
         written += _write(top, file, questions)
-        remarks += [] if file.path in written else _describe_ungated(top / file.path, within)
+        remarks += [] if file.path in written else _describe_other_ci_file(top / file.path, within)
     measured = any(report.samples for report in reports)
-    give_result(
+    output_result(
         _build_document(top, existing, written, reports, before, gate),
         as_json=as_json,
         output_file=output_file,
-        show=lambda: _show(
+        show=lambda: _show_result(
             reports,
             before,
             written,
             [
                 *remarks,
-                *_gate_remarks(gate, file, build_install_command(sources, " ".join(workload.build.command or ()))),
+                *_list_gate_remarks(gate, file, build_install_command(sources, " ".join(workload.build.command or ()))),
             ],
             file,
             " ".join(
-                [*_type_workload(existing, top), *_select_last_commits(repository), "--repo", shlex.quote(location)]
+                [
+                    *_format_workload_argument(existing, top),
+                    *_select_last_commits(repository),
+                    "--repo",
+                    shlex.quote(location),
+                ]
             ),
         ),
     )
@@ -160,7 +165,7 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _describe_ungated(ci: Path, workload: str) -> list[str]:
+def _describe_other_ci_file(ci: Path, workload: str) -> list[str]:
     """Return the remark that a file of the CI that was kept does not measure a workload."""
     text = ci.read_text(encoding="utf-8", errors="replace")
     if re.search(rf"(?<![\w./-]){re.escape(workload)}(?![\w/-])", text):
@@ -188,7 +193,7 @@ def _refuse_own_folder(*commands: str | None) -> None:
         )
 
 
-def _refuse_two(files: Sequence[Path], top_file: Path, questions: Questions) -> None:
+def _refuse_second_workload(files: Sequence[Path], top_file: Path, questions: Questions) -> None:
     """Refuse commands for a new workload file where one is that stays: the gate would run another than was measured.
 
     Parameters
@@ -231,7 +236,7 @@ def _measure_workload(first: "FirstMeasurement", workload: "Workload") -> "list[
     from runner.subject.build import BuildFailure
 
     try:
-        with activity(f"measuring {workload.name}") as shown:
+        with show_activity(f"measuring {workload.name}") as shown:
             return first.measure(workload, progress=shown)
     except BuildFailure as failure:
         what = f"{workload.path} does not build at {first.revision.commit[:10]}: {describe_build_failure(failure)}"
@@ -239,7 +244,7 @@ def _measure_workload(first: "FirstMeasurement", workload: "Workload") -> "list[
         raise FaultwatchError(what, remedy if workload.path.exists() else "correct the commands") from None
 
 
-def _submodules_missing(top: Path, questions: Questions, kept: "Workload | None") -> tuple[str, ...]:
+def _fetch_submodules(top: Path, questions: Questions, kept: "Workload | None") -> tuple[str, ...]:
     """Offer to fetch the submodules that a clone lacks; return the paths of those that are still missing.
 
     Raises
@@ -255,7 +260,7 @@ def _submodules_missing(top: Path, questions: Questions, kept: "Workload | None"
         say(f"this clone lacks submodules: {', '.join(missing)}")
         if questions.confirm(f"Run `{command}`?", default=True):
             try:
-                with activity(command):
+                with show_activity(command):
                     fetch_submodules(top)
             except FaultwatchError as failure:
                 if kept:
@@ -266,7 +271,7 @@ def _submodules_missing(top: Path, questions: Questions, kept: "Workload | None"
     return missing
 
 
-def _refuse_torn(
+def _refuse_incomplete_commit(
     repository: "Repository", revision: "Revision", kept: "Workload | None", missing: tuple[str, ...]
 ) -> None:
     """Refuse a commit of which the clone lacks a part, other than the submodules that are done without."""
@@ -289,18 +294,18 @@ def _propose_workload(
         Submodules that the clone lacks.
     """
     from runner.adoption.workload_text import render_workload
-    from runner.cli.init_choice import choose
+    from runner.cli.init_choice import choose_build_and_run
 
-    choice = choose(first, questions, build=build, run=run, missing=missing)
+    choice = choose_build_and_run(first, questions, build=build, run=run, missing=missing)
     seconds = choice.tried.seconds
     # A limit that a slower host does not reach.
     timeout = int(seconds * 20) if seconds * 20 > 60 else None
     text = render_workload(first.sources.name, choice.proposal, choice.tried.run, timeout=timeout)
-    remarks = [_weakness(choice.tried), *_describe_left_out(choice)]
+    remarks = [_describe_weakness(choice.tried), *_describe_rejected_commands(choice)]
     return text, first.parse_workload(text), list(dict.fromkeys(filter(None, remarks))), choice.tried.faults
 
 
-def _weakness(tried: "Tried") -> str:
+def _describe_weakness(tried: "Tried") -> str:
     """Return why what is proposed may not be worth to be measured; empty if nothing says so."""
     run = tried.run
     if not tried.worked:
@@ -308,10 +313,10 @@ def _weakness(tried: "Tried") -> str:
         return _USAGE.format(run.command, says, run.command.removesuffix(" --version").removesuffix(" --help"))
     if run.stand_in:
         return _STAND_IN.format(run.stand_in)
-    return _IDLE.format(run.command) if run.idle and not run.test else ""
+    return _NO_INPUT.format(run.command) if run.idle and not run.test else ""
 
 
-def _describe_left_out(choice: "Choice") -> list[str]:
+def _describe_rejected_commands(choice: "Choice") -> list[str]:
     """Return which commands fail, or take too long, that promise more work than the one that is proposed."""
     chosen = choice.tried
     if chosen.worked and chosen.run.promising:
@@ -320,7 +325,7 @@ def _describe_left_out(choice: "Choice") -> list[str]:
     return [_FAILED.format(one.problem) for one in failed]
 
 
-def _gate_tried(
+def _try_gate(
     repository: "Repository", revision: "Revision", workload: "Workload", settings: "Settings"
 ) -> "GateTrial":
     """Build as the gate will, and where it will look for builds, and say how that went."""
@@ -328,7 +333,7 @@ def _gate_tried(
     from runner.contract.code_trust import CodeOrigin
     from runner.measuring.preflight import prepare
 
-    with activity("building in the gate's sandbox"):
+    with show_activity("building in the gate's sandbox"):
         trial = try_gate(
             repository,
             revision,
@@ -344,7 +349,7 @@ def _gate_tried(
     return trial
 
 
-def _gate_remarks(gate: "GateTrial", file: "CiFile | None", filling: str) -> list[str]:
+def _list_gate_remarks(gate: "GateTrial", file: "CiFile | None", filling: str) -> list[str]:
     """Return what the gate's host needs.
 
     Parameters
@@ -390,7 +395,7 @@ def _write(top: Path, file: "CiFile", questions: Questions, *, replace: bool = F
     return [file.path]
 
 
-def _work_tree(repository: "Repository") -> Path:
+def _get_work_tree(repository: "Repository") -> Path:
     try:
         return repository.work_tree()
     except FaultwatchError:
@@ -398,14 +403,14 @@ def _work_tree(repository: "Repository") -> Path:
         raise FaultwatchError(what, "name a clone with one") from None
 
 
-def _remote(repository: Any) -> str:
+def _get_remote(repository: Any) -> str:
     try:
         return str(repository.git("remote", "get-url", "origin")).strip()
     except FaultwatchError:
         return ""
 
 
-def _branch(repository: Any) -> str:
+def _detect_branch(repository: Any) -> str:
     """Return the branch into which changes are merged, as far as the clone knows."""
     for arguments in (("refs/remotes/origin/HEAD",), ("HEAD",)):
         try:
@@ -417,7 +422,7 @@ def _branch(repository: Any) -> str:
     return "main"
 
 
-def _exactness(report: "Report", before: tuple[int, ...]) -> "Exactness | None":
+def _judge_exactness(report: "Report", before: tuple[int, ...]) -> "Exactness | None":
     """Judge how the count of a case repeats; None if it could not be measured.
 
     Parameters
@@ -440,7 +445,7 @@ def _build_document(
     before: tuple[int, ...],
     gate: "GateTrial",
 ) -> dict[str, Any]:
-    judged = [_exactness(report, before) for report in reports]
+    judged = [_judge_exactness(report, before) for report in reports]
     return {
         "repository": str(top),
         "workload": str(workload),
@@ -451,7 +456,7 @@ def _build_document(
     }
 
 
-def _type_workload(file: Path, top: Path) -> list[str]:
+def _format_workload_argument(file: Path, top: Path) -> list[str]:
     """Return how a command names a workload file; nothing for one at the top, which every command finds."""
     if file.parent == top:
         return []
@@ -466,7 +471,7 @@ def _select_last_commits(repository: Any) -> list[str]:
     return [f"HEAD~{before}..HEAD"] if before else []
 
 
-def _show(
+def _show_result(
     reports: "list[Report]",
     before: tuple[int, ...],
     written: list[str],
@@ -476,19 +481,19 @@ def _show(
 ) -> None:
     from runner.adoption.slowness import describe_slowness
     from runner.cli.report_tables import show_reports
-    from runner.cli.untrusted_text import make_harmless
+    from runner.cli.untrusted_text import strip_terminal_commands
 
     show_reports(reports)
     for report in reports:
-        if judged := _exactness(report, before):
+        if judged := _judge_exactness(report, before):
             prefix = f"{report.case.name}: " if len(reports) > 1 else ""
-            click.echo(make_harmless(f"{prefix}{judged.sentence}"))
+            click.echo(strip_terminal_commands(f"{prefix}{judged.sentence}"))
     longest = max((max(report.values("elapsed"), default=0.0) for report in reports), default=0.0)
     for remark in filter(None, [describe_slowness(longest, len(reports)), *remarks]):
-        click.echo(f"  → {make_harmless(remark)}")
+        click.echo(f"  → {strip_terminal_commands(remark)}")
     if written:
-        click.echo(make_harmless(f"\nWritten: {', '.join(written)}"))
+        click.echo(strip_terminal_commands(f"\nWritten: {', '.join(written)}"))
     if file and file.path in written and file.remark:
-        click.echo(f"  → {make_harmless(file.remark)}")
+        click.echo(f"  → {strip_terminal_commands(file.remark)}")
     click.echo(f"Next: `faultwatch history {history}` measures the last commits,")
     click.echo("      `faultwatch-service serve` shows the results.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from runner.cli.activity import activity
+from runner.cli.activity import show_activity
 from runner.cli.questions import Questions
 from runner.cli.terminal import say
 from runner.errors import FaultwatchError
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from runner.adoption.first_measurement import FirstMeasurement, Tried
     from runner.adoption.proposal import BuildProposal
 
-_DRIVER = (
+_DRIVER_HINT = (
     "for a library, write a small driver into its own folder, with a workload.toml{} that builds both; "
     "`faultwatch init FOLDER` then measures it and writes the CI file"
 )
-_ONE_TARGET = (
+_ONE_TARGET_HINT = (
     "name a build of less, such as --build \"sh -c 'cmake -B build && cmake --build build --target PROGRAM'\", and its "
     "program with --run"
 )
-_ONLY_USAGE = ", but it only prints how it is used"
+_ONLY_PRINTS_USAGE = ", but it only prints how it is used"
 _NO_PROGRAM = "the build makes no program that could be run"
 
 
@@ -44,7 +44,7 @@ class Choice(Struct, frozen=True):
     failures: tuple["Tried", ...] = ()
 
 
-def choose(
+def choose_build_and_run(
     first: "FirstMeasurement",
     questions: Questions,
     *,
@@ -71,7 +71,7 @@ def choose(
     """
     from runner.adoption.first_measurement import list_stabilizing_variables
 
-    proposals = _proposals(first, build, run, missing)
+    proposals = _list_proposals(first, build, run, missing)
     failures: list[Tried] = []
     chosen: tuple[BuildProposal, Path, list[Tried]] | None = None
     while proposals:
@@ -92,12 +92,12 @@ def choose(
     if chosen is None:
         raise _explain_failure(failures, run)
     proposal, tree, tried = chosen
-    favourite = _ask_person(questions, tried, run)
+    favourite = _ask_user(questions, tried, run)
     steady = first.find_stable_environment(proposal, favourite, tree)
     if steady is not favourite:
         variables = " ".join(f"{name}={value}" for name, value in steady.run.environment.items())
         repeats = "repeats" if len(set(steady.faults)) == 1 else "varies less"
-        say(f"  with {variables}: {_range(steady.faults)} minor faults: the count {repeats}")
+        say(f"  with {variables}: {_format_range(steady.faults)} minor faults: the count {repeats}")
     elif len(set(favourite.faults)) > 1:
         names = dict.fromkeys(
             f"{name}={value}" for one in list_stabilizing_variables(proposal.tools) for name, value in one.items()
@@ -120,7 +120,7 @@ def _may_do_more(other: "BuildProposal", built: "BuildProposal", *, starts: bool
     return bool(other.runs) or other.system != built.system or other.tests
 
 
-def _proposals(
+def _list_proposals(
     first: "FirstMeasurement", build: str | None, run: str | None, missing: tuple[str, ...]
 ) -> list["BuildProposal"]:
     """Return the ways to build the project, the most likely first."""
@@ -185,7 +185,7 @@ def _build_project(
             say(f"uses {tool}")
             named = tool
         try:
-            with activity(f"building {first.revision.commit[:10]}"):
+            with show_activity(f"building {first.revision.commit[:10]}"):
                 tree, seconds = first.build(proposal)
         except (BuildFailure, FaultwatchError) as failure:
             if isinstance(failure, BuildFailure) and failure.stage is Stage.CHECKOUT:
@@ -210,16 +210,16 @@ def _build_project(
     raise FaultwatchError(
         # That a library has no program says more than why its benchmarks do not build.
         f"{first.repository.name} was not built: {_NO_PROGRAM if _NO_PROGRAM in reasons else said.splitlines()[0]}",
-        _ONE_TARGET if slow and build is None else _remedy(build, missing),
+        _ONE_TARGET_HINT if slow and build is None else _suggest_remedy(build, missing),
     )
 
 
-def _remedy(build: str | None, missing: tuple[str, ...]) -> str:
+def _suggest_remedy(build: str | None, missing: tuple[str, ...]) -> str:
     """Return what to do about a project of which nothing can be built that runs."""
     fetch = f"fetch the submodules ({', '.join(missing)}), or " if missing else ""
     if build is not None:
         return f"{fetch}correct --build {shlex.quote(build)}"
-    driver = _DRIVER.format(" (`incomplete = true` in [build])" if missing else "")
+    driver = _DRIVER_HINT.format(" (`incomplete = true` in [build])" if missing else "")
     return f"{fetch}name the commands with --build and --run; or, {driver}"
 
 
@@ -229,9 +229,13 @@ def _try_commands(first: "FirstMeasurement", proposal: "BuildProposal", tree: Pa
 
     runs = [RunProposal(run)] if run else first.list_runs(proposal, tree)
     tried: list[Tried] = []
-    with activity("trying what was built") as show:
+    with show_activity("trying what was built") as show:
         for one in first.try_runs(proposal, runs, tree, show):
-            counted = f"{_range(one.faults)} minor faults{_ONLY_USAGE if one.usage else ''}" if one.faults else ""
+            counted = (
+                f"{_format_range(one.faults)} minor faults{_ONLY_PRINTS_USAGE if one.usage else ''}"
+                if one.faults
+                else ""
+            )
             say(f"  {one.run.command}: {counted or one.problem}")
             tried.append(one)
     return tried
@@ -241,7 +245,7 @@ def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchErro
     from runner.adoption.printed_text import find_missing_module
 
     first = failures[0]
-    tip = f"name one with --run, such as --run './program --input FILE'; or, {_DRIVER.format('')}"
+    tip = f"name one with --run, such as --run './program --input FILE'; or, {_DRIVER_HINT.format('')}"
     module, _ = find_missing_module(first.problem)
     if module:
         tip = (
@@ -254,7 +258,7 @@ def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchErro
     return FaultwatchError(f"no program could be measured; the first: {first.run.command}: {first.problem}", tip)
 
 
-def _ask_person(questions: Questions, tried: "list[Tried]", run: str | None) -> "Tried":
+def _ask_user(questions: Questions, tried: "list[Tried]", run: str | None) -> "Tried":
     from runner.adoption.first_measurement import choose_best
 
     chosen = choose_best(tried)
@@ -266,6 +270,6 @@ def _ask_person(questions: Questions, tried: "list[Tried]", run: str | None) -> 
     return chosen
 
 
-def _range(counts: tuple[int, ...]) -> str:
+def _format_range(counts: tuple[int, ...]) -> str:
     low, high = min(counts), max(counts)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -61,9 +61,9 @@ class JobPreparer(Struct, frozen=True):
                 "name it with --repo, or order the job with an address to clone",
             )
         repository = replace(open_repository(location, self.settings.clones), name=question.subject)
-        workload = self._workload(job, repository, entry)
+        workload = self._find_workload(job, repository, entry)
         case = choose_one_case(workload, (), (question.case,))
-        refuse_incomplete(repository, workload, [repository.revision(name) for name in _revisions(question)])
+        refuse_incomplete(repository, workload, [repository.revision(name) for name in _list_revisions(question)])
         variables = tuple(f"{name}={value}" for name, value in question.variables.items())
         confined = wants_sandbox(self.confined, repository, self.settings)
         begin()
@@ -80,7 +80,7 @@ class JobPreparer(Struct, frozen=True):
             heartbeat=heartbeat,
         )
 
-    def _workload(self, job: Job, repository: Repository, entry: SubjectEntry) -> Workload:
+    def _find_workload(self, job: Job, repository: Repository, entry: SubjectEntry) -> Workload:
         name = job.question.case.partition("[")[0]
         if self.workload:
             return find_workload(self.workload)
@@ -92,7 +92,7 @@ class JobPreparer(Struct, frozen=True):
         return workload_of_name(name, repository, self.settings) or find_workload(name)
 
 
-def _revisions(question: Question) -> list[str]:
+def _list_revisions(question: Question) -> list[str]:
     """Return the revisions that a question names, the one that has to be measured first."""
     match question:
         case BisectQuestion():

@@ -5,23 +5,23 @@ from pathlib import Path
 
 import click
 
-from runner.cli.activity import activity
-from runner.cli.arguments import workload_argument
+from runner.cli.activity import show_activity
+from runner.cli.arguments import add_workload_argument
 from runner.cli.github_actions import set_outputs
 from runner.cli.options import (
     again_option,
+    apply_options,
     choice_options,
     committed_only_option,
     env_option,
-    options,
+    make_revision_option,
+    make_sandbox_option,
     repo_option,
     result_options,
-    revision_option,
     samples_option,
-    sandbox_option,
 )
 from runner.cli.result import print_result, write_result
-from runner.cli.workbench import find_target, host_turn, prepare_workbench
+from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.contract.suite import build_suite
 from runner.errors import FaultwatchError
@@ -39,14 +39,14 @@ _MAX_COMMITS = 1_000
 
 
 @click.command(name="measure")
-@options(
-    workload_argument,
+@apply_options(
+    add_workload_argument,
     repo_option,
-    revision_option(),
+    make_revision_option(),
     choice_options,
     env_option,
     samples_option,
-    sandbox_option(),
+    make_sandbox_option(),
     committed_only_option,
     again_option,
     click.option(
@@ -88,7 +88,7 @@ def command(
         _require_one_case(len(chosen))
     tip = find_present_revision(repository, workload, revision)
     confinement = wants_sandbox(confined, repository, settings)
-    with host_turn(settings) as turn:
+    with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
         reports = _measure(workload, chosen, repository, tip, workbench, samples)
     if suite:
@@ -129,7 +129,7 @@ def _measure(
 
     rule = Sampling.from_workload(workload, samples)
     each = rule.least + 1  # The first execution is no sample.
-    with activity(f"building {revision.commit[:10]}") as shown:
+    with show_activity(f"building {revision.commit[:10]}") as shown:
         try:
             tree, build = workbench.builder.build(repository, revision.commit, workload)
         except BuildFailure as failure:

@@ -6,9 +6,9 @@ from runner.settings import Settings
 from runner.variables import value_of
 
 
-def page_address(settings: Settings, path: str) -> str:
+def build_page_address(settings: Settings, path: str) -> str:
     """Return the address of a page: on the service that the settings name, else on the one to be started here."""
-    return f"{settings.url.rstrip('/')}{path}" if settings.url else f"http://127.0.0.1:{_port()}{path}"
+    return f"{settings.url.rstrip('/')}{path}" if settings.url else f"http://127.0.0.1:{_read_port()}{path}"
 
 
 def is_served(settings: Settings) -> bool:
@@ -19,12 +19,12 @@ def is_served(settings: Settings) -> bool:
     if settings.url:
         return True
     try:
-        socket.create_connection(("127.0.0.1", int(_port())), timeout=1).close()
+        socket.create_connection(("127.0.0.1", int(_read_port())), timeout=1).close()
     except (OSError, OverflowError):
         return False
     return True
 
 
-def _port() -> str:
+def _read_port() -> str:
     port = value_of("FAULTWATCH_PORT")
     return port if port.isdecimal() and port != "0" else "8080"

@@ -21,7 +21,7 @@ from runner.workload import Workload
 from runner.workload.allocators import ALLOCATORS
 from runner.workload.bound_case import size
 
-DERIVED = frozenset({"allocator"})
+DERIVED_SETTINGS = frozenset({"allocator"})
 """Settings that only follow from a variable or from the library that it loads."""
 
 
@@ -44,14 +44,14 @@ class Difference(Struct, frozen=True):
         return f"not searched, because only the host's administrator can set them: {settings}" if settings else ""
 
 
-def difference(
+def find_differences(
     before: Mapping[str, str], after: Mapping[str, str], workload: Workload, without: Iterable[str] = ()
 ) -> Difference:
     """Return the differences between two environments, each with its case's parameters as ``parameter.NAME``."""
     own = {f"{VARIABLE_PREFIX}{name}" for name in workload.run.environment}
     if workload.run.allocator != "glibc":
         own |= {f"{VARIABLE_PREFIX}{name}" for variables in ALLOCATORS.values() for name in variables}
-    skipped = {*without, *own, *DERIVED}
+    skipped = {*without, *own, *DERIVED_SETTINGS}
     names = sorted({*before, *after} - skipped)
     moved = [SettingChange(name=name, before=before.get(name), after=after.get(name)) for name in names]
     moved = [setting for setting in moved if setting.before != setting.after]
@@ -88,7 +88,7 @@ def parse_change(text: str) -> SettingChange:
     return SettingChange(name=name, before=before or None, after=after or None)
 
 
-def split_sides(text: str) -> tuple[str, str]:
+def split_change(text: str) -> tuple[str, str]:
     """Split ``BEFORE..AFTER``, each the path of a file or a run id; a path may contain dots.
 
     Raises
@@ -109,7 +109,7 @@ def list_parameters(source: Mapping[str, Parameter]) -> dict[str, str]:
     return {f"{PARAMETER_PREFIX}{name}": parameter_text(value) for name, value in source.items()}
 
 
-def settings_of(environment: Environment, case: Case | None) -> dict[str, str]:
+def collect_settings(environment: Environment, case: Case | None) -> dict[str, str]:
     """Return the settings of an environment and the parameters of the case that ran in it."""
     return environment.settings | list_parameters(case.parameters if case else {})
 
@@ -146,7 +146,7 @@ def describe_result(search: SettingSearch, difference: Difference, name: str) ->
     return lines
 
 
-def document(search: SettingSearch, difference: Difference) -> dict[str, Any]:
+def build_document(search: SettingSearch, difference: Difference) -> dict[str, Any]:
     """Return the search and the settings that were not searched, as --json prints them."""
     hosts = [setting.model_dump(mode="json") for setting in difference.hosts]
     return search.model_dump(mode="json") | {"not_searched": hosts}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from runner.cli.untrusted_text import make_harmless
+from runner.cli.untrusted_text import strip_terminal_commands
 
 
 class TypedTarget(Struct, frozen=True):
@@ -47,4 +47,4 @@ class TypedTarget(Struct, frozen=True):
         words += ["--case", case]
         for variable in self.variables:
             words += ["--env", variable]
-        return make_harmless(shlex.join([*words, *options]))
+        return strip_terminal_commands(shlex.join([*words, *options]))

@@ -4,21 +4,21 @@ from pathlib import Path
 
 import click
 
-from runner.cli.activity import activity
-from runner.cli.arguments import workload_argument
+from runner.cli.activity import show_activity
+from runner.cli.arguments import add_workload_argument
 from runner.cli.options import (
+    apply_options,
     choice_options,
     env_option,
-    options,
+    make_revision_option,
+    make_sandbox_option,
     repo_option,
     result_options,
-    revision_option,
     samples_option,
-    sandbox_option,
 )
-from runner.cli.result import give_result
+from runner.cli.result import output_result
 from runner.cli.terminal import say
-from runner.cli.workbench import find_target, host_turn, prepare_workbench
+from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
 from runner.subject.presence import find_present_revision
@@ -26,8 +26,8 @@ from runner.workload.lookup import choose_one_case
 
 
 @click.command(name="try")
-@options(
-    workload_argument,
+@apply_options(
+    add_workload_argument,
     click.option(
         "--with",
         "remedies",
@@ -37,11 +37,11 @@ from runner.workload.lookup import choose_one_case
         "Repeatable.",
     ),
     repo_option,
-    revision_option(),
+    make_revision_option(),
     choice_options,
     env_option,
     samples_option,
-    sandbox_option(),
+    make_sandbox_option(),
     result_options,
 )
 def command(
@@ -77,11 +77,11 @@ def command(
     tip = find_present_revision(repository, workload, revision)
     pairs = Pairs.from_workload(workload, samples or MIN_PAIRS)
     confinement = wants_sandbox(confined, repository, config)
-    with connect(config) as service, host_turn(config) as turn:
+    with connect(config) as service, create_host_turn(config) as turn:
         service.check()
         workbench = prepare_workbench(config, variables, turn=turn, confined=confinement)
         patient = service.patient(say)
-        with activity(f"building {revision}") as shown:
+        with show_activity(f"building {revision}") as shown:
             unchanged, changed = build_remedy_trials(
                 repository,
                 workbench.builder,
@@ -105,6 +105,6 @@ def command(
         "remedy": result.head.model_dump(mode="json"),
         "comparison": result.comparison.model_dump(mode="json") if result.comparison else None,
     }
-    give_result(document, as_json=as_json, output_file=output_file, show=show)
+    output_result(document, as_json=as_json, output_file=output_file, show=show)
     if result.comparison is None:
         raise click.exceptions.Exit(1)

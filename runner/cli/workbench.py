@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from runner.cli.activity import activity
+from runner.cli.activity import show_activity
 from runner.cli.terminal import say, warn
 from runner.contract.code_trust import CodeOrigin
 from runner.environment.secrets import hide_password
@@ -23,11 +23,11 @@ def find_target(settings: Settings, workload_name: str | None, repo: str | None)
     """Find the workload and the repository of a command, as :func:`workload_and_repository` does; shows a transfer."""
     if repo is None or Path(repo).expanduser().exists():
         return workload_and_repository(settings, workload_name, repo)
-    with activity(f"fetching {hide_password(repo)}"):
+    with show_activity(f"fetching {hide_password(repo)}"):
         return workload_and_repository(settings, workload_name, repo)
 
 
-def host_turn(settings: Settings) -> HostTurn:
+def create_host_turn(settings: Settings) -> HostTurn:
     """Return the turn of a command to measure on this host; :func:`prepare_workbench` begins it."""
     return HostTurn(settings.lock, say, lambda: clear_abandoned(settings))
 

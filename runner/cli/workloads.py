@@ -3,13 +3,15 @@
 import click
 
 from runner.cli import completers
-from runner.cli.options import json_option, options
+from runner.cli.options import apply_options, json_option
 from runner.cli.result import print_json
 from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload, shipped_names
 
 
 @click.command(name="workloads")
-@options(click.argument("names", nargs=-1, metavar="[WORKLOAD]...", shell_complete=completers.workloads), json_option)
+@apply_options(
+    click.argument("names", nargs=-1, metavar="[WORKLOAD]...", shell_complete=completers.complete_workload), json_option
+)
 def command(names: tuple[str, ...], as_json: bool) -> None:
     """List workloads and their cases: the shipped ones, or those named by path."""
     from runner.workload import cases, load_workload

@@ -215,7 +215,11 @@ def everything(subject: Path, place: Path) -> dict[str, object]:
             described, check=True, capture_output=True, text=True, env={"PATH": os.environ["PATH"], "HOME": "/"}
         ).stdout,
         "sources": (sources.files, sources.read("text.txt")),
-        "work tree": (init._work_tree(repository), init._branch(repository), init._select_last_commits(repository)),
+        "work tree": (
+            init._get_work_tree(repository),
+            init._detect_branch(repository),
+            init._select_last_commits(repository),
+        ),
         "clone": clone.revisions("main"),
         "address": find_subject(settings, clone.name).repository,
         "shipped": ours.resolve("HEAD"),
