@@ -22,7 +22,7 @@ from typing import Any
 
 from bench.report import finish, steps
 from runner.contract.comparison import Verdict
-from runner.contract.level import majority
+from runner.contract.level import find_majority
 from runner.contract.report import Case, Environment, Host, Revision
 from runner.execution.start_block import pad_variables
 from runner.measuring.comparison import Compared, Pairs, compare, run_undisturbed
@@ -126,7 +126,7 @@ def counts(ledger: Ledger, folder: Path, tenth: bool) -> None:
             # one, in whichever execution comes first, and says nothing about counting.
             if not one_major and not other_major:
                 pairs.append((one, other))
-        level, _ = majority([one for pair in pairs for one in pair]) or (None, 0)
+        level, _ = find_majority([one for pair in pairs for one in pair]) or (None, 0)
         same = sum(one == other for one, other in pairs)
         outliers = {
             "perf stat": [one for one, _ in pairs if one != level],

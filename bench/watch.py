@@ -63,7 +63,7 @@ def execution(program: Program, tree: Path, *, watched: bool) -> tuple[int | Non
         recording = Recording((), recorder, watch)
         count_together(program.command, directory=tree, state=state, timeout=60, recording=recording)
         faults = recorder.result()
-        return faults.total if faults else None, watch.asked().unfollowed if watch else ""
+        return faults.total if faults else None, watch.read_asked().unfollowed if watch else ""
 
 
 def sample(program: Program, tree: Path) -> int:
@@ -80,7 +80,7 @@ def build(script: str, tree: Path, *, watched: bool) -> None:
     with QuestionWatch(launched=False, counted=False) if watched else nullcontext() as watch:
         words: Sequence[str] = ["sh", "-ec", script]
         done = execute(
-            watch.wrapped(words) if watch else words,
+            watch.wrap_command(words) if watch else words,
             directory=tree,
             environment={"PATH": "/usr/local/bin:/usr/bin:/bin:" + str(Path.home() / ".cargo/bin")},
             timeout=600,

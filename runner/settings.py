@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from runner.contract.report import safe_name
+from runner.contract.report import make_safe_name
 from runner.errors import FaultwatchError
 from runner.system.cpu_list import parse_cpus
 from runner.variables import value_of
@@ -88,7 +88,7 @@ def load_settings() -> Settings:
     return Settings(
         home=Path(home).expanduser().absolute(),
         url=_url(),
-        host=safe_name(value_of("FAULTWATCH_HOST") or socket.gethostname()),
+        host=make_safe_name(value_of("FAULTWATCH_HOST") or socket.gethostname()),
         cpus=parse_cpus(cpus) if (cpus := value_of("FAULTWATCH_CPUS")) else frozenset(),
         builds_gib=_limit("FAULTWATCH_BUILDS_GIB", BUILDS_GIB),
         builds_days=_limit("FAULTWATCH_BUILDS_DAYS", BUILDS_DAYS),

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.judging import Judging
-from runner.contract.report import SEARCHED, Case, Environment, Purpose, Report, Revision
+from runner.contract.report import SEARCH_PURPOSES, Case, Environment, Purpose, Report, Revision
 from runner.contract.search import Measure, Pace, Prove, Search, SearchRequest
 from runner.errors import FaultwatchError
 from runner.measuring.comparison import Pairs, compare
@@ -261,5 +261,5 @@ def _send(outbox: Outbox, reports: Sequence[Report], environment: Environment) -
                 "the environment of this host changed during the search, so its runs cannot be compared",
                 "start the search again; it reuses the runs of the same environment",
             )
-        if report.quarantine not in {"", *SEARCHED.values()}:
+        if report.quarantine not in {"", *SEARCH_PURPOSES.values()}:
             raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "see `faultwatch doctor`")

@@ -13,7 +13,7 @@ from runner.cli.suggestion import TypedTarget
 from runner.contract.comparison import MetricVerdict, Side, Verdict
 from runner.contract.level import Number
 from runner.contract.metrics import metric
-from runner.contract.verdict_words import lacks_a_side, stands_out, verdict_words
+from runner.contract.verdict_words import describe_verdict, is_prominent, lacks_a_side
 from runner.measuring.comparison import Compared
 
 LOG_LINES = 20
@@ -121,9 +121,9 @@ def _build_table(metrics: Sequence[MetricVerdict]) -> Table:
 
 
 def _format_verdict(metric_verdict: MetricVerdict) -> str:
-    words = escape(verdict_words(metric_verdict))
+    words = escape(describe_verdict(metric_verdict))
     moved = metric_verdict.counts and metric_verdict.verdict is Verdict.CHANGED
-    return f"[bold]{words}[/]" if moved or stands_out(metric_verdict) else words
+    return f"[bold]{words}[/]" if moved or is_prominent(metric_verdict) else words
 
 
 def _name_metric(name: str) -> str:

@@ -32,8 +32,8 @@ def command(wanted: str | None, as_json: bool) -> None:
     root, or failed.
     """
     from runner.cli.workbench import create_host_turn
-    from runner.doctor.checks import examine, is_measurable
-    from runner.doctor.fix import fix, undo
+    from runner.doctor.checks import is_measurable, run_checks
+    from runner.doctor.fix import apply_fixes, undo_fixes
     from runner.doctor.probe import HostProbe
     from runner.settings import load_settings
 
@@ -44,12 +44,12 @@ def command(wanted: str | None, as_json: bool) -> None:
         with create_host_turn(settings) as turn:
             turn.begin()  # A change of the host would spoil a measurement.
             with show_activity("fixing this host" if wanted == "fix" else "undoing the fixes"):
-                report = {"fix": fix, "undo": undo}[wanted](host)
+                report = {"fix": apply_fixes, "undo": undo_fixes}[wanted](host)
     with show_activity("examining this host"):
-        checks = list(examine(host))
+        checks = list(run_checks(host))
     measurable = is_measurable(checks)
     if as_json:
-        document = {"measurable": measurable, "checks": [check.document() for check in checks]}
+        document = {"measurable": measurable, "checks": [check.build_document() for check in checks]}
         print_json(document | ({wanted: asdict(report)} if wanted and report else {}))
     else:
         from runner.doctor.results_table import show_checks

@@ -173,6 +173,6 @@ def _write_stacks(profile: "Profile", folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for stacks in profile.stack_profiles:
             for form, suffix in _FORMATS.items():
-                (folder / f"{stacks.kind}{suffix}").write_bytes(profile_formats.write(profile, stacks, form))
+                (folder / f"{stacks.kind}{suffix}").write_bytes(profile_formats.write_stacks(profile, stacks, form))
     except OSError as error:
         raise FaultwatchError(f"{folder} cannot be written: {error.strerror}") from None

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from runner.campaigns.setting_search import PARAMETER_PREFIX, SETTINGS_PER_RUN, VARIABLE_PREFIX, can_be_set
 from runner.cli.formatting import format_quantity
-from runner.contract.base import Parameter, parameter_text
+from runner.contract.base import Parameter, format_parameter
 from runner.contract.level import median
 from runner.contract.report import Case, Environment, Outcome, Report
 from runner.contract.search import NothingToFind
@@ -106,7 +106,7 @@ def split_change(text: str) -> tuple[str, str]:
 
 def list_parameters(source: Mapping[str, Parameter]) -> dict[str, str]:
     """Return the parameters of a case as settings."""
-    return {f"{PARAMETER_PREFIX}{name}": parameter_text(value) for name, value in source.items()}
+    return {f"{PARAMETER_PREFIX}{name}": format_parameter(value) for name, value in source.items()}
 
 
 def collect_settings(environment: Environment, case: Case | None) -> dict[str, str]:

@@ -9,8 +9,8 @@ _OPERATOR = re.compile(
 )
 """Brackets that enclose no types: those of an operator, an arrow, a namespace, or of a receiver in Go."""
 _OPEN, _CLOSED = "<([", ">)]"
-_MASK = str.maketrans("<>()[]", "\ue000\ue001\ue002\ue003\ue004\ue005")
-_UNMASK = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005", "<>()[]")
+_MASK_BRACKETS = str.maketrans("<>()[]", "\ue000\ue001\ue002\ue003\ue004\ue005")
+_UNMASK_BRACKETS = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005", "<>()[]")
 
 
 def shorten_name(name: str, longest: int = MAX_NAME_CHARACTERS) -> str:
@@ -20,19 +20,19 @@ def shorten_name(name: str, longest: int = MAX_NAME_CHARACTERS) -> str:
     """
     if len(name) <= longest:
         return name
-    masked = _OPERATOR.sub(lambda match: match[0].translate(_MASK), name)
-    for depth in range(_depth(masked), 0, -1):
+    masked = _OPERATOR.sub(lambda match: match[0].translate(_MASK_BRACKETS), name)
+    for depth in range(_compute_depth(masked), 0, -1):
         masked = _replace_nested(masked, depth)
         if len(masked) <= longest:
             break
-    short = masked.translate(_UNMASK)
+    short = masked.translate(_UNMASK_BRACKETS)
     if len(short) <= longest:
         return short
     first = longest // 3
     return f"{short[:first]}…{short[first + 1 - longest :]}"
 
 
-def _depth(name: str) -> int:
+def _compute_depth(name: str) -> int:
     """Return how deeply brackets are nested in a name."""
     deepest = depth = 0
     for char in name:

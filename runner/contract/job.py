@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from runner.contract.base import Moment, Name, Strict
 
 
-def _inside(path: str) -> str:
+def _require_inside(path: str) -> str:
     if ".." in path.split("/"):
         raise ValueError("leads out of the repository")
     return path
@@ -33,7 +33,7 @@ run commands."""
 _Inside = Annotated[
     str,
     StringConstraints(pattern=r"^$|^[A-Za-z0-9_.][A-Za-z0-9_. /+-]*$", max_length=1000),
-    AfterValidator(_inside),
+    AfterValidator(_require_inside),
 ]
 """A path within a repository: never absolute, never an option, never leading out of it."""
 _Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=200)]

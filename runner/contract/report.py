@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pydantic import Field, StrictInt, StringConstraints, model_validator
 
-from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text, parameter_text
+from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text, format_parameter
 from runner.contract.files import ProgramFiles
 from runner.contract.judging import Judging
 from runner.contract.other_builds import OtherBuild, OtherPlace
@@ -34,11 +34,11 @@ class Purpose(StrEnum):
     """A culprit or its parent, measured interleaved for as long as their comparison takes."""
 
 
-SEARCHED = {Purpose.BISECT: "measured for a bisect", Purpose.PROOF: "measured for a proof"}
+SEARCH_PURPOSES = {Purpose.BISECT: "measured for a bisect", Purpose.PROOF: "measured for a proof"}
 """Why runs of a bisect are not judged with the history: a search reads them."""
-OUTSIDE = (ASIDE, *SEARCHED.values())
+OUTSIDE_HISTORY = (ASIDE, *SEARCH_PURPOSES.values())
 """Why runs are outside of the history, although their host counts right."""
-NO_FAULT_OF_HOST = (*OUTSIDE, REUSED)
+NOT_FROM_HOST = (*OUTSIDE_HISTORY, REUSED)
 """Why runs are no evidence, although their host counts right."""
 
 
@@ -131,7 +131,7 @@ class Case(Strict):
         """The case in readable form, for example ``tensor_copy[allocator=jemalloc,mib=4]``."""
         if not self.parameters:
             return self.workload
-        point = ",".join(f"{key}={parameter_text(value)}" for key, value in sorted(self.parameters.items()))
+        point = ",".join(f"{key}={format_parameter(value)}" for key, value in sorted(self.parameters.items()))
         return f"{self.workload}[{point}]"
 
     def is_point_of(self, other: Self) -> bool:
@@ -156,7 +156,7 @@ class Environment(Strict):
     @property
     def hash(self) -> str:
         """First 16 hex digits of the SHA-256 of the settings as canonical JSON."""
-        return hash_of(self.settings)
+        return hash_document(self.settings)
 
 
 class Stage(StrEnum):
@@ -281,7 +281,7 @@ class Report(Strict):
         if self.samples and self.canary is not None and not self.canary.holds:
             return f"this host counted wrong before the session: {self.canary.finding}"
         if self.purpose is not None:
-            return SEARCHED[self.purpose]
+            return SEARCH_PURPOSES[self.purpose]
         if self.reused is not None:
             return REUSED
         return ASIDE if self.aside else ""
@@ -316,12 +316,12 @@ class Receipts(Strict):
     """Ids under which other reports are stored. A run never changes, so these reports were refused."""
 
 
-def hash_of(document: Any) -> str:
+def hash_document(document: Any) -> str:
     """Return the first 16 hex digits of the SHA-256 of a document as canonical JSON."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def safe_name(text: str) -> str:
+def make_safe_name(text: str) -> str:
     """Turn free text into a :data:`Name`: other characters than letters, digits, dots and underscores become dashes."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-._")[:100] or "unnamed"

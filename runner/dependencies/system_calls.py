@@ -10,7 +10,7 @@ from runner.execution.system_call_filter import Argument, add_rule, export_filte
 
 _ALLOW, _TRACE = 0x7FFF0000, 0x7FF00000
 _OPTIMIZE, _BAD_ARCHITECTURE = 8, 2
-_NONE = 7
+_NO_ARGUMENT = 7
 """The place of an argument that a call does not have."""
 
 
@@ -34,7 +34,9 @@ class Action(IntEnum):
     ATTRIBUTES = 15
 
 
-def _encode_call(action: Action, folder: int = _NONE, name: int = _NONE, flags: int = _NONE) -> int:
+def _encode_call(
+    action: Action, folder: int = _NO_ARGUMENT, name: int = _NO_ARGUMENT, flags: int = _NO_ARGUMENT
+) -> int:
     """Return what the filter says of a call: the action, and the places of three arguments."""
     return action | folder << 4 | name << 7 | flags << 10
 
@@ -43,7 +45,7 @@ def _encode_each(names: str, code: int) -> dict[str, int]:
     return dict.fromkeys(names.split(), code)
 
 
-CALLS: Mapping[str, int] = {
+FOLLOWED_CALLS: Mapping[str, int] = {
     "open": _encode_call(Action.OPEN, name=0, flags=1),
     "openat": _encode_call(Action.OPEN, 0, 1, 2),
     **_encode_each("stat stat64 access chdir statfs statfs64 uselib", _encode_call(Action.STATE, name=0)),
@@ -86,10 +88,10 @@ CALLS: Mapping[str, int] = {
     ),
 }
 """What the filter says of each call, by its name. A name that an architecture lacks is left out there."""
-_SET_SECCOMP = 22
+_PR_SET_SECCOMP = 22
 """PR_SET_SECCOMP, the other way to set a filter."""
 _NOT_EQUAL, _EQUAL = 1, 4
-_NEW_VIEW = 0x00020000
+_CLONE_NEWNS = 0x00020000
 """CLONE_NEWNS."""
 _MASKED_EQUAL = 7
 
@@ -108,12 +110,12 @@ def question_filter(*, opened_too: bool) -> Iterator[int]:
     FaultwatchError
         If libseccomp is not installed, or refuses.
     """
-    with open_as_descriptor(_program(opened_too)) as descriptor:
+    with open_as_descriptor(_build_filter(opened_too)) as descriptor:
         yield descriptor
 
 
 @lru_cache
-def _program(opened_too: bool) -> bytes:
+def _build_filter(opened_too: bool) -> bytes:
     seccomp = library()
     context = seccomp.seccomp_init(_ALLOW)
     try:
@@ -121,13 +123,13 @@ def _program(opened_too: bool) -> bytes:
         # Programs of another architecture number their calls differently: each of them stops, and is not followed.
         seccomp.seccomp_attr_set(context, _BAD_ARCHITECTURE, ctypes.c_uint32(unfollowed))
         seccomp.seccomp_attr_set(context, _OPTIMIZE, 2)
-        for name, code in CALLS.items():
+        for name, code in FOLLOWED_CALLS.items():
             if code & 15 == Action.DESCRIPTOR and not opened_too:
                 continue
             add_rule(seccomp, context, name, _TRACE | code)
-        add_rule(seccomp, context, "prctl", unfollowed, Argument(0, _EQUAL, _SET_SECCOMP, 0))
+        add_rule(seccomp, context, "prctl", unfollowed, Argument(0, _EQUAL, _PR_SET_SECCOMP, 0))
         add_rule(seccomp, context, "sendto", unfollowed, Argument(4, _NOT_EQUAL, 0, 0))
-        add_rule(seccomp, context, "unshare", unfollowed, Argument(0, _MASKED_EQUAL, _NEW_VIEW, _NEW_VIEW))
+        add_rule(seccomp, context, "unshare", unfollowed, Argument(0, _MASKED_EQUAL, _CLONE_NEWNS, _CLONE_NEWNS))
         return export_filter(seccomp, context)
     finally:
         seccomp.seccomp_release(context)

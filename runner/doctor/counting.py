@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from runner.doctor.probe import NOT_FOUND, HostProbe, ProgramOutput
+from runner.doctor.probe import NOT_FOUND_STATUS, HostProbe, ProgramOutput
 from runner.errors import FaultwatchError
 from runner.perf.command import SEPARATOR
 from runner.perf.program import perf_program
@@ -14,9 +14,9 @@ from runner.perf.program import perf_program
 Scope = Literal["user+kernel", "user"]
 """Whether faults inside the kernel, as in ``read`` into fresh memory, are counted too."""
 
-PARANOID = "proc/sys/kernel/perf_event_paranoid"
-ALLOW = "sudo sysctl -w kernel.perf_event_paranoid=1"
-INSTALL = "install perf (Debian: sudo apt install linux-perf; Ubuntu: sudo apt install linux-tools-generic)"
+PARANOID_SETTING = "proc/sys/kernel/perf_event_paranoid"
+ALLOW_COMMAND = "sudo sysctl -w kernel.perf_event_paranoid=1"
+INSTALL_HINT = "install perf (Debian: sudo apt install linux-perf; Ubuntu: sudo apt install linux-tools-generic)"
 
 
 class CountingResult(Struct, frozen=True):
@@ -37,10 +37,10 @@ def require_measurable() -> None:
     FaultwatchError
         It cannot; the message says what prevents it and how to allow it.
     """
-    counting_scope()
+    get_counting_scope()
 
 
-def counting_scope() -> Scope:
+def get_counting_scope() -> Scope:
     """Return the scope of counting on this host.
 
     Raises
@@ -71,8 +71,8 @@ def try_counting(host: HostProbe) -> CountingResult:
 
 
 def _diagnose(host: HostProbe, answer: ProgramOutput) -> CountingResult:
-    if answer.status == NOT_FOUND:
-        return CountingResult(what="perf is not installed", remedy=INSTALL, is_missing=True)
+    if answer.status == NOT_FOUND_STATUS:
+        return CountingResult(what="perf is not installed", remedy=INSTALL_HINT, is_missing=True)
     if "perf not found for kernel" in answer.text:  # printed by Ubuntu's wrapper
         release = host.tree.text("proc/sys/kernel/osrelease") or "of this host"
         return CountingResult(
@@ -80,10 +80,10 @@ def _diagnose(host: HostProbe, answer: ProgramOutput) -> CountingResult:
             remedy="sudo apt install linux-tools-generic",
             is_missing=True,
         )
-    level = host.tree.integer(PARANOID)
+    level = host.tree.integer(PARANOID_SETTING)
     if level is not None and level >= 3 and not host.is_root:
         return CountingResult(
-            what=f"kernel.perf_event_paranoid is {level}: only root may count page faults", remedy=ALLOW
+            what=f"kernel.perf_event_paranoid is {level}: only root may count page faults", remedy=ALLOW_COMMAND
         )
     if re.search(r"permission|permitted|paranoid|Access to performance", answer.text, re.IGNORECASE):
         return CountingResult(

@@ -13,7 +13,7 @@ _MIB = 1 << 20
 _DAMON = "sys/kernel/mm/damon/admin/kdamonds"
 
 
-def huge_pages(host: HostProbe) -> CheckResult:
+def check_huge_pages(host: HostProbe) -> CheckResult:
     """Check that programs get no huge pages unless they ask for them."""
     setting = host.tree.chosen(f"{_THP}/enabled")
     if setting is None:
@@ -45,7 +45,7 @@ def check_same_page_merging(host: HostProbe) -> CheckResult:
     return warning("on: a merged page faults again when it is written", "echo 2 | sudo tee /sys/kernel/mm/ksm/run")
 
 
-def numa_balancing(host: HostProbe) -> CheckResult:
+def check_numa_balancing(host: HostProbe) -> CheckResult:
     """Check that NUMA balancing does not unmap pages to see which node uses them."""
     nodes = len(list(host.tree.names("sys/devices/system/node", "node[0-9]*")))
     if host.tree.text("proc/sys/kernel/numa_balancing") in {None, "0"}:
@@ -58,7 +58,7 @@ def numa_balancing(host: HostProbe) -> CheckResult:
 
 def check_idle_memory(host: HostProbe) -> CheckResult:
     """Check that the kernel does not reclaim idle memory."""
-    actions = _damon_actions(host.tree)
+    actions = _list_damon_actions(host.tree)
     if actions in {None, "none"}:
         return ok("is not reclaimed")
     return warning(
@@ -68,7 +68,7 @@ def check_idle_memory(host: HostProbe) -> CheckResult:
     )
 
 
-def _damon_actions(tree: Tree) -> str | None:
+def _list_damon_actions(tree: Tree) -> str | None:
     """Return what DAMON does to idle memory, such as ``pageout``; None if it cannot be read.
 
     Only root can read it, so it is not a setting of the environment, which must be the same for every user.
@@ -77,20 +77,20 @@ def _damon_actions(tree: Tree) -> str | None:
     for module, action in (("damon_reclaim", "pageout"), ("damon_lru_sort", "lru_sort")):
         enabled = tree.text(f"sys/module/{module}/parameters/enabled")
         actions += [] if enabled is None else [action if enabled == "Y" else "none"]
-    for daemon in _below(tree, _DAMON):
+    for daemon in _list_numbered_folders(tree, _DAMON):
         actions.append("none")
         if tree.text(f"{daemon}/state") == "on":
-            contexts = _below(tree, f"{daemon}/contexts")
-            schemes = (scheme for context in contexts for scheme in _below(tree, f"{context}/schemes"))
+            contexts = _list_numbered_folders(tree, f"{daemon}/contexts")
+            schemes = (scheme for context in contexts for scheme in _list_numbered_folders(tree, f"{context}/schemes"))
             actions += [tree.text(f"{scheme}/action") or "none" for scheme in schemes]
     return " ".join(sorted({*actions} - {"none", "stat"})) or "none" if actions else None
 
 
-def _below(tree: Tree, folder: str) -> Iterator[str]:
+def _list_numbered_folders(tree: Tree, folder: str) -> Iterator[str]:
     yield from (f"{folder}/{name}" for name in tree.names(folder, "[0-9]*"))
 
 
-def memory(host: HostProbe) -> CheckResult:
+def check_memory(host: HostProbe) -> CheckResult:
     """Check that memory is available and nothing is swapped out."""
     sizes = {
         name: int(kib) * 1024
@@ -100,7 +100,7 @@ def memory(host: HostProbe) -> CheckResult:
         return unknown("this host does not show how much memory is free")
     swapped = sizes.get("SwapTotal", 0) - sizes.get("SwapFree", 0)
     shown = f"{sizes['MemAvailable'] // _MIB:,} of {sizes['MemTotal'] // _MIB:,} MiB available"
-    if _pressure(host) > 1:
+    if _read_pressure(host) > 1:
         return warning(f"programs wait for memory; {shown}", "end the programs that use it, or measure later")
     if sizes["MemAvailable"] < sizes["MemTotal"] / 10:
         return warning(f"{shown}: the page cache may not hold what was read", "end the programs that use the memory")
@@ -112,13 +112,13 @@ def memory(host: HostProbe) -> CheckResult:
     return ok(f"{shown}; nothing is swapped out")
 
 
-def _pressure(host: HostProbe) -> float:
+def _read_pressure(host: HostProbe) -> float:
     """Return the percentage of the last ten seconds during which a program waited for memory."""
     match = re.search(r"some avg10=([\d.]+)", host.tree.text("proc/pressure/memory") or "")
     return float(match[1]) if match else 0.0
 
 
-def limits(host: HostProbe) -> CheckResult:
+def check_limits(host: HostProbe) -> CheckResult:
     """Check that no control group limits memory or processors."""
     settings = cgroup.read_settings(host.tree)
     set_here = [

@@ -10,10 +10,10 @@ _NOISY_TIMERS = (
     "apt-daily", "apt-daily-upgrade", "dnf-makecache", "dnf-automatic", "fstrim", "man-db",
     "plocate-updatedb", "mlocate-updatedb",
 )  # fmt: skip
-_WANTED = "etc/systemd/system/timers.target.wants"
+_ENABLED_TIMERS = "etc/systemd/system/timers.target.wants"
 
 
-def governor(host: HostProbe) -> CheckResult:
+def check_governor(host: HostProbe) -> CheckResult:
     """Check that the frequency does not follow the load."""
     value = cpu.governors(host.tree)
     if value is None:
@@ -26,7 +26,7 @@ def governor(host: HostProbe) -> CheckResult:
     )
 
 
-def turbo(host: HostProbe) -> CheckResult:
+def check_turbo(host: HostProbe) -> CheckResult:
     """Check that the frequency does not follow the temperature."""
     value = cpu.turbo(host.tree)
     if value != "on":
@@ -38,7 +38,7 @@ def turbo(host: HostProbe) -> CheckResult:
     return warning("on: times depend on temperature and on the other processors", fix)
 
 
-def clock(host: HostProbe) -> CheckResult:
+def check_clock(host: HostProbe) -> CheckResult:
     """Check that reading the time is cheap."""
     source = host.tree.text("sys/devices/system/clocksource/clocksource0/current_clocksource")
     if source is None:
@@ -51,18 +51,18 @@ def clock(host: HostProbe) -> CheckResult:
     )
 
 
-def watchdog(host: HostProbe) -> CheckResult:
+def check_watchdog(host: HostProbe) -> CheckResult:
     """Check that the watchdog does not use a hardware counter."""
     if host.tree.text("proc/sys/kernel/nmi_watchdog") != "1":
         return ok("uses no hardware counter")
     return warning("uses one hardware counter, so others may be multiplexed", "sudo sysctl -w kernel.nmi_watchdog=0")
 
 
-def timers(host: HostProbe) -> CheckResult:
+def check_timers(host: HostProbe) -> CheckResult:
     """Check that no periodic maintenance runs."""
     if not host.tree.path("run/systemd/system").is_dir():
         return ok("systemd does not run on this host")
-    wanted = {name.removesuffix(".timer") for name in host.tree.names(_WANTED, "*.timer")}
+    wanted = {name.removesuffix(".timer") for name in host.tree.names(_ENABLED_TIMERS, "*.timer")}
     noisy = [name for name in _NOISY_TIMERS if name in wanted]
     if not noisy:
         return ok("no known periodic maintenance")
@@ -72,7 +72,7 @@ def timers(host: HostProbe) -> CheckResult:
     )
 
 
-def load(host: HostProbe) -> CheckResult:
+def check_load(host: HostProbe) -> CheckResult:
     """Check that the machine is otherwise idle."""
     words = (host.tree.text("proc/loadavg") or "").split()
     cpus = int(cpu.count_online(host.tree) or 0)

@@ -35,7 +35,7 @@ class Check(Struct, frozen=True):
     finding: str
     remedy: str = ""
 
-    def document(self) -> dict[str, str]:
+    def build_document(self) -> dict[str, str]:
         """Return this check as JSON."""
         return asdict(self)
 

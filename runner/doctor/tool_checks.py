@@ -15,7 +15,7 @@ _OLDEST_GIT = (2, 31)
 _GIB = 1 << 30
 
 
-def compilers(host: HostProbe) -> CheckResult:
+def check_compilers(host: HostProbe) -> CheckResult:
     """Check that C, C++ and Fortran can be compiled."""
     missing = [command for command in _COMPILERS if host.version(command) is None]
     if not missing:
@@ -26,7 +26,7 @@ def compilers(host: HostProbe) -> CheckResult:
     )
 
 
-def allocators(host: HostProbe) -> CheckResult:
+def check_allocators(host: HostProbe) -> CheckResult:
     """Check that the allocators that workloads compare are installed as shared libraries."""
     paths = {family: next(libraries.find(host.tree, f"lib{family}*.so.*"), None) for family in _ALLOCATORS}
     missing = [family for family, library in paths.items() if library is None]
@@ -40,7 +40,7 @@ def allocators(host: HostProbe) -> CheckResult:
     )
 
 
-def git(host: HostProbe) -> CheckResult:
+def check_git(host: HostProbe) -> CheckResult:
     """Check that git is installed and knows the options that are used."""
     version = host.version("git")
     number = re.search(r"(\d+)\.(\d+)", version or "")
@@ -51,7 +51,7 @@ def git(host: HostProbe) -> CheckResult:
     return ok(version)
 
 
-def sandbox(host: HostProbe) -> CheckResult:
+def check_sandbox(host: HostProbe) -> CheckResult:
     """Check that untrusted code can be sandboxed."""
     version = host.version("bwrap")
     if version is None:
@@ -64,7 +64,7 @@ def sandbox(host: HostProbe) -> CheckResult:
     return ok(version)
 
 
-def disk(host: HostProbe) -> CheckResult:
+def check_disk(host: HostProbe) -> CheckResult:
     """Check that there is writable disk space for builds and results."""
     if forbids_programs(host.home):
         return problem(

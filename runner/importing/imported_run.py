@@ -24,8 +24,8 @@ from runner.contract.report import (
     Report,
     Revision,
     Sample,
-    hash_of,
-    safe_name,
+    hash_document,
+    make_safe_name,
 )
 from runner.errors import FaultwatchError
 from runner.importing.source import describe_first_mistake
@@ -154,7 +154,7 @@ def parse_time(text: str, place: str) -> datetime:
 
 
 def _subject(record: ImportedRun, defaults: ImportDefaults) -> str:
-    return safe_name(require(defaults.subject or record.subject, "subject", record.place))
+    return make_safe_name(require(defaults.subject or record.subject, "subject", record.place))
 
 
 def _place_run(subject: str, revision: str, first_measured: datetime, place: str) -> Revision:
@@ -191,7 +191,7 @@ def _check_run(record: ImportedRun, revision: Revision, defaults: ImportDefaults
 
 def _report(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
     subject = _subject(record, defaults)
-    host = safe_name(require(defaults.host or record.host or defaults.this_host, "host", record.place))
+    host = make_safe_name(require(defaults.host or record.host or defaults.this_host, "host", record.place))
     case = record.case if isinstance(record.case, Case) else _case(require(record.case, "case", record.place))
     environment = Environment(settings=dict(sorted(record.settings.items())))
     content = [
@@ -199,7 +199,7 @@ def _report(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -
         *(record.started_at.isoformat(), [sample.model_dump(mode="json") for sample in record.samples]),
     ]
     return Report(
-        run_id=record.run_id or uuid.uuid5(_NAMESPACE, hash_of(content)),
+        run_id=record.run_id or uuid.uuid5(_NAMESPACE, hash_document(content)),
         subject=subject,
         revision=revision,
         case=case,
@@ -218,7 +218,7 @@ def _case(name: str) -> Case:
     """Create a case from a name such as ``matrix.exe 1024``: a program, and its arguments as one parameter."""
     program, _, arguments = name.strip().partition(" ")
     return Case(
-        workload=safe_name(program),
-        definition=hash_of({"imported": program}),
+        workload=make_safe_name(program),
+        definition=hash_document({"imported": program}),
         parameters={"arguments": arguments.strip()[:200]} if arguments.strip() else {},
     )

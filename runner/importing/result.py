@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from runner.contract.imported_metric import Better, name_imported_metric
 from runner.contract.judging import Judging
 from runner.contract.metrics import metric
-from runner.contract.report import IMPORT_FORMAT, Case, Reading, Sample, hash_of, safe_name
+from runner.contract.report import IMPORT_FORMAT, Case, Reading, Sample, hash_document, make_safe_name
 from runner.importing.imported_run import ImportDefaults, ImportedRun
 from runner.importing.placement import place_result
 from runner.importing.source import Source, make_one_line
@@ -61,10 +61,10 @@ def make_case(name: str, parameters: Mapping[str, object] | None = None, identit
     identity
         What distinguishes it from another benchmark of the same name, such as its package. A series never spans two.
     """
-    texts = {safe_name(key): " ".join(str(value).split())[:200] for key, value in (parameters or {}).items()}
+    texts = {make_safe_name(key): " ".join(str(value).split())[:200] for key, value in (parameters or {}).items()}
     return Case(
-        workload=safe_name(name),
-        definition=hash_of({"imported": (identity or name).encode(errors="replace").decode()}),
+        workload=make_safe_name(name),
+        definition=hash_document({"imported": (identity or name).encode(errors="replace").decode()}),
         parameters=dict(list(texts.items())[:100]),
     )
 

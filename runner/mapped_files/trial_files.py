@@ -13,8 +13,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from runner.contract.files import CacheState, MappedFile, ProgramFiles, UncertainFaults
-from runner.dependencies.answers import Answered, Place, answers_in
-from runner.dependencies.asked import Asked, mark_unfollowed
+from runner.dependencies.answers import Answered, Place, answer_questions
+from runner.dependencies.asked import Asked, make_unfollowed
 from runner.dependencies.digests import combine_digests, digest_built_file, digest_file
 from runner.execution.sandbox import Sandbox
 from runner.mapped_files.cache_preparation import CachePreparer, Preparation
@@ -83,7 +83,7 @@ class TrialFiles:
     ) -> None:
         self.copies: dict[str, Path] = {}
         self.faults: FaultsByFile | None = None
-        self.asked = mark_unfollowed("it was not executed")
+        self.asked = make_unfollowed("it was not executed")
         self._tree = tree.resolve()
         self._place = Place(self._tree, began, sandbox)
         self._answered: Answered | None = None
@@ -122,7 +122,7 @@ class TrialFiles:
             Whether any of the files was unprepared during the execution.
         """
         self.faults = faults
-        self.asked = self.asked.joined(asked) if self._is_asked else asked
+        self.asked = self.asked.combine(asked) if self._is_asked else asked
         self._is_asked, self._answered = True, None
         changed = False
         for file in faults.files if faults else ():
@@ -140,7 +140,7 @@ class TrialFiles:
     def answered(self) -> Answered:
         """What the program asked about files, and was answered."""
         if self._answered is None:
-            self._answered = Answered(self._place, self.asked, answers_in(self._place, self.asked))
+            self._answered = Answered(self._place, self.asked, answer_questions(self._place, self.asked))
         return self._answered
 
     @property

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.judging import Judging
-from runner.contract.level import Number, majority, median
+from runner.contract.level import Number, find_majority, median
 from runner.contract.metrics import Kind, metric
 from runner.contract.other_builds import OtherBuild, OtherPlace
 from runner.contract.report import Report, Sample
 from runner.dependencies.answers import Place
-from runner.dependencies.tree_difference import tree_differences
+from runner.dependencies.tree_difference import find_tree_differences
 from runner.measuring.spoiled_session import SpoiledSession
 from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
@@ -204,7 +204,7 @@ def _with_other_place(
     """Measure base in the place of head, if the service asks for it."""
     if not compared.comparison or not compared.comparison.wants_other_place:
         return compared
-    differences = tree_differences(*places)
+    differences = find_tree_differences(*places)
     samples = []
     try:
         with other_place() as trial, run_undisturbed():
@@ -271,7 +271,7 @@ def _measure_other_build(trial: Trial, progress: Callable[[], None]) -> OtherBui
 
 def _level(values: Sequence[Number]) -> Number:
     """Return the value that most samples have, or the one in the middle if the count varies."""
-    most, middle = majority(values), median(values)
+    most, middle = find_majority(values), median(values)
     assert middle is not None
     return most[0] if most else middle
 

@@ -82,10 +82,10 @@ def prepare(
     FaultwatchError
         perf or the sandbox is missing or forbidden; the message says what allows it.
     """
-    from runner.doctor.counting import counting_scope  # noqa: PLC0415 - only commands that measure need it
+    from runner.doctor.counting import get_counting_scope  # noqa: PLC0415 - only commands that measure need it
 
     def find_scope() -> "Scope":
-        scope = counting_scope()
+        scope = get_counting_scope()
         compilers.read_settings()
         read_library_settings(Tree())  # Remembers the digests of the libraries.
         page_cache_setting(None)  # Remembers whether copies can be mounted.

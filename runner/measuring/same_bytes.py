@@ -15,7 +15,7 @@ from msgspec import Struct
 from runner.contract.files import CacheState
 from runner.contract.level import Number
 from runner.contract.metrics import metric
-from runner.contract.report import Build, Case, Outcome, Report, Revision, Status, hash_of
+from runner.contract.report import Build, Case, Outcome, Report, Revision, Status, hash_document
 from runner.contract.reused_counts import SameBytesCheck
 from runner.dependencies.answers import Answered
 from runner.errors import FaultwatchError
@@ -139,7 +139,7 @@ class SameBytes:
 
 def is_checked(commit: str, case: Case) -> bool:
     """Return whether a run is measured although its counts could be reused: the same ones always, one in twenty."""
-    return int(hash_of([commit, case.name, case.definition]), 16) % RUNS_PER_CHECK == 0
+    return int(hash_document([commit, case.name, case.definition]), 16) % RUNS_PER_CHECK == 0
 
 
 def _is_certain(report: Report) -> bool:

@@ -6,7 +6,7 @@ from typing import Self
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from runner.contract.level import Number, bounds, majority, median
+from runner.contract.level import Number, compute_median_bounds, find_majority, median
 from runner.contract.metrics import metric
 from runner.contract.report import Reading, Sample
 from runner.workload import Workload
@@ -97,7 +97,7 @@ def mark_outliers(samples: Sequence[Sample]) -> tuple[Sample, ...]:
 
 def levels(samples: Sequence[Sample]) -> dict[str, Number]:
     """Return the levels of the exact counts of a run, with which the next run is compared."""
-    majorities = {name: majority(_values(samples, name)) for name in _list_exact_metrics(samples)}
+    majorities = {name: find_majority(_values(samples, name)) for name in _list_exact_metrics(samples)}
     return {name: agreed[0] for name, agreed in majorities.items() if agreed}
 
 
@@ -110,7 +110,7 @@ def _mark_outliers(reading: Reading, ordinary: tuple[Number, Number] | None) -> 
 def _find_ordinary_range(name: str, values: Sequence[Number]) -> tuple[Number, Number] | None:
     """Return the range outside which a value of a metric is an outlier; None if it is unknown."""
     if metric(name).exact:
-        agreed = majority(values)
+        agreed = find_majority(values)
         return (agreed[0], agreed[0]) if agreed and agreed[1] >= 2 else None
     middle = median(values)
     if middle is None or len(values) < MIN_SAMPLES_FOR_OUTLIERS:
@@ -122,7 +122,7 @@ def _find_ordinary_range(name: str, values: Sequence[Number]) -> tuple[Number, N
 def _agree(samples: Sequence[Sample]) -> bool:
     for name in _list_exact_metrics(samples):
         values = _values(samples, name)
-        agreed = majority(values)
+        agreed = find_majority(values)
         # The workload may ask for one sample only; of two or more, two must agree.
         if agreed is None or agreed[1] < min(2, len(values)):
             return False
@@ -131,7 +131,7 @@ def _agree(samples: Sequence[Sample]) -> bool:
 
 def _is_precise(values: Sequence[Number], percent: float) -> bool:
     """Return whether the median is known to within some percent; more samples do not help a metric without values."""
-    median_bounds = bounds(values, ERROR_PROBABILITY)
+    median_bounds = compute_median_bounds(values, ERROR_PROBABILITY)
     if median_bounds is None:
         return not values
     low, high = median_bounds

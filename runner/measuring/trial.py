@@ -27,7 +27,7 @@ from runner.contract.report import (
 from runner.contract.reused_counts import ReusedCounts
 from runner.contract.run_id import make_run_id
 from runner.dependencies.answers import Answered
-from runner.dependencies.asked import Asked, mark_unfollowed
+from runner.dependencies.asked import Asked, make_unfollowed
 from runner.dependencies.watch import QuestionWatch
 from runner.environment.program_files import read_build_settings, read_run_settings
 from runner.environment.secrets import hide_secrets
@@ -272,16 +272,16 @@ class Trial:
         """
         unknown = self._bench.known_files.unfollowed
         if why := unknown.get(self.subject.case.name):
-            return self._execute_watched(None), mark_unfollowed(why)
+            return self._execute_watched(None), make_unfollowed(why)
         try:
             with QuestionWatch(launched=True, counted=True) as watch:
-                return self._execute_watched(watch), watch.asked()
+                return self._execute_watched(watch), watch.read_asked()
         except ExecutionFailure as failure:
             if failure.was_stopped:
                 raise
             faults = self._execute_watched(None)
             unknown[self.subject.case.name] = f"it fails while it is followed: {failure.message}"
-            return faults, mark_unfollowed(unknown[self.subject.case.name])
+            return faults, make_unfollowed(unknown[self.subject.case.name])
 
     def _execute_watched(self, watch: QuestionWatch | None) -> FaultsByFile | None:
         recorder = FaultsByFileRecorder()

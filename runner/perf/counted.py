@@ -89,7 +89,7 @@ class CountedProgram:
             prefix = order.sandbox.command_prefix(order.directory, binary, inherited[0], order.copies)
             command = [*prefix, *command]
         if order.recording and order.recording.follower:
-            command = order.recording.follower.wrapped(command)
+            command = order.recording.follower.wrap_command(command)
             inherited += order.recording.follower.inherited
         companions: list[Companion] = [part for part in (self.launch, self._region, self._guard) if part]
         return Program(command, BASE_VARIABLES, companions, inherited)

@@ -46,7 +46,7 @@ class Follower(Protocol):
     inherited: tuple[int, ...]
     """Descriptors that it needs."""
 
-    def wrapped(self, command: Sequence[str]) -> list[str]:
+    def wrap_command(self, command: Sequence[str]) -> list[str]:
         """Return the command line that starts and follows a command."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from runner.contract.docstrings import field_docstrings
+from runner.contract.docstrings import collect_field_docstrings
 from runner.nightly.matrix_file import Matrix
 from runner.workload import Workload
 
@@ -41,7 +41,7 @@ def _models(model: type[BaseModel]) -> list[type[BaseModel]]:
 def _describe(schema: dict[str, Any], model: type[BaseModel]) -> None:
     if model.__doc__:
         schema["description"] = inspect.cleandoc(model.__doc__).partition("\n")[0]
-    for name, text in field_docstrings(model).items():
+    for name, text in collect_field_docstrings(model).items():
         if name in schema["properties"]:
             schema["properties"][name]["description"] = text
 

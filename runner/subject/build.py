@@ -12,8 +12,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from runner.contract.report import Build, Stage, hash_of
-from runner.dependencies.asked import Asked, mark_unfollowed
+from runner.contract.report import Build, Stage, hash_document
+from runner.dependencies.asked import Asked, make_unfollowed
 from runner.dependencies.watch import QuestionWatch
 from runner.environment.program_files import read_build_settings, read_library_settings
 from runner.environment.secrets import hide_password, hide_secrets
@@ -252,7 +252,7 @@ class Builder(Struct, frozen=True):
         if number:
             recipe.append(f"build {number}")
         # The commit is shown for people, and short: the path of a build has to be.
-        return f"{commit[:12]}-{hash_of(recipe)}"
+        return f"{commit[:12]}-{hash_document(recipe)}"
 
     def _make(self, repository: Repository, commit: str, workload: Workload, place: Path) -> BuildRecord:
         """Build where the program will run: build systems write the absolute path of the folder into what they make.
@@ -299,15 +299,15 @@ class Builder(Struct, frozen=True):
         """
         if not self.follow or not _may_reuse(workload):
             built = _run_build(workload, tree, self.sandbox, reveals_host=self.reveals_host)
-            return (*built, mark_unfollowed("nobody wanted to know"))
+            return (*built, make_unfollowed("nobody wanted to know"))
         with QuestionWatch(launched=self.sandbox is not None, counted=False) as watch, suppress(BuildFailure):
             failure, build = _run_build(workload, tree, self.sandbox, watch, reveals_host=self.reveals_host)
             if not failure:
-                return "", build, watch.asked()
+                return "", build, watch.read_asked()
         remove_tree(tree)
         self._fill(repository, commit, workload, tree)
         built = _run_build(workload, tree, self.sandbox, reveals_host=self.reveals_host)
-        return (*built, mark_unfollowed("it fails while it is followed"))
+        return (*built, make_unfollowed("it fails while it is followed"))
 
     def _fill(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
         if workload.build.directory == "workload":
@@ -402,7 +402,7 @@ def _run_build(
             )
         else:
             done = execute(
-                watch.wrapped(command) if watch else command,
+                watch.wrap_command(command) if watch else command,
                 directory=tree,
                 environment=environment,
                 timeout=timeout,

@@ -20,7 +20,7 @@ from typing import Self
 
 from msgspec.structs import replace
 
-from runner.contract.report import Build, hash_of
+from runner.contract.report import Build, hash_document
 from runner.execution.execution_log import log_step
 from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, build_own_environment
 from runner.execution.supervision import SupervisedProcess
@@ -220,7 +220,7 @@ class BuildAhead:
 
 def is_checked(commit: str) -> bool:
     """Return whether a commit is built although its build would be the same: the same ones always, one in twenty."""
-    return int(hash_of([commit, "build"]), 16) % _COMMITS_PER_CHECK == 0
+    return int(hash_document([commit, "build"]), 16) % _COMMITS_PER_CHECK == 0
 
 
 class _Worker:

@@ -69,7 +69,7 @@ def execute_confined(
             *launch.command_line(str(binary), path, command, environment, sandbox.confinement),
         ]
         done = execute(
-            watch.wrapped(words) if watch else words,
+            watch.wrap_command(words) if watch else words,
             directory=tree,
             environment=BASE_VARIABLES,
             timeout=timeout,

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from runner.contract.report import Ref, Revision, hash_of, safe_name
+from runner.contract.report import Ref, Revision, hash_document, make_safe_name
 from runner.environment.secrets import hide_password
 from runner.errors import FaultwatchError
 from runner.subject.hardened_git import Checkout, GitError, is_git_directory, iterate_git, run_git
@@ -281,8 +281,8 @@ def open_repository(location: str, cache: Path, *, named: bool = True) -> Reposi
         raise FaultwatchError(f"{location}: no such folder", "name a git repository by its path or its address")
     # Use a token in the address only for this command: no name, message or clone configuration may contain it.
     known_as = hide_password(location)
-    name = safe_name(_get_last_part(known_as))
-    clone = cache / f"{name}-{hash_of(known_as)}.git"
+    name = make_safe_name(_get_last_part(known_as))
+    clone = cache / f"{name}-{hash_document(known_as)}.git"
     if clone.exists():
         fetch = ("fetch", "--quiet", "--prune", "--tags", "--", location, "+refs/heads/*:refs/heads/*")
         with _lock_clone(clone):
@@ -348,7 +348,7 @@ def _open_local(path: Path, *, named: bool) -> Repository:
     origin = ""
     with suppress(GitError):  # It has no remote of this name.
         origin = run_git("config", "--get", "remote.origin.url", git_dir=top).strip()
-    return Repository(path.resolve(), safe_name(_name_of(origin) or _name_of(top)), bare=bare)
+    return Repository(path.resolve(), make_safe_name(_name_of(origin) or _name_of(top)), bare=bare)
 
 
 def _name_of(address: str) -> str:

@@ -7,7 +7,7 @@ no hooks and no link to the repository that it was made from, so it leads nowher
 
 from pathlib import Path
 
-from runner.contract.report import hash_of
+from runner.contract.report import hash_document
 from runner.errors import FaultwatchError
 from runner.subject.hardened_git import Checkout, build_hardened_environment, execute_git
 from runner.subject.repository import Repository
@@ -15,7 +15,7 @@ from runner.subject.repository import Repository
 
 def hash_visible_tags(repository: Repository, commit: str) -> str:
     """Return a hash of the tags that a build can see: a new tag makes another version."""
-    return hash_of(_read_tags(repository, commit))
+    return hash_document(_read_tags(repository, commit))
 
 
 def write_git_directory(repository: Repository, commit: str, tree: Path) -> None:

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from runner.contract.base import Name, Parameter, parameter_text
-from runner.contract.budget import NONE, Budget
+from runner.contract.base import Name, Parameter, format_parameter
+from runner.contract.budget import NO_BUDGET, Budget
 from runner.contract.judging import Judging, MetricName
 from runner.contract.metrics import CATALOGUE
-from runner.contract.report import hash_of
+from runner.contract.report import hash_document
 from runner.errors import FaultwatchError
 from runner.perf.event_grammar import is_allowed
 from runner.process_state.huge_pages import CHOICES as HUGE_PAGE_CHOICES
@@ -114,7 +114,7 @@ class BuildRecipe(Table):
     @property
     def identity(self) -> str:
         """Hash of everything in this table that decides what a build makes."""
-        return hash_of(self.model_dump(mode="json", exclude={"needs", "timeout"}, exclude_defaults=True))
+        return hash_document(self.model_dump(mode="json", exclude={"needs", "timeout"}, exclude_defaults=True))
 
 
 class RunRecipe(Table):
@@ -183,7 +183,7 @@ class Metrics(Table):
     @model_validator(mode="after")
     def _budgets_can_be_kept(self) -> Self:
         for name, budget in self.budget.items():
-            if budget != NONE and not self.judging.decides_comparison(name):
+            if budget != NO_BUDGET and not self.judging.decides_comparison(name):
                 raise ValueError(
                     f"budget: {name} is noisy, so nothing is decided about it unless judge or precision names it too"
                 )
@@ -258,7 +258,7 @@ class Workload(Table):
         document = {table: keys for table, keys in dumped.items() if keys}
         if self.uses_own_folder:
             document["sources"] = self.own_digest
-        return hash_of(document)
+        return hash_document(document)
 
 
 def load_workload(path: Path) -> Workload:
@@ -341,6 +341,6 @@ def fill(text: str, parameters: dict[str, Parameter], *, where: str = "workload"
                 f"{where}: {text!r} uses the parameter {match[1]!r}, which the matrix does not have",
                 f"its parameters: {known}",
             )
-        return parameter_text(parameters[match[1]])
+        return format_parameter(parameters[match[1]])
 
     return _PLACEHOLDER.sub(value, text)

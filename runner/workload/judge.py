@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from runner.contract.base import Parameter, parameter_text
+from runner.contract.base import Parameter, format_parameter
 from runner.contract.gate import MAX_CASES, JudgeChange
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
@@ -155,7 +155,7 @@ def _points(some: Sequence[Case]) -> _Points:
 
 
 def _key(point: Mapping[str, Parameter]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((name, parameter_text(value)) for name, value in point.items()))
+    return tuple(sorted((name, format_parameter(value)) for name, value in point.items()))
 
 
 def _collect_keys(workload: Workload) -> dict[str, str | list[str]]:
@@ -192,4 +192,4 @@ def _items(value: str | list[str] | None) -> tuple[str, ...]:
 
 
 def _show_value(point: Mapping[str, Parameter]) -> str:
-    return ",".join(f"{name}={parameter_text(value)}" for name, value in sorted(point.items())) or "the only case"
+    return ",".join(f"{name}={format_parameter(value)}" for name, value in sorted(point.items())) or "the only case"

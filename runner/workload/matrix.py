@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Iterable
 
-from runner.contract.base import Parameter, parameter_text
+from runner.contract.base import Parameter, format_parameter
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.workload.definition import Workload
@@ -45,7 +45,7 @@ def choose_points(
 
 def _is_chosen(workload: Workload, points: list[dict[str, Parameter]], choice: str) -> list[dict[str, Parameter]]:
     name, _, wanted = choice.partition("=")
-    values = list(dict.fromkeys(parameter_text(point[name]) for point in points if name in point))
+    values = list(dict.fromkeys(format_parameter(point[name]) for point in points if name in point))
     if not values:
         known = ", ".join(workload.matrix) or "none"
         raise FaultwatchError(f"{workload.name} has no parameter {name!r}", f"its parameters: {known}")
@@ -55,4 +55,4 @@ def _is_chosen(workload: Workload, points: list[dict[str, Parameter]], choice: s
     unknown = [value for value in chosen if value not in values]
     if unknown:
         raise FaultwatchError(f"{name} has no value {unknown[0]!r}", f"its values: {', '.join(values)}")
-    return [point for point in points if name in point and parameter_text(point[name]) in chosen]
+    return [point for point in points if name in point and format_parameter(point[name]) in chosen]

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from runner.contract import MetricVerdict, Verdict, metric
 from runner.contract.comparison import Side
-from runner.contract.verdict_words import lacks_a_side, stands_out, verdict_words
+from runner.contract.verdict_words import describe_verdict, is_prominent, lacks_a_side
 from service.forges.wording import change, describe_rows, describe_since, judge, metric_name, verdict
 from service.rules.gate import insight
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, MetricOutcome
@@ -162,8 +162,8 @@ def _span(verdict: MetricVerdict, side: Side) -> str:
 
 def _verdict(row: MetricOutcome) -> str:
     crept = row.crept is not None
-    words = verdict_words(row.metric_verdict, crept=crept, since=describe_since(row))
-    return re.sub(r"^\w+", r"**\g<0>**", words) if stands_out(row.metric_verdict, crept=crept) else words
+    words = describe_verdict(row.metric_verdict, crept=crept, since=describe_since(row))
+    return re.sub(r"^\w+", r"**\g<0>**", words) if is_prominent(row.metric_verdict, crept=crept) else words
 
 
 def _failures(cases: Iterable[CaseOutcome]) -> str:

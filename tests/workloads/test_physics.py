@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench import physics
-from runner.contract.level import majority
+from runner.contract.level import find_majority
 from runner.measuring.cold_files import EvictionError, count_resident_pages, make_cold
 from runner.workload import cases, load_workload
 
@@ -66,7 +66,7 @@ def test_a_program_that_maps_its_memory_itself_counts_theory_to_the_fault(builds
     folder = built(builds, program)
     # As everywhere more than half of the samples say what the count is: on a busy host one may be off by a page.
     runs = physics.undisturbed(folder, (f"./{program}", *arguments))
-    level, _ = majority([run.minor - run.document["faults"] for run in runs]) or (None, 0)
+    level, _ = find_majority([run.minor - run.document["faults"] for run in runs]) or (None, 0)
     assert level == 0
 
 

@@ -11,7 +11,7 @@ Two rules decide, and each verdict names its rule:
 - *paired*: everything else is noise around a level. Sample i of base and sample i of head run next to each other, so
   what the host does to both cancels in their relative difference 2 (head − base) ∕ (|head| + |base|), which is defined
   at a zero baseline and only changes its sign when the sides are swapped. The bounds of its median, see
-  :func:`runner.contract.level.bounds`, are compared with zero and with the smallest change that matters.
+  :func:`runner.contract.level.compute_median_bounds`, are compared with zero and with the smallest change that matters.
 
 Both hold for all numbers of pairs simultaneously, whatever the noise is like.
 """
@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from runner.contract import Verdict
 from runner.contract.comparison import Rule
-from runner.contract.level import Number, bounds, majority, median
+from runner.contract.level import Number, compute_median_bounds, find_majority, median
 from service.rules.comparison.signs import Signs, are_balanced, is_surely_majority, lean, signs_of
 from service.rules.relative_change import symmetric_percent_change
 from service.text.numbers import number, percent
@@ -164,7 +164,7 @@ def _is_changed(pairs: Pairs, direction: int, rule: Rule, error: float, least: i
 def decide_noisy(pairs: Pairs, precision: float, error: float) -> MetricDecision:
     """Decide whether a noisy metric differs by more than ``precision`` percent."""
     differences = [symmetric_percent_change(base, head) for base, head in pairs]
-    interval = bounds(differences, error)
+    interval = compute_median_bounds(differences, error)
     middle = median(differences) or 0
     more = max(MIN_FURTHER_PAIRS, len(pairs) // 4)
     if interval is None:
@@ -189,7 +189,7 @@ def repeats(values: Sequence[Number]) -> bool:
 
 
 def _agreeing(values: Sequence[Number]) -> int:
-    agreed = majority(values)
+    agreed = find_majority(values)
     return agreed[1] if agreed else 0
 
 

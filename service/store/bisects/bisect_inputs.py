@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, SearchRequest, metric
 from runner.contract.level import Number, median
-from runner.contract.report import ASIDE, SEARCHED
+from runner.contract.report import ASIDE, SEARCH_PURPOSES
 from runner.contract.setting_search import SettingSearchRequest
 from service.rules.bisect import setting_mixture
 from service.rules.bisect.graph import Node
@@ -65,7 +65,7 @@ def observations(session: Session, request: SearchRequest) -> list[Observation]:
             Host.name == request.host.name,
             Case.key == shared_rows.case_key(request.case),
             Environment.hash == request.environment.hash,
-            or_(Run.quarantine.is_(None), Run.quarantine.in_(SEARCHED.values())),
+            or_(Run.quarantine.is_(None), Run.quarantine.in_(SEARCH_PURPOSES.values())),
         )
         .order_by(Run.number)
     ).all()

@@ -12,7 +12,7 @@ from sqlalchemy import Table, select, update
 from sqlalchemy.orm import Session, aliased
 
 from runner.contract import metric
-from runner.contract.report import hash_of
+from runner.contract.report import hash_document
 from service.rules.events.grouping import LocatedDrift
 from service.schemas import history
 from service.schemas.history import Cause, Direction
@@ -276,7 +276,7 @@ def _detail(drift: history.Drift) -> str:
         return ""
     if drift.cause is Cause.UNKNOWN:
         return drift.host
-    return hash_of([[setting.name, setting.before, setting.after] for setting in drift.settings])
+    return hash_document([[setting.name, setting.before, setting.after] for setting in drift.settings])
 
 
 def series_of(session: Session, event_ids: Sequence[str]) -> list[int]:

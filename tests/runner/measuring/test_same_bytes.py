@@ -8,7 +8,7 @@ import pytest
 
 from runner.contract.files import CacheState, MappedFile, ProgramFiles
 from runner.contract.report import Case, Host, Outcome, Reading, Report, Sample, Status
-from runner.dependencies.answers import Answered, Place, answers_in
+from runner.dependencies.answers import Answered, Place, answer_questions
 from runner.dependencies.asked import Asked
 from runner.dependencies.digests import combine_digests
 from runner.measuring.same_bytes import RUNS_PER_CHECK, SameBytes, is_checked
@@ -40,7 +40,7 @@ def answered_in(tree: Path) -> Answered:
     questions = (("c", "program"), ("c", "table"), ("s", "table"), ("s", "plugins/slow"))
     asked = Asked(frozenset((kind, f"{tree}/{name}") for kind, name in questions))
     place = Place(tree)
-    return Answered(place, asked, answers_in(place, asked))
+    return Answered(place, asked, answer_questions(place, asked))
 
 
 def measured(tree: Path, case: Case, **changes: Any) -> Report:

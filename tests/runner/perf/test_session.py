@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.contract.level import majority
+from runner.contract.level import find_majority
 from runner.contract.report import Status
 from runner.doctor.counting import require_measurable
 from runner.errors import FaultwatchError
@@ -270,8 +270,8 @@ def test_the_count_is_that_of_perf_alone_with_the_same_variables(
     monkeypatch.setattr("runner.perf.counted.pad_variables", lambda *_: variables)
     run(programs, *command)
     # On a busy machine an outlier fault comes in now and then.
-    bare = majority([int(alone(*command)[1]) for _ in range(5)])
-    ours = majority([faults(run(programs, *command)) for _ in range(5)])
+    bare = find_majority([int(alone(*command)[1]) for _ in range(5)])
+    ours = find_majority([faults(run(programs, *command)) for _ in range(5)])
     assert bare
     assert ours
     assert bare[0] == ours[0]

@@ -29,9 +29,9 @@ def tree(tmp_path: Path) -> Path:
 def inputs_of(script: str, tree: Path) -> Inputs:
     """Follow a build, and note its inputs."""
     with QuestionWatch(launched=False, counted=False) as watch:
-        words = watch.wrapped(["sh", "-c", script])
+        words = watch.wrap_command(["sh", "-c", script])
         subprocess.run(words, cwd=tree, check=True, capture_output=True, pass_fds=watch.inherited)
-        note_inputs(tree, watch.asked())
+        note_inputs(tree, watch.read_asked())
     return Inputs(tree.parent)
 
 
