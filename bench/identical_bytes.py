@@ -34,7 +34,7 @@ from runner.contract.files import CacheState
 from runner.contract.report import Case, Environment, Host, Report, Revision
 from runner.dependencies.digests import combine_digests, digest_built_file
 from runner.errors import FaultwatchError
-from runner.execution.sandbox import Sandbox, sandbox
+from runner.execution.sandbox import Sandbox, create_sandbox
 from runner.measuring.comparison import run_undisturbed
 from runner.measuring.measurement import measure
 from runner.measuring.sampling import Sampling, levels
@@ -226,7 +226,7 @@ def copies(misses: list[str], figures: dict[str, Any], quick: bool) -> None:
     """Build and copy six programs in every way, and count the faults of each with and without preparation."""
     sandboxes: dict[str, Sandbox | None] = {"": None}
     try:
-        sandboxes[", sandboxed"] = sandbox()
+        sandboxes[", sandboxed"] = create_sandbox()
     except FaultwatchError as error:
         figures["sandbox"] = str(error)
     print(f"{'program':22} {'trees':>5} {'bytes':>5}  {'unprepared':24} prepared")

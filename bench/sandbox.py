@@ -24,7 +24,7 @@ from runner.canary import count as canary
 from runner.contract.report import Case, Environment, Host, Revision
 from runner.errors import FaultwatchError
 from runner.execution.compilation import compile_program
-from runner.execution.sandbox import Sandbox, sandbox
+from runner.execution.sandbox import Sandbox, create_sandbox
 from runner.measuring.comparison import run_undisturbed
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import count
@@ -124,7 +124,11 @@ def main(arguments: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as scratch, run_undisturbed():
         Path(scratch).chmod(0o755)
         # An interpreter outside of /usr must be readable, as FAULTWATCH_SANDBOX_READ makes it.
-        box = sandbox() if sys.base_prefix.startswith("/usr") else replace(sandbox(), readable=(sys.base_prefix,))
+        box = (
+            create_sandbox()
+            if sys.base_prefix.startswith("/usr")
+            else replace(create_sandbox(), readable=(sys.base_prefix,))
+        )
         for name, *both in sides(Path(scratch), names, box):
             found: list[list[int]] = [[], []]
             turns = itertools.islice(itertools.cycle((0, 1, 1, 0)), 2 * runs)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from runner.contract.base import Parameter
 from runner.contract.report import Case, Environment, Report, Revision
 from runner.contract.setting_search import MeasureSettings, SettingChange, SettingSearch, SettingSearchRequest
-from runner.environment.allocator import NOT_THERE
+from runner.environment.allocator import IS_MISSING
 from runner.errors import FaultwatchError
 from runner.measuring.measurement import measure_revision
 from runner.measuring.sampling import Sampling
@@ -100,7 +100,7 @@ class ConfiguredCase(Struct, frozen=True):
                     f"{name} cannot be set to {value or 'nothing'} on this host: it is {held.get(name) or 'not set'}",
                     "leave it out with --without, or see `faultwatch doctor`",
                 )
-        if values.get(f"{VARIABLE_PREFIX}LD_PRELOAD") and NOT_THERE in held.get("allocator", ""):
+        if values.get(f"{VARIABLE_PREFIX}LD_PRELOAD") and IS_MISSING in held.get("allocator", ""):
             raise FaultwatchError(
                 f"this host does not have the library {values[f'{VARIABLE_PREFIX}LD_PRELOAD']}: {held['allocator']}"
             )

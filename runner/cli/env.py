@@ -54,9 +54,9 @@ def _capture_environment(assignments: tuple[str, ...]) -> "Environment":
 
 
 def _print_differences(before: str, after: str, *, as_json: bool) -> None:
-    from runner.environment.capture import difference
+    from runner.environment.capture import find_differences
 
-    settings = difference(load(before)[0], load(after)[0])
+    settings = find_differences(load(before)[0], load(after)[0])
     if as_json:
         print_json([dict(zip(("setting", "before", "after"), setting, strict=True)) for setting in settings])
     elif settings:

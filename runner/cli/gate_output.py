@@ -40,15 +40,15 @@ def write_outputs(files: Mapping[str, Path | None], report: GateReport, answer: 
     FaultwatchError
         One cannot be written.
     """
-    from runner.gate_files.code_quality import code_quality
-    from runner.gate_files.junit import junit
-    from runner.gate_files.sarif import sarif
+    from runner.gate_files.code_quality import format_code_quality
+    from runner.gate_files.junit import format_junit
+    from runner.gate_files.sarif import format_sarif
 
     writers = {
         "markdown": lambda: answer.summary,
-        "junit": lambda: junit(report, answer),
-        "code_quality": lambda: code_quality(answer),
-        "sarif": lambda: sarif(report, answer),
+        "junit": lambda: format_junit(report, answer),
+        "code_quality": lambda: format_code_quality(answer),
+        "sarif": lambda: format_sarif(report, answer),
     }
     for name, file in files.items():
         if file is not None:

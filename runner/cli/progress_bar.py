@@ -28,7 +28,7 @@ _NO_WRAP: dict[str, Any] = {"soft_wrap": True}
 
 
 class ProgressBar:
-    """A :class:`runner.campaigns.history_measurement.Watcher` that draws on a console."""
+    """A :class:`runner.campaigns.history_measurement.HistoryObserver` that draws on a console."""
 
     def __init__(
         self, console: Console, title: str, clock: Callable[[], float] = time.monotonic, every: float = INTERVAL_SECONDS

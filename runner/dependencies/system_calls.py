@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from enum import IntEnum
 from functools import lru_cache
 
-from runner.execution.system_call_filter import Argument, add_rule, export_filter, library, open_as_descriptor
+from runner.execution.system_call_filter import Argument, add_rule, export_filter, load_libseccomp, open_as_descriptor
 
 _ALLOW, _TRACE = 0x7FFF0000, 0x7FF00000
 _OPTIMIZE, _BAD_ARCHITECTURE = 8, 2
@@ -116,7 +116,7 @@ def question_filter(*, opened_too: bool) -> Iterator[int]:
 
 @lru_cache
 def _build_filter(opened_too: bool) -> bytes:
-    seccomp = library()
+    seccomp = load_libseccomp()
     context = seccomp.seccomp_init(_ALLOW)
     try:
         unfollowed = _TRACE | _encode_call(Action.UNFOLLOWED)

@@ -74,13 +74,13 @@ def _diagnose(host: HostProbe, answer: ProgramOutput) -> CountingResult:
     if answer.status == NOT_FOUND_STATUS:
         return CountingResult(what="perf is not installed", remedy=INSTALL_HINT, is_missing=True)
     if "perf not found for kernel" in answer.text:  # printed by Ubuntu's wrapper
-        release = host.tree.text("proc/sys/kernel/osrelease") or "of this host"
+        release = host.tree.read_text("proc/sys/kernel/osrelease") or "of this host"
         return CountingResult(
             what=f"there is no perf for the running kernel {release}, nor for another one",
             remedy="sudo apt install linux-tools-generic",
             is_missing=True,
         )
-    level = host.tree.integer(PARANOID_SETTING)
+    level = host.tree.read_integer(PARANOID_SETTING)
     if level is not None and level >= 3 and not host.is_root:
         return CountingResult(
             what=f"kernel.perf_event_paranoid is {level}: only root may count page faults", remedy=ALLOW_COMMAND

@@ -116,7 +116,7 @@ def _needs_fix(status: CheckStatus) -> bool:
 
 def _read_current_values(host: HostProbe) -> dict[str, str]:
     """Return the current value of every file that a fix may change."""
-    return {name: value for name in _list_tunable_files(host) if (value := host.tree.chosen(name)) is not None}
+    return {name: value for name in _list_tunable_files(host) if (value := host.tree.read_choice(name)) is not None}
 
 
 def _list_tunable_files(host: HostProbe) -> Iterator[str]:
@@ -131,12 +131,12 @@ def _list_tunable_files(host: HostProbe) -> Iterator[str]:
 
 def _write_values(host: HostProbe, values: Mapping[str, str], fix_report: FixReport) -> None:
     for name, value in values.items():
-        if host.tree.chosen(name) == value:
+        if host.tree.read_choice(name) == value:
             continue
         try:
             host.tree.path(name).write_text(value, encoding="ascii")
         except OSError as error:
-            fix_report.failed.append(f"/{name} stays {host.tree.chosen(name)}: {error.strerror}")
+            fix_report.failed.append(f"/{name} stays {host.tree.read_choice(name)}: {error.strerror}")
 
 
 def _find_differences(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:

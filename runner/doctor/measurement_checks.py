@@ -21,7 +21,7 @@ def check_perf(host: HostProbe) -> CheckResult:
 def check_permission(host: HostProbe) -> CheckResult:
     """Check that counting is allowed, also inside the kernel."""
     counting = try_counting(host)
-    level = host.tree.text(PARANOID_SETTING) or "unknown"
+    level = host.tree.read_text(PARANOID_SETTING) or "unknown"
     setting = f"kernel.perf_event_paranoid is {level}"
     if counting.is_missing:
         return unknown("cannot be checked without perf")
@@ -68,7 +68,7 @@ def check_canary(host: HostProbe) -> CheckResult:
 
 def check_address_layout(host: HostProbe) -> CheckResult:
     """Check that address randomisation can be switched off for a process."""
-    if host.tree.text("proc/sys/kernel/randomize_va_space") == "0":
+    if host.tree.read_text("proc/sys/kernel/randomize_va_space") == "0":
         return ok("switched off on this host")
     if host.can_fix_layout():
         return ok("randomisation is switched off for measured processes")

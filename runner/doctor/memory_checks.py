@@ -15,10 +15,13 @@ _DAMON = "sys/kernel/mm/damon/admin/kdamonds"
 
 def check_huge_pages(host: HostProbe) -> CheckResult:
     """Check that programs get no huge pages unless they ask for them."""
-    setting = host.tree.chosen(f"{_THP}/enabled")
+    setting = host.tree.read_choice(f"{_THP}/enabled")
     if setting is None:
         return ok("this kernel has no transparent huge pages")
-    sizes = {folder: host.tree.chosen(f"{_THP}/{folder}/enabled") for folder in host.tree.names(_THP, "hugepages-*kB")}
+    sizes = {
+        folder: host.tree.read_choice(f"{_THP}/{folder}/enabled")
+        for folder in host.tree.list_names(_THP, "hugepages-*kB")
+    }
     always = [
         folder.removeprefix("hugepages-")
         for folder, own in sizes.items()
@@ -39,7 +42,7 @@ def check_huge_pages(host: HostProbe) -> CheckResult:
 
 def check_same_page_merging(host: HostProbe) -> CheckResult:
     """Check that KSM is off: a merged page is copied again when it is written."""
-    setting = host.tree.text("sys/kernel/mm/ksm/run")
+    setting = host.tree.read_text("sys/kernel/mm/ksm/run")
     if setting != "1":
         return ok("off")
     return warning("on: a merged page faults again when it is written", "echo 2 | sudo tee /sys/kernel/mm/ksm/run")
@@ -47,8 +50,8 @@ def check_same_page_merging(host: HostProbe) -> CheckResult:
 
 def check_numa_balancing(host: HostProbe) -> CheckResult:
     """Check that NUMA balancing does not unmap pages to see which node uses them."""
-    nodes = len(list(host.tree.names("sys/devices/system/node", "node[0-9]*")))
-    if host.tree.text("proc/sys/kernel/numa_balancing") in {None, "0"}:
+    nodes = len(list(host.tree.list_names("sys/devices/system/node", "node[0-9]*")))
+    if host.tree.read_text("proc/sys/kernel/numa_balancing") in {None, "0"}:
         return ok(f"off ({nodes} memory nodes)" if nodes > 1 else "off")
     return warning(
         "on: the kernel causes faults at unpredictable times to see which node uses a page",
@@ -75,26 +78,26 @@ def _list_damon_actions(tree: Tree) -> str | None:
     """
     actions = []
     for module, action in (("damon_reclaim", "pageout"), ("damon_lru_sort", "lru_sort")):
-        enabled = tree.text(f"sys/module/{module}/parameters/enabled")
+        enabled = tree.read_text(f"sys/module/{module}/parameters/enabled")
         actions += [] if enabled is None else [action if enabled == "Y" else "none"]
     for daemon in _list_numbered_folders(tree, _DAMON):
         actions.append("none")
-        if tree.text(f"{daemon}/state") == "on":
+        if tree.read_text(f"{daemon}/state") == "on":
             contexts = _list_numbered_folders(tree, f"{daemon}/contexts")
             schemes = (scheme for context in contexts for scheme in _list_numbered_folders(tree, f"{context}/schemes"))
-            actions += [tree.text(f"{scheme}/action") or "none" for scheme in schemes]
+            actions += [tree.read_text(f"{scheme}/action") or "none" for scheme in schemes]
     return " ".join(sorted({*actions} - {"none", "stat"})) or "none" if actions else None
 
 
 def _list_numbered_folders(tree: Tree, folder: str) -> Iterator[str]:
-    yield from (f"{folder}/{name}" for name in tree.names(folder, "[0-9]*"))
+    yield from (f"{folder}/{name}" for name in tree.list_names(folder, "[0-9]*"))
 
 
 def check_memory(host: HostProbe) -> CheckResult:
     """Check that memory is available and nothing is swapped out."""
     sizes = {
         name: int(kib) * 1024
-        for name, kib in re.findall(r"(?m)^(\w+):\s+(\d+) kB", host.tree.text("proc/meminfo") or "")
+        for name, kib in re.findall(r"(?m)^(\w+):\s+(\d+) kB", host.tree.read_text("proc/meminfo") or "")
     }
     if "MemTotal" not in sizes or "MemAvailable" not in sizes:
         return unknown("this host does not show how much memory is free")
@@ -114,7 +117,7 @@ def check_memory(host: HostProbe) -> CheckResult:
 
 def _read_pressure(host: HostProbe) -> float:
     """Return the percentage of the last ten seconds during which a program waited for memory."""
-    match = re.search(r"some avg10=([\d.]+)", host.tree.text("proc/pressure/memory") or "")
+    match = re.search(r"some avg10=([\d.]+)", host.tree.read_text("proc/pressure/memory") or "")
     return float(match[1]) if match else 0.0
 
 

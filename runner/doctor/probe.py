@@ -59,7 +59,7 @@ class HostProbe(Struct, frozen=True):
     """The folder of builds and results."""
     is_root: bool = field(default_factory=lambda: os.geteuid() == 0)
     run: Callable[[Sequence[str]], ProgramOutput] = run
-    version: Callable[[str], str | None] = compilers.version
+    version: Callable[[str], str | None] = compilers.read_version
     can_fix_layout: Callable[[], bool] = lambda: can_apply(Layout())
     can_refuse_huge_pages: Callable[[], bool] = lambda: can_apply(HugePages("never"))
     free_bytes: Callable[[Path], int | None] = get_free_bytes

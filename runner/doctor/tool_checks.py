@@ -28,7 +28,7 @@ def check_compilers(host: HostProbe) -> CheckResult:
 
 def check_allocators(host: HostProbe) -> CheckResult:
     """Check that the allocators that workloads compare are installed as shared libraries."""
-    paths = {family: next(libraries.find(host.tree, f"lib{family}*.so.*"), None) for family in _ALLOCATORS}
+    paths = {family: next(libraries.find_libraries(host.tree, f"lib{family}*.so.*"), None) for family in _ALLOCATORS}
     missing = [family for family, library in paths.items() if library is None]
     there = ", ".join(library.name for library in paths.values() if library)
     if not missing:
@@ -56,7 +56,7 @@ def check_sandbox(host: HostProbe) -> CheckResult:
     version = host.version("bwrap")
     if version is None:
         return warning("bubblewrap is not installed: untrusted code cannot be measured", "sudo apt install bubblewrap")
-    if host.tree.text("proc/sys/user/max_user_namespaces") == "0":
+    if host.tree.read_text("proc/sys/user/max_user_namespaces") == "0":
         return warning(
             f"{version}, but this host allows no user namespaces: untrusted code cannot be measured",
             "sudo sysctl -w user.max_user_namespaces=10000",

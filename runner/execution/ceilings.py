@@ -1,10 +1,10 @@
 """What a workload file can ask for in a sandbox: less than the sandbox's own limits, never more."""
 
-MAX_PROCESSES = 64
+MAX_CONFINED_PROCESSES = 64
 """Processes of a confined case that start together. Each has its own sandbox, and perf is attached to each."""
 
 
-def memory_ceiling(wanted: int | None, ceiling: int | None) -> int | None:
+def compute_memory_limit(wanted: int | None, ceiling: int | None) -> int | None:
     """Return the bytes that a case may use; None for no limit.
 
     Parameters
@@ -18,8 +18,8 @@ def memory_ceiling(wanted: int | None, ceiling: int | None) -> int | None:
     return min(limits, default=None)
 
 
-def objection_to_processes(number: int, *, confined: bool) -> str:
+def explain_too_many_processes(number: int, *, confined: bool) -> str:
     """Return why so many processes cannot start together; empty if they can."""
-    if not confined or number <= MAX_PROCESSES:
+    if not confined or number <= MAX_CONFINED_PROCESSES:
         return ""
-    return f"{number} processes are to run at once, and a sandbox allows {MAX_PROCESSES}"
+    return f"{number} processes are to run at once, and a sandbox allows {MAX_CONFINED_PROCESSES}"

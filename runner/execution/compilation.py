@@ -47,7 +47,7 @@ def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), 
         # Compile under another name first: two runners may compile it at once.
         with scratch_folder(cache) as scratch:
             made = scratch / source.stem
-            problem = _compile(source, made, options) and _compile(source, made, ())
+            problem = _run_compiler(source, made, options) and _run_compiler(source, made, ())
             if problem:
                 raise CompilationError(problem)
             made.chmod(0o755)
@@ -57,7 +57,7 @@ def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), 
     return program
 
 
-def _compile(source: Path, program: Path, options: Sequence[str]) -> str:
+def _run_compiler(source: Path, program: Path, options: Sequence[str]) -> str:
     """Compile; return why that failed, or an empty string."""
     command = ["cc", "-O1", *options, "-o", str(program), str(source)]
     log_command(command)

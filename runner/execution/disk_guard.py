@@ -21,7 +21,7 @@ MIN_FREE_MEMORY_BYTES = 256 << 20
 """Bytes that stay available to others; a quarter of what there was, where that was less."""
 MIN_FREE_FILES = 10_000
 MAX_FILES = 1_000_000
-_PERIOD_SECONDS = 0.25
+_CHECK_PERIOD_SECONDS = 0.25
 """Seconds between two checks. A program can exceed the limit by what it writes in that time."""
 
 
@@ -37,7 +37,7 @@ class TreeGuard:
         Why the program was killed; empty if it was not.
     """
 
-    def __init__(self, tree: Path, limit: int, period: float = _PERIOD_SECONDS) -> None:
+    def __init__(self, tree: Path, limit: int, period: float = _CHECK_PERIOD_SECONDS) -> None:
         self.problem = ""
         self._tree = tree
         self._limit = limit
@@ -79,7 +79,7 @@ class TreeGuard:
     def _watch(self) -> None:
         while not self._ended.wait(self._period):
             now = Room.measure(self._tree)
-            self._why = shortage(self._room, now)
+            self._why = describe_shortage(self._room, now)
             # A file that was unlinked while it is open takes room and cannot be found: the disk's own figure counts it.
             if not self._why and self._room.bytes - now.bytes >= self._limit:
                 used = count_used_bytes(self._tree)
@@ -106,10 +106,10 @@ class Room(Struct, frozen=True):
 
 
 SHORTAGES = ("left too", "made more than")
-"""How the clauses of :func:`shortage` begin."""
+"""How the clauses of :func:`describe_shortage` begin."""
 
 
-def shortage(before: Room, now: Room) -> str:
+def describe_shortage(before: Room, now: Room) -> str:
     """Return what the host lacks now that it had before, as the second half of a sentence."""
     if now.bytes < min(MIN_FREE_BYTES, before.bytes // 2):
         return "left too little free space on the disk"

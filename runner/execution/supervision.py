@@ -105,7 +105,7 @@ class SupervisedProcess:
             The supervisor could not execute the program.
         """
         ended = self.has_ended()
-        message = self._last_message() if ended else []
+        message = self._read_last_message() if ended else []
         if self._channel:
             self._channel.close()
             self._channel = None
@@ -122,7 +122,7 @@ class SupervisedProcess:
             case _ if ended:
                 self.status = code
 
-    def _last_message(self) -> list[str]:
+    def _read_last_message(self) -> list[str]:
         if self._channel is None:
             return []
         self._channel.setblocking(False)

@@ -226,7 +226,7 @@ class TrialFiles:
             return True
         if path.is_relative_to(self._tree):
             return path.resolve() == path  # no link leads out of it
-        return self._sandbox.shows(path)
+        return self._sandbox.is_visible(path)
 
     def _prepare(self, path: str) -> bool:
         """Prepare one file; return whether it was unprepared before."""

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from runner.contract.code_trust import CodeOrigin, build_store, needs_sandbox
 from runner.contract.report import Environment, Host
 from runner.environment import compilers
-from runner.environment.capture import capture
+from runner.environment.capture import capture_environment
 from runner.environment.program_files import read_library_settings
 from runner.errors import FaultwatchError
 from runner.execution.in_background import start_in_background
-from runner.execution.sandbox import sandbox
+from runner.execution.sandbox import create_sandbox
 from runner.host.trust import HostTrust, assess_host
 from runner.mapped_files.trial_files import page_cache_setting
 from runner.measuring.trial import Bench
@@ -103,7 +103,7 @@ def prepare(
         trust = assess_host(settings.programs) if examined else HostTrust()
     finally:
         scope = scope_found()  # Raise first why nothing can be counted, not what follows from that.
-    box = sandbox() if confined else None
+    box = create_sandbox() if confined else None
     store = build_store(origin, confined=confined)
     most_bytes = None if settings.builds_gib is None else int(settings.builds_gib * (1 << 30))
     cache = BuildCache(settings.builds, store, most_bytes, settings.builds_days)
@@ -114,7 +114,7 @@ def prepare(
     }
 
     def environment(state: ProcessState) -> Environment:
-        captured = capture(variables=state.environment, work_directory=settings.builds)
+        captured = capture_environment(variables=state.environment, work_directory=settings.builds)
         return Environment(settings={**captured.settings, **state.settings(), **session_settings})
 
     state = ProcessState(variables=variables, cpus=settings.cpus)
@@ -123,7 +123,7 @@ def prepare(
     if scope == "user":
         trust = replace(trust, remarks=(*trust.remarks, USER_ONLY))
     bench = Bench(Host(name=settings.host), environment, variables, trust, settings.cpus, box)
-    warnings = (*trust.warnings(held), *state.remarks()) if examined else ()
+    warnings = (*trust.list_warnings(held), *state.remarks()) if examined else ()
     return Workbench(
         bench, Builder(cache, machine, box, say, reveals_host=origin is CodeOrigin.OWN), variables, warnings
     )

@@ -32,8 +32,8 @@ from runner.dependencies.watch import QuestionWatch
 from runner.environment.program_files import read_build_settings, read_run_settings
 from runner.environment.secrets import hide_secrets
 from runner.errors import FaultwatchError
-from runner.execution.ceilings import memory_ceiling, objection_to_processes
-from runner.execution.launch import resolve
+from runner.execution.ceilings import compute_memory_limit, explain_too_many_processes
+from runner.execution.launch import resolve_program
 from runner.execution.sandbox import Sandbox
 from runner.host.trust import HostTrust
 from runner.mapped_files.fault_kinds import with_fault_kinds
@@ -108,7 +108,7 @@ class Bench(Struct, frozen=True):
 
     def state(self, case: BoundCase) -> ProcessState:
         """Return the state in which a case's process starts."""
-        limit = memory_ceiling(case.memory_limit, self.sandbox.memory if self.sandbox else None)
+        limit = compute_memory_limit(case.memory_limit, self.sandbox.memory if self.sandbox else None)
         return ProcessState(
             variables={**case.variables, **self.variables},
             huge_pages=case.huge_pages,
@@ -142,11 +142,11 @@ class Trial:
         self._bench = bench
         self._tree = tree
         self._case = bind(workload, subject.case)
-        if objection := objection_to_processes(self._case.processes, confined=bench.sandbox is not None):
+        if objection := explain_too_many_processes(self._case.processes, confined=bench.sandbox is not None):
             raise FaultwatchError(f"{workload.path}: [run] processes: {objection}")
         self._state = bench.state(self._case)
         self._cold = tuple(tree / name for name in self._case.cold_files)
-        self._sandbox = bench.sandbox and bench.sandbox.showing(self._case.own_folder)
+        self._sandbox = bench.sandbox and bench.sandbox.add_readable(self._case.own_folder)
         untouched = (*self._cold, *(tree / name for name in self._case.own_state_files))
         self._files = TrialFiles(
             tree, subject.case.name, bench.known_files, self._sandbox, untouched, began=read_start_of_build(tree)
@@ -201,7 +201,7 @@ class Trial:
     @property
     def program(self) -> Path:
         """The file that the command names."""
-        path, _ = resolve(self._case.command[0], self._tree, self._state.environment["PATH"])
+        path, _ = resolve_program(self._case.command[0], self._tree, self._state.environment["PATH"])
         return self._tree / path
 
     @property
@@ -426,7 +426,7 @@ class Trial:
             failure=failure,
             session=session,
             canary=self._bench.trust.canary,
-            mismatches=self._bench.trust.declared.mismatches(self._environment),
+            mismatches=self._bench.trust.declared.list_mismatches(self._environment),
             remarks=(*self._bench.trust.remarks, *self._state.remarks(), *files_remarks),
             files=self._files.describe() if samples else None,
             renewed=self._renewed and bool(samples),

@@ -15,8 +15,8 @@ from runner.execution.disk_guard import TreeGuard
 from runner.execution.execute import Companion, Finished, Program
 from runner.execution.in_background import start_in_background
 from runner.execution.launch import Launch, Start
-from runner.execution.launcher import launcher
-from runner.execution.sandbox import TREE_BYTES, Sandbox
+from runner.execution.launcher import get_launcher
+from runner.execution.sandbox import MAX_TREE_BYTES, Sandbox
 from runner.execution.start_block import BASE_VARIABLES, pad_variables
 from runner.perf.attach import AttachedPerf, AttachError
 from runner.perf.lost_programs import LostPrograms, LostProgramsWatch
@@ -65,7 +65,7 @@ class CountedProgram:
         self.lost = LostPrograms()
         self._watch: LostProgramsWatch | None = None
         self._region = None
-        self._guard = stack.enter_context(TreeGuard(order.directory, TREE_BYTES)) if order.sandbox else None
+        self._guard = stack.enter_context(TreeGuard(order.directory, MAX_TREE_BYTES)) if order.sandbox else None
         if order.region:
             self._region = stack.enter_context(Region(REGION_EVENTS, self._processes, self._record))
 
@@ -74,19 +74,19 @@ class CountedProgram:
 
         While it starts, an ``OSError`` of :data:`OUT_OF_FILES` says that there are too many programs.
         """
-        order, binary = self._order, launcher()
+        order, binary = self._order, get_launcher()
         confinement = order.sandbox.confinement if order.sandbox else None
         variables = {**order.environment, **(self._region.variables if self._region else {})}
         environment = pad_variables(variables, order.command)
         # A sandbox mounts the copies itself, because inside of it nobody may.
         copies = {} if order.sandbox else order.copies
-        command = self.launch.command_line(
+        command = self.launch.build_command_line(
             str(binary), order.path, order.command, environment, confinement, copies=copies
         )
         inherited: list[int] = []
         if order.sandbox:
-            inherited.append(self._stack.enter_context(order.sandbox.system_call_filter()))
-            prefix = order.sandbox.command_prefix(order.directory, binary, inherited[0], order.copies)
+            inherited.append(self._stack.enter_context(order.sandbox.open_system_call_filter()))
+            prefix = order.sandbox.build_command_prefix(order.directory, binary, inherited[0], order.copies)
             command = [*prefix, *command]
         if order.recording and order.recording.follower:
             command = order.recording.follower.wrap_command(command)
@@ -161,7 +161,7 @@ class CountedProgram:
         self._perf = AttachedPerf([pid], self._order.events)
         self._stack.callback(self._perf.close)
         if self._order.sandbox:
-            self._order.sandbox.seal(pid, launcher())
+            self._order.sandbox.seal(pid, get_launcher())
         try:
             admitted()
         except OSError as error:

@@ -20,10 +20,10 @@ from msgspec.structs import replace
 from runner.contract.report import Reading, Sample, Stage
 from runner.errors import FaultwatchError
 from runner.execution.disk_guard import SHORTAGES
-from runner.execution.execute import TOO_LONG, Finished, Program, execute_together
+from runner.execution.execute import TIMEOUT_WORDS, Finished, Program, execute_together
 from runner.execution.execution_log import log_command
-from runner.execution.launch import Start, resolve
-from runner.execution.sandbox import MAX_PROCESSES, Sandbox
+from runner.execution.launch import Start, resolve_program
+from runner.execution.sandbox import MAX_TASKS, Sandbox
 from runner.execution.temporary_failure import is_temporary
 from runner.perf.command import ATTACHED_EVENTS
 from runner.perf.counted import OUT_OF_FILES, CountedProgram, Order, make_unsupported_readings
@@ -134,8 +134,8 @@ def count_together(
     FaultwatchError
         If perf or the sandbox is missing or forbidden, or perf's output cannot be parsed.
     """
-    sees = partial(sandbox.shows_in, directory) if sandbox else lambda _: True
-    path, missing = resolve(command[0], directory, state.environment["PATH"], sees)
+    sees = partial(sandbox.is_visible_in_tree, directory) if sandbox else lambda _: True
+    path, missing = resolve_program(command[0], directory, state.environment["PATH"], sees)
     if missing:
         raise ExecutionFailure(missing)
     # Every perf since 5.10 knows the standard events, even if the machine cannot count them.
@@ -184,7 +184,7 @@ def _execute(programs: Iterator[Program], directory: Path, timeout: float, proce
 
 def _bound_sandboxes(sandbox: Sandbox | None, processes: int, group: MemoryGroup) -> Sandbox | None:
     """Bound all sandboxes of a case together: by the group, or where that is impossible by equal shares."""
-    if sandbox is None or group.limit_processes(MAX_PROCESSES):
+    if sandbox is None or group.limit_processes(MAX_TASKS):
         return sandbox
     return replace(sandbox, sharing=processes)
 
@@ -209,7 +209,7 @@ def _raise_on_failure(command: Sequence[str], problem: str, finished: Finished, 
     if problem:
         limited = f" (memory limit {group.show()} bytes)" if "SIGKILL" in problem and group.show() != "none" else ""
         message = f"`{shlex.join(command)}` {problem}{limited}"
-        was_stopped = bool(limited) or any(stop in problem for stop in (TOO_LONG, *SHORTAGES))
+        was_stopped = bool(limited) or any(stop in problem for stop in (TIMEOUT_WORDS, *SHORTAGES))
         log = _log(finished.output, finished.error)
         raise ExecutionFailure(message, log, temporary=is_temporary(finished), was_stopped=was_stopped)
 

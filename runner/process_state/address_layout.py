@@ -26,7 +26,7 @@ class Layout:
         """Return ``off`` or ``on``, and the other flags of the personality if there are any."""
         flags = system_calls.personality()
         off = flags & system_calls.ADDR_NO_RANDOMIZE
-        shown = "off" if off or self._tree.text("proc/sys/kernel/randomize_va_space") == "0" else "on"
+        shown = "off" if off or self._tree.read_text("proc/sys/kernel/randomize_va_space") == "0" else "on"
         others = flags & ~system_calls.ADDR_NO_RANDOMIZE
         return f"{shown} (personality {others:#x})" if others else shown
 

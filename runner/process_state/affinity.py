@@ -25,7 +25,7 @@ class Affinity:
 
     def show(self) -> str:
         """Return the processors that this thread may use, as a list of ranges."""
-        status = self._tree.text("proc/thread-self/status") or ""
+        status = self._tree.read_text("proc/thread-self/status") or ""
         match = re.search(r"^Cpus_allowed_list:\s+(\S+)", status, re.MULTILINE)
         return cpu_ranges(parse_cpus(match[1])) if match else cpu_ranges(os.sched_getaffinity(0))
 

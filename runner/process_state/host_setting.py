@@ -32,7 +32,7 @@ class HostSetting:
 
     def show(self) -> str:
         """Return the current choice; empty if the host has no such setting."""
-        return self._tree.chosen(self._name) or ""
+        return self._tree.read_choice(self._name) or ""
 
     def hold(self, value: str) -> None:
         """Hold the setting at a value; change it if necessary.

@@ -44,7 +44,7 @@ class HugePages:
 
     def show(self) -> str:
         """Return the effective policy: that of the host, unless the process has a stricter one."""
-        host = self._tree.chosen(self._decisive()) or "never"
+        host = self._tree.read_choice(self._decisive()) or "never"
         mode = system_calls.huge_page_refusal()
         if mode == system_calls.REFUSE_ALL or host == "never":
             return "never"
@@ -73,7 +73,7 @@ class HugePages:
 
     def _takes_advised_only(self) -> bool:
         """Refuse all but advised huge pages; return whether that suffices without changing the host."""
-        if self._tree.chosen(self._decisive()) not in {"madvise", "always"}:
+        if self._tree.read_choice(self._decisive()) not in {"madvise", "always"}:
             return False
         try:
             system_calls.refuse_huge_pages(system_calls.REFUSE_UNADVISED)
@@ -83,6 +83,6 @@ class HugePages:
 
     def _decisive(self) -> str:
         """Return the file that decides: since Linux 6.8 each size has its own, which usually inherits the host's."""
-        size = (self._tree.integer(f"{_FOLDER}/hpage_pmd_size") or 0) // 1024
+        size = (self._tree.read_integer(f"{_FOLDER}/hpage_pmd_size") or 0) // 1024
         own = f"{_FOLDER}/hugepages-{size}kB/enabled"
-        return _HOST if self._tree.chosen(own) in {None, "inherit"} else own
+        return _HOST if self._tree.read_choice(own) in {None, "inherit"} else own

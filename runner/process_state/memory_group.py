@@ -155,7 +155,7 @@ class MemoryGroup:
         `first` and `second` are its names in the two versions; None where a version is no choice.
         """
         paths: dict[str, str] = {}
-        for line in self._tree.lines("proc/self/cgroup"):
+        for line in self._tree.read_lines("proc/self/cgroup"):
             _, controllers, path = (*line.split(":", 2), "", "")[:3]
             paths.update(dict.fromkeys(controllers.split(","), path))
         old = controller in paths

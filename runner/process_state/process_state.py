@@ -5,8 +5,8 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from msgspec import Struct, field
 
-from runner.execution.resource_limits import show_limits
-from runner.execution.start_block import PROCESS_VARIABLES, START_BYTES
+from runner.execution.resource_limits import format_limits
+from runner.execution.start_block import PROCESS_VARIABLES, START_BLOCK_BYTES
 from runner.process_state.address_layout import Layout
 from runner.process_state.affinity import Affinity
 from runner.process_state.attribute import Attribute
@@ -49,8 +49,8 @@ class ProcessState(Struct, frozen=True):
         with self._apply_attributes() as attributes:
             actual = {attribute.setting: attribute.show() for attribute in attributes}
         fixed = {
-            "process.start_size": str(START_BYTES),
-            "process.limits": show_limits(),
+            "process.start_size": str(START_BLOCK_BYTES),
+            "process.limits": format_limits(),
             "process.page_cache": self.page_cache,
             "process.variables": " ".join(f"{name}={value}" for name, value in sorted(PROCESS_VARIABLES.items())),
         }

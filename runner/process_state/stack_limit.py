@@ -26,7 +26,7 @@ class StackLimit:
 
     def show(self) -> str:
         """Return the soft limit in bytes, or ``unlimited``."""
-        lines = self._tree.lines("proc/self/limits")
+        lines = self._tree.read_lines("proc/self/limits")
         limit = next((line.split()[3] for line in lines if line.startswith("Max stack size")), None)
         return limit or str(resource.getrlimit(resource.RLIMIT_STACK)[0])
 

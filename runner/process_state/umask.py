@@ -19,7 +19,7 @@ class FileMask:
 
     def show(self) -> str:
         """Return the umask in octal."""
-        match = re.search(r"^Umask:\s+(\d+)", self._tree.text("proc/self/status") or "", re.MULTILINE)
+        match = re.search(r"^Umask:\s+(\d+)", self._tree.read_text("proc/self/status") or "", re.MULTILINE)
         return match[1] if match else self.wanted
 
     def apply(self) -> None:

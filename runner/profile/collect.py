@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from runner.contract import profile as contract
 from runner.contract.profile import Anatomy, Census, Profile, StackKind, StackProfile
 from runner.contract.report import Reading, Sample
-from runner.execution.sandbox import read_only_prefix
+from runner.execution.sandbox import build_reader_prefix
 from runner.measuring.trial import Trial
 from runner.perf.recording import Recording, RecordPlan
 from runner.profile import recording_plan
@@ -52,7 +52,7 @@ class Collector(Struct):
     scratch
         The folder for perf's recordings.
     within
-        The words before tools that read recordings and binaries, see :func:`read_only_prefix`.
+        The words before tools that read recordings and binaries, see :func:`build_reader_prefix`.
     table
         The frames of all stacks.
     without_callers
@@ -73,7 +73,7 @@ class Collector(Struct):
         cls, trial: Trial, call_graph: CallGraph, permissions: RecordingPermissions, scratch: Path
     ) -> "Collector":
         """Return the collector of a trial's profile, which has nothing yet."""
-        within = read_only_prefix(trial.sandbox, scratch, trial.tree)
+        within = build_reader_prefix(trial.sandbox, scratch, trial.tree)
         return cls(trial, call_graph, permissions, scratch, within, FrameTable(partial(lines_of, within=within)))
 
     def faults(self, expected: ExpectedCounts) -> tuple[StackProfile, Anatomy, Census, Sample]:

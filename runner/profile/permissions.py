@@ -40,7 +40,7 @@ def recording_permissions(
     tree = tree or Tree()
     machine = machine or os.uname().machine
     root = os.geteuid() == 0 if root is None else root
-    level = tree.integer(_PARANOID)
+    level = tree.read_integer(_PARANOID)
     paranoid = 2 if level is None else level
     remarks = []
     kernel = root or paranoid < 2
@@ -66,10 +66,10 @@ def recording_permissions(
         )
     elif not error_codes and lost:
         remarks.append(f"this kernel does not trace page faults, so {_UNDISTINGUISHED}")
-    if root and tree.integer("proc/sys/kernel/kptr_restrict") == 2:
+    if root and tree.read_integer("proc/sys/kernel/kptr_restrict") == 2:
         remarks.append("the kernel's functions have no names: `sysctl kernel.kptr_restrict=1` gives them")
     return RecordingPermissions(tracepoints, error_codes, kernel, tuple(remarks))
 
 
 def _is_readable(tree: Tree, tracepoint: str) -> bool:
-    return any(tree.text(f"{folder}/{tracepoint.replace(':', '/')}/id") for folder in _EVENTS)
+    return any(tree.read_text(f"{folder}/{tracepoint.replace(':', '/')}/id") for folder in _EVENTS)

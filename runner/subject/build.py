@@ -18,10 +18,10 @@ from runner.dependencies.watch import QuestionWatch
 from runner.environment.program_files import read_build_settings, read_library_settings
 from runner.environment.secrets import hide_password, hide_secrets
 from runner.errors import FaultwatchError
-from runner.execution.execute import TOO_LONG, execute
+from runner.execution.execute import TIMEOUT_WORDS, execute
 from runner.execution.execution_log import log_command, log_step
 from runner.execution.sandbox import Sandbox
-from runner.execution.temporary_failure import is_full, is_temporary
+from runner.execution.temporary_failure import is_disk_full, is_temporary
 from runner.subject.build_cache import BuildCache, make_empty_folder, put_aside
 from runner.subject.build_inputs import Inputs, find_changed_files, note_inputs
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
@@ -78,7 +78,7 @@ class BuildFailure(Exception):
     @property
     def timed_out(self) -> bool:
         """Whether the build took longer than it may."""
-        return TOO_LONG in self.message
+        return TIMEOUT_WORDS in self.message
 
 
 class Builder(Struct, frozen=True):
@@ -324,7 +324,7 @@ class Builder(Struct, frozen=True):
         except IncompleteCheckout as error:
             raise BuildFailure(str(error), Build(), temporary=True, stage=Stage.CHECKOUT) from None
         except GitError as error:
-            if is_full(error.what):
+            if is_disk_full(error.what):
                 raise
             # This commit is damaged, or a partial clone lacks its files; another commit may be complete.
             what = f"{error.what}: {error.remedy}" if error.remedy else error.what
@@ -386,7 +386,7 @@ def _run_build(
         environment = {**OFFLINE, **environment}
         sandbox = replace(sandbox, empty=list_empty_folders(environment, sandbox))
         if workload.build_uses_own_folder:
-            sandbox = sandbox.showing(find_own_folder(workload))
+            sandbox = sandbox.add_readable(find_own_folder(workload))
     before = _cpu_seconds_of_children()
     try:
         timeout = workload.build.timeout

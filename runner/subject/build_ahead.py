@@ -24,7 +24,7 @@ from runner.contract.report import Build, hash_document
 from runner.execution.execution_log import log_step
 from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, build_own_environment
 from runner.execution.supervision import SupervisedProcess
-from runner.execution.supervisor import supervisor
+from runner.execution.supervisor import get_supervisor
 from runner.settings import load_settings
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_inputs import sizes
@@ -213,7 +213,7 @@ class BuildAhead:
 
     def _start(self) -> None:
         """Start the workers that are missing; none where the host has no supervisor to end them."""
-        program = supervisor(load_settings().programs)
+        program = get_supervisor(load_settings().programs)
         while program is not None and len(self._workers) < self._jobs:
             self._workers.append(_Worker(program, encode_order(self._builder, self._repository, self._workload)))
 

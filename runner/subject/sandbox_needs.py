@@ -68,7 +68,7 @@ def list_needs(tools: Iterable[str], environment: Mapping[str, str], tree: Path 
 
 def list_hidden(needed: Iterable[Need], sandbox: Sandbox) -> list[Need]:
     """Return those of some folders that exist and that a sandbox does not show."""
-    return [need for need in needed if need.folder.exists() and not sandbox.shows(need.folder)]
+    return [need for need in needed if need.folder.exists() and not sandbox.is_visible(need.folder)]
 
 
 def list_empty_folders(environment: Mapping[str, str], sandbox: Sandbox) -> tuple[str, ...]:

@@ -22,21 +22,21 @@ HELD = Environment(settings={"vm.swappiness": "60"})
 
 def test_what_cannot_be_found_out_is_remarked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(module, "count_canary", lambda home: CanaryOutcome(problem=f"no compiler for {home}"))
-    monkeypatch.setattr(module, "declaration", lambda: Declaration(problem="no such file"))
+    monkeypatch.setattr(module, "load_declaration", lambda: Declaration(problem="no such file"))
     found = assess_host(tmp_path)
     assert (found.canary, found.remarks) == (None, (f"no compiler for {tmp_path}", "no such file"))
 
 
 def test_people_are_told_what_is_against_a_host() -> None:
     against = HostTrust(WRONG, Declaration({"vm.swappiness": "1", "ksm.run": "0"}), ("a remark",))
-    assert list(against.warnings(HELD)) == [
+    assert list(against.list_warnings(HELD)) == [
         "this host counts wrong, so nothing will be judged: anonymous: 5, then 5, then 5 faults counted, "
         "1,009 expected (run `faultwatch doctor`)",
         "ksm.run is declared as '0' but is 'not set'",
         "vm.swappiness is declared as '1' but is '60'",
         "a remark",
     ]
-    assert list(HostTrust(RIGHT, Declaration({"vm.swappiness": "60"})).warnings(HELD)) == []
+    assert list(HostTrust(RIGHT, Declaration({"vm.swappiness": "60"})).list_warnings(HELD)) == []
 
 
 @pytest.mark.perf

@@ -14,7 +14,7 @@ import pytest
 from runner.contract.files import CacheState
 from runner.contract.report import Outcome, Status
 from runner.errors import FaultwatchError
-from runner.execution.sandbox import Sandbox, sandbox
+from runner.execution.sandbox import Sandbox, create_sandbox
 from runner.mapped_files.cache_preparation import CachePreparer
 from runner.mapped_files.folios import has_prepared_folios
 from runner.measuring.cold_files import count_resident_pages
@@ -37,7 +37,7 @@ def box(request: pytest.FixtureRequest) -> Sandbox | None:
     if request.param == "bare":
         return None
     try:
-        return sandbox()
+        return create_sandbox()
     except FaultwatchError as error:
         pytest.skip(str(error))
 

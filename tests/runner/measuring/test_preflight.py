@@ -35,10 +35,10 @@ def test_another_machine_makes_other_builds(setting: str, tmp_path: Path, monkey
     here = preflight.prepare(load_settings(), examined=False).builder.machine
 
     def other(**more: object) -> Environment:
-        found = capturing.capture(**more)  # type: ignore[arg-type]
+        found = capturing.capture_environment(**more)  # type: ignore[arg-type]
         return found.model_copy(update={"settings": {**found.settings, setting: "another"}})
 
-    monkeypatch.setattr(preflight, "capture", other)
+    monkeypatch.setattr(preflight, "capture_environment", other)
     there = preflight.prepare(load_settings(), examined=False).builder.machine
     assert {name for name in here | there if here.get(name) != there.get(name)} == {setting}
 
