@@ -35,9 +35,9 @@ from runner.contract.report import Case, Environment, Host, Report, Revision
 from runner.dependencies.digests import combine_digests, digest_built_file
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox, create_sandbox
-from runner.measuring.comparison import run_undisturbed
+from runner.measuring.comparison import raise_priority
 from runner.measuring.measurement import measure
-from runner.measuring.sampling import Sampling, levels
+from runner.measuring.sampling import Sampling, compute_levels
 from runner.measuring.trial import Bench
 from runner.perf.session import count
 from runner.process_state.process_state import ProcessState
@@ -285,7 +285,7 @@ def _count_all(
         if report.files is None or not report.samples:
             misses.append(f"{label}, {way}: {report.failure or report.remarks}")
             continue
-        level = levels(report.samples).get("minor-faults", -1)
+        level = compute_levels(report.samples).get("minor-faults", -1)
         content = combine_digests(
             (file.name, digest_built_file(file, tree)) for file in tree.iterdir() if file.is_file()
         )
@@ -318,7 +318,7 @@ def _short(counts: dict[int, int]) -> str:
 def _count_unprepared(program: Program, tree: Path) -> int:
     """Return the most frequent count without preparation. The first execution warms the page cache and is left out."""
     state = ProcessState(variables=dict(program.environment), huge_pages="never", cpus=program.cpus)
-    with run_undisturbed():
+    with raise_priority():
         counts = [
             count(program.command, directory=tree, state=state, timeout=60).sample.readings["minor-faults"].value or 0
             for _ in range(1 + program.sampling.least)
@@ -347,7 +347,7 @@ def _measured(program: Program, tree: Path, confined: Sandbox | None) -> Report:
     )
     case = Case(workload="same", definition="0" * 16, parameters={"program": program.command[-1], "by": program.needs})
     revision = Revision(commit="0" * 40, committed_at=datetime(2025, 1, 1, tzinfo=UTC))
-    with run_undisturbed():
+    with raise_priority():
         return measure(workload, case, tree, bench=bench, subject="same", revision=revision, sampling=program.sampling)
 
 
@@ -420,7 +420,9 @@ def _history(project: Project, clone: Path, folder: Path, name: str, number: int
         "drifts": len(first.get("drifts", [])),
         "drifts_again": len(again.get("drifts", [])),
         "proven": len(searched.get("answer", {}).get("culprits", [])),
-        "counted": dict(sorted(Counter(str(levels(report.samples).get("minor-faults")) for report in reports).items())),
+        "counted": dict(
+            sorted(Counter(str(compute_levels(report.samples).get("minor-faults")) for report in reports).items())
+        ),
     }
 
 

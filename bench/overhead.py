@@ -25,7 +25,7 @@ from runner.contract.comparison import Verdict
 from runner.contract.level import find_majority
 from runner.contract.report import Case, Environment, Host, Revision
 from runner.execution.start_block import pad_variables
-from runner.measuring.comparison import Compared, Pairs, compare, run_undisturbed
+from runner.measuring.comparison import Compared, Pairs, compare, raise_priority
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.command import perf_stat
 from runner.perf.session import count
@@ -183,7 +183,7 @@ def overhead(ledger: Ledger, folder: Path, tenth: bool) -> None:
 
     measured(1)  # builds
     rounds: list[tuple[float, float, float]] = []
-    with run_undisturbed():
+    with raise_priority():
         for _ in steps(range(3 if tenth else 7), "rounds"):
             rounds.append(
                 (
@@ -274,7 +274,7 @@ def start(ledger: Ledger, folder: Path, tenth: bool) -> None:
     """The command starts fast and needs nothing of the service's."""
     command = [sys.executable, "-m", "runner", "--help"]
     run = partial(subprocess.run, cwd=ROOT, check=True, capture_output=True)
-    with run_undisturbed():
+    with raise_priority():
         times = [seconds(partial(run, command)) for _ in range(5 if tenth else 20)]
     milliseconds = round(1000 * statistics.median(times))
     ledger.claim("milliseconds until faultwatch --help is done", milliseconds <= 150, milliseconds)

@@ -25,7 +25,7 @@ from runner.contract.report import Case, Environment, Host, Revision
 from runner.errors import FaultwatchError
 from runner.execution.compilation import compile_program
 from runner.execution.sandbox import Sandbox, create_sandbox
-from runner.measuring.comparison import run_undisturbed
+from runner.measuring.comparison import raise_priority
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import count
 from runner.process_state.process_state import ProcessState
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str]) -> None:
     names = [word for word in arguments if not word.startswith("-")]
     figures: dict[str, Any] = {}
     misses: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as scratch, run_undisturbed():
+    with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as scratch, raise_priority():
         Path(scratch).chmod(0o755)
         # An interpreter outside of /usr must be readable, as FAULTWATCH_SANDBOX_READ makes it.
         box = (

@@ -20,7 +20,7 @@ from bench.identical_bytes import PROGRAMS, SOURCES, Program
 from bench.report import finish, steps
 from runner.dependencies.watch import QuestionWatch
 from runner.execution.execute import execute
-from runner.measuring.comparison import run_undisturbed
+from runner.measuring.comparison import raise_priority
 from runner.perf.faults_by_file import FaultsByFileRecorder
 from runner.perf.recording import Recording
 from runner.perf.session import count_together
@@ -59,7 +59,7 @@ def execution(program: Program, tree: Path, *, watched: bool) -> tuple[int | Non
     """Execute a program as before the samples; return its faults, and why it could not be followed."""
     state = ProcessState(variables=dict(program.environment), huge_pages="never", cpus=program.cpus)
     recorder = FaultsByFileRecorder()
-    with run_undisturbed(), QuestionWatch(launched=True, counted=True) if watched else nullcontext() as watch:
+    with raise_priority(), QuestionWatch(launched=True, counted=True) if watched else nullcontext() as watch:
         recording = Recording((), recorder, watch)
         count_together(program.command, directory=tree, state=state, timeout=60, recording=recording)
         faults = recorder.result()
@@ -69,7 +69,7 @@ def execution(program: Program, tree: Path, *, watched: bool) -> tuple[int | Non
 def sample(program: Program, tree: Path) -> int:
     """Execute a program as for a sample; return its faults."""
     state = ProcessState(variables=dict(program.environment), huge_pages="never", cpus=program.cpus)
-    with run_undisturbed():
+    with raise_priority():
         burst = count_together(program.command, directory=tree, state=state, timeout=60)
     readings = burst.executions[0].sample.readings
     return sum(int(readings[name].value or 0) for name in ("minor-faults", "major-faults"))

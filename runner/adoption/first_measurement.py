@@ -266,7 +266,7 @@ class FirstMeasurement:
     def _execute(self, workload: Workload, tree: Path) -> Finished:
         """Execute a command without measuring it, to see what it prints."""
         bound = bind(workload, cases(workload)[0])
-        environment = self._workbench.bench.state(bound).environment
+        environment = self._workbench.bench.make_process_state(bound).environment
         begin_session(tree)
         if box := self._workbench.bench.sandbox:
             return execute_confined(

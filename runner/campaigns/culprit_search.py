@@ -36,16 +36,16 @@ MAX_BUILD_JOBS = 64
 class SearchObserver(Protocol):
     """Follows the progress of a search."""
 
-    def measuring(self, state: Search, commit: str) -> None:
+    def on_measurement_start(self, state: Search, commit: str) -> None:
         """A commit is about to be measured."""
 
-    def measured(self, state: Search, report: Report) -> None:
+    def on_run_stored(self, state: Search, report: Report) -> None:
         """A run is stored; ``state`` is the search before it."""
 
-    def proving(self, state: Search) -> None:
+    def on_proof_start(self, state: Search) -> None:
         """A culprit and its parent are about to be measured interleaved."""
 
-    def proven(self, state: Search, reports: Sequence[Report]) -> None:
+    def on_proof_stored(self, state: Search, reports: Sequence[Report]) -> None:
         """Both runs are stored."""
 
 
@@ -134,23 +134,23 @@ class CulpritSearcher(Struct, frozen=True):
                     case Measure(commits=commits):
                         builds.expect(commits)
                         for commit in commits:
-                            watcher.measuring(state, commit)
+                            watcher.on_measurement_start(state, commit)
                             report, seconds = self._measure(revision(commit), builds)
                             report = report.model_copy(update={"purpose": Purpose.BISECT})
                             request = request.model_copy(update={"pace": _update_pace(request.pace, report, seconds)})
                             _send(outbox, [report], request.environment)
-                            watcher.measured(state, report)
+                            watcher.on_run_stored(state, report)
                     case Prove(parent=parent, commit=commit) as order:
-                        watcher.proving(state)
+                        watcher.on_proof_start(state)
                         builds.expect(())
                         reports = self._prove(revision(parent), revision(commit), metric, order)
                         _send(outbox, reports, request.environment)
-                        watcher.proven(state, reports)
+                        watcher.on_proof_stored(state, reports)
                     case _:
                         return state
 
     def _capture_environment(self) -> Environment:
-        return self.bench.environment_of(self.workload, self.case)
+        return self.bench.capture_environment(self.workload, self.case)
 
     def _measure(self, revision: Revision, builds: BuildAhead) -> tuple[Report, float]:
         """Return the report of a revision, and the seconds that it took to measure it."""
@@ -182,7 +182,7 @@ class CulpritSearcher(Struct, frozen=True):
             self._build_trial(parent),
             self._build_trial(culprit),
             _decide_by_metric(metric, self.service.compare),
-            pairs=Pairs.proof(self.workload),
+            pairs=Pairs.for_proof(self.workload),
             judging=Judging() if order.precision is None else Judging(precision={metric: order.precision}),
             other_builds=lambda number: (self._build_trial(parent, number), self._build_trial(culprit, number)),
             other_place=lambda: self._build_trial_in_place(parent, culprit),

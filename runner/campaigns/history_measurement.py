@@ -12,8 +12,8 @@ from runner.contract.report import Case, Outcome, Report, Revision
 from runner.errors import FaultwatchError
 from runner.measuring.measurement import measure, report_failed_build
 from runner.measuring.same_bytes import SameBytes
-from runner.measuring.sampling import Sampling, levels
-from runner.measuring.scaling import with_scaling_efficiency
+from runner.measuring.sampling import Sampling, compute_levels
+from runner.measuring.scaling import add_scaling_efficiency
 from runner.measuring.trial import Bench
 from runner.reporting.client import Service
 from runner.reporting.outbox import Outbox
@@ -32,19 +32,19 @@ REASONS_IN_DOUBT = frozenset({Reason.CROSS_MEASUREMENT, Reason.RERUN})
 class HistoryObserver(Protocol):
     """Follows the progress of a history."""
 
-    def planned(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
+    def on_plan(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
         """The plan is made; ``executions`` are ahead."""
 
-    def started(self, revision: Revision, case: Case) -> None:
+    def on_run_start(self, revision: Revision, case: Case) -> None:
         """A planned run begins."""
 
-    def executed(self) -> None:
+    def on_execution(self) -> None:
         """An execution has ended."""
 
-    def reported(self, report: Report, skipped_executions: int) -> None:
+    def on_report(self, report: Report, skipped_executions: int) -> None:
         """A planned run has ended and its report is on disk; ``skipped_executions`` were not needed."""
 
-    def absent(self, commit: str, runs: int) -> None:
+    def on_missing_commit(self, commit: str, runs: int) -> None:
         """A commit that the service ordered is not in this clone, so some runs are left out."""
 
 
@@ -124,16 +124,16 @@ class HistoryMeasurement(Struct, frozen=True):
         tried: set[tuple[str, str]] = set()
 
         def measure_planned(planned: Sequence[PlannedRun], stored: int) -> None:
-            watcher.planned(planned, stored, len(planned) * each)
+            watcher.on_plan(planned, stored, len(planned) * each)
             for report, executions in self._measure_all(planned, revisions, latest, watcher):
                 outbox.post(report)
-                watcher.reported(report, each - executions)
+                watcher.on_report(report, each - executions)
                 tried.add((report.revision.commit, report.case.name))
                 if report.outcome is Outcome.MEASURED:
                     summary.reused += report.reused is not None
                     summary.measured += report.reused is None
                     summary.contradicted += [report] if is_contradicted(report) else []
-                    latest[report.case.name] = levels(report.samples)
+                    latest[report.case.name] = compute_levels(report.samples)
                 else:
                     summary.failed.append(report)
 
@@ -164,10 +164,10 @@ class HistoryMeasurement(Struct, frozen=True):
         outbox = Outbox(self.spool, self.service.send)
         each = Sampling.from_workload(self.workload, self.samples).least + 1
         planned = [PlannedRun(revision=revision.commit, case=case) for case in cases]
-        watcher.planned(planned, 0, len(planned) * each)
+        watcher.on_plan(planned, 0, len(planned) * each)
         for report, executions in self._measure_all(planned, (revision,), {}, watcher):
             outbox.post(report)
-            watcher.reported(report, each - executions)
+            watcher.on_report(report, each - executions)
         return self._conclude(HistorySummary(revisions=1), outbox)
 
     def _measure_all(
@@ -190,7 +190,7 @@ class HistoryMeasurement(Struct, frozen=True):
             for commit, group in itertools.groupby(planned, key=lambda run: run.revision):
                 revision = by_commit.get(commit) or self.repository.known(commit)
                 if revision is None:
-                    watcher.absent(commit, sum(1 for _ in group))
+                    watcher.on_missing_commit(commit, sum(1 for _ in group))
                     continue
                 runs = [run.model_copy(update={"expected": latest.get(run.case.name) or run.expected}) for run in group]
                 doubted = []
@@ -214,7 +214,7 @@ class HistoryMeasurement(Struct, frozen=True):
         self, revisions: Sequence[Revision], *, again: bool = False, measure_all: bool = False
     ) -> tuple[list[PlannedRun], int]:
         """Return the planned runs and the number of stored points; asks once for each environment of the cases."""
-        environments = {case.name: self.bench.environment_of(self.workload, case) for case in self.cases}
+        environments = {case.name: self.bench.capture_environment(self.workload, case) for case in self.cases}
         planned: list[PlannedRun] = []
         stored = 0
         by_environment = sorted(self.cases, key=lambda case: environments[case.name].hash)
@@ -250,7 +250,7 @@ class HistoryMeasurement(Struct, frozen=True):
     ) -> Iterator[tuple[PlannedRun, Report, int]]:
         """Yield each planned run of a revision, its report, and the number of its executions."""
         subject = self.repository.name
-        watcher.started(revision, runs[0].case)
+        watcher.on_run_start(revision, runs[0].case)
         try:
             tree, build = builds.build(revision.commit)
         except BuildFailure as failure:
@@ -265,9 +265,9 @@ class HistoryMeasurement(Struct, frozen=True):
             return
         reports: list[Report] = []
         for run in runs:
-            watcher.started(revision, run.case)
+            watcher.on_run_start(revision, run.case)
             # Every other reason for a run is the doubt about a count.
-            source = same_bytes.source_of(run.case, tree) if same_bytes and run.reason is Reason.MISSING else None
+            source = same_bytes.find_source(run.case, tree) if same_bytes and run.reason is Reason.MISSING else None
             if same_bytes and source and may_reuse:
                 with builds.paused():
                     taken = same_bytes.reuse_counts(source, revision, build, tree)
@@ -276,7 +276,7 @@ class HistoryMeasurement(Struct, frozen=True):
                     continue
             executions = _ExecutionCounter(watcher)
             sampling = Sampling.from_workload(
-                self.workload, self.samples, levels(source.samples) if source else run.expected
+                self.workload, self.samples, compute_levels(source.samples) if source else run.expected
             )
             with builds.paused():
                 report = measure(
@@ -292,9 +292,9 @@ class HistoryMeasurement(Struct, frozen=True):
                     progress=executions,
                 )
             if same_bytes:
-                report = same_bytes.checked(report, source) if source else report
-                same_bytes.remember(report)
-            reports.append(with_scaling_efficiency(report, reports, self.workload))
+                report = same_bytes.attach_check(report, source) if source else report
+                same_bytes.record(report)
+            reports.append(add_scaling_efficiency(report, reports, self.workload))
             yield run, reports[-1], executions.count
 
 
@@ -305,9 +305,9 @@ def is_contradicted(report: Report) -> bool:
 
 def _differs_from_inferred(report: Report, inferred: Report) -> bool:
     """Return whether a measured run has other counts than those that were reused for another."""
-    counted = levels(report.samples)
+    counted = compute_levels(report.samples)
     return report.outcome is Outcome.MEASURED and any(
-        name in counted and counted[name] != count for name, count in levels(inferred.samples).items()
+        name in counted and counted[name] != count for name, count in compute_levels(inferred.samples).items()
     )
 
 
@@ -320,4 +320,4 @@ class _ExecutionCounter:
 
     def __call__(self) -> None:
         self.count += 1
-        self._watcher.executed()
+        self._watcher.on_execution()

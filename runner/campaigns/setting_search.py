@@ -89,7 +89,7 @@ class ConfiguredCase(Struct, frozen=True):
     @property
     def environment(self) -> Environment:
         """The environment while the case runs."""
-        return self.bench.environment_of(self.workload, self.case)
+        return self.bench.capture_environment(self.workload, self.case)
 
     def _require(self, values: Mapping[str, str | None]) -> None:
         """Refuse a setting that does not hold although it was set: such runs would not show its effect."""

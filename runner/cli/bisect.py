@@ -195,7 +195,7 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
 
     def search(job: ClaimedJob) -> JobResult:
         searches.append(bisect_job.search_commits(job, _ProgressLines(request.metric, shown)))
-        return bisect_job.result_of(searches[0])
+        return bisect_job.build_result(searches[0])
 
     with (
         connect(request.settings) as service,
@@ -301,13 +301,13 @@ class _ProgressLines:
         self._metric, self._shown = metric, shown
         self._least_left: int | None = None
 
-    def measuring(self, state: Search, commit: str) -> None:
+    def on_measurement_start(self, state: Search, commit: str) -> None:
         """Show how far the search is: the line follows with the result."""
         if isinstance(state.answer, Measure):
             self._shown.set_remaining(state.answer.left)
         self._shown(f"measuring {commit[:10]}")
 
-    def measured(self, state: Search, report: Report) -> None:
+    def on_run_stored(self, state: Search, report: Report) -> None:
         """Print the measured value."""
         self._shown.advance()
         line = _format_run(report, self._metric)
@@ -318,14 +318,14 @@ class _ProgressLines:
             line += f"; about {left} to go"
         say(line)
 
-    def proving(self, state: Search) -> None:
+    def on_proof_start(self, state: Search) -> None:
         """Print which commit is being proven."""
         if isinstance(state.answer, Prove):
             self._shown(f"proving {state.answer.commit[:10]}")
             text = f"{state.answer.commit[:10]}  and its parent {state.answer.parent[:10]} interleaved A/B, as a proof"
             say(text)
 
-    def proven(self, state: Search, reports: Sequence[Report]) -> None:
+    def on_proof_stored(self, state: Search, reports: Sequence[Report]) -> None:
         """Print nothing: the result shows it."""
 
 

@@ -294,24 +294,24 @@ def _report_added_case(base: _Side, head: _Side, case: Case) -> Compared:
     """Return the result of a case that base cannot run, because head adds its parameters."""
     skipped = base.get_unbuilt_trial(case)
     trial = head.get_trial(case)
-    known = {skipped: skipped.skipped("head adds this case, and the base cannot run it")}
+    known = {skipped: skipped.report_skipped("head adds this case, and the base cannot run it")}
     if failure := head.built.failure:
-        known[trial] = trial.failed(Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary)
+        known[trial] = trial.report_failed(Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary)
     elif trial.obstacle:
-        known[trial] = trial.skipped(trial.obstacle)
+        known[trial] = trial.report_skipped(trial.obstacle)
     return make_undecided(skipped, trial, known)
 
 
 def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -> Compared:
     base, head = (side.get_trial(case) for side, case in zip(sides, cases, strict=True))
     failed = {
-        trial: trial.failed(Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary)
+        trial: trial.report_failed(Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary)
         for side, trial in zip(sides, (base, head), strict=True)
         if (failure := side.built.failure)
     }
     for trial in (base, head):
         if trial not in failed and trial.obstacle:
-            failed[trial] = trial.skipped(trial.obstacle)
+            failed[trial] = trial.report_skipped(trial.obstacle)
     if failed:
         return make_undecided(base, head, failed)
 

@@ -64,7 +64,7 @@ def command(
     LNT, pyperf and `perf stat`, and CSV with --columns. The same file may be imported again: each run is stored once. A
     file or a folder is imported completely or not at all. See the guide “Importing the results of other tools”.
     """
-    from runner.importing import ImportDefaults, ImportedRun, make_reports, read, read_folder
+    from runner.importing import ImportDefaults, ImportedRun, make_reports, read_file, read_folder
     from runner.importing.formats.csv_columns import parse_map
     from runner.importing.imported_run import parse_time
     from runner.reporting.embedded import connect
@@ -94,7 +94,7 @@ def command(
                 records += found.runs
                 left_out += found.left_out
             else:
-                records += read(file, defaults)
+                records += read_file(file, defaults)
             shown.advance()
     reports = make_reports(records, defaults)
     not_judged = sorted({title for record in records for title in record.not_judged})

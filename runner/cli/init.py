@@ -331,14 +331,14 @@ def _try_gate(
     """Build as the gate will, and where it will look for builds, and say how that went."""
     from runner.adoption.gate_trial import try_gate
     from runner.contract.code_trust import CodeOrigin
-    from runner.measuring.preflight import prepare
+    from runner.measuring.preflight import prepare_bench
 
     with show_activity("building in the gate's sandbox"):
         trial = try_gate(
             repository,
             revision,
             workload,
-            lambda: prepare(settings, examined=False, confined=True, origin=CodeOrigin.PULL_REQUEST).builder,
+            lambda: prepare_bench(settings, examined=False, confined=True, origin=CodeOrigin.PULL_REQUEST).builder,
         )
     if trial.problem:
         say(f"this does not build in the gate's sandbox: {trial.problem}")

@@ -124,7 +124,7 @@ def _measure(
 ) -> list[Report]:
     from runner.measuring.measurement import measure, report_failed_build
     from runner.measuring.sampling import Sampling
-    from runner.measuring.scaling import with_scaling_efficiency
+    from runner.measuring.scaling import add_scaling_efficiency
     from runner.subject.build import BuildFailure
 
     rule = Sampling.from_workload(workload, samples)
@@ -154,7 +154,7 @@ def _measure(
                 sampling=rule,
                 progress=shown.advance,
             )
-            reports.append(with_scaling_efficiency(report, reports, workload))
+            reports.append(add_scaling_efficiency(report, reports, workload))
     return reports
 
 

@@ -14,10 +14,16 @@ from runner.cli.workbench import create_host_turn, prepare_workbench
 from runner.contract.nightly import NightlyCell, NightlyDigest, NightlyPart
 from runner.errors import FaultwatchError, ServiceUnavailable
 from runner.host.lock import HostTurn
-from runner.log_commands import json_without_commands
+from runner.log_commands import break_commands_in_json
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.nightly.cell_run import PreparedCell, run_cell
-from runner.nightly.cells import apply_configuration, case_choices, cells_of_host, github_jobs, plan_cells
+from runner.nightly.cells import (
+    apply_configuration,
+    build_github_jobs,
+    format_case_choices,
+    list_host_cells,
+    plan_cells,
+)
 from runner.nightly.matrix_file import Matrix, WorkloadEntry, load_matrix
 from runner.reporting.client import Service
 from runner.settings import Settings, load_settings
@@ -66,7 +72,7 @@ def command(
 
     matrix, settings = load_matrix(file), load_settings()
     if listing == "json":
-        click.echo(json_without_commands(json.dumps({"include": github_jobs(matrix)})))
+        click.echo(break_commands_in_json(json.dumps({"include": build_github_jobs(matrix)})))
         return
     cells = plan_cells(matrix, settings.host)
     if listing == "cells":
@@ -104,7 +110,7 @@ def _run_cells(
     from runner.cli.progress_bar import ProgressBar
 
     benches: dict[bool, Workbench] = {}
-    planned = cells_of_host(matrix, settings.host)
+    planned = list_host_cells(matrix, settings.host)
     if not planned:
         raise FaultwatchError(f"{matrix.path}: no cell is planned for this host, {settings.host}")
     for cell, entry in planned:
@@ -136,7 +142,7 @@ def _prepare_cell(
     base = find_workload(str(file) if file.exists() else entry.path)
     repository = open_repository(_resolve_location(matrix, entry) or str(base.path.parent), settings.clones)
     workload, chosen = apply_configuration(base, cell.configuration, matrix.configuration(cell.configuration))
-    selected = cases(workload, (*case_choices(entry), *chosen))
+    selected = cases(workload, (*format_case_choices(entry), *chosen))
     revision = find_present_revision(repository, workload, entry.revision)
     sandboxed = wants_sandbox(confined, repository, settings)
     if sandboxed not in benches:

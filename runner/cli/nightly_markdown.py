@@ -2,7 +2,7 @@
 
 from runner.cli.formatting import format_value
 from runner.contract.nightly import NightlyDigest
-from runner.nightly.digest import gaps
+from runner.nightly.digest import list_gaps
 
 _MAX_ROWS = 500
 
@@ -17,7 +17,7 @@ def render_digest(digest: NightlyDigest) -> str:
             cells = (drift.host, drift.case, drift.metric, *levels, drift.cause, drift.blamed)
             lines.append(f"| {' | '.join(map(escape_markdown, cells))} |")
         lines.append("")
-    missing = list(gaps(digest))
+    missing = list(list_gaps(digest))
     if missing:
         lines += ["| host | configuration | workload | what did not run, and why |", "|---|---|---|---|"]
         for cell, why in missing[:_MAX_ROWS]:

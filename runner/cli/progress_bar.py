@@ -82,7 +82,7 @@ class ProgressBar:
         self._print_failures()
         self._progress.stop()
 
-    def planned(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
+    def on_plan(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
         """Print the plan."""
         rerunning = bool(planned) and all(run.reason is Reason.RERUN for run in planned)
         self._follow_ups = self._follow_ups + 1 if rerunning else 0
@@ -103,22 +103,22 @@ class ProgressBar:
                 parts.append(f"{number} {why}")
         self._console.print(f"[bold]{escape_text(self._title)}[/]: {', '.join(parts)}", soft_wrap=True)
 
-    def absent(self, commit: str, runs: int) -> None:
+    def on_missing_commit(self, commit: str, runs: int) -> None:
         """Print what cannot be measured from this clone."""
         text = f"  {commit[:10]} is not in this clone, so {format_count(runs, 'run')} of it cannot be measured"
         self._console.print(f"[yellow]{text}[/]", highlight=False, soft_wrap=True)
 
-    def started(self, revision: Revision, case: Case) -> None:
+    def on_run_start(self, revision: Revision, case: Case) -> None:
         """Show what is being measured."""
         self._progress.update(self._task, what=escape_text(f"{revision.commit[:10]} {revision.title[:50]}"))
         self._log(f"{self._title}: {revision.commit[:10]} {case.name}")
 
-    def executed(self) -> None:
+    def on_execution(self) -> None:
         """Advance by one execution."""
         self._progress.advance(self._task)
         self._log.advance()
 
-    def reported(self, report: Report, skipped_executions: int) -> None:
+    def on_report(self, report: Report, skipped_executions: int) -> None:
         """Print the count of a run, or why there is none."""
         self._progress.advance(self._task, skipped_executions)
         self._log.advance(skipped_executions)

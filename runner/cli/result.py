@@ -8,7 +8,7 @@ import click
 
 from runner.cli.github_actions import set_outputs
 from runner.cli.output_files import write_output_file
-from runner.log_commands import json_without_commands
+from runner.log_commands import break_commands_in_json
 
 
 def output_result(document: object, *, as_json: bool, output_file: Path | None, show: Callable[[], None]) -> None:
@@ -44,7 +44,7 @@ def print_json(document: object) -> None:
 
 
 def _format_json(document: object) -> str:
-    return json_without_commands(json.dumps(document, indent=2))
+    return break_commands_in_json(json.dumps(document, indent=2))
 
 
 def write_result(document: object, output_file: Path | None) -> None:

@@ -11,7 +11,7 @@ from runner.contract.code_trust import CodeOrigin
 from runner.environment.secrets import hide_password
 from runner.host.abandoned import clear_abandoned
 from runner.host.lock import HostTurn
-from runner.measuring.preflight import Workbench, prepare
+from runner.measuring.preflight import Workbench, prepare_bench
 from runner.settings import Settings
 from runner.subject.lookup import workload_and_repository
 from runner.subject.repository import Repository
@@ -51,12 +51,14 @@ def prepare_workbench(
     Raises
     ------
     FaultwatchError
-        As :func:`runner.measuring.preflight.prepare`, or an assignment does not have the form NAME=VALUE.
+        As :func:`runner.measuring.preflight.prepare_bench`, or an assignment does not have the form NAME=VALUE.
     """
     variables = parse_variables(assignments)
     if turn:
         turn.begin()
-    workbench = prepare(settings, variables, examined=turn is not None, confined=confined, origin=origin, say=warn)
+    workbench = prepare_bench(
+        settings, variables, examined=turn is not None, confined=confined, origin=origin, say=warn
+    )
     if again:
         workbench = replace(workbench, builder=replace(workbench.builder, again=True))
     for line in workbench.warnings:

@@ -33,7 +33,7 @@ class Heartbeat:
         self._progress = Progress(lease=lease.lease)
         self._lock = threading.Lock()
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._beat, daemon=True, name="heartbeat")
+        self._thread = threading.Thread(target=self._run_heartbeat, daemon=True, name="heartbeat")
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -109,7 +109,7 @@ class Heartbeat:
             )
             return self._service.new_connection(RETRY_SECONDS).finish_job(self.job.id, end)
 
-    def _beat(self) -> None:
+    def _run_heartbeat(self) -> None:
         while not self._over.wait(self._every):
             with self._lock:
                 self._send()

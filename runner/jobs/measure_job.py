@@ -23,7 +23,7 @@ def run(job: ClaimedJob) -> JobResult:
         PlanRequest(
             subject=job.repository.name,
             host=job.bench.host,
-            environment=job.bench.environment_of(job.workload, job.case),
+            environment=job.bench.capture_environment(job.workload, job.case),
             cases=(job.case,),
             revisions=(revision.commit,),
         )
@@ -41,7 +41,7 @@ def run(job: ClaimedJob) -> JobResult:
         sampling=Sampling.from_workload(job.workload, question.samples),
     )
     outbox.post_now(report)
-    job.measured(f"{revision.commit[:10]} is measured.", 0)
+    job.report_measured(f"{revision.commit[:10]} is measured.", 0)
     if report.outcome is Outcome.FAILED:
         raise FaultwatchError(f"{revision.commit[:10]}: {report.failure.message if report.failure else 'it failed'}")
     return JobResult(f"{revision.commit[:10]} is measured.", {"run_id": str(report.run_id)})

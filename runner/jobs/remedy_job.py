@@ -45,17 +45,17 @@ def run(job: ClaimedJob) -> JobResult:
         pairs = replace(pairs, first=max(pairs.first, MIN_PAIRS), most=max(pairs.most, MIN_PAIRS))
     result = compare(present, changed, job.service.compare, pairs=pairs)
     head = result.head.model_copy(update={"case": apply_parameters(job.case, question.settings)})
-    outbox.post_now(*(_aside(side) for side in (result.base, head) if side.outcome is not Outcome.SKIPPED))
+    outbox.post_now(*(_mark_aside(side) for side in (result.base, head) if side.outcome is not Outcome.SKIPPED))
     failed = [side for side in (result.base, result.head) if side.failure]
     for side in sorted(failed, key=lambda side: side.outcome is Outcome.SKIPPED):  # the other one was skipped for it
         assert side.failure is not None
         raise FaultwatchError(side.failure.explained)
-    figures = changes(result)
+    figures = list_changes(result)
     sentence = "; ".join(_describe_effect(name, before, after) for name, (before, after) in figures.items())
     settings = ", ".join(
         f"{name}={value}" if value is not None else f"no {name}" for name, value in sorted(question.settings.items())
     )
-    job.measured(f"{settings} is measured.", 0)
+    job.report_measured(f"{settings} is measured.", 0)
     return JobResult(f"With {settings}: {sentence}.", {"settings": dict(question.settings), "metrics": figures})
 
 
@@ -66,11 +66,11 @@ def _drop_own_variables(job: ClaimedJob) -> Bench:
     return replace(job.bench, variables=variables)
 
 
-def _aside(report: Report) -> Report:
+def _mark_aside(report: Report) -> Report:
     return report.model_copy(update={"aside": True})
 
 
-def changes(result: Compared) -> dict[str, tuple[float, float]]:
+def list_changes(result: Compared) -> dict[str, tuple[float, float]]:
     """Return the medians of the metrics by which a remedy is judged, without and with it."""
     values = {
         name: (result.base.values(name), result.head.values(name)) for name in list_shown_metrics(MetricView.REMEDY)

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from runner.contract.files import CacheState
 from runner.mapped_files.folios import has_prepared_folios
-from runner.mapped_files.residency import FileMapping, evict, read_back, residency
+from runner.mapped_files.residency import FileMapping, evict, measure_residency, read_back
 from runner.system.regular_file import identity_of, open_regular
 
 MAX_BYTES = 1 << 30
@@ -96,5 +96,5 @@ class CachePreparer(Struct):
             self._prepared.add(identity)
         if verified is not None or identity not in self._prepared:
             return bool(verified)
-        resident, pages = residency(descriptor)
+        resident, pages = measure_residency(descriptor)
         return resident == pages

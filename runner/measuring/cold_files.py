@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from runner.mapped_files.residency import evict, residency
+from runner.mapped_files.residency import evict, measure_residency
 from runner.measuring.spoiled_session import SpoiledSession
 
 
@@ -64,6 +64,6 @@ def count_resident_pages(file: Path) -> tuple[int, int]:
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        return residency(descriptor)
+        return measure_residency(descriptor)
     finally:
         os.close(descriptor)

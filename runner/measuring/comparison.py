@@ -32,7 +32,7 @@ OtherTrials = Callable[[int], tuple[Trial, Trial] | None]
 TrialInPlace = Callable[[], AbstractContextManager[Trial]]
 SAMPLES_PER_FURTHER_BUILD = 5
 """Samples of a further build, of which the level is taken."""
-SAMPLES_IN_PLACE = 20
+SAMPLES_IN_OTHER_PLACE = 20
 """Samples of base in the place of head: equal ones exclude a change as surely as so many equal pairs."""
 
 
@@ -60,7 +60,7 @@ class Pairs(Struct, frozen=True):
         return cls(first, max(first, workload.workload.max_samples or MAX_PAIRS))
 
     @classmethod
-    def proof(cls, workload: Workload) -> Self:
+    def for_proof(cls, workload: Workload) -> Self:
         """Return the numbers to prove that one metric changed."""
         return cls(16, max(MAX_PAIRS, workload.workload.max_samples or 0))
 
@@ -117,7 +117,7 @@ def compare(
         If measuring is impossible on this host. If the program fails, the report contains the failure.
     """
     trial = base
-    with run_undisturbed():
+    with raise_priority():
         try:
             for tree in dict.fromkeys((base.tree, head.tree)):
                 begin_session(tree)
@@ -125,7 +125,7 @@ def compare(
                 trial.warm_up()
                 progress()
         except (ExecutionFailure, SpoiledSession) as error:
-            return make_undecided(base, head, {trial: _drop_samples(trial, error)})
+            return make_undecided(base, head, {trial: _report_failure(trial, error)})
         judging = judging or base.workload.metrics.judging
         compared = sample_interleaved(base, head, decide, pairs=pairs, cases=cases, judging=judging, progress=progress)
         if compared.comparison and compared.comparison.wants_renewal:
@@ -134,16 +134,16 @@ def compare(
                     trial.renew()
                     progress()
             except ExecutionFailure as error:
-                return make_undecided(base, head, {trial: _drop_samples(trial, error)})
+                return make_undecided(base, head, {trial: _report_failure(trial, error)})
             compared = sample_interleaved(
                 base, head, decide, pairs=pairs, cases=cases, judging=judging, progress=progress
             )
     if other_place:
         places = base.answered.place, head.answered.place
-        compared = _with_other_place(
+        compared = _compare_in_other_place(
             compared, other_place, places, decide, cases=cases, judging=judging, progress=progress
         )
-    return with_other_builds(compared, other_builds, decide, cases=cases, judging=judging, progress=progress)
+    return compare_other_builds(compared, other_builds, decide, cases=cases, judging=judging, progress=progress)
 
 
 def sample_interleaved(
@@ -167,8 +167,8 @@ def sample_interleaved(
                     sample = trial.execute()
                     samples[trial].append(sample.model_copy(update={"place": 2 * number + turn}))
                     progress()
-            base_report, head_report = (trial.measured(samples[trial], session) for trial in (base, head))
-            request = _request(base_report, head_report, judging, cases=cases, most=pairs.most)
+            base_report, head_report = (trial.report_measured(samples[trial], session) for trial in (base, head))
+            request = _make_request(base_report, head_report, judging, cases=cases, most=pairs.most)
             decision = decide(request)
             if decision.more == 0 or wanted >= pairs.most:
                 return Compared(request.base, request.head, decision, most=pairs.most)
@@ -176,9 +176,9 @@ def sample_interleaved(
     except (ExecutionFailure, SpoiledSession) as error:
         if trial is base and isinstance(error, ExecutionFailure) and _can_run_alone(base):
             # It ran before head did, and runs without it: head is the reason, as where it fills the disk.
-            failed = head.skipped(f"base fails beside it, and not alone: {error.message}", temporary=True)
+            failed = head.report_skipped(f"base fails beside it, and not alone: {error.message}", temporary=True)
             return make_undecided(base, head, {head: failed})
-        return make_undecided(base, head, {trial: _drop_samples(trial, error)})
+        return make_undecided(base, head, {trial: _report_failure(trial, error)})
 
 
 def _can_run_alone(trial: Trial) -> bool:
@@ -191,7 +191,7 @@ def _can_run_alone(trial: Trial) -> bool:
     return True
 
 
-def _with_other_place(
+def _compare_in_other_place(
     compared: Compared,
     other_place: TrialInPlace,
     places: tuple[Place, Place],
@@ -207,24 +207,24 @@ def _with_other_place(
     differences = find_tree_differences(*places)
     samples = []
     try:
-        with other_place() as trial, run_undisturbed():
+        with other_place() as trial, raise_priority():
             trial.warm_up()
             progress()
-            for _ in range(SAMPLES_IN_PLACE):
+            for _ in range(SAMPLES_IN_OTHER_PLACE):
                 samples.append(trial.execute())
                 progress()
-            report = trial.measured(samples)
+            report = trial.report_measured(samples)
     except (BuildFailure, ExecutionFailure, SpoiledSession):
         return compared
     counts = (name for name in report.metrics if metric(name).kind is Kind.COUNT)
     counted = {name: values for name in counts if (values := report.values(name))}
     place = OtherPlace(counted=counted, differences=tuple(differences))
     base = compared.base.model_copy(update={"other_place": place})
-    request = _request(base, compared.head, judging, cases=cases, most=compared.most)
+    request = _make_request(base, compared.head, judging, cases=cases, most=compared.most)
     return replace(compared, base=base, comparison=decide(request))
 
 
-def with_other_builds(
+def compare_other_builds(
     compared: Compared,
     other_builds: OtherTrials,
     decide: Decide,
@@ -241,7 +241,7 @@ def with_other_builds(
         if trials is None:
             break
         try:
-            with run_undisturbed():
+            with raise_priority():
                 counted = [_measure_other_build(trial, progress) for trial in trials]
         except (ExecutionFailure, SpoiledSession):
             break
@@ -249,7 +249,7 @@ def with_other_builds(
             report.model_copy(update={"other_builds": (*report.other_builds, other)})
             for report, other in zip((compared.base, compared.head), counted, strict=True)
         )
-        request = _request(base, head, judging, cases=cases, most=compared.most)
+        request = _make_request(base, head, judging, cases=cases, most=compared.most)
         compared = replace(compared, base=base, head=head, comparison=decide(request))
     return compared
 
@@ -262,21 +262,21 @@ def _measure_other_build(trial: Trial, progress: Callable[[], None]) -> OtherBui
     for _ in range(SAMPLES_PER_FURTHER_BUILD):
         samples.append(trial.execute())
         progress()
-    report = trial.measured(samples)
+    report = trial.report_measured(samples)
     own_bytes = report.files.own_bytes if report.files else ""
     counts = {name: report.values(name) for name in report.metrics if metric(name).kind is Kind.COUNT}
-    counted = {name: _level(values) for name, values in counts.items() if values}
+    counted = {name: _compute_level(values) for name, values in counts.items() if values}
     return OtherBuild(own_bytes=own_bytes, counted=counted)
 
 
-def _level(values: Sequence[Number]) -> Number:
+def _compute_level(values: Sequence[Number]) -> Number:
     """Return the value that most samples have, or the one in the middle if the count varies."""
     most, middle = find_majority(values), median(values)
     assert middle is not None
     return most[0] if most else middle
 
 
-def _request(base: Report, head: Report, judging: Judging, *, cases: int, most: int | None) -> ComparisonRequest:
+def _make_request(base: Report, head: Report, judging: Judging, *, cases: int, most: int | None) -> ComparisonRequest:
     return ComparisonRequest(
         base=base,
         head=head,
@@ -304,7 +304,7 @@ def compare_with_stored(
     session = uuid.uuid4()
     samples: list[Sample] = []
     wanted = max(2, pairs.first)
-    with run_undisturbed():
+    with raise_priority():
         try:
             begin_session(head.tree)
             head.warm_up()
@@ -313,7 +313,7 @@ def compare_with_stored(
                 for number in range(len(samples), wanted):
                     samples.append(head.execute().model_copy(update={"place": number}))
                     progress()
-                report = head.measured(samples, session)
+                report = head.report_measured(samples, session)
                 request = ComparisonRequest(base=base, head=report, cases=cases, most=pairs.most, base_stored=True)
                 decision = decide(request)
                 if decision.verdict is Verdict.SAME:
@@ -337,7 +337,7 @@ def make_undecided(base: Trial, head: Trial, known: Mapping[Trial, Report]) -> C
         The reports of the sides that cannot be measured.
     """
     if head in known:
-        other = known.get(base) or base.skipped("the other side of the comparison could not be measured")
+        other = known.get(base) or base.report_skipped("the other side of the comparison could not be measured")
         return Compared(other, known[head], None)
     return Compared(known[base], _measure_alone(head), None)
 
@@ -345,19 +345,19 @@ def make_undecided(base: Trial, head: Trial, known: Mapping[Trial, Report]) -> C
 def _measure_alone(head: Trial) -> Report:
     try:
         head.warm_up()
-        return head.measured([head.execute()])
+        return head.report_measured([head.execute()])
     except (ExecutionFailure, SpoiledSession) as error:
-        return _drop_samples(head, error)
+        return _report_failure(head, error)
 
 
-def _drop_samples(trial: Trial, error: ExecutionFailure | SpoiledSession) -> Report:
+def _report_failure(trial: Trial, error: ExecutionFailure | SpoiledSession) -> Report:
     if isinstance(error, ExecutionFailure):
-        return trial.failed(error.stage, error.message, error.log, temporary=error.temporary)
-    return trial.skipped(str(error), temporary=True)
+        return trial.report_failed(error.stage, error.message, error.log, temporary=error.temporary)
+    return trial.report_skipped(str(error), temporary=True)
 
 
 @contextmanager
-def run_undisturbed() -> Iterator[None]:
+def raise_priority() -> Iterator[None]:
     """Run before the host's other processes for a while, if this user may."""
     scheduling = RoundRobin()
     applied = False

@@ -15,7 +15,7 @@ from runner.errors import FaultwatchError
 from runner.execution.in_background import start_in_background
 from runner.execution.sandbox import create_sandbox
 from runner.host.trust import HostTrust, assess_host
-from runner.mapped_files.trial_files import page_cache_setting
+from runner.mapped_files.trial_files import describe_page_cache
 from runner.measuring.trial import Bench
 from runner.process_state.process_state import ProcessState
 from runner.settings import Settings
@@ -29,9 +29,9 @@ from runner.system.tree import Tree
 if TYPE_CHECKING:
     from runner.doctor.counting import Scope
 
-MACHINE = ("kernel.architecture", "cpu.model", "cpu.features", "libc.version")
+MACHINE_SETTINGS = ("kernel.architecture", "cpu.model", "cpu.features", "libc.version")
 """Settings that decide what a compiler makes: homes can be shared, and ``-march=native`` follows the processor."""
-USER_ONLY = (
+USER_ONLY_WARNING = (
     "faults inside the kernel, as in read() into fresh memory, are not counted for this user: "
     "`faultwatch doctor` shows what allows it"
 )
@@ -53,7 +53,7 @@ def wants_sandbox(confined: bool | None, repository: Repository, settings: Setti
     return needs_sandbox(CodeOrigin.FETCHED if fetched else CodeOrigin.OWN, confined)
 
 
-def prepare(
+def prepare_bench(
     settings: Settings,
     variables: Mapping[str, str] | None = None,
     *,
@@ -88,7 +88,7 @@ def prepare(
         scope = get_counting_scope()
         compilers.read_settings()
         read_library_settings(Tree())  # Remembers the digests of the libraries.
-        page_cache_setting(None)  # Remembers whether copies can be mounted.
+        describe_page_cache(None)  # Remembers whether copies can be mounted.
         return scope
 
     if examined and forbids_programs(settings.builds):
@@ -119,11 +119,11 @@ def prepare(
 
     state = ProcessState(variables=variables, cpus=settings.cpus)
     held = environment(state)
-    machine = {name: value for name, value in held.settings.items() if name in MACHINE}
+    machine = {name: value for name, value in held.settings.items() if name in MACHINE_SETTINGS}
     if scope == "user":
-        trust = replace(trust, remarks=(*trust.remarks, USER_ONLY))
+        trust = replace(trust, remarks=(*trust.remarks, USER_ONLY_WARNING))
     bench = Bench(Host(name=settings.host), environment, variables, trust, settings.cpus, box)
-    warnings = (*trust.list_warnings(held), *state.remarks()) if examined else ()
+    warnings = (*trust.list_warnings(held), *state.list_remarks()) if examined else ()
     return Workbench(
         bench, Builder(cache, machine, box, say, reveals_host=origin is CodeOrigin.OWN), variables, warnings
     )

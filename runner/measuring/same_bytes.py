@@ -19,7 +19,7 @@ from runner.contract.report import Build, Case, Outcome, Report, Revision, Statu
 from runner.contract.reused_counts import SameBytesCheck
 from runner.dependencies.answers import Answered
 from runner.errors import FaultwatchError
-from runner.measuring.sampling import levels
+from runner.measuring.sampling import compute_levels
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
 from runner.subject.built_tree import begin_session, read_start_of_build
@@ -31,11 +31,11 @@ MIN_AGREEING_RUNS = 12
 """Measured runs in a row that must agree before counts are reused. Counts that are reused are no evidence for a
 level. The detector is sure of a new level after three runs if at least 12 measured ones lie before it: then one order
 of the runs in C(15, 3) = 455 puts the three last, and it asks for 400."""
-_EVERY = "for the rest of this command every revision is measured"
-_OTHER_FILES = (
-    f"the files that the program used at {{}} are the same in this build, but here it used other ones; {_EVERY}"
+_ALL_MEASURED = "for the rest of this command every revision is measured"
+_OTHER_FILES_REMARK = (
+    "the files that the program used at {} are the same in this build, but here it used other ones; " + _ALL_MEASURED
 )
-_VARIES = f"the bytes are those of {{}}, so the count varies by itself: {{}}; {_EVERY}"
+_VARIES_REMARK = f"the bytes are those of {{}}, so the count varies by itself: {{}}; {_ALL_MEASURED}"
 
 
 class _Newest(Struct, frozen=True):
@@ -66,7 +66,7 @@ class SameBytes:
         self._never: set[str] = set()
         self._contradicted: set[str] = set()
 
-    def source_of(self, case: Case, tree: Path) -> Report | None:
+    def find_source(self, case: Case, tree: Path) -> Report | None:
         """Return the run whose counts a built tree has too; None if the case has to be measured there."""
         newest = self._newest.get(case.name)
         if newest is None or case.name in self._never:
@@ -97,20 +97,20 @@ class SameBytes:
             return None
         if any(name not in counted or counted[name].value != count for name, count in expected.items()):
             return None
-        return trial.reused(source, expected)
+        return trial.report_reused(source, expected)
 
-    def checked(self, report: Report, source: Report) -> Report:
+    def attach_check(self, report: Report, source: Report) -> Report:
         """Return the report of a revision that was measured although its counts could be reused."""
         if report.outcome is not Outcome.MEASURED:
             return report
         if not _have_same_bytes(report, source):
             self._never.add(report.case.name)
-            remark = _OTHER_FILES.format(source.revision.commit[:10])
+            remark = _OTHER_FILES_REMARK.format(source.revision.commit[:10])
             return report.model_copy(update={"remarks": (*report.remarks, remark)})
-        expected, counted = _collect_exact_counts(source) or {}, levels(report.samples)
+        expected, counted = _collect_exact_counts(source) or {}, compute_levels(report.samples)
         if varying := _describe_varying(report, expected, counted):
             self._contradicted.add(report.case.name)
-            remark = _VARIES.format(source.revision.commit[:10], "; ".join(varying))
+            remark = _VARIES_REMARK.format(source.revision.commit[:10], "; ".join(varying))
             return report.model_copy(update={"remarks": (*report.remarks, remark)})
         check = SameBytesCheck(
             run_id=source.run_id,
@@ -122,7 +122,7 @@ class SameBytes:
             self._contradicted.add(report.case.name)
         return report.model_copy(update={"same_bytes_check": check})
 
-    def remember(self, report: Report) -> None:
+    def record(self, report: Report) -> None:
         """Remember a measured run, if its counts are facts that hold for the same answers anywhere on this host."""
         if report.same_bytes_check and not report.same_bytes_check.holds:
             return

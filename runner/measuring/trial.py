@@ -36,15 +36,15 @@ from runner.execution.ceilings import compute_memory_limit, explain_too_many_pro
 from runner.execution.launch import resolve_program
 from runner.execution.sandbox import Sandbox
 from runner.host.trust import HostTrust
-from runner.mapped_files.fault_kinds import with_fault_kinds
-from runner.mapped_files.trial_files import KnownFiles, TrialFiles, page_cache_setting
+from runner.mapped_files.fault_kinds import add_fault_kinds
+from runner.mapped_files.trial_files import KnownFiles, TrialFiles, describe_page_cache
 from runner.measuring.cold_files import OutsideError, make_cold
-from runner.measuring.derived_metrics import result_file, sample_of
+from runner.measuring.derived_metrics import derive_sample, locate_result_file
 from runner.measuring.process_totals import combine_processes
 from runner.measuring.sampling import mark_outliers
 from runner.measuring.spent_input import Inputs
 from runner.measuring.spoiled_session import require_unchanged
-from runner.measuring.watched_execution import objection_to
+from runner.measuring.watched_execution import describe_unusable_watch
 from runner.perf.faults_by_file import FaultsByFile, FaultsByFileRecorder
 from runner.perf.recording import Recording
 from runner.perf.session import ExecutionFailure, count_together
@@ -90,10 +90,10 @@ class Bench(Struct, frozen=True):
     sandbox: Sandbox | None = None
     known_files: KnownFiles = field(default_factory=KnownFiles)
 
-    def environment_of(self, workload: Workload, case: Case) -> Environment:
+    def capture_environment(self, workload: Workload, case: Case) -> Environment:
         """Return the environment in which a case is measured now."""
         bound = bind(workload, case)
-        state = self.state(bound)
+        state = self.make_process_state(bound)
         paths = build_path(workload), state.environment["PATH"]
         # A stranger's PATH must not tell which programs the host has elsewhere.
         build, run = (self.sandbox.select_visible_path(path) for path in paths) if self.sandbox else paths
@@ -106,7 +106,7 @@ class Bench(Struct, frozen=True):
         settings = {**self.capture(state).settings, **files}
         return Environment(settings={name: value for name, value in sorted(settings.items()) if value is not None})
 
-    def state(self, case: BoundCase) -> ProcessState:
+    def make_process_state(self, case: BoundCase) -> ProcessState:
         """Return the state in which a case's process starts."""
         limit = compute_memory_limit(case.memory_limit, self.sandbox.memory if self.sandbox else None)
         return ProcessState(
@@ -114,7 +114,7 @@ class Bench(Struct, frozen=True):
             huge_pages=case.huge_pages,
             cpus=self.cpus,
             memory_limit=limit,
-            page_cache=page_cache_setting(self.sandbox),
+            page_cache=describe_page_cache(self.sandbox),
         )
 
 
@@ -144,7 +144,7 @@ class Trial:
         self._case = bind(workload, subject.case)
         if objection := explain_too_many_processes(self._case.processes, confined=bench.sandbox is not None):
             raise FaultwatchError(f"{workload.path}: [run] processes: {objection}")
-        self._state = bench.state(self._case)
+        self._state = bench.make_process_state(self._case)
         self._cold = tuple(tree / name for name in self._case.cold_files)
         self._sandbox = bench.sandbox and bench.sandbox.add_readable(self._case.own_folder)
         untouched = (*self._cold, *(tree / name for name in self._case.own_state_files))
@@ -154,7 +154,7 @@ class Trial:
         self._inputs = Inputs()
         self._renewed = False
         self._started_at = datetime.now(UTC)
-        self._environment = bench.environment_of(workload, subject.case)
+        self._environment = bench.capture_environment(workload, subject.case)
 
     @property
     def obstacle(self) -> str:
@@ -231,7 +231,7 @@ class Trial:
         for _ in range(2):
             began, started = time.time_ns(), time.monotonic()
             faults, asked = self._execute_followed()
-            if objection := objection_to(faults, self._state.environment):
+            if objection := describe_unusable_watch(faults, self._state.environment):
                 raise ExecutionFailure(f"`{shlex.join(self._case.command)}` {objection}", stage=Stage.MEASURE)
             changed = self._files.prepare_mapped(faults, asked, began)
             if not changed or time.monotonic() - started > _MAX_REPEATED_SECONDS:
@@ -334,13 +334,13 @@ class Trial:
                 raise
             message = f"{failure.message}: {spent}"
             raise ExecutionFailure(message, failure.log, was_stopped=failure.was_stopped) from None
-        each = [sample_of(execution, self.workload, self._tree) for execution in burst.executions]
+        each = [derive_sample(execution, self.workload, self._tree) for execution in burst.executions]
         return combine_processes(each, burst.group)
 
     def _remove_result(self, name: str) -> None:
         """Remove the result file of an earlier execution, which must not count as this one's."""
         try:
-            result_file(self._tree, name).unlink(missing_ok=True)
+            locate_result_file(self._tree, name).unlink(missing_ok=True)
         except NotADirectoryError:
             pass  # As if it did not exist.
         except OSError as error:
@@ -357,7 +357,7 @@ class Trial:
         except OSError as error:
             raise ExecutionFailure(f"[run] files: {error.filename}: {error.strerror}") from None
 
-    def measured(self, samples: Sequence[Sample], session: uuid.UUID | None = None) -> Report:
+    def report_measured(self, samples: Sequence[Sample], session: uuid.UUID | None = None) -> Report:
         """Return the report of some samples, with the outliers marked.
 
         Raises
@@ -365,12 +365,12 @@ class Trial:
         SpoiledSession
             If the environment is not the one from before the samples.
         """
-        require_unchanged(self._environment, self._bench.environment_of(self.workload, self.subject.case))
+        require_unchanged(self._environment, self._bench.capture_environment(self.workload, self.subject.case))
         self._files.verify()
-        samples = with_fault_kinds(samples, self._files.faults, self._case.processes)
-        return self._report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)
+        samples = add_fault_kinds(samples, self._files.faults, self._case.processes)
+        return self._make_report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)
 
-    def reused(self, source: Report, counts: Mapping[str, Number]) -> Report | None:
+    def report_reused(self, source: Report, counts: Mapping[str, Number]) -> Report | None:
         """Return the report of this revision with counts of a run of the same bytes, which is not executed again.
 
         None if the environment has changed since that run, or if it has the state of a file among its conditions.
@@ -378,16 +378,16 @@ class Trial:
         if self.obstacle or self.is_cold or self._environment.hash != source.environment.hash:
             return None
         sample = Sample(readings={name: Reading(value=value) for name, value in counts.items()})
-        report = self._report(Outcome.MEASURED, samples=(sample,))
+        report = self._make_report(Outcome.MEASURED, samples=(sample,))
         origin = ReusedCounts(run_id=source.run_id, commit=source.revision.commit)
         return report.model_copy(update={"files": source.files, "remarks": source.remarks, "reused": origin})
 
-    def skipped(self, reason: str, *, temporary: bool = False) -> Report:
+    def report_skipped(self, reason: str, *, temporary: bool = False) -> Report:
         """Return the report that the case cannot be measured on this host."""
         failure = Failure(stage=Stage.RUN, message=reason[:1000], temporary=temporary)
-        return self._report(Outcome.SKIPPED, failure=failure)
+        return self._make_report(Outcome.SKIPPED, failure=failure)
 
-    def failed(self, stage: Stage, message: str, log: str, *, temporary: bool = False) -> Report:
+    def report_failed(self, stage: Stage, message: str, log: str, *, temporary: bool = False) -> Report:
         """Return the report that the build or the program failed.
 
         Parameters
@@ -397,9 +397,9 @@ class Trial:
         """
         message, log = (hide_secrets(text, self._state.variables) for text in (message, log))
         failure = Failure(stage=stage, message=message[:1000], log=log, temporary=temporary)
-        return self._report(Outcome.FAILED, failure=failure)
+        return self._make_report(Outcome.FAILED, failure=failure)
 
-    def _report(
+    def _make_report(
         self,
         outcome: Outcome,
         *,
@@ -407,7 +407,7 @@ class Trial:
         failure: Failure | None = None,
         session: uuid.UUID | None = None,
     ) -> Report:
-        files_remarks = self._files.remarks() if samples else ()
+        files_remarks = self._files.list_remarks() if samples else ()
         built = not (failure and failure.stage is Stage.BUILD)
         return Report(
             run_id=make_run_id(self._started_at),
@@ -427,7 +427,7 @@ class Trial:
             session=session,
             canary=self._bench.trust.canary,
             mismatches=self._bench.trust.declared.list_mismatches(self._environment),
-            remarks=(*self._bench.trust.remarks, *self._state.remarks(), *files_remarks),
+            remarks=(*self._bench.trust.remarks, *self._state.list_remarks(), *files_remarks),
             files=self._files.describe() if samples else None,
             renewed=self._renewed and bool(samples),
             judging=self.workload.metrics.judging,

@@ -10,7 +10,7 @@ def is_complete(cell: CellDigest) -> bool:
     return cell.carried_out and not cell.problem and all(case.state is CaseState.MEASURED for case in cell.cases)
 
 
-def gaps(digest: NightlyDigest) -> Iterator[tuple[CellDigest, str]]:
+def list_gaps(digest: NightlyDigest) -> Iterator[tuple[CellDigest, str]]:
     """Yield each cell of which something is missing, with the reason."""
     for cell in digest.cells:
         if not cell.carried_out:

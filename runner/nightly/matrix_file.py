@@ -11,9 +11,9 @@ from runner.process_state.huge_pages import CHOICES
 from runner.workload.allocators import ALLOCATORS
 from runner.workload.strict_toml import Table, describe_first_mistake, read_toml
 
-PLAIN = "plain"
+PLAIN_CONFIGURATION = "plain"
 """The only configuration of a file that names none: the settings of the workload file."""
-HERE = "here"
+THIS_HOST = "here"
 """The only host of a file that names none: the one that reads it."""
 Size = Annotated[str, StringConstraints(pattern=r"^(none|[1-9][0-9]{0,14}[KMG]?)$")]
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
@@ -99,12 +99,12 @@ class Matrix(Table):
     @property
     def host_names(self) -> tuple[str, ...]:
         """Names of the hosts."""
-        return tuple(self.hosts) or (HERE,)
+        return tuple(self.hosts) or (THIS_HOST,)
 
     @property
     def configuration_names(self) -> tuple[str, ...]:
         """Names of the configurations."""
-        return tuple(self.configurations) or (PLAIN,)
+        return tuple(self.configurations) or (PLAIN_CONFIGURATION,)
 
     def configuration(self, name: str) -> Configuration:
         """Return a configuration by name."""

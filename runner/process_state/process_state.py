@@ -56,7 +56,7 @@ class ProcessState(Struct, frozen=True):
         }
         return {HugePages.setting: "host", **fixed, **actual}
 
-    def remarks(self) -> tuple[str, ...]:
+    def list_remarks(self) -> tuple[str, ...]:
         """Return the attributes that this host does not allow, with the remedies."""
         with self._apply_attributes() as attributes:
             shown = [(attribute, attribute.show()) for attribute in attributes]
@@ -80,7 +80,7 @@ class ProcessState(Struct, frozen=True):
 
     @contextmanager
     def _apply_attributes(self) -> Iterator[list[Attribute]]:
-        """Apply the attributes that this host allows; :meth:`remarks` reports the others."""
+        """Apply the attributes that this host allows; :meth:`list_remarks` reports the others."""
         attributes = self._attributes()
         with ExitStack() as stack:
             for attribute in attributes:

@@ -62,16 +62,16 @@ class Follower:
     confirmed: list[bool] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
 
-    def planned(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
+    def on_plan(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
         self.reruns += sum(run.reason is Reason.RERUN for run in planned)
 
-    def started(self, revision: Revision, case: Case) -> None:
+    def on_run_start(self, revision: Revision, case: Case) -> None:
         pass
 
-    def executed(self) -> None:
+    def on_execution(self) -> None:
         pass
 
-    def reported(self, report: Report, skipped_executions: int) -> None:
+    def on_report(self, report: Report, skipped_executions: int) -> None:
         self.after_report()
         events = self.get("/events")["items"]
         self.confirmed.append(any(event["confirmed"] for event in events))

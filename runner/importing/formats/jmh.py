@@ -57,10 +57,10 @@ def recognises(source: Source) -> bool:
 def parse(source: Source) -> list[Result]:
     """Return the score of each iteration of each fork, in nanoseconds or per second."""
     file = check_document(_FILE, source.json, source.name, "a file of JMH")
-    return [result for benchmark in file for result in _results(benchmark)]
+    return [result for benchmark in file for result in _list_results(benchmark)]
 
 
-def _results(benchmark: _Benchmark) -> Iterator[Result]:
+def _list_results(benchmark: _Benchmark) -> Iterator[Result]:
     name = ".".join(benchmark.benchmark.rsplit(".", 2)[-2:])
     threads = {"threads": str(benchmark.threads)} if benchmark.threads != 1 else {}
     case = make_case(name, benchmark.params | threads, benchmark.benchmark)

@@ -8,7 +8,7 @@ import pytest
 from runner.contract.report import Build, Environment, Host, Outcome, Report, Revision, Stage
 from runner.contract.suite import build_suite
 from runner.errors import FaultwatchError
-from runner.mapped_files.trial_files import page_cache_setting
+from runner.mapped_files.trial_files import describe_page_cache
 from runner.measuring.measurement import measure, report_failed_build
 from runner.measuring.trial import Bench, Trial
 from runner.process_state.process_state import ProcessState
@@ -131,7 +131,7 @@ def test_a_report_is_a_pyperf_suite_with_one_benchmark_a_metric(tmp_path: Path) 
 
 def test_the_state_of_the_process_is_part_of_the_environment(tmp_path: Path) -> None:
     report = report_of("true", tmp_path, output="none")
-    assert report.environment.settings.items() >= ProcessState(page_cache=page_cache_setting(None)).settings().items()
+    assert report.environment.settings.items() >= ProcessState(page_cache=describe_page_cache(None)).settings().items()
     assert "tool.python3" in report.environment.settings, "and what the build and the program find on this host"
 
 
@@ -150,7 +150,7 @@ def test_the_tools_are_those_on_the_path_of_the_workload(tmp_path: Path, monkeyp
             "run": {"command": "odd-tool", "environment": {"PATH": f"{ran}:/usr/bin:/bin"}},
         }
     )
-    settings = bench().environment_of(workload, cases(workload)[0]).settings
+    settings = bench().capture_environment(workload, cases(workload)[0]).settings
     assert settings["tool.odd-tool"].startswith(f"{built}/odd-tool, ")
     assert settings["program"].startswith(f"{ran}/odd-tool, ")
 

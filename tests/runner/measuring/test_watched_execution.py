@@ -10,7 +10,7 @@ import pytest
 from runner.contract.report import Environment, Host, Outcome, Report, Revision, Stage
 from runner.measuring.measurement import measure
 from runner.measuring.trial import Bench
-from runner.measuring.watched_execution import objection_to
+from runner.measuring.watched_execution import describe_unusable_watch
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
 from runner.workload import Workload, cases
 from runner.workload.allocators import describe_missing_library
@@ -38,7 +38,7 @@ def faults(*paths: str, lost: int = 0, hidden: tuple[str, ...] = ()) -> FaultsBy
     ],
 )
 def test_what_is_refused(watched: FaultsByFile | None, preloaded: str, said: str) -> None:
-    found = objection_to(watched, {"LD_PRELOAD": preloaded})
+    found = describe_unusable_watch(watched, {"LD_PRELOAD": preloaded})
     assert found.startswith(said) if said else not found
 
 

@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.errors import FaultwatchError
-from runner.nightly.cells import apply_configuration, case_choices, cells_of_host, github_jobs, plan_cells
+from runner.nightly.cells import (
+    apply_configuration,
+    build_github_jobs,
+    format_case_choices,
+    list_host_cells,
+    plan_cells,
+)
 from runner.nightly.matrix_file import Configuration, Matrix, MatrixHost, WorkloadEntry, load_matrix
 from runner.workload import Workload, cases
 
@@ -59,26 +65,28 @@ def test_every_workload_in_every_configuration_on_every_host_that_it_names(tmp_p
 
 
 def test_one_job_a_host_with_its_labels(tmp_path: Path) -> None:
-    assert github_jobs(matrix(TWO_HOSTS, tmp_path)) == [
+    assert build_github_jobs(matrix(TWO_HOSTS, tmp_path)) == [
         {"host": "old", "labels": ["self-hosted", "old"]},
         {"host": "new", "labels": ["self-hosted", "avx512"]},
     ]
 
 
 def test_a_host_carries_out_its_own_cells(tmp_path: Path) -> None:
-    assert [(cell.configuration, entry.path) for cell, entry in cells_of_host(matrix(TWO_HOSTS, tmp_path), "old")] == [
+    assert [
+        (cell.configuration, entry.path) for cell, entry in list_host_cells(matrix(TWO_HOSTS, tmp_path), "old")
+    ] == [
         ("plain", "a"),
         ("tight", "a"),
     ]
     with pytest.raises(FaultwatchError, match=r"this host, other, is not one of old, new .*FAULTWATCH_HOST"):
-        cells_of_host(matrix(TWO_HOSTS, tmp_path), "other")
+        list_host_cells(matrix(TWO_HOSTS, tmp_path), "other")
 
 
 def test_without_hosts_it_is_for_whoever_reads_it(tmp_path: Path) -> None:
     found = matrix('[[workloads]]\npath = "a"', tmp_path)
-    assert [cell.place for cell, _ in cells_of_host(found, "mine")] == [("mine", "plain", "a")]
+    assert [cell.place for cell, _ in list_host_cells(found, "mine")] == [("mine", "plain", "a")]
     with pytest.raises(FaultwatchError, match="names no hosts"):
-        github_jobs(found)
+        build_github_jobs(found)
 
 
 @given(NAMES, NAMES, NAMES.filter(bool))
@@ -149,10 +157,10 @@ def test_a_workloads_own_parameter_is_a_choice_among_its_cases() -> None:
 
 def test_a_choice_of_cases_is_written_as_set_takes_it() -> None:
     entry = WorkloadEntry(path="w", set={"mib": (4, 64), "order": "row"})
-    assert case_choices(entry) == ("mib=4,64", "order=row")
-    assert [case.parameters for case in cases(workload(), case_choices(WorkloadEntry(path="w", set={"mib": 64})))] == [
-        {"mib": 64}
-    ]
+    assert format_case_choices(entry) == ("mib=4,64", "order=row")
+    assert [
+        case.parameters for case in cases(workload(), format_case_choices(WorkloadEntry(path="w", set={"mib": 64})))
+    ] == [{"mib": 64}]
 
 
 def test_every_key_is_documented() -> None:

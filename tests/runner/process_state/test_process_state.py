@@ -87,7 +87,7 @@ def test_what_this_host_forbids_is_told_and_the_rest_is_applied(monkeypatch: pyt
         pytest.skip("this test runs without address randomisation")
     monkeypatch.setattr(system_calls, "set_personality", forbidden)
     state = ProcessState(huge_pages="never", cpus=frozenset({99_999}))
-    layout, cpus = state.remarks()
+    layout, cpus = state.list_remarks()
     assert layout.startswith("process.aslr is on, not off: in a container: docker run --security-opt")
     assert "not 99999: name processors that this process may use" in cpus
     settings = state.settings()
@@ -97,7 +97,7 @@ def test_what_this_host_forbids_is_told_and_the_rest_is_applied(monkeypatch: pyt
 def test_nothing_is_told_where_all_is_well() -> None:
     if not can_apply(Layout()):
         pytest.skip("address randomisation cannot be switched off here")
-    assert ProcessState(huge_pages="never").remarks() == ()
+    assert ProcessState(huge_pages="never").list_remarks() == ()
 
 
 def test_stack_limit_is_fixed() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.measuring.work_output import READERS, STATED
+from runner.measuring.work_output import READERS, THEORETICAL_COUNTS
 from runner.process_state.huge_pages import CHOICES
 from runner.workload import Workload, load_workload
 from runner.workload.allocators import ALLOCATORS
@@ -39,7 +39,7 @@ def test_every_table_is_documented() -> None:
         ("allocator", ALLOCATORS),
         ("page_cache", PAGE_CACHE_STATES),
         ("huge_pages", CHOICES),
-        ("json", STATED),
+        ("json", THEORETICAL_COUNTS),
     ],
 )
 def test_every_word_that_a_key_takes_is_documented(key: str, words: Iterable[str]) -> None:
