@@ -122,7 +122,7 @@ class Run:
                 report = build_gate_report(results, plan, self._job())
             finished = max(result.head.finished_at.timestamp() for result in results)
             sampled = time.monotonic() - (time.time() - finished)
-            service.gate(report)
+            service.judge_gate(report)
         deadline = time.monotonic() + PATIENCE
         while not any(check["status"] == "completed" for check in self.hub.checks.values()):
             if time.monotonic() > deadline:

@@ -39,7 +39,7 @@ from runner.measuring.comparison import raise_priority
 from runner.measuring.measurement import measure
 from runner.measuring.sampling import Sampling, compute_levels
 from runner.measuring.trial import Bench
-from runner.perf.session import count
+from runner.perf.session import count_faults
 from runner.process_state.process_state import ProcessState
 from runner.workload import Workload
 
@@ -320,7 +320,8 @@ def _count_unprepared(program: Program, tree: Path) -> int:
     state = ProcessState(variables=dict(program.environment), huge_pages="never", cpus=program.cpus)
     with raise_priority():
         counts = [
-            count(program.command, directory=tree, state=state, timeout=60).sample.readings["minor-faults"].value or 0
+            count_faults(program.command, directory=tree, state=state, timeout=60).sample.readings["minor-faults"].value
+            or 0
             for _ in range(1 + program.sampling.least)
         ]
     return int(Counter(counts[1:]).most_common(1)[0][0])
@@ -340,7 +341,7 @@ def _measured(program: Program, tree: Path, confined: Sandbox | None) -> Report:
         (confined is not None, program.cpus),
         Bench(
             Host(name="bench"),
-            lambda state: Environment(settings=state.settings()),
+            lambda state: Environment(settings=state.read_settings()),
             cpus=program.cpus,
             sandbox=confined,
         ),

@@ -27,8 +27,8 @@ from runner.contract.report import Case, Environment, Host, Revision
 from runner.execution.start_block import pad_variables
 from runner.measuring.comparison import Compared, Pairs, compare, raise_priority
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.perf.command import perf_stat
-from runner.perf.session import count
+from runner.perf.command import build_perf_stat_command
+from runner.perf.session import count_faults
 from runner.process_state.process_state import ProcessState
 from runner.workload import Workload
 from service.rules.comparison import interleaved
@@ -83,9 +83,9 @@ def bare(command: Sequence[str], folder: Path) -> Faults:
     output = folder / "bare.csv"
     environment = pad_variables({**STATE.environment, **added_by_perf()}, command)
     environment = {name: value for name, value in environment.items() if name not in added_by_perf()}
-    with STATE.applied():
+    with STATE.apply():
         subprocess.run(
-            perf_stat(command, output),
+            build_perf_stat_command(command, output),
             cwd=folder,
             env=environment,
             check=True,
@@ -100,7 +100,7 @@ def bare(command: Sequence[str], folder: Path) -> Faults:
 @cache
 def added_by_perf() -> dict[str, str]:
     """Return the variables that perf adds to the environment of what it starts, and the runner does not."""
-    command = perf_stat(["env"], Path(os.devnull))
+    command = build_perf_stat_command(["env"], Path(os.devnull))
     done = subprocess.run(command, env=STATE.environment, check=True, capture_output=True, text=True)
     found = dict(line.split("=", 1) for line in done.stdout.splitlines())
     return {name: value for name, value in found.items() if name not in STATE.environment}
@@ -108,7 +108,7 @@ def added_by_perf() -> dict[str, str]:
 
 def counted(command: Sequence[str], folder: Path) -> Faults:
     """Count the faults of a command by the runner."""
-    readings = count(command, directory=folder, state=STATE, timeout=60).sample.readings
+    readings = count_faults(command, directory=folder, state=STATE, timeout=60).sample.readings
     return int(readings["minor-faults"].value or 0), int(readings["major-faults"].value or 0)
 
 

@@ -27,7 +27,7 @@ from runner.execution.compilation import compile_program
 from runner.execution.sandbox import Sandbox, create_sandbox
 from runner.measuring.comparison import raise_priority
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.perf.session import count
+from runner.perf.session import count_faults
 from runner.process_state.process_state import ProcessState
 from runner.workload import Workload, load_workload
 from runner.workload.matrix import cases
@@ -78,7 +78,7 @@ def sides(folder: Path, names: Sequence[str], box: Sandbox) -> Iterator[tuple[st
     def canary_counts(within: Sandbox | None) -> tuple[int, int]:
         command = [f"./{program.name}", *canary.KINDS[:3]]
         state = ProcessState(huge_pages="never")
-        done = count(command, directory=program.parent, state=state, timeout=60, region=True, sandbox=within)
+        done = count_faults(command, directory=program.parent, state=state, timeout=60, region=True, sandbox=within)
         return _value(done.sample.readings)
 
     if not names or "canary" in names:

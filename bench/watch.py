@@ -23,7 +23,7 @@ from runner.execution.execute import execute
 from runner.measuring.comparison import raise_priority
 from runner.perf.faults_by_file import FaultsByFileRecorder
 from runner.perf.recording import Recording
-from runner.perf.session import count_together
+from runner.perf.session import count_processes
 from runner.process_state.process_state import ProcessState
 
 PAIRS = 15
@@ -61,8 +61,8 @@ def execution(program: Program, tree: Path, *, watched: bool) -> tuple[int | Non
     recorder = FaultsByFileRecorder()
     with raise_priority(), QuestionWatch(launched=True, counted=True) if watched else nullcontext() as watch:
         recording = Recording((), recorder, watch)
-        count_together(program.command, directory=tree, state=state, timeout=60, recording=recording)
-        faults = recorder.result()
+        count_processes(program.command, directory=tree, state=state, timeout=60, recording=recording)
+        faults = recorder.get_result()
         return faults.total if faults else None, watch.read_asked().unfollowed if watch else ""
 
 
@@ -70,7 +70,7 @@ def sample(program: Program, tree: Path) -> int:
     """Execute a program as for a sample; return its faults."""
     state = ProcessState(variables=dict(program.environment), huge_pages="never", cpus=program.cpus)
     with raise_priority():
-        burst = count_together(program.command, directory=tree, state=state, timeout=60)
+        burst = count_processes(program.command, directory=tree, state=state, timeout=60)
     readings = burst.executions[0].sample.readings
     return sum(int(readings[name].value or 0) for name in ("minor-faults", "major-faults"))
 

@@ -152,10 +152,10 @@ class HistoryMeasurement(Struct, frozen=True):
 
     def _conclude(self, summary: HistorySummary, outbox: Outbox) -> HistorySummary:
         """Send what still waits, and note what became of the reports."""
-        if self.spool.waiting():
+        if self.spool.list_waiting():
             outbox.deliver(at_once=True)
         summary.waiting, summary.error = outbox.waiting, outbox.error
-        summary.waiting_before = len(self.spool.waiting()) - outbox.waiting
+        summary.waiting_before = len(self.spool.list_waiting()) - outbox.waiting
         summary.refused = list(outbox.refused.values())
         return summary
 
@@ -220,7 +220,7 @@ class HistoryMeasurement(Struct, frozen=True):
         by_environment = sorted(self.cases, key=lambda case: environments[case.name].hash)
         for _, group in itertools.groupby(by_environment, key=lambda case: environments[case.name].hash):
             cases = tuple(group)
-            plan = (self.planner or self.service).plan(
+            plan = (self.planner or self.service).request_plan(
                 PlanRequest(
                     subject=self.repository.name,
                     host=self.bench.host,

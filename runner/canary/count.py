@@ -11,7 +11,7 @@ from msgspec import Struct
 from runner.canary.fault_cost import recall_cost
 from runner.contract.trust import Canary, CanaryCount
 from runner.execution.compilation import CompilationError, compile_program
-from runner.perf.session import Execution, ExecutionFailure, count
+from runner.perf.session import Execution, ExecutionFailure, count_faults
 from runner.process_state.process_state import ProcessState
 
 _SOURCE, _HEADER = (Path(__file__).with_name(name) for name in ("canary.c", "faultwatch_region.h"))
@@ -95,7 +95,7 @@ def _measure_fault_cost(program: Path) -> float | None:
 
 def _execute_canary(program: Path, kinds: Sequence[str]) -> Execution:
     command = [f"./{program.name}", *kinds]
-    return count(command, directory=program.parent, state=ProcessState(), timeout=_TIMEOUT_SECONDS, region=True)
+    return count_faults(command, directory=program.parent, state=ProcessState(), timeout=_TIMEOUT_SECONDS, region=True)
 
 
 def _count_faults(program: Path, kinds: Sequence[str]) -> CanaryFaults:

@@ -91,7 +91,7 @@ def command(
     with connect(settings) as service, create_host_turn(settings) as turn:
         service.check()
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
-        patient = service.patient(say)
+        patient = service.connect_patiently(say)
         contests = [Contest(workload, workload, case.parameters) for case in chosen]
         results = compare_cases(patient, repository, workload, workbench, (base, head), contests, samples)
     output_result(

@@ -91,7 +91,7 @@ def _measure(settings: Settings, repository: Path) -> tuple[HistorySummary, list
             ),
         ]
         summaries = [half.measure(service) for half in halves]
-        drifts = service.patient(say).drifts(subject=halves[0].repository.name)
+        drifts = service.connect_patiently(say).list_drifts(subject=halves[0].repository.name)
     return summaries[0] + summaries[1], drifts
 
 

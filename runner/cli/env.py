@@ -84,7 +84,7 @@ def load(name: str) -> "tuple[Environment, Case | None]":
         from runner.settings import load_settings
 
         with connect(load_settings()) as service:
-            run = service.run(name)
+            run = service.get_run(name)
             return run.environment, run.case
     try:
         document = json.loads(Path(name).read_text(encoding="utf-8"))

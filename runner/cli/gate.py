@@ -91,7 +91,7 @@ def command(
             workbench = prepare_workbench(
                 settings, variables, turn=turn, confined=confinement, origin=code, again=again
             )
-            patient = service.patient(say)
+            patient = service.connect_patiently(say)
             pair = (ends.base, ends.measured)
             results = compare_cases(
                 patient, ends.repository, judge, workbench, pair, plan.contests, samples, from_store=stored
@@ -102,7 +102,7 @@ def command(
             measured["cases"] = [build_document(result) for result in results]
             # Before asking the service, so that the measurements are kept in any case.
             write_result(measured, output_file)
-            answer = patient.gate(report)
+            answer = patient.judge_gate(report)
     judged = {"verdict": answer.verdict, "passed": answer.passed, "judge": answer.judge} | measured
     write_outputs(files, report, answer)
     set_outputs({"verdict": answer.verdict})

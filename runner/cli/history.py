@@ -132,7 +132,7 @@ def command(
             summary = prepared.measure(service)
             turn.end()
             # While reports wait, the service cannot know all drifts.
-            drifts = [] if summary.waiting else prepared.list_drifts(service.patient(say))
+            drifts = [] if summary.waiting else prepared.list_drifts(service.connect_patiently(say))
             charts = [] if summary.waiting else _list_chart_addresses(service, prepared)
     target = TypedTarget(prepared.workload.name, workload_name, repo, variables)
     served = is_served(prepared.settings)
@@ -147,7 +147,7 @@ def _list_chart_addresses(service: "Service", prepared: "PreparedHistory") -> li
 
     shown = prepared.cases[:_MAX_CHARTS]
     where = {**prepared.own, "metric": "minor-faults"}
-    charts = [one for case in shown for one in service.series(**where, case=case.name)[:1]]
+    charts = [one for case in shown for one in service.list_series(**where, case=case.name)[:1]]
     return [build_page_address(prepared.settings, f"/series/{one['id']}") for one in charts]
 
 
@@ -181,13 +181,13 @@ class PreparedHistory(Struct, frozen=True):
         """Return the drifts in the range, of the measured cases: the series can have others, and older ones too."""
         commits = {revision.commit for revision in self.revisions}
         cases = {case.name for case in self.cases}
-        detected = service.drifts(**self.own)
+        detected = service.list_drifts(**self.own)
         return [drift for drift in detected if drift["revision"] in commits and drift["case"] in cases]
 
     def begins_new_series(self, service: Service) -> bool:
         """Return whether only other definitions of the first case have been measured on this host."""
         where = {"subject": self.repository.name, "host": self.settings.host, "case": self.cases[0].name}
-        definitions = {str(one["definition"]) for one in service.series(**where, metric="minor-faults")}
+        definitions = {str(one["definition"]) for one in service.list_series(**where, metric="minor-faults")}
         return bool(definitions) and self.workload.definition not in definitions
 
     def measure(self, service: Service) -> HistorySummary:
@@ -201,7 +201,7 @@ class PreparedHistory(Struct, frozen=True):
             bench=self.workbench.bench,
             builder=self.workbench.builder,
             service=service,
-            planner=service.patient(say),
+            planner=service.connect_patiently(say),
             spool=Spool(self.settings.spool),
             samples=self.samples,
             beside=self.beside,

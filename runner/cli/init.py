@@ -377,10 +377,10 @@ def _ask_ci(questions: Questions, detected: str) -> str:
 def _write_workload(top: Path, text: str, questions: Questions, *, replace: bool) -> list[str]:
     from runner.adoption.ci_files import CiFile
     from runner.adoption.workload_text import SCHEMA
-    from runner.schemas import schema_text
+    from runner.schemas import read_schema
 
     written = _write(top, CiFile(WORKLOAD_FILE, text), questions, replace=replace)
-    return written + _write(top, CiFile(SCHEMA, schema_text("workload")), questions)
+    return written + _write(top, CiFile(SCHEMA, read_schema("workload")), questions)
 
 
 def _write(top: Path, file: "CiFile", questions: Questions, *, replace: bool = False) -> list[str]:

@@ -67,7 +67,7 @@ def run(
             job = JobRunner(settings, service, turn, say, _get_log_url(), verbose=True).run(job_id, preparer.prepare)
         except AlreadyEnded as error:
             say(error.what)
-            job = service.job(job_id)
+            job = service.get_job(job_id)
     output_result(
         job.model_dump(mode="json"),
         as_json=as_json,
@@ -95,7 +95,7 @@ def list_jobs(everything: bool, limit: int, as_json: bool) -> None:
 
     filters = {"limit": str(limit)} | ({} if everything else {"open": "true"})
     with connect(load_settings()) as service:
-        jobs = service.jobs(**filters)
+        jobs = service.list_jobs(**filters)
     if as_json:
         print_json(jobs.model_dump(mode="json"))
     else:
@@ -111,7 +111,7 @@ def show_one(job_id: int, as_json: bool) -> None:
 
     settings = load_settings()
     with connect(settings) as service:
-        job = service.job(job_id)
+        job = service.get_job(job_id)
     if as_json:
         print_json(job.model_dump(mode="json"))
         return

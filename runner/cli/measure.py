@@ -173,7 +173,7 @@ def _send(settings: Settings, repository: Repository, reports: list[Report]) -> 
         outbox.deliver(at_once=True)
     if outbox.refused:
         raise FaultwatchError(next(iter(outbox.refused.values())), "the report is set aside; see `faultwatch spool`")
-    if outbox.error and any(spool.file_of(report).exists() for report in reports):
+    if outbox.error and any(spool.get_file(report).exists() for report in reports):
         raise FaultwatchError(f"{outbox.error.what}; the reports wait on disk", "run `faultwatch spool --flush`")
 
 

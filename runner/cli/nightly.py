@@ -84,7 +84,7 @@ def command(
         service.update_nightly_run(name, NightlyPart(cells=cells))
         if plan:
             return
-        patient = service.patient(say)
+        patient = service.connect_patiently(say)
         if not only_digest:
             with create_host_turn(settings) as turn:
                 _run_cells(name, matrix, settings, patient, turn, confined)

@@ -3,7 +3,7 @@
 import socket
 
 from runner.settings import Settings
-from runner.variables import value_of
+from runner.variables import get_value
 
 
 def build_page_address(settings: Settings, path: str) -> str:
@@ -26,5 +26,5 @@ def is_served(settings: Settings) -> bool:
 
 
 def _read_port() -> str:
-    port = value_of("FAULTWATCH_PORT")
+    port = get_value("FAULTWATCH_PORT")
     return port if port.isdecimal() and port != "0" else "8080"

@@ -22,9 +22,9 @@ def command(flush: bool, as_json: bool) -> None:
     """
     settings = load_settings()
     spool = Spool(settings.spool)
-    problem, refused_now = _flush_spool(settings, spool) if flush and spool.waiting() else ("", False)
-    waiting = [_describe(file) for file in spool.waiting()]
-    refused = [_describe(file) | {"reason": reason} for file, reason in spool.refused()]
+    problem, refused_now = _flush_spool(settings, spool) if flush and spool.list_waiting() else ("", False)
+    waiting = [_describe(file) for file in spool.list_waiting()]
+    refused = [_describe(file) | {"reason": reason} for file, reason in spool.list_refused()]
     if as_json:
         document: dict[str, Any] = {"folder": str(spool.folder), "waiting": waiting, "refused": refused}
         print_json(document | {"trouble": problem})

@@ -80,7 +80,7 @@ def command(
     with connect(config) as service, create_host_turn(config) as turn:
         service.check()
         workbench = prepare_workbench(config, variables, turn=turn, confined=confinement)
-        patient = service.patient(say)
+        patient = service.connect_patiently(say)
         with show_activity(f"building {revision}") as shown:
             unchanged, changed = build_remedy_trials(
                 repository,

@@ -9,7 +9,7 @@ from msgspec import Struct
 from runner.doctor.probe import NOT_FOUND_STATUS, HostProbe, ProgramOutput
 from runner.errors import FaultwatchError
 from runner.perf.command import SEPARATOR
-from runner.perf.program import perf_program
+from runner.perf.program import get_perf_program
 
 Scope = Literal["user+kernel", "user"]
 """Whether faults inside the kernel, as in ``read`` into fresh memory, are counted too."""
@@ -61,7 +61,7 @@ def _measure_here() -> CountingResult:
 
 def try_counting(host: HostProbe) -> CountingResult:
     """Count the minor faults of ``true``; perf reports whether it had to leave out those of the kernel."""
-    answer = host.run([perf_program(), "stat", "-x", SEPARATOR, "-e", "minor-faults", "--", "true"])
+    answer = host.run([get_perf_program(), "stat", "-x", SEPARATOR, "-e", "minor-faults", "--", "true"])
     line = re.search(
         rf"^([^#;{SEPARATOR}]+){SEPARATOR}[^;]*{SEPARATOR}minor-faults(:[a-z]*u[a-z]*)?{SEPARATOR}", answer.text, re.M
     )

@@ -6,7 +6,7 @@ from runner.doctor.counting import ALLOW_COMMAND, PARANOID_SETTING, try_counting
 from runner.doctor.probe import HostProbe
 from runner.doctor.result import CheckResult, ok, problem, unknown, warning
 from runner.perf.command import SEPARATOR, STANDARD_EVENTS
-from runner.perf.program import perf_program
+from runner.perf.program import get_perf_program
 
 
 def check_perf(host: HostProbe) -> CheckResult:
@@ -14,7 +14,7 @@ def check_perf(host: HostProbe) -> CheckResult:
     counting = try_counting(host)
     if counting.is_missing:
         return problem(counting.what, counting.remedy)
-    version = re.search(r"perf version (\S+)", host.run([perf_program(), "--version"]).text)
+    version = re.search(r"perf version (\S+)", host.run([get_perf_program(), "--version"]).text)
     return ok(f"perf {version[1]}" if version else "perf")
 
 
@@ -36,7 +36,7 @@ def check_permission(host: HostProbe) -> CheckResult:
 
 def check_events(host: HostProbe) -> CheckResult:
     """Check which of the standard events this machine can count."""
-    answer = host.run([perf_program(), "stat", "-x", SEPARATOR, "-e", ",".join(STANDARD_EVENTS), "--", "true"])
+    answer = host.run([get_perf_program(), "stat", "-x", SEPARATOR, "-e", ",".join(STANDARD_EVENTS), "--", "true"])
     if answer.status != 0:
         return unknown("perf cannot count all standard events at once", "each run records which events it lacks")
     rows = [line.split(SEPARATOR) for line in answer.text.splitlines() if line.count(SEPARATOR) >= 3]

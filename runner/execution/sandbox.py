@@ -22,7 +22,7 @@ from runner.errors import FaultwatchError
 from runner.execution.launch import Confinement
 from runner.execution.system_call_filter import open_filter
 from runner.system.tree_walk import walk
-from runner.variables import value_of
+from runner.variables import get_value
 
 _SYSTEM_FOLDERS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _SETTINGS_FILES = (
@@ -235,12 +235,12 @@ def create_sandbox() -> Sandbox:
     FaultwatchError
         If bubblewrap or user namespaces are missing; the message says what to do.
     """
-    named = filter(None, value_of("FAULTWATCH_SANDBOX_READ").split(":"))
+    named = filter(None, get_value("FAULTWATCH_SANDBOX_READ").split(":"))
     readable = tuple(str(Path(folder).expanduser()) for folder in named)
     if os.geteuid() != 0:
         confined = Sandbox(readable=readable)
     else:
-        name = value_of("FAULTWATCH_SANDBOX_USER") or "nobody"
+        name = get_value("FAULTWATCH_SANDBOX_USER") or "nobody"
         try:
             user = pwd.getpwnam(name)
         except KeyError:

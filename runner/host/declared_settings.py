@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from runner.contract.report import Environment
 from runner.contract.trust import Mismatch
-from runner.variables import value_of
+from runner.variables import get_value
 
 DECLARATION_VARIABLE = "FAULTWATCH_DECLARED_SETTINGS"
 DEFAULT_DECLARATION_FILE = Path("/etc/faultwatch/settings.json")
@@ -38,7 +38,7 @@ class Declaration(Struct, frozen=True):
 
 def load_declaration(file: Path | None = None) -> Declaration:
     """Read the declaration of this host. Without a file, nothing is declared, unless the variable names one."""
-    named = value_of(DECLARATION_VARIABLE)
+    named = get_value(DECLARATION_VARIABLE)
     file = file or Path(named or DEFAULT_DECLARATION_FILE)
     try:
         document = json.loads(file.read_text(encoding="utf-8"))

@@ -107,7 +107,7 @@ class Heartbeat:
                 sentence=sentence[:2000],
                 result=result,
             )
-            return self._service.new_connection(RETRY_SECONDS).finish_job(self.job.id, end)
+            return self._service.clone_connection(RETRY_SECONDS).finish_job(self.job.id, end)
 
     def _run_heartbeat(self) -> None:
         while not self._over.wait(self._every):
@@ -117,7 +117,7 @@ class Heartbeat:
     def _send(self) -> None:
         progress = self._progress.model_copy(update={"lease": self._lease, "measured": tuple(self._unreported[:1000])})
         try:
-            self._orders = self._service.progress_job(self.job.id, progress)
+            self._orders = self._service.report_progress(self.job.id, progress)
         except RequestRefused as error:
             self._claim_again(error)
         except FaultwatchError:

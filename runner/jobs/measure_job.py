@@ -19,7 +19,7 @@ def run(job: ClaimedJob) -> JobResult:
     outbox.deliver(at_once=True)
     revision = job.repository.revision(question.revision)
     job.service.send_revisions(job.repository.name, (revision,))
-    plan = job.service.plan(
+    plan = job.service.request_plan(
         PlanRequest(
             subject=job.repository.name,
             host=job.bench.host,

@@ -115,7 +115,7 @@ def prepare_bench(
 
     def environment(state: ProcessState) -> Environment:
         captured = capture_environment(variables=state.environment, work_directory=settings.builds)
-        return Environment(settings={**captured.settings, **state.settings(), **session_settings})
+        return Environment(settings={**captured.settings, **state.read_settings(), **session_settings})
 
     state = ProcessState(variables=variables, cpus=settings.cpus)
     held = environment(state)

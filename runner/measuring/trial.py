@@ -47,7 +47,7 @@ from runner.measuring.spoiled_session import require_unchanged
 from runner.measuring.watched_execution import describe_unusable_watch
 from runner.perf.faults_by_file import FaultsByFile, FaultsByFileRecorder
 from runner.perf.recording import Recording
-from runner.perf.session import ExecutionFailure, count_together
+from runner.perf.session import ExecutionFailure, count_processes
 from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
@@ -286,7 +286,7 @@ class Trial:
     def _execute_watched(self, watch: QuestionWatch | None) -> FaultsByFile | None:
         recorder = FaultsByFileRecorder()
         self.execute(recording=Recording((), recorder, watch))
-        return recorder.result()
+        return recorder.get_result()
 
     def execute(
         self, *, recording: Recording | None = None, processes: int | None = None, as_left: bool = False
@@ -317,7 +317,7 @@ class Trial:
             self._remove_result(self.workload.run.output_file)
         spent = self._inputs.describe_spent(self._tree)
         try:
-            burst = count_together(
+            burst = count_processes(
                 self._case.command,
                 directory=self._tree,
                 state=self._state,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from runner.errors import FaultwatchError
 from runner.execution.execute import execute
 from runner.execution.start_block import BASE_VARIABLES
-from runner.perf.command import perf_stat
+from runner.perf.command import build_perf_stat_command
 from runner.system.scratch import scratch_folder
 
 _known: dict[str, bool] = {}
@@ -33,7 +33,7 @@ def _is_accepted(events: Sequence[str]) -> bool:
     with scratch_folder() as scratch:
         try:
             done = execute(
-                perf_stat(["true"], scratch / "perf.csv", events),
+                build_perf_stat_command(["true"], scratch / "perf.csv", events),
                 directory=scratch,
                 environment=BASE_VARIABLES,
                 timeout=20,

@@ -105,7 +105,7 @@ class FaultsByFileRecorder:
             process.kill()
             process.communicate()
 
-    def result(self) -> FaultsByFile | None:
+    def get_result(self) -> FaultsByFile | None:
         """Return the faults, after :meth:`close`; None if the execution could not be watched."""
         return self._faults
 

@@ -57,7 +57,7 @@ class LostProgramsWatch:
             assert self._watch.stdout is not None
             self._watch.stdout.readline()  # "ready", or end of file if it failed.
 
-    def result(self) -> LostPrograms:
+    def read_result(self) -> LostPrograms:
         """Stop watching; return what was lost."""
         if self._watch is None:
             return LostPrograms()

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from runner.perf.attach import ControlledPerf
 
-_MAX_BYTES = "1G"
+_MAX_RECORDING_SIZE = "1G"
 """Largest size of a recording, because programs can produce events without end; perf stops there and reports it."""
 _BUFFER_PAGES = 8192
 """Size of each CPU's buffer for users who may lock that much memory: half a million fault records."""
@@ -69,8 +69,8 @@ class Recorder(ControlledPerf):
             "-N",
             "-B",
             "--max-size",
-            _MAX_BYTES,
-            *_buffers(),
+            _MAX_RECORDING_SIZE,
+            *_list_buffer_options(),
             *plan.options,
             "-o",
             str(plan.output),
@@ -82,5 +82,5 @@ class Recorder(ControlledPerf):
         self.end(timeout=30)
 
 
-def _buffers() -> tuple[str, ...]:
+def _list_buffer_options() -> tuple[str, ...]:
     return ("-m", str(_BUFFER_PAGES)) if os.geteuid() == 0 else ()

@@ -24,7 +24,7 @@ class Layout:
 
     def show(self) -> str:
         """Return ``off`` or ``on``, and the other flags of the personality if there are any."""
-        flags = system_calls.personality()
+        flags = system_calls.get_personality()
         off = flags & system_calls.ADDR_NO_RANDOMIZE
         shown = "off" if off or self._tree.read_text("proc/sys/kernel/randomize_va_space") == "0" else "on"
         others = flags & ~system_calls.ADDR_NO_RANDOMIZE
@@ -32,7 +32,7 @@ class Layout:
 
     def apply(self) -> None:
         """Switch randomisation off, and everything else that a personality can change."""
-        before = system_calls.personality()
+        before = system_calls.get_personality()
         system_calls.set_personality(system_calls.ADDR_NO_RANDOMIZE)
         self._before = before
 

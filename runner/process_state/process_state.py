@@ -44,7 +44,7 @@ class ProcessState(Struct, frozen=True):
         """The environment variables of the process."""
         return {**PROCESS_VARIABLES, **self.variables}
 
-    def settings(self) -> dict[str, str]:
+    def read_settings(self) -> dict[str, str]:
         """Return this state as settings of the run's environment: the actual values while it is applied."""
         with self._apply_attributes() as attributes:
             actual = {attribute.setting: attribute.show() for attribute in attributes}
@@ -67,7 +67,7 @@ class ProcessState(Struct, frozen=True):
         )
 
     @contextmanager
-    def applied(self) -> Iterator[MemoryGroup]:
+    def apply(self) -> Iterator[MemoryGroup]:
         """Apply this state to the current thread; processes that it starts in the meantime inherit it.
 
         Yields the control group for the started processes, because children do not inherit a new one.
@@ -81,7 +81,7 @@ class ProcessState(Struct, frozen=True):
     @contextmanager
     def _apply_attributes(self) -> Iterator[list[Attribute]]:
         """Apply the attributes that this host allows; :meth:`list_remarks` reports the others."""
-        attributes = self._attributes()
+        attributes = self._list_attributes()
         with ExitStack() as stack:
             for attribute in attributes:
                 with suppress(OSError):
@@ -89,7 +89,7 @@ class ProcessState(Struct, frozen=True):
                     stack.callback(attribute.undo)
             yield attributes
 
-    def _attributes(self) -> list[Attribute]:
+    def _list_attributes(self) -> list[Attribute]:
         group = MemoryGroup(self.memory_limit)
         chosen: list[Attribute] = [Layout(), StackLimit(), FileMask(), Niceness(), MemoryPolicy(), group]
         if self.huge_pages != "host":

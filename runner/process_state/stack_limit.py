@@ -4,7 +4,7 @@ import resource
 
 from runner.system.tree import Tree
 
-STACK_LIMIT = 8 * 1024 * 1024
+STACK_LIMIT_BYTES = 8 * 1024 * 1024
 """Bytes."""
 
 
@@ -14,7 +14,7 @@ class StackLimit:
     setting = "process.stack_limit"
     remedy = "raise the hard limit: ulimit -H -s unlimited, or LimitSTACK= of the service"
 
-    def __init__(self, size: int = STACK_LIMIT, tree: Tree | None = None) -> None:
+    def __init__(self, size: int = STACK_LIMIT_BYTES, tree: Tree | None = None) -> None:
         self._size = size
         self._tree = tree or Tree()
         self._before = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)

@@ -8,8 +8,8 @@ from runner.profile.fault_access import EXCEPTIONS, has_error_codes, has_known_i
 from runner.system.tree import Tree
 
 _PARANOID = "proc/sys/kernel/perf_event_paranoid"
-_UNDISTINGUISHED = "reads and writes are not distinguished"
-_EVENTS = ("sys/kernel/tracing/events", "sys/kernel/debug/tracing/events")
+_ACCESS_REMARK = "reads and writes are not distinguished"
+_TRACEPOINT_FOLDERS = ("sys/kernel/tracing/events", "sys/kernel/debug/tracing/events")
 
 
 class RecordingPermissions(Struct, frozen=True):
@@ -33,7 +33,7 @@ class RecordingPermissions(Struct, frozen=True):
     remarks: tuple[str, ...] = ()
 
 
-def recording_permissions(
+def detect_recording_permissions(
     tree: Tree | None = None, *, root: bool | None = None, machine: str | None = None
 ) -> RecordingPermissions:
     """Return what can be recorded, from the kernel's settings."""
@@ -52,7 +52,7 @@ def recording_permissions(
     readable = _is_readable(tree, "syscalls:sys_enter_mmap")
     tracepoints = readable and (root or paranoid < 0)
     error_codes = tracepoints and has_error_codes(machine) and all(_is_readable(tree, name) for name in EXCEPTIONS)
-    lost = "" if has_known_instructions(machine) else f", and {_UNDISTINGUISHED}"
+    lost = "" if has_known_instructions(machine) else f", and {_ACCESS_REMARK}"
     if not readable:
         remarks.append(
             f"tracepoints cannot be read, so strace counts system calls{lost}: "
@@ -65,11 +65,11 @@ def recording_permissions(
             "with `chmod -R o=rX /sys/kernel/tracing`"
         )
     elif not error_codes and lost:
-        remarks.append(f"this kernel does not trace page faults, so {_UNDISTINGUISHED}")
+        remarks.append(f"this kernel does not trace page faults, so {_ACCESS_REMARK}")
     if root and tree.read_integer("proc/sys/kernel/kptr_restrict") == 2:
         remarks.append("the kernel's functions have no names: `sysctl kernel.kptr_restrict=1` gives them")
     return RecordingPermissions(tracepoints, error_codes, kernel, tuple(remarks))
 
 
 def _is_readable(tree: Tree, tracepoint: str) -> bool:
-    return any(tree.read_text(f"{folder}/{tracepoint.replace(':', '/')}/id") for folder in _EVENTS)
+    return any(tree.read_text(f"{folder}/{tracepoint.replace(':', '/')}/id") for folder in _TRACEPOINT_FOLDERS)

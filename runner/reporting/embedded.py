@@ -15,7 +15,7 @@ from runner.reporting.sign_in import sign_in
 from runner.settings import Settings
 from runner.system.scratch import scratch_folder
 
-START_TIMEOUT = 30.0
+START_TIMEOUT_SECONDS = 30.0
 """Seconds within which an embedded service must start."""
 
 
@@ -67,7 +67,7 @@ def connect(settings: Settings) -> Iterator[Service]:
 
 
 def _wait_for_port(process: subprocess.Popen[bytes], port_file: Path, log: Path) -> int:
-    deadline = time.monotonic() + START_TIMEOUT
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
     while time.monotonic() < deadline:
         if port_file.exists():
             return int(port_file.read_text(encoding="ascii"))

@@ -54,7 +54,7 @@ def execute_confined(
 
     def prepare(pid: int) -> None:
         sandbox.seal(pid, binary)
-        group.admit(pid, at_once=False)
+        group.add_process(pid, at_once=False)
 
     with ExitStack() as stack:
         with suppress(OSError):  # Without a control group, each process is limited separately.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from runner.errors import FaultwatchError
 from runner.execution.start_block import BASE_VARIABLES
-from runner.settings import BUILDS_DAYS, load_settings
+from runner.settings import MAX_BUILDS_DAYS, load_settings
 from runner.system.durable_files import rename_folder_durably
 from runner.system.path_length import pad_path, path_length
 from runner.system.processes import read_own_name
@@ -94,7 +94,7 @@ def _make_readable(tree: Path) -> None:
 
 def _remove_unused(folder: Path) -> None:
     """Remove the copies that nobody has used for as long as builds are kept."""
-    oldest = time.time() - BUILDS_DAYS * 86_400
+    oldest = time.time() - MAX_BUILDS_DAYS * 86_400
     for place in folder.glob("*"):
         with suppress(OSError):
             if place.stat().st_mtime < oldest:

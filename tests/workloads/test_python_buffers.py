@@ -27,7 +27,7 @@ def report_of(buffer: str, tree: Path) -> Report:
         workload.model_copy(update={"run": run}),
         cases(workload, [f"buffer={buffer}"])[0],
         tree,
-        bench=Bench(Host(name="host"), lambda state: Environment(settings=state.settings())),
+        bench=Bench(Host(name="host"), lambda state: Environment(settings=state.read_settings())),
         subject="subject",
         revision=Revision(commit="a" * 40, committed_at=datetime(2024, 1, 1, tzinfo=UTC)),
         sampling=Sampling(least=2, most=3),

@@ -90,7 +90,7 @@ def test_the_cost_of_a_fault_is_plausible(tmp_path: Path) -> None:
 
 @pytest.mark.perf
 def test_a_wrong_counter_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = module.count
+    real = module.count_faults
 
     def one_less(command: Sequence[str], **options: object) -> Execution:
         # As a host would that does not count one of the touched pages.
@@ -100,7 +100,7 @@ def test_a_wrong_counter_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         done.sample.readings["region:minor-faults"] = reading.model_copy(update={"value": reading.value - 1})
         return done
 
-    monkeypatch.setattr(module, "count", one_less)
+    monkeypatch.setattr(module, "count_faults", one_less)
     found = count_canary(tmp_path).canary
     assert found
     assert not found.holds
@@ -120,7 +120,7 @@ def test_a_canary_that_dies_is_silent(tmp_path: Path, monkeypatch: pytest.Monkey
     def crash(*_: object, **__: object) -> Execution:
         raise ExecutionFailure("`./canary` was ended by SIGSEGV")
 
-    monkeypatch.setattr(module, "count", crash)
+    monkeypatch.setattr(module, "count_faults", crash)
     assert "SIGSEGV" in count_canary(tmp_path).problem
 
 

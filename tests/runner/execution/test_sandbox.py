@@ -18,7 +18,7 @@ from runner.execution import sandbox as module
 from runner.execution.execute import Finished
 from runner.execution.sandbox import Sandbox, build_reader_prefix, create_sandbox
 from runner.execution.start_block import BASE_VARIABLES
-from runner.perf.session import ExecutionFailure, count, count_together
+from runner.perf.session import ExecutionFailure, count_faults, count_processes
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
 from runner.settings import HOST_LOCK
@@ -243,7 +243,7 @@ def test_the_counts_are_those_without_it(pages: int, box: Sandbox, home: Path) -
         """Return what most executions count: on a busy machine an outlier fault comes in now and then."""
         found: Counter[tuple[object, ...]] = Counter()
         for _ in range(6):
-            done = count(
+            done = count_faults(
                 ["./touch-pages", str(pages)],
                 directory=tree,
                 state=ProcessState(huge_pages="never"),
@@ -300,7 +300,7 @@ def test_all_sandboxes_of_a_case_share_one_ceiling(
     box.change_owner(tree)
     state = ProcessState(memory_limit=box.memory)
     with pytest.raises(ExecutionFailure, match="processes that it started went on: forks"):
-        count_together(["./forks"], directory=tree, state=state, timeout=20, sandbox=box, processes=3)
+        count_processes(["./forks"], directory=tree, state=state, timeout=20, sandbox=box, processes=3)
     forked = [int(file.read_text()) for file in tree.glob("forked-*")]
     assert len(forked) == 3
     assert 30 < sum(forked) <= 80
@@ -320,7 +320,9 @@ def test_without_a_group_each_sandbox_gets_an_equal_share(number: int, share: in
 def test_a_crash_in_it_is_told(box: Sandbox, home: Path) -> None:
     (home / "tree").mkdir()
     with pytest.raises(ExecutionFailure, match="was ended by SIGSEGV"):
-        count(["sh", "-c", "kill -SEGV $$"], directory=home / "tree", state=ProcessState(), timeout=20, sandbox=box)
+        count_faults(
+            ["sh", "-c", "kill -SEGV $$"], directory=home / "tree", state=ProcessState(), timeout=20, sandbox=box
+        )
 
 
 @pytest.mark.parametrize("confined", [True, False])

@@ -6,7 +6,7 @@ import pytest
 
 from runner.execution.start_block import PADDING_VARIABLE, START_BLOCK_BYTES, pad_variables
 from runner.perf import counted
-from runner.perf.session import count
+from runner.perf.session import count_faults
 from runner.process_state.process_state import ProcessState
 
 
@@ -50,7 +50,7 @@ def agree(tmp_path: Path) -> bool:
 def least(state: ProcessState, directory: Path) -> object:
     """A file that others map too can cost a fault more now and then, never one less."""
     return min(
-        count(["true"], directory=directory, state=state, timeout=20).sample.readings["minor-faults"].value or 0
+        count_faults(["true"], directory=directory, state=state, timeout=20).sample.readings["minor-faults"].value or 0
         for _ in range(3)
     )
 

@@ -47,7 +47,7 @@ def test_it_travels_with_every_report(tmp_path: Path) -> None:
     )
     bench = Bench(
         Host(name="host"),
-        lambda state: Environment(settings=state.settings()),
+        lambda state: Environment(settings=state.read_settings()),
         trust=known,
         cpus=frozenset({99_999}),
     )
@@ -56,7 +56,7 @@ def test_it_travels_with_every_report(tmp_path: Path) -> None:
     assert report.canary == WRONG
     assert report.quarantine
     assert [(setting.name, setting.held) for setting in report.mismatches] == [
-        ("process.nice", ProcessState().settings()["process.nice"])
+        ("process.nice", ProcessState().read_settings()["process.nice"])
     ]
     assert report.remarks[0] == "a remark"
     assert any(remark.startswith("process.cpus is ") for remark in report.remarks)

@@ -10,16 +10,16 @@ from runner.contract.report import Reading, Sample, Status
 from runner.mapped_files.fault_kinds import add_fault_kinds
 from runner.perf.faults_by_file import FaultsByFile, FaultsByFileRecorder, parse_faults_by_file
 from runner.perf.recording import Recording
-from runner.perf.session import count_together
+from runner.perf.session import count_processes
 from runner.process_state.process_state import ProcessState
 
 
 def watch_script(script: str, folder: Path) -> tuple[FaultsByFile, int]:
     recorder = FaultsByFileRecorder()
-    burst = count_together(
+    burst = count_processes(
         ["sh", "-c", script], directory=folder, state=ProcessState(), timeout=20, recording=Recording((), recorder)
     )
-    faults = recorder.result()
+    faults = recorder.get_result()
     assert faults
     return faults, int(burst.executions[0].sample.readings["page-faults"].value or 0)
 

@@ -21,7 +21,7 @@ REVISION = Revision(commit="a" * 40, committed_at=datetime(2024, 1, 1, tzinfo=UT
 
 
 def bench() -> Bench:
-    return Bench(Host(name="host"), lambda state: Environment(settings=state.settings()))
+    return Bench(Host(name="host"), lambda state: Environment(settings=state.read_settings()))
 
 
 def report_of(
@@ -131,7 +131,10 @@ def test_a_report_is_a_pyperf_suite_with_one_benchmark_a_metric(tmp_path: Path) 
 
 def test_the_state_of_the_process_is_part_of_the_environment(tmp_path: Path) -> None:
     report = report_of("true", tmp_path, output="none")
-    assert report.environment.settings.items() >= ProcessState(page_cache=describe_page_cache(None)).settings().items()
+    assert (
+        report.environment.settings.items()
+        >= ProcessState(page_cache=describe_page_cache(None)).read_settings().items()
+    )
     assert "tool.python3" in report.environment.settings, "and what the build and the program find on this host"
 
 
@@ -277,7 +280,7 @@ def test_a_session_during_which_the_environment_changed_is_refused_with_the_chan
     values = iter(["madvise", "always", "always"])
     changing = Bench(
         Host(name="host"),
-        lambda state: Environment(settings={**state.settings(), "thp.enabled": next(values, "always")}),
+        lambda state: Environment(settings={**state.read_settings(), "thp.enabled": next(values, "always")}),
     )
     for outcome in (Outcome.SKIPPED, Outcome.MEASURED):
         report = measure(workload, cases(workload)[0], tmp_path, bench=changing, subject="subject", revision=REVISION)

@@ -48,7 +48,7 @@ MUCH_TIME = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"
 
 def report_of(tree: Path, command: list[str], **run: object) -> Report:
     workload = Workload.model_validate({"workload": {"name": "w", "samples": 1}, "run": {"command": command, **run}})
-    bench = Bench(Host(name="host"), lambda state: Environment(settings=state.settings()))
+    bench = Bench(Host(name="host"), lambda state: Environment(settings=state.read_settings()))
     revision = Revision(commit="a" * 40, committed_at=datetime(2024, 1, 1, tzinfo=UTC))
     return measure(workload, cases(workload)[0], tree, bench=bench, subject="s", revision=revision)
 

@@ -127,6 +127,6 @@ def test_a_memory_policy_of_the_caller_is_set_aside() -> None:
         policy.apply()
         assert policy.show() == "default"
         policy.undo()
-        assert system_calls.memory_policy() == system_calls.NodePolicy(2, b"\1".ljust(128, b"\0"))
+        assert system_calls.get_memory_policy() == system_calls.NodePolicy(2, b"\1".ljust(128, b"\0"))
     finally:
         system_calls.set_memory_policy(system_calls.NodePolicy(0, b""))
