@@ -30,7 +30,7 @@ from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import count_faults
 from runner.process_state.process_state import ProcessState
 from runner.workload import Workload, load_workload
-from runner.workload.matrix import cases
+from runner.workload.matrix import list_cases
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = 100
@@ -60,7 +60,7 @@ def trials(folder: Path, name: str, box: Sandbox) -> tuple[Trial, Trial]:
         subprocess.run([sys.executable, script, tree], check=True, capture_output=True)
     subprocess.run(list(workload.build.command or ()), cwd=tree, check=True, capture_output=True)
     box.change_owner(tree)
-    case = cases(workload, CHOSEN[name])[0]
+    case = list_cases(workload, CHOSEN[name])[0]
     return _trial(workload, case, tree, None), _trial(workload, case, tree, box)
 
 

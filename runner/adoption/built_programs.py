@@ -12,7 +12,7 @@ from msgspec import Struct
 from runner.adoption.proposal import RunProposal
 from runner.adoption.sources import THIRD_PARTY_FOLDERS
 from runner.system.regular_file import open_regular
-from runner.system.tree_walk import walk
+from runner.system.tree_walk import walk_tree
 
 _MAX_BYTES = 64 << 20
 _HEADER_BYTES = 20
@@ -50,7 +50,7 @@ def find_built_programs(tree: Path, tracked: Collection[str]) -> list[BuiltProgr
     """Return the programs in a built tree that are not files of the commit, sorted by path."""
     known = set(tracked)
     programs = []
-    for entry in walk(tree):
+    for entry in walk_tree(tree):
         name = os.path.relpath(entry.path, tree)
         if name in known or not entry.is_file(follow_symlinks=False) or not _is_candidate_name(name):
             continue

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from runner.errors import FaultwatchError
 from runner.subject.repository import Repository
-from runner.subject.workload_files import workload_files
+from runner.subject.workload_files import list_workload_files
 from runner.workload import WORKLOAD_FILE
 
 _MAX_NAMED_FILES = 3
@@ -43,7 +43,7 @@ def locate_workload_file(repository: Repository, top: Path, named: str | None) -
         return file
     if (top / WORKLOAD_FILE).exists():
         return top / WORKLOAD_FILE
-    files = workload_files(repository)
+    files = list_workload_files(repository)
     if len(files) > 1:
         names = ", ".join(str(file.relative_to(top)) for file in files[:_MAX_NAMED_FILES])
         more = f" and {len(files) - _MAX_NAMED_FILES} more" if len(files) > _MAX_NAMED_FILES else ""

@@ -22,11 +22,11 @@ from runner.measuring.measurement import measure
 from runner.measuring.preflight import Workbench
 from runner.measuring.sampling import Sampling
 from runner.subject.build import BuildFailure
-from runner.subject.built_tree import begin_session
+from runner.subject.built_tree import restore_tree
 from runner.subject.confined_build import execute_confined
 from runner.subject.repository import Repository
-from runner.workload import Workload, cases
-from runner.workload.bound_case import bind
+from runner.workload import Workload, list_cases
+from runner.workload.bound_case import bind_case
 
 FAULTS = "minor-faults"
 TRIAL_SECONDS = 20
@@ -205,7 +205,7 @@ class FirstMeasurement:
         tree, built = self._workbench.builder.build(self.repository, self.revision.commit, workload)
         rule = Sampling.from_workload(workload)
         sampling = Sampling(max(rule.least, _MIN_SAMPLES), max(rule.most, _MIN_SAMPLES), rule.precision)
-        progress.set_remaining(len(cases(workload)) * (sampling.least + 1))
+        progress.set_remaining(len(list_cases(workload)) * (sampling.least + 1))
         return [
             measure(
                 workload,
@@ -218,7 +218,7 @@ class FirstMeasurement:
                 sampling=sampling,
                 progress=progress.advance,
             )
-            for case in cases(workload)
+            for case in list_cases(workload)
         ]
 
     def parse_workload(self, text: str) -> Workload:
@@ -229,7 +229,7 @@ class FirstMeasurement:
         workload = self._make_workload(proposal, run, TRIAL_SECONDS)
         report = measure(
             workload,
-            cases(workload)[0],
+            list_cases(workload)[0],
             tree,
             bench=self._workbench.bench,
             subject=self.repository.name,
@@ -265,9 +265,9 @@ class FirstMeasurement:
 
     def _execute(self, workload: Workload, tree: Path) -> Finished:
         """Execute a command without measuring it, to see what it prints."""
-        bound = bind(workload, cases(workload)[0])
+        bound = bind_case(workload, list_cases(workload)[0])
         environment = self._workbench.bench.make_process_state(bound).environment
-        begin_session(tree)
+        restore_tree(tree)
         if box := self._workbench.bench.sandbox:
             return execute_confined(
                 bound.command, sandbox=box, tree=tree, environment=environment, timeout=TRIAL_SECONDS

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from runner.adoption.proposal import BuildProposal
 from runner.adoption.toolchains import VERSION_ARGUMENT, Toolchain, choose_toolchain, list_toolchains
 from runner.execution.start_block import BASE_VARIABLES
-from runner.subject.tool_search import describe_whereabouts
+from runner.subject.tool_search import find_tool_outside
 
 
 def add_tool_paths(build: BuildProposal, home: Path | None = None) -> BuildProposal:
@@ -59,7 +59,7 @@ def _get_path(build: BuildProposal) -> str:
 def _find_better_tool(build: BuildProposal, tool: str, path: str) -> Path | None:
     """Return a tool that the ``PATH`` of a build lacks, or a better one than that there."""
     if tool not in VERSION_ARGUMENT:
-        return describe_whereabouts(tool, path)
+        return find_tool_outside(tool, path)
     used = choose_toolchain(list_toolchains(tool, path), build.least.get(tool, ""))
     there = shutil.which(tool, path=path)
     return None if used is None or (there and used.file.samefile(there)) else used.file

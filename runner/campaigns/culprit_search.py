@@ -57,9 +57,9 @@ def resolve_range(repository: Repository, good: str, bad: str) -> tuple[Revision
     FaultwatchError
         The range has no commits, or the bad end does not descend from the good end.
     """
-    first = repository.revision(good)
-    revisions = repository.revisions(f"{good}..{bad}", first_parent=False)
-    if repository.merge_bases(good, bad) != (first.commit,):
+    first = repository.get_revision(good)
+    revisions = repository.list_revisions(f"{good}..{bad}", first_parent=False)
+    if repository.find_merge_bases(good, bad) != (first.commit,):
         raise FaultwatchError(
             f"{bad} does not descend from {good}", f"use `git merge-base {good} {bad}` as the good end"
         )
@@ -118,7 +118,7 @@ class CulpritSearcher(Struct, frozen=True):
         )
 
         def revision(commit: str) -> Revision:
-            return by_commit.get(commit) or self.repository.revision(commit)
+            return by_commit.get(commit) or self.repository.get_revision(commit)
 
         unused, known = 0, -1
         with BuildAhead(self.builder, self.repository, self.workload, (), self.build_jobs, at_once=True) as builds:
@@ -132,7 +132,7 @@ class CulpritSearcher(Struct, frozen=True):
                     )
                 match state.answer:
                     case Measure(commits=commits):
-                        builds.expect(commits)
+                        builds.plan_builds(commits)
                         for commit in commits:
                             watcher.on_measurement_start(state, commit)
                             report, seconds = self._measure(revision(commit), builds)
@@ -142,7 +142,7 @@ class CulpritSearcher(Struct, frozen=True):
                             watcher.on_run_stored(state, report)
                     case Prove(parent=parent, commit=commit) as order:
                         watcher.on_proof_start(state)
-                        builds.expect(())
+                        builds.plan_builds(())
                         reports = self._prove(revision(parent), revision(commit), metric, order)
                         _send(outbox, reports, request.environment)
                         watcher.on_proof_stored(state, reports)
@@ -163,7 +163,7 @@ class CulpritSearcher(Struct, frozen=True):
             )
             return report, 0.0
         began = time.monotonic()
-        with builds.paused():
+        with builds.pause_builds():
             report = measure(
                 self.workload,
                 self.case,

@@ -116,7 +116,7 @@ class HistoryMeasurement(Struct, frozen=True):
         """
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver()
-        self.service.send_revisions(self.repository.name, (*revisions, *self.beside), self.repository.refs())
+        self.service.send_revisions(self.repository.name, (*revisions, *self.beside), self.repository.list_refs())
         planned, stored = self._plan_runs(revisions, again=self.again, measure_all=self.measure_all)
         summary = HistorySummary(revisions=len(revisions), stored=stored)
         latest: dict[str, Mapping[str, Number]] = {}
@@ -188,7 +188,7 @@ class HistoryMeasurement(Struct, frozen=True):
             self.builder, self.repository, self.workload, commits, self.build_jobs, build_all=self.measure_all
         ) as builds:
             for commit, group in itertools.groupby(planned, key=lambda run: run.revision):
-                revision = by_commit.get(commit) or self.repository.known(commit)
+                revision = by_commit.get(commit) or self.repository.find_revision(commit)
                 if revision is None:
                     watcher.on_missing_commit(commit, sum(1 for _ in group))
                     continue
@@ -269,7 +269,7 @@ class HistoryMeasurement(Struct, frozen=True):
             # Every other reason for a run is the doubt about a count.
             source = same_bytes.find_source(run.case, tree) if same_bytes and run.reason is Reason.MISSING else None
             if same_bytes and source and may_reuse:
-                with builds.paused():
+                with builds.pause_builds():
                     taken = same_bytes.reuse_counts(source, revision, build, tree)
                 if taken:
                     yield run, taken, 0
@@ -278,7 +278,7 @@ class HistoryMeasurement(Struct, frozen=True):
             sampling = Sampling.from_workload(
                 self.workload, self.samples, compute_levels(source.samples) if source else run.expected
             )
-            with builds.paused():
+            with builds.pause_builds():
                 report = measure(
                     self.workload,
                     run.case,

@@ -15,7 +15,7 @@ from runner.measuring.trial import Bench, Subject, Trial
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
 from runner.workload import Workload
-from runner.workload.remedy import with_remedy
+from runner.workload.remedy import apply_remedy
 
 MIN_PAIRS = 24
 """Pairs before the first verdict: enough for counts that repeat, and for the bounds of noisy metrics."""
@@ -45,7 +45,7 @@ def build_remedy_trials(
     """
     present = ConfiguredCase(workload, case, bench)
     remedied = _apply_settings(present, settings)
-    commit = repository.revision(revision)
+    commit = repository.get_revision(revision)
     try:
         tree, build = builder.build(repository, commit.commit, workload)
     except BuildFailure as failure:
@@ -80,5 +80,5 @@ def _apply_settings(present: ConfiguredCase, settings: Mapping[str, str | None])
             remedies[name.removeprefix(PARAMETER_PREFIX)] = value
         else:
             raise FaultwatchError(f"{name} cannot be taken away", f"only {VARIABLE_PREFIX}NAME can")
-    workload = with_remedy(present.workload, remedies)
+    workload = apply_remedy(present.workload, remedies)
     return ConfiguredCase(workload, present.case, present.bench).apply_settings(run)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from runner.system.scratch import scratch_folder
+from runner.system.scratch import make_scratch_folder
 from runner.system.tree import Tree
 
 COST_FILE = "fault-cost.json"
@@ -31,7 +31,7 @@ def recall_cost(program: Path, measure: Callable[[], float | None]) -> float | N
     seconds = measure()
     if seconds is not None:
         # Where it cannot be stored, it is measured each time.
-        with suppress(OSError), scratch_folder(file.parent) as scratch:
+        with suppress(OSError), make_scratch_folder(file.parent) as scratch:
             (scratch / COST_FILE).write_text(json.dumps({"made_for": made_for, "at": now, "seconds": seconds}))
             (scratch / COST_FILE).rename(file)
     return seconds

@@ -29,7 +29,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
-from runner.subject.presence import find_present_revision, refuse_incomplete
+from runner.subject.presence import find_present_revision, refuse_incomplete_checkouts
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload
@@ -178,7 +178,7 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
             f"{span!r} does not have the form GOOD..BAD", "put the older revision first, as in v1.0..HEAD"
         )
     first, revisions = resolve_range(request.repository, good, bad)
-    refuse_incomplete(request.repository, request.workload, (revisions[-1], first, *revisions))
+    refuse_incomplete_checkouts(request.repository, request.workload, (revisions[-1], first, *revisions))
     question = BisectQuestion(
         subject=request.repository.name,
         case=request.case.name,

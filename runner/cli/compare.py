@@ -138,7 +138,7 @@ def compare_cases(
     """
     results = []
     with show_activity("comparing") as shown:
-        base, head = (_Sides(repository, workbench, repository.revision(name), shown) for name in ends)
+        base, head = (_Sides(repository, workbench, repository.get_revision(name), shown) for name in ends)
         session = _Session(service, Pairs.from_workload(workload, samples), len(contests), shown)
         for number, contest in enumerate(contests, 1):
             case = contest.head_case

@@ -49,12 +49,12 @@ def complete_revision(context: click.Context, _parameter: click.Parameter, word:
 def complete_case(context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
     """Offer the cases of the workload that the command line names."""
     from runner.errors import FaultwatchError
-    from runner.workload import cases as cases_of
+    from runner.workload import list_cases
     from runner.workload.lookup import find_workload
 
     named = context.params.get("workload_name") or context.params.get("repo") or "."
     try:
-        names = [case.name for case in cases_of(find_workload(str(named)))]
+        names = [case.name for case in list_cases(find_workload(str(named)))]
     except (FaultwatchError, OSError):
         return []
     return [CompletionItem(name) for name in names if name.startswith(word)][:_MAX_COMPLETIONS]

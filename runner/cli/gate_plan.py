@@ -9,11 +9,11 @@ from msgspec import Struct
 from runner.contract.gate import JudgeChange, JudgeSource
 from runner.errors import FaultwatchError
 from runner.subject.committed_workload import Asked, load_committed_workload, locate_asked_for
-from runner.subject.gate_ends import GateEnds, gate_ends
+from runner.subject.gate_ends import GateEnds, prepare_gate_ends
 from runner.subject.repository import Repository
-from runner.system.scratch import scratch_folder
+from runner.system.scratch import make_scratch_folder
 from runner.workload import Workload
-from runner.workload.judge import Contest, Files, changes, contests
+from runner.workload.judge import Contest, Files, list_changes, list_contests
 
 
 class GatePlan(Struct, frozen=True):
@@ -58,15 +58,15 @@ def plan_gate(
     Raises
     ------
     FaultwatchError
-        There is nothing to compare, or no case that matches; see :func:`gate_ends`.
+        There is nothing to compare, or no case that matches; see :func:`prepare_gate_ends`.
     """
-    with gate_ends(repository, base, head) as ends, scratch_folder() as scratch:
+    with prepare_gate_ends(repository, base, head) as ends, make_scratch_folder() as scratch:
         asked = locate_asked_for(repository, workload, name)
         if asked:
             files, source, changed = _find_workload_files(ends, asked, scratch)
         else:
             files, source, changed = Files(workload, workload, workload), JudgeSource.OUTSIDE, ()
-        chosen = contests(files, choices, case_names)
+        chosen = list_contests(files, choices, case_names)
         yield GatePlan(ends, workload, files, source, changed, tuple(chosen))
 
 
@@ -97,7 +97,7 @@ def _find_workload_files(
     if judge is None:
         return Files(head, head, head), JudgeSource.HEAD if committed else JudgeSource.OUTSIDE, ()
     files = Files(judge, base or judge, head)
-    return files, JudgeSource.TARGET, changes(files)
+    return files, JudgeSource.TARGET, list_changes(files)
 
 
 def _find_head_workload(ends: GateEnds, asked: Asked, scratch: Path) -> tuple[Workload, bool]:

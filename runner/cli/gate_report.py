@@ -8,7 +8,7 @@ from runner.cli.ci_job import detect_ci_job
 from runner.cli.gate_plan import GatePlan
 from runner.contract.gate import ForgeKind, GateCase, GateReport
 from runner.measuring.comparison import Compared
-from runner.workload.budget_lines import budget_lines
+from runner.workload.budget_lines import find_budget_lines
 
 
 def build_gate_report(
@@ -68,4 +68,4 @@ def _find_budget_lines(file: Path, tree: Path) -> tuple[str, dict[str, int]]:
     top = next((folder for folder in (tree, *tree.parents) if (folder / ".git").exists()), tree)
     if not path.is_relative_to(top):
         return "", {}
-    return path.relative_to(top).as_posix(), budget_lines(path.read_text(encoding="utf-8"))
+    return path.relative_to(top).as_posix(), find_budget_lines(path.read_text(encoding="utf-8"))

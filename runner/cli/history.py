@@ -33,7 +33,7 @@ from runner.reporting.client import Service
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
 from runner.subject.lookup import refuse_dirty
-from runner.subject.presence import refuse_incomplete
+from runner.subject.presence import refuse_incomplete_checkouts
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload
@@ -242,11 +242,11 @@ def prepare(
     workload, repository = find_target(settings, workload_name, repo)
     chosen = choose_cases(workload, choices, case_names)
     refuse_dirty(repository, workload, allow=committed_only)
-    revisions = repository.revisions(span, first_parent=first_parent)
+    revisions = repository.list_revisions(span, first_parent=first_parent)
     # The newest first: it is the most likely to be whole.
-    refuse_incomplete(repository, workload, reversed(revisions))
+    refuse_incomplete_checkouts(repository, workload, reversed(revisions))
     measured = {revision.commit for revision in revisions}
-    merged = repository.revisions(span, first_parent=False) if first_parent else ()
+    merged = repository.list_revisions(span, first_parent=False) if first_parent else ()
     register_subject(settings, repository, workload)
     return PreparedHistory(
         settings=settings,

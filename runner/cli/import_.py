@@ -156,7 +156,7 @@ def _open_repository(location: str, settings: Settings) -> "tuple[Callable[[str]
 
     def look_up(name: str) -> Revision | None:
         try:
-            return repository.revision(name)
+            return repository.get_revision(name)
         except FaultwatchError:
             return None
 

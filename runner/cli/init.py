@@ -97,7 +97,7 @@ def command(
     from runner.adoption.systems.python import build_install_command
     from runner.adoption.version_from_git import describe_version
     from runner.subject.repository import Repository, open_repository
-    from runner.subject.workload_files import workload_files
+    from runner.subject.workload_files import list_workload_files
 
     new = bool(build_command or run_command)
     if new and workload_name:
@@ -109,10 +109,10 @@ def command(
     found = open_repository(location, settings.clones)
     top = _get_work_tree(found)
     repository = Repository(top, found.name)
-    revision = repository.revision("HEAD")
+    revision = repository.get_revision("HEAD")
     sources = read_sources(repository, revision.commit)
     if new:
-        _refuse_second_workload(workload_files(repository), top / WORKLOAD_FILE, questions)
+        _refuse_second_workload(list_workload_files(repository), top / WORKLOAD_FILE, questions)
     existing = top / WORKLOAD_FILE if new else locate_workload_file(repository, top, workload_name)
     kept = None if new else _find_kept_workload(existing, top, questions)
     rejected = kept is None and existing.exists()
@@ -184,11 +184,12 @@ def _refuse_own_folder(*commands: str | None) -> None:
     FaultwatchError
         A command names it.
     """
-    from runner.workload.definition import OWN_FOLDER
+    from runner.workload.definition import OWN_FOLDER_PLACEHOLDER
 
-    if any(OWN_FOLDER in command for command in commands if command):
+    if any(OWN_FOLDER_PLACEHOLDER in command for command in commands if command):
         raise FaultwatchError(
-            f"{OWN_FOLDER} is the folder of the workload file, and init writes that file to the top of the repository",
+            f"{OWN_FOLDER_PLACEHOLDER} is the folder of the workload file, and init writes that file to the top of the "
+            "repository",
             "name files by their paths in the repository, or write a workload.toml in its own folder",
         )
 
@@ -275,12 +276,12 @@ def _refuse_incomplete_commit(
     repository: "Repository", revision: "Revision", kept: "Workload | None", missing: tuple[str, ...]
 ) -> None:
     """Refuse a commit of which the clone lacks a part, other than the submodules that are done without."""
-    from runner.subject.presence import refuse_incomplete, refuse_lacking
+    from runner.subject.presence import refuse_incomplete_checkouts, refuse_missing_parts
 
     if kept:
-        refuse_incomplete(repository, kept, (revision,))
+        refuse_incomplete_checkouts(repository, kept, (revision,))
     elif not missing:
-        refuse_lacking(repository, (revision,))
+        refuse_missing_parts(repository, (revision,))
 
 
 def _propose_workload(
@@ -397,7 +398,7 @@ def _write(top: Path, file: "CiFile", questions: Questions, *, replace: bool = F
 
 def _get_work_tree(repository: "Repository") -> Path:
     try:
-        return repository.work_tree()
+        return repository.get_work_tree()
     except FaultwatchError:
         what = f"{repository.path} has no work tree to write files to"
         raise FaultwatchError(what, "name a clone with one") from None

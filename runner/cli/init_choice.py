@@ -128,11 +128,11 @@ def _list_proposals(
     from runner.adoption.proposal import BuildProposal
     from runner.adoption.tools_found import add_tool_paths
     from runner.adoption.version_from_git import detect_version_from_git
-    from runner.subject.packages import GO, GO_OBJECTS, managers_of
+    from runner.subject.packages import GO, GO_CACHE_VARIABLES, find_managers
 
     proposals = propose_builds(first.sources)
     if build is not None:
-        used = managers_of([build])
+        used = find_managers([build])
         # Whichever way it builds, it runs what reads the version from the history.
         read = detect_version_from_git(first.sources, *(proposal.system for proposal in proposals))
         proposals = [
@@ -141,7 +141,7 @@ def _list_proposals(
                 build,
                 tuple(word for manager in used for word in manager.programs[:1] if word != "pip"),
                 {manager.variable: manager.folder for manager in used}
-                | (GO_OBJECTS if GO in used else {})
+                | (GO_CACHE_VARIABLES if GO in used else {})
                 | dict(read.variables),
                 least=next((proposal.least for proposal in proposals if proposal.least), {}),
                 git=read.git,

@@ -168,7 +168,7 @@ def _send(settings: Settings, repository: Repository, reports: list[Report]) -> 
     for report in reports:
         spool.add(report)
     with connect(settings) as service:
-        service.send_revisions(repository.name, repository.revisions(reports[0].revision.commit)[-_MAX_COMMITS:])
+        service.send_revisions(repository.name, repository.list_revisions(reports[0].revision.commit)[-_MAX_COMMITS:])
         outbox = Outbox(spool, service.send)
         outbox.deliver(at_once=True)
     if outbox.refused:

@@ -136,13 +136,13 @@ def _prepare_cell(
     from runner.reporting.spool import Spool
     from runner.subject.presence import find_present_revision
     from runner.subject.repository import open_repository
-    from runner.workload import cases
+    from runner.workload import list_cases
 
     file = matrix.path.parent / entry.path
     base = find_workload(str(file) if file.exists() else entry.path)
     repository = open_repository(_resolve_location(matrix, entry) or str(base.path.parent), settings.clones)
     workload, chosen = apply_configuration(base, cell.configuration, matrix.configuration(cell.configuration))
-    selected = cases(workload, (*format_case_choices(entry), *chosen))
+    selected = list_cases(workload, (*format_case_choices(entry), *chosen))
     revision = find_present_revision(repository, workload, entry.revision)
     sandboxed = wants_sandbox(confined, repository, settings)
     if sandboxed not in benches:

@@ -18,8 +18,8 @@ from runner.contract.setting_search import FoundSettings, MeasureSettings, Setti
 from runner.errors import FaultwatchError
 from runner.process_state.memory_group import MemoryGroup
 from runner.workload import Workload
-from runner.workload.allocators import ALLOCATORS
-from runner.workload.bound_case import size
+from runner.workload.allocators import ALLOCATOR_VARIABLES
+from runner.workload.bound_case import parse_size
 
 DERIVED_SETTINGS = frozenset({"allocator"})
 """Settings that only follow from a variable or from the library that it loads."""
@@ -50,7 +50,7 @@ def find_differences(
     """Return the differences between two environments, each with its case's parameters as ``parameter.NAME``."""
     own = {f"{VARIABLE_PREFIX}{name}" for name in workload.run.environment}
     if workload.run.allocator != "glibc":
-        own |= {f"{VARIABLE_PREFIX}{name}" for variables in ALLOCATORS.values() for name in variables}
+        own |= {f"{VARIABLE_PREFIX}{name}" for variables in ALLOCATOR_VARIABLES.values() for name in variables}
     skipped = {*without, *own, *DERIVED_SETTINGS}
     names = sorted({*before, *after} - skipped)
     moved = [SettingChange(name=name, before=before.get(name), after=after.get(name)) for name in names]
@@ -84,7 +84,7 @@ def parse_change(text: str) -> SettingChange:
             f"settings that can: variable.NAME, parameter.NAME, build.NAME, {', '.join(sorted(SETTINGS_PER_RUN))}",
         )
     if name == MemoryGroup.setting:
-        before, after = (str(size(one)) if one not in {"", "none"} else "none" for one in (before, after))
+        before, after = (str(parse_size(one)) if one not in {"", "none"} else "none" for one in (before, after))
     return SettingChange(name=name, before=before or None, after=after or None)
 
 

@@ -65,14 +65,14 @@ def command(
     from runner.campaigns.remedy_comparison import MIN_PAIRS, build_remedy_trials
     from runner.measuring.comparison import Pairs, compare
     from runner.reporting.embedded import connect
-    from runner.workload.remedy import parse_settings, with_remedy
+    from runner.workload.remedy import apply_remedy, parse_settings
 
     if not remedies:
         raise click.UsageError("Missing option '--with': name the remedy, as in --with allocator=jemalloc.")
     remedy = parse_settings(remedies)
     config = load_settings()
     workload, repository = find_target(config, workload_name, repo)
-    with_remedy(workload, remedy)  # Refuse an impossible remedy before the checks of the host.
+    apply_remedy(workload, remedy)  # Refuse an impossible remedy before the checks of the host.
     case = choose_one_case(workload, choices, case_names)
     tip = find_present_revision(repository, workload, revision)
     pairs = Pairs.from_workload(workload, samples or MIN_PAIRS)

@@ -13,18 +13,21 @@ from runner.host.abandoned import clear_abandoned
 from runner.host.lock import HostTurn
 from runner.measuring.preflight import Workbench, prepare_bench
 from runner.settings import Settings
-from runner.subject.lookup import workload_and_repository
+from runner.subject.lookup import find_workload_and_repository
 from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.assignments import parse_assignments
 
 
 def find_target(settings: Settings, workload_name: str | None, repo: str | None) -> tuple[Workload, Repository]:
-    """Find the workload and the repository of a command, as :func:`workload_and_repository` does; shows a transfer."""
+    """Find the workload and the repository of a command; show that a transfer takes place.
+
+    See :func:`find_workload_and_repository`.
+    """
     if repo is None or Path(repo).expanduser().exists():
-        return workload_and_repository(settings, workload_name, repo)
+        return find_workload_and_repository(settings, workload_name, repo)
     with show_activity(f"fetching {hide_password(repo)}"):
-        return workload_and_repository(settings, workload_name, repo)
+        return find_workload_and_repository(settings, workload_name, repo)
 
 
 def create_host_turn(settings: Settings) -> HostTurn:

@@ -19,7 +19,7 @@ from runner.contract.report import hash_document
 from runner.dependencies.asked import Asked
 from runner.dependencies.digests import digest_built_file
 from runner.execution.sandbox import Sandbox
-from runner.system.regular_file import identity_of, open_regular
+from runner.system.regular_file import identify_file, open_regular
 
 CHECKOUT_TIME = 1_577_836_800
 """The time of each file of a checkout, in seconds since 1970: the beginning of 2020."""
@@ -212,7 +212,7 @@ class _Reader:
             return ("absent",)
         if stat.S_ISDIR(state.st_mode):
             return (state.st_dev, state.st_ino, state.st_mode, state.st_mtime_ns if kind == "d" else 0)
-        return (state.st_mode, *identity_of(state))
+        return (state.st_mode, *identify_file(state))
 
     def _read_own_answer(self, kind: str, real: str) -> Answer:
         try:

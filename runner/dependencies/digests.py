@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from runner.contract.report import hash_document
-from runner.system.regular_file import identity_of, read_regular
+from runner.system.regular_file import identify_file, read_regular
 
 MAX_BYTES = 1 << 30
 """Size of the largest file whose content is compared."""
@@ -40,7 +40,7 @@ def _digest_if_regular(path: Path, folder: bytes) -> str:
     try:
         state = path.lstat()
         readable = stat.S_ISREG(state.st_mode) and state.st_size <= MAX_BYTES
-        return _hash_content(path, identity_of(state), folder) if readable else ""
+        return _hash_content(path, identify_file(state), folder) if readable else ""
     except OSError:
         return ""
 

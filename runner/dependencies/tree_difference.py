@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from runner.dependencies.answers import Answer, Place, answer_questions
 from runner.dependencies.asked import Asked
-from runner.system.tree_walk import TreeTooLarge, walk
+from runner.system.tree_walk import TreeTooLarge, walk_tree
 
 _FIELDS = (
     "mode",
@@ -40,7 +40,7 @@ def find_tree_differences(base: Place, head: Place) -> list[str]:
 
 def _list_questions(place: Place) -> Iterator[tuple[str, str]]:
     with suppress(TreeTooLarge, OSError):
-        for entry in walk(place.tree):
+        for entry in walk_tree(place.tree):
             mode = entry.stat(follow_symlinks=False).st_mode
             if not stat.S_ISDIR(mode):
                 yield "l", entry.path

@@ -16,7 +16,7 @@ from runner.dependencies.system_calls import question_filter
 from runner.errors import FaultwatchError
 from runner.execution.compilation import CompilationError, compile_program
 from runner.settings import load_settings
-from runner.system.scratch import scratch_folder
+from runner.system.scratch import make_scratch_folder
 
 _SOURCE = Path(__file__).with_name("watch.c")
 MAX_FOLLOWED_CALLS = 20_000
@@ -49,7 +49,7 @@ class QuestionWatch:
             try:
                 program = compile_program(_SOURCE, load_settings().programs)
                 descriptor = stack.enter_context(question_filter(opened_too=self._counted))
-                self._file = stack.enter_context(scratch_folder()) / "asked"
+                self._file = stack.enter_context(make_scratch_folder()) / "asked"
             except (CompilationError, FaultwatchError) as error:
                 self._obstacle = str(error)
                 return self

@@ -9,7 +9,7 @@ from pathlib import Path
 from runner.execution.execution_log import log_command
 from runner.execution.start_block import BASE_VARIABLES
 from runner.system.durable_files import rename_durably
-from runner.system.scratch import scratch_folder
+from runner.system.scratch import make_scratch_folder
 
 _TIMEOUT_SECONDS = 60.0
 """Seconds."""
@@ -45,7 +45,7 @@ def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), 
     try:
         cache.mkdir(parents=True, exist_ok=True)
         # Compile under another name first: two runners may compile it at once.
-        with scratch_folder(cache) as scratch:
+        with make_scratch_folder(cache) as scratch:
             made = scratch / source.stem
             problem = _run_compiler(source, made, options) and _run_compiler(source, made, ())
             if problem:

@@ -13,7 +13,7 @@ from typing import Self
 from msgspec import Struct
 
 from runner.execution.execute import EndPrograms
-from runner.system.tree_walk import TreeTooLarge, walk
+from runner.system.tree_walk import TreeTooLarge, walk_tree
 
 MIN_FREE_BYTES = 1 << 30
 """Of free space that every host keeps; half of what there was, where that was less."""
@@ -133,7 +133,7 @@ def count_used_bytes(tree: Path) -> int | None:
     """Return what a tree takes on the disk; None if it is too large to find out."""
     total = 0
     try:
-        for entry in walk(tree):
+        for entry in walk_tree(tree):
             with suppress(OSError):
                 total += entry.stat(follow_symlinks=False).st_blocks * 512
     except TreeTooLarge:

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from runner.errors import FaultwatchError
 from runner.execution.launch import Confinement
 from runner.execution.system_call_filter import open_filter
-from runner.system.tree_walk import walk
+from runner.system.tree_walk import walk_tree
 from runner.variables import get_value
 
 _SYSTEM_FOLDERS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
@@ -122,7 +122,7 @@ class Sandbox(Struct, frozen=True):
         if self.user < 0:
             return
         os.chown(tree, self.user, self.group, follow_symlinks=False)
-        for entry in walk(tree):
+        for entry in walk_tree(tree):
             os.chown(entry.path, self.user, self.group, follow_symlinks=False)
 
     def seal(self, process: int, launcher: Path) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from runner.contract.gate import FindingRule, GateAnswer, GateFinding, GateReport
 from runner.gate_files.code_quality import compute_fingerprint
 from runner.gate_files.shown_text import make_visible
-from runner.version import version
+from runner.version import get_version
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {"failure": "error", "warning": "warning", "notice": "note"}
@@ -31,7 +31,7 @@ def format_sarif(report: GateReport, answer: GateAnswer) -> str:
         for rule, text in _RULES.items()
     ]
     run = {
-        "tool": {"driver": {"name": "Faultwatch", "version": version(), "rules": rules}},
+        "tool": {"driver": {"name": "Faultwatch", "version": get_version(), "rules": rules}},
         "automationDetails": {"id": f"faultwatch/gate/{report.head}"},
         "columnKind": "unicodeCodePoints",
         "properties": {"verdict": answer.verdict.value, "base": report.base, "head": report.head},

@@ -17,7 +17,7 @@ def run(job: ClaimedJob) -> JobResult:
     assert isinstance(question, MeasureQuestion)
     outbox = Outbox(Spool(job.settings.spool), job.service.send)
     outbox.deliver(at_once=True)
-    revision = job.repository.revision(question.revision)
+    revision = job.repository.get_revision(question.revision)
     job.service.send_revisions(job.repository.name, (revision,))
     plan = job.service.request_plan(
         PlanRequest(

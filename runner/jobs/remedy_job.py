@@ -15,7 +15,7 @@ from runner.measuring.comparison import Compared, Pairs, compare
 from runner.measuring.trial import Bench
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool
-from runner.workload.bound_case import bind
+from runner.workload.bound_case import bind_case
 
 
 def run(job: ClaimedJob) -> JobResult:
@@ -38,7 +38,7 @@ def run(job: ClaimedJob) -> JobResult:
         revision=question.revision,
         settings=question.settings,
     )
-    job.service.send_revisions(job.repository.name, (job.repository.revision(question.revision),))
+    job.service.send_revisions(job.repository.name, (job.repository.get_revision(question.revision),))
     job.announce_runs(2)
     pairs = Pairs.from_workload(job.workload, question.samples)
     if question.samples is None:
@@ -61,7 +61,7 @@ def run(job: ClaimedJob) -> JobResult:
 
 def _drop_own_variables(job: ClaimedJob) -> Bench:
     """Return the bench without the variables that the case sets itself: another parameter may set them otherwise."""
-    own = bind(job.workload, job.case).variables
+    own = bind_case(job.workload, job.case).variables
     variables = {name: value for name, value in job.bench.variables.items() if own.get(name) != value}
     return replace(job.bench, variables=variables)
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from os.path import relpath
 from pathlib import Path
 
-from runner.system.tree_walk import TreeTooLarge, walk
+from runner.system.tree_walk import TreeTooLarge, walk_tree
 
 
 def list_doubts(tree: Path, own: Iterable[Path], system: Iterable[Path]) -> Iterator[str]:
@@ -24,7 +24,7 @@ def list_doubts(tree: Path, own: Iterable[Path], system: Iterable[Path]) -> Iter
     foreign = {_strip_version(path.name): path for path in system if ".so" in path.name}
     built: dict[str, str] = {}
     with suppress(TreeTooLarge):
-        for entry in walk(tree) if foreign.keys() - own_stems else ():
+        for entry in walk_tree(tree) if foreign.keys() - own_stems else ():
             if ".so" in entry.name:
                 built.setdefault(_strip_version(entry.name), relpath(entry.path, tree))
     for stem in sorted(foreign.keys() & built.keys() - own_stems):

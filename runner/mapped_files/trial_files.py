@@ -23,7 +23,7 @@ from runner.mapped_files.residency import evict
 from runner.mapped_files.revision_proof import list_doubts
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
 from runner.settings import load_settings
-from runner.system.regular_file import identity_of, open_regular
+from runner.system.regular_file import identify_file, open_regular
 
 _NO_COPY_REASON = "and a private copy needs root or a sandbox"
 WITH_COPIES, WITHOUT_COPIES = "prepared, shared files as private copies", "prepared, shared files as found"
@@ -309,6 +309,6 @@ def _is_same_file(state: os.stat_result, file: FileFaults) -> bool:
 
 def _identify(path: str) -> tuple[int, ...]:
     try:
-        return identity_of(Path(path).stat())
+        return identify_file(Path(path).stat())
     except OSError:
         return ()

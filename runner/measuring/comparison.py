@@ -21,7 +21,7 @@ from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
 from runner.process_state.scheduling import RoundRobin
 from runner.subject.build import BuildFailure
-from runner.subject.built_tree import begin_session
+from runner.subject.built_tree import restore_tree
 from runner.workload import Workload
 
 MAX_PAIRS = 400
@@ -120,7 +120,7 @@ def compare(
     with raise_priority():
         try:
             for tree in dict.fromkeys((base.tree, head.tree)):
-                begin_session(tree)
+                restore_tree(tree)
             for trial in (base, head):
                 trial.warm_up()
                 progress()
@@ -184,7 +184,7 @@ def sample_interleaved(
 def _can_run_alone(trial: Trial) -> bool:
     """Return whether a program runs where its tree was put back as it was built."""
     try:
-        begin_session(trial.tree)
+        restore_tree(trial.tree)
         trial.warm_up()
     except (ExecutionFailure, SpoiledSession):
         return False
@@ -255,7 +255,7 @@ def compare_other_builds(
 
 
 def _measure_other_build(trial: Trial, progress: Callable[[], None]) -> OtherBuild:
-    begin_session(trial.tree)
+    restore_tree(trial.tree)
     trial.warm_up()
     progress()
     samples = []
@@ -306,7 +306,7 @@ def compare_with_stored(
     wanted = max(2, pairs.first)
     with raise_priority():
         try:
-            begin_session(head.tree)
+            restore_tree(head.tree)
             head.warm_up()
             progress()
             while True:

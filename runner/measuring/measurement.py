@@ -14,9 +14,9 @@ from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_record import DamagedBuild
-from runner.subject.built_tree import begin_session
+from runner.subject.built_tree import restore_tree
 from runner.subject.repository import Repository
-from runner.version import version
+from runner.version import get_version
 from runner.workload import Workload
 
 _HOST_ERRORS = frozenset(
@@ -77,7 +77,7 @@ def _measure_case(trial: Trial, rule: Sampling, progress: Callable[[], None]) ->
         return trial.report_skipped(trial.obstacle)
     samples: list[Sample] = []
     try:
-        begin_session(trial.tree)
+        restore_tree(trial.tree)
         loaded = start_in_background(_preload_report_models)
         try:
             trial.warm_up()
@@ -99,7 +99,7 @@ def _measure_case(trial: Trial, rule: Sampling, progress: Callable[[], None]) ->
 def _preload_report_models() -> None:
     """Load it while the program runs, in an execution that is no sample."""
     Report.model_rebuild()
-    version()
+    get_version()
 
 
 def _is_caused_by_revision(error: Exception) -> bool:

@@ -23,7 +23,7 @@ from runner.subject.build import Builder
 from runner.subject.build_cache import BuildCache
 from runner.subject.repository import Repository
 from runner.system.mount_options import forbids_programs
-from runner.system.path_length import path_length
+from runner.system.path_length import compute_path_length
 from runner.system.tree import Tree
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def prepare_bench(
     cache = BuildCache(settings.builds, store, most_bytes, settings.builds_days)
     session_settings = {
         "counting.scope": scope,
-        "process.path_length": str(path_length(settings.builds)),
+        "process.path_length": str(compute_path_length(settings.builds)),
         "process.sandbox": "bubblewrap" if box else "none",
     }
 

@@ -22,7 +22,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.sampling import compute_levels
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
-from runner.subject.built_tree import begin_session, read_start_of_build
+from runner.subject.built_tree import read_start_of_build, restore_tree
 from runner.workload import Workload
 
 RUNS_PER_CHECK = 20
@@ -91,7 +91,7 @@ class SameBytes:
         expected = _collect_exact_counts(source) or {}
         try:
             trial = Trial(self._workload, subject, self._bench, tree)
-            begin_session(tree)
+            restore_tree(tree)
             counted = trial.execute_unwatched().readings
         except (ExecutionFailure, FaultwatchError):
             return None

@@ -6,7 +6,7 @@ from statistics import median
 
 from runner.contract.report import Reading, Report, Sample
 from runner.workload import Workload
-from runner.workload.bound_case import process_count
+from runner.workload.bound_case import get_process_count
 
 SCALING_EFFICIENCY = "scaling-efficiency"
 
@@ -16,7 +16,7 @@ def add_scaling_efficiency(report: Report, others: Iterable[Report], workload: W
 
     t is the elapsed time; for several processes, that of the slowest.
     """
-    if process_count(workload, report.case) == 1:
+    if get_process_count(workload, report.case) == 1:
         return report
     alone = next((other for other in others if _is_single_process_run(other, report, workload)), None)
     times = alone.values("elapsed") if alone else ()
@@ -30,7 +30,7 @@ def _is_single_process_run(other: Report, report: Report, workload: Workload) ->
     varied = set(re.findall(r"\{([A-Za-z0-9_.-]+)\}", str(workload.run.processes)))
     same = {name: value for name, value in other.case.parameters.items() if name not in varied}
     return (
-        process_count(workload, other.case) == 1
+        get_process_count(workload, other.case) == 1
         and other.revision.commit == report.revision.commit
         and same == {name: value for name, value in report.case.parameters.items() if name not in varied}
     )

@@ -53,11 +53,11 @@ from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
 from runner.subject.built_tree import read_start_of_build
 from runner.system.tree import SettingValues, Tree
-from runner.version import version
+from runner.version import get_version
 from runner.workload import Workload
 from runner.workload.allocators import describe_missing_library
-from runner.workload.bound_case import BoundCase, bind
-from runner.workload.own_places import build_path
+from runner.workload.bound_case import BoundCase, bind_case
+from runner.workload.own_places import get_build_path
 
 _MAX_REPEATED_SECONDS = 5.0
 """Seconds after which a watched execution is not repeated."""
@@ -92,9 +92,9 @@ class Bench(Struct, frozen=True):
 
     def capture_environment(self, workload: Workload, case: Case) -> Environment:
         """Return the environment in which a case is measured now."""
-        bound = bind(workload, case)
+        bound = bind_case(workload, case)
         state = self.make_process_state(bound)
-        paths = build_path(workload), state.environment["PATH"]
+        paths = get_build_path(workload), state.environment["PATH"]
         # A stranger's PATH must not tell which programs the host has elsewhere.
         build, run = (self.sandbox.select_visible_path(path) for path in paths) if self.sandbox else paths
         files: SettingValues = {
@@ -141,7 +141,7 @@ class Trial:
         self.subject = subject
         self._bench = bench
         self._tree = tree
-        self._case = bind(workload, subject.case)
+        self._case = bind_case(workload, subject.case)
         if objection := explain_too_many_processes(self._case.processes, confined=bench.sandbox is not None):
             raise FaultwatchError(f"{workload.path}: [run] processes: {objection}")
         self._state = bench.make_process_state(self._case)
@@ -416,7 +416,7 @@ class Trial:
             case=self.subject.case,
             host=self._bench.host,
             environment=self._environment,
-            runner_version=version(),
+            runner_version=get_version(),
             command=self._case.command if built else (),
             started_at=self._started_at,
             finished_at=datetime.now(UTC),

@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints, ValidationError, field_validator,
 from runner.contract.base import Name, Parameter
 from runner.errors import FaultwatchError
 from runner.process_state.huge_pages import CHOICES
-from runner.workload.allocators import ALLOCATORS
+from runner.workload.allocators import ALLOCATOR_VARIABLES
 from runner.workload.strict_toml import Table, describe_first_mistake, read_toml
 
 PLAIN_CONFIGURATION = "plain"
@@ -45,7 +45,7 @@ class Configuration(Table):
     @field_validator("allocator")
     @classmethod
     def _known_allocator(cls, name: str | None) -> str | None:
-        return _require_one_of(name, tuple(ALLOCATORS))
+        return _require_one_of(name, tuple(ALLOCATOR_VARIABLES))
 
     @field_validator("huge_pages")
     @classmethod

@@ -7,7 +7,7 @@ from runner.errors import FaultwatchError
 from runner.execution.execute import execute
 from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.command import build_perf_stat_command
-from runner.system.scratch import scratch_folder
+from runner.system.scratch import make_scratch_folder
 
 _known: dict[str, bool] = {}
 """Whether perf knows each event; each is asked once in the lifetime of the runner."""
@@ -30,7 +30,7 @@ def split_known_events(events: Sequence[str]) -> tuple[tuple[str, ...], tuple[st
 
 
 def _is_accepted(events: Sequence[str]) -> bool:
-    with scratch_folder() as scratch:
+    with make_scratch_folder() as scratch:
         try:
             done = execute(
                 build_perf_stat_command(["true"], scratch / "perf.csv", events),

@@ -37,9 +37,9 @@ from runner.profile.stack_folding import (
     sum_blocked_time,
 )
 from runner.profile.strace_census import StraceCensus
-from runner.subject.built_tree import begin_session
-from runner.system.scratch import scratch_folder
-from runner.version import version
+from runner.subject.built_tree import restore_tree
+from runner.system.scratch import make_scratch_folder
+from runner.version import get_version
 
 Progress = Callable[[str], None]
 
@@ -201,14 +201,14 @@ def collect_profile(
     started_at = datetime.now(UTC)
     permissions = detect_recording_permissions()
     progress("counting")
-    begin_session(trial.tree)
+    restore_tree(trial.tree)
     if not trial.is_cold:
         trial.warm_up()
     counted = trial.execute()
     references = _measure_references(trial, progress)
     expected = compute_expected_counts(counted.processes[0] if counted.processes else counted.readings)
     chosen, reason = (call_graph, ()) if call_graph else _choose_unwinding(trial)
-    with scratch_folder() as folder:
+    with make_scratch_folder() as folder:
         collector = Collector.for_trial(trial, chosen, permissions, folder)
         collector.remarks += (*reason, *permissions.remarks)
         progress("recording faults")
@@ -228,7 +228,7 @@ def collect_profile(
         case=trial.subject.case,
         host=trial.host,
         environment=trial.environment,
-        runner_version=version(),
+        runner_version=get_version(),
         started_at=started_at,
         finished_at=datetime.now(UTC),
         scope="region" if trial.workload.run.region else "process",

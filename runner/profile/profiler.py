@@ -33,7 +33,7 @@ class Profiler(Struct, frozen=True):
         FaultwatchError
             The revision does not build, fails, or cannot be profiled on this host.
         """
-        commit = self.repository.revision(revision)
+        commit = self.repository.get_revision(revision)
         short, name = commit.commit[:10], self.case.name
         progress(f"building {short}")
         try:

@@ -13,7 +13,7 @@ from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, b
 from runner.reporting.client import Service
 from runner.reporting.sign_in import sign_in
 from runner.settings import Settings
-from runner.system.scratch import scratch_folder
+from runner.system.scratch import make_scratch_folder
 
 START_TIMEOUT_SECONDS = 30.0
 """Seconds within which an embedded service must start."""
@@ -33,7 +33,7 @@ def connect(settings: Settings) -> Iterator[Service]:
         renew = None if settings.token else lambda: sign_in(url)
         yield Service(url, settings.token or sign_in(url), sign_in=renew)
         return
-    with scratch_folder() as scratch:
+    with make_scratch_folder() as scratch:
         port_file = scratch / "port"
         log = scratch / "log"
         began = time.monotonic()

@@ -27,7 +27,7 @@ from runner.execution.supervision import SupervisedProcess
 from runner.execution.supervisor import get_supervisor
 from runner.settings import load_settings
 from runner.subject.build import Builder, BuildFailure
-from runner.subject.build_inputs import sizes
+from runner.subject.build_inputs import measure_file_sizes
 from runner.subject.build_worker import encode_order
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
@@ -62,7 +62,7 @@ class BuildAhead:
         Parameters
         ----------
         commits
-            The commits in the order in which they will be needed; :meth:`expect` replaces them.
+            The commits in the order in which they will be needed; :meth:`plan_builds` replaces them.
         jobs
             How many builds to run at once; with 0 or 1, none runs ahead.
         build_all
@@ -93,7 +93,7 @@ class BuildAhead:
         for worker in self._workers:
             worker.end()
 
-    def expect(self, commits: Sequence[str]) -> None:
+    def plan_builds(self, commits: Sequence[str]) -> None:
         """Replace the commits that will be needed. Whatever else is being built is given up."""
         building = {worker.commit for worker in self._workers}
         self._next = deque(commit for commit in dict.fromkeys(commits) if commit not in building)
@@ -103,19 +103,19 @@ class BuildAhead:
             worker.end()
             self._workers.remove(worker)
         if needless:
-            self._start()
+            self._start_workers()
 
     def build(self, commit: str) -> tuple[Path, Build]:
         """Return the folder of a built revision, as :meth:`Builder.build` does, and have the next ones built."""
         with suppress(ValueError):
             self._next.remove(commit)
         if not self._builds_all and not self._built:
-            self._built = self._find_kept_before(commit)
+            self._built = self._find_earlier_build(commit)
         if same := self._find_same_build(commit):
             return same
         if self._at_once and not self._workers and self._jobs > 1 and self._next:
-            self._start()
-        self._have_built(commit)
+            self._start_workers()
+        self._await_build(commit)
         self._finished.discard(commit)
         try:
             tree, build = self._builder.build(self._repository, commit, self._workload)
@@ -126,8 +126,8 @@ class BuildAhead:
         self._check(commit, tree)
         self._built = commit
         if not self._workers and self._jobs > 1 and self._next and build.seconds >= MIN_BUILD_SECONDS:
-            self._start()
-        self._order_next()
+            self._start_workers()
+        self._assign_next()
         return tree, build
 
     def _find_own_build(self, build: Build, commit: str) -> Build:
@@ -142,7 +142,7 @@ class BuildAhead:
             return None
         return self._builder.reuse(self._repository, self._built, commit, self._workload)
 
-    def _find_kept_before(self, commit: str) -> str:
+    def _find_earlier_build(self, commit: str) -> str:
         """Return the nearest earlier commit whose build is kept; empty if there is none near."""
         with suppress(GitError):  # it is the first commit
             earlier = self._repository.git(
@@ -162,11 +162,11 @@ class BuildAhead:
         if changes is None:
             return
         before, _ = self._builder.build(self._repository, self._built, self._workload)
-        if sizes(before, changes) != sizes(tree, changes):
+        if measure_file_sizes(before, changes) != measure_file_sizes(tree, changes):
             self._builds_all = True
             self._builder.say(f"{commit[:10]} changes only files that its build has not read, but is built differently")
 
-    def _is_needless(self, commit: str) -> bool:
+    def _probably_reuses_build(self, commit: str) -> bool:
         """Return whether a commit will probably use the build of the one before it."""
         before = self._before.get(commit)
         if self._builds_all or not self._built or not before or is_checked(commit):
@@ -174,44 +174,46 @@ class BuildAhead:
         changes = self._builder.find_unread_changes(self._repository, before, commit, self._workload, known=self._built)
         return changes is not None
 
-    def _have_built(self, commit: str) -> None:
+    def _await_build(self, commit: str) -> None:
         """Wait until a worker has built a commit; return at once if none can."""
         worker = next((worker for worker in self._workers if worker.commit == commit), None)
         if worker is None and self._workers and not self._builder.has(self._repository, commit, self._workload):
             worker = next((worker for worker in self._workers if worker.commit is None), None)
             if worker is not None:
-                self._order(worker, commit)
-        self._order_next()
+                self._assign(worker, commit)
+        self._assign_next()
         while worker is not None and worker.commit == commit:
             select.select([busy for busy in self._workers if busy.commit is not None], [], [])
-            self._order_next()
+            self._assign_next()
 
-    def paused(self) -> AbstractContextManager[None]:
+    def pause_builds(self) -> AbstractContextManager[None]:
         """Return a context in which nothing is built."""
-        return self._paused() if self._workers else nullcontext()
+        return self._pause_builds() if self._workers else nullcontext()
 
     @contextmanager
-    def _paused(self) -> Iterator[None]:
+    def _pause_builds(self) -> Iterator[None]:
         with pause_descendants(worker.supervisor for worker in self._workers):
             yield
-        self._order_next()
+        self._assign_next()
 
-    def _order_next(self) -> None:
+    def _assign_next(self) -> None:
         """Give the idle workers the next commits that are not built yet."""
         for worker in self._workers:
             if worker.has_ended():
-                self._finished.add(worker.take())
+                self._finished.add(worker.take_finished())
             while worker.commit is None and self._next and len(self._finished) < _BUILDS_AHEAD_PER_WORKER * self._jobs:
                 commit = self._next.popleft()
-                if not (self._is_needless(commit) or self._builder.has(self._repository, commit, self._workload)):
+                if not (
+                    self._probably_reuses_build(commit) or self._builder.has(self._repository, commit, self._workload)
+                ):
                     log_step("another process builds %s ahead", commit[:10])
-                    self._order(worker, commit)
+                    self._assign(worker, commit)
 
-    def _order(self, worker: "_Worker", commit: str) -> None:
+    def _assign(self, worker: "_Worker", commit: str) -> None:
         self._ordered.add(commit)
-        worker.order(commit)
+        worker.start_build(commit)
 
-    def _start(self) -> None:
+    def _start_workers(self) -> None:
         """Start the workers that are missing; none where the host has no supervisor to end them."""
         program = get_supervisor(load_settings().programs)
         while program is not None and len(self._workers) < self._jobs:
@@ -257,7 +259,7 @@ class _Worker:
         """Return the descriptor that becomes readable when the build has ended."""
         return self._channel.fileno()
 
-    def order(self, commit: str) -> None:
+    def start_build(self, commit: str) -> None:
         """Have a commit built. Nothing happens if the worker has ended: the runner then builds by itself."""
         if self._is_alive:
             self.commit = commit
@@ -267,7 +269,7 @@ class _Worker:
         """Return whether the build has ended."""
         return self.commit is not None and bool(select.select([self], [], [], 0)[0])
 
-    def take(self) -> str:
+    def take_finished(self) -> str:
         """Return the commit whose build has ended; the worker is idle then."""
         assert self.commit is not None
         self._is_alive = bool(self._answers.readline())

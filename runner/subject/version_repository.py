@@ -27,7 +27,7 @@ def write_git_directory(repository: Repository, commit: str, tree: Path) -> None
         If git fails.
     """
     inside = Repository(tree / ".git", repository.name, bare=True)
-    _run("init", "--quiet", "--initial-branch=main", str(tree))
+    _run_git("init", "--quiet", "--initial-branch=main", str(tree))
     tags = _read_tags(repository, commit)
     objects = ("rev-list", "--objects", "--no-object-names")
     commits = repository.git(*objects, "--filter=tree:0", commit, *tags.values())
@@ -37,8 +37,8 @@ def write_git_directory(repository: Repository, commit: str, tree: Path) -> None
     names = sorted({*commits.split(), *files.split(), *lists.split()})
     packing = ("pack-objects", "--stdout", "--quiet", "--delta-base-offset")
     store, listed = repository.get_common_directory(), "\n".join(names).encode()
-    pack = _run(*packing, git_dir=store, objects=repository.objects, data=listed)
-    _run("index-pack", "--stdin", git_dir=inside.path, data=pack)
+    pack = _run_git(*packing, git_dir=store, objects=repository.objects, data=listed)
+    _run_git("index-pack", "--stdin", git_dir=inside.path, data=pack)
     if repository.is_shallow():
         (tree / ".git" / "shallow").write_bytes((repository.get_common_directory() / "shallow").read_bytes())
     inside.git("update-ref", "--no-deref", "HEAD", commit)
@@ -47,7 +47,7 @@ def write_git_directory(repository: Repository, commit: str, tree: Path) -> None
     checkout = Checkout(tree.absolute(), (tree / ".git" / "index").absolute())
     inside.git("read-tree", commit, checkout=checkout)
     # Exits with 1 if a file differs from the commit, as those of Git LFS do.
-    _run("update-index", "-q", "--really-refresh", git_dir=inside.path, checkout=checkout, check=False)
+    _run_git("update-index", "-q", "--really-refresh", git_dir=inside.path, checkout=checkout, check=False)
 
 
 def _read_tags(repository: Repository, commit: str) -> dict[str, str]:
@@ -56,7 +56,7 @@ def _read_tags(repository: Repository, commit: str) -> dict[str, str]:
     return dict(line.split(" ", 1) for line in filter(None, text.split("\n")))
 
 
-def _run(
+def _run_git(
     verb: str,
     *arguments: str,
     git_dir: Path | None = None,

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
-from runner.system.descendants import descendants
+from runner.system.descendants import list_descendants
 
 _MAX_ROUNDS = 10
 """How often to look for processes that were started while the others were stopped."""
@@ -18,7 +18,7 @@ def pause_descendants(processes: Iterable[int]) -> Iterator[None]:
     stopped: set[int] = set()
     try:
         for _ in range(_MAX_ROUNDS):
-            new = descendants(roots) - stopped
+            new = list_descendants(roots) - stopped
             if not new:
                 break
             for pid in new:

@@ -15,12 +15,12 @@ from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.workload.definition import Workload
 from runner.workload.lookup import find_named_cases
-from runner.workload.matrix import cases, choose_points
+from runner.workload.matrix import choose_points, list_cases
 
 _MAX_CHARACTERS = 300
 _MAX_ITEMS = 100
 _MAX_CHANGES = 1000
-_DEFAULT = "default"
+_DEFAULT_VALUE = "default"
 """What a message calls a value that a file does not set."""
 
 
@@ -51,19 +51,19 @@ class Contest(Struct, frozen=True):
     @property
     def base_case(self) -> Case:
         """The case of base."""
-        return self._case(self.base or self.head)
+        return self._make_case(self.base or self.head)
 
     @property
     def head_case(self) -> Case:
         """The case of head."""
-        return self._case(self.head)
+        return self._make_case(self.head)
 
     @property
     def alike(self) -> bool:
         """Whether both sides are built and run in the same way."""
         return self.base is not None and self.base_case == self.head_case
 
-    def _case(self, workload: Workload) -> Case:
+    def _make_case(self, workload: Workload) -> Case:
         return Case(workload=workload.name, definition=workload.definition, parameters=dict(self.parameters))
 
 
@@ -75,7 +75,7 @@ def apply_judge(own: Workload, judge: Workload) -> Workload:
     return Workload(workload=judge.workload, metrics=judge.metrics, **kept)
 
 
-def contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = ()) -> list[Contest]:
+def list_contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = ()) -> list[Contest]:
     """Return the cases of a gate: all that the judge has, and after them those that head adds.
 
     Parameters
@@ -90,7 +90,7 @@ def contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = (
     """
     judge = files.judge
     base, head = apply_judge(files.base, judge), apply_judge(files.head, judge)
-    of_judge, of_base, of_head = (_points(cases(one)) for one in (judge, base, head))
+    of_judge, of_base, of_head = (_map_points(list_cases(one)) for one in (judge, base, head))
     known = {**of_base, **of_judge}
     held = [
         Contest(base if key in of_base else judge, head if key in of_head else judge, point)
@@ -101,7 +101,7 @@ def contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = (
         for key, point in of_head.items()
         if key not in known
     ]
-    chosen = _choose(judge, [*held, *added], choices, names)
+    chosen = _choose_contests(judge, [*held, *added], choices, names)
     if len(chosen) > MAX_CASES:
         raise FaultwatchError(
             f"{judge.name} has {len(chosen):,} cases, and a gate measures {MAX_CASES:,} at most",
@@ -110,14 +110,16 @@ def contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = (
     return chosen
 
 
-def _choose(judge: Workload, found: list[Contest], choices: Sequence[str], names: Sequence[str]) -> list[Contest]:
-    points = {_key(point) for point in choose_points(judge, [dict(one.parameters) for one in found], choices)}
-    found = [one for one in found if _key(one.parameters) in points]
+def _choose_contests(
+    judge: Workload, found: list[Contest], choices: Sequence[str], names: Sequence[str]
+) -> list[Contest]:
+    points = {_make_key(point) for point in choose_points(judge, [dict(one.parameters) for one in found], choices)}
+    found = [one for one in found if _make_key(one.parameters) in points]
     named = {case.name for case in find_named_cases(judge, [one.head_case for one in found], names)}
     return [one for one in found if one.head_case.name in named]
 
 
-def changes(files: Files) -> tuple[JudgeChange, ...]:
+def list_changes(files: Files) -> tuple[JudgeChange, ...]:
     """Return what head changes of the workload file: what is neither as in base nor as in the judge.
 
     A branch that is behind changes nothing of what was changed meanwhile.
@@ -126,23 +128,23 @@ def changes(files: Files) -> tuple[JudgeChange, ...]:
     before, now, after = documents
     keys = dict.fromkeys(key for document in documents for key in document)
     changed = [
-        JudgeChange(key=key[:_MAX_CHARACTERS], before=_items(now.get(key)), after=_items(after.get(key)))
+        JudgeChange(key=key[:_MAX_CHARACTERS], before=_list_items(now.get(key)), after=_list_items(after.get(key)))
         for key in keys
         if after.get(key) not in (before.get(key), now.get(key))
     ]
-    points = [_points(cases(one)) for one in (files.base, files.judge, files.head)]
+    points = [_map_points(list_cases(one)) for one in (files.base, files.judge, files.head)]
     lost = [_show_value(point) for key, point in points[1].items() if key in points[0] and key not in points[2]]
     gained = [_show_value(point) for key, point in points[2].items() if key not in points[0] and key not in points[1]]
     if lost or gained:
-        changed.append(JudgeChange(key="matrix", before=_items(lost), after=_items(gained)))
+        changed.append(JudgeChange(key="matrix", before=_list_items(lost), after=_list_items(gained)))
     if files.head.uses_own_folder and files.head.own_digest not in {
         one.own_digest for one in (files.base, files.judge) if one.uses_own_folder
     }:
         changed.append(JudgeChange(key="folder", before=(), after=()))
-    return tuple(sorted(changed, key=lambda change: change.key.startswith(_RECIPES))[:_MAX_CHANGES])
+    return tuple(sorted(changed, key=lambda change: change.key.startswith(_RECIPE_TABLES))[:_MAX_CHANGES])
 
 
-_RECIPES = ("build", "folder", "run")
+_RECIPE_TABLES = ("build", "folder", "run")
 """What does not judge is named last."""
 
 
@@ -150,11 +152,11 @@ class _Points(dict[tuple[tuple[str, str], ...], Mapping[str, Parameter]]):
     """Points of a matrix, by their parameters as text."""
 
 
-def _points(some: Sequence[Case]) -> _Points:
-    return _Points({_key(one.parameters): one.parameters for one in some})
+def _map_points(some: Sequence[Case]) -> _Points:
+    return _Points({_make_key(one.parameters): one.parameters for one in some})
 
 
-def _key(point: Mapping[str, Parameter]) -> tuple[tuple[str, str], ...]:
+def _make_key(point: Mapping[str, Parameter]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((name, format_parameter(value)) for name, value in point.items()))
 
 
@@ -167,7 +169,7 @@ def _collect_keys(workload: Workload) -> dict[str, str | list[str]]:
     }
     document: dict[str, str | list[str]] = {
         "workload.samples": str(general.samples),
-        "workload.max_samples": _DEFAULT if general.max_samples is None else str(general.max_samples),
+        "workload.max_samples": _DEFAULT_VALUE if general.max_samples is None else str(general.max_samples),
         "workload.unmeasured": general.unmeasured,
         "workload.timeout": f"{general.timeout:g}",
         "metrics.events": list(metrics.events),
@@ -186,7 +188,7 @@ def _collect_keys(workload: Workload) -> dict[str, str | list[str]]:
     return document
 
 
-def _items(value: str | list[str] | None) -> tuple[str, ...]:
+def _list_items(value: str | list[str] | None) -> tuple[str, ...]:
     items = value if isinstance(value, list) else [] if value is None else [value]
     return tuple(item[:_MAX_CHARACTERS] for item in items[:_MAX_ITEMS])
 

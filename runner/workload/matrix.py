@@ -12,7 +12,7 @@ from runner.workload.definition import Workload
 MAX_POINTS = 10_000
 
 
-def cases(workload: Workload, choices: Iterable[str] = ()) -> tuple[Case, ...]:
+def list_cases(workload: Workload, choices: Iterable[str] = ()) -> tuple[Case, ...]:
     """Return the cases of a workload, in the order of its file.
 
     Parameters
@@ -37,13 +37,13 @@ def cases(workload: Workload, choices: Iterable[str] = ()) -> tuple[Case, ...]:
 def choose_points(
     workload: Workload, points: list[dict[str, Parameter]], choices: Iterable[str]
 ) -> list[dict[str, Parameter]]:
-    """Return those of some points that match all choices; see :func:`cases`."""
+    """Return those of some points that match all choices; see :func:`list_cases`."""
     for choice in choices:
-        points = _is_chosen(workload, points, choice)
+        points = _matches_choice(workload, points, choice)
     return points
 
 
-def _is_chosen(workload: Workload, points: list[dict[str, Parameter]], choice: str) -> list[dict[str, Parameter]]:
+def _matches_choice(workload: Workload, points: list[dict[str, Parameter]], choice: str) -> list[dict[str, Parameter]]:
     name, _, wanted = choice.partition("=")
     values = list(dict.fromkeys(format_parameter(point[name]) for point in points if name in point))
     if not values:

@@ -12,7 +12,7 @@ import pytest
 from bench import physics
 from runner.contract.level import find_majority
 from runner.measuring.cold_files import EvictionError, count_resident_pages, make_cold
-from runner.workload import cases, load_workload
+from runner.workload import list_cases, load_workload
 
 pytestmark = pytest.mark.perf
 REGION = physics.WORKLOADS / "region"
@@ -39,7 +39,7 @@ def built(builds: Path, name: str, *targets: str) -> Path:
 def test_every_case_of_the_file_can_be_filled_in(name: str) -> None:
     workload = load_workload(physics.WORKLOADS / name)
     assert workload.name == name
-    assert cases(workload)
+    assert list_cases(workload)
 
 
 @pytest.mark.parametrize(

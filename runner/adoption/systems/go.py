@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import Sources, is_auxiliary
-from runner.subject.packages import GO, GO_OBJECTS
+from runner.subject.packages import GO, GO_CACHE_VARIABLES
 
 ROUNDS = 10
 _MAX_BENCHMARKS = 8
@@ -50,7 +50,7 @@ def _propose_module_build(sources: Sources, module: str, files: list[str]) -> li
         sources, own, [file for file in for_users if not file.endswith("_test.go")], _MAIN
     )
     tests = _count_matches_by_folder(sources, own, [file for file in files if file.endswith("_test.go")], _BENCHMARK)
-    environment = {**packages, **GO_OBJECTS}
+    environment = {**packages, **GO_CACHE_VARIABLES}
     # A test reads its data relative to the folder of its package.
     top = "/".join([".."] * len(own.parts)) or "."
     enter = [] if module == "." else [f"cd {module}"]

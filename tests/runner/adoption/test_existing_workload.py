@@ -7,7 +7,7 @@ import pytest
 from runner.adoption.existing_workload import get_workload_folder, locate_workload_file
 from runner.errors import FaultwatchError
 from runner.subject.repository import Repository, open_repository
-from runner.subject.workload_files import workload_files
+from runner.subject.workload_files import list_workload_files
 from tests.runner.commands import git
 
 
@@ -54,12 +54,12 @@ def test_all_who_look_for_workload_files_find_the_same(top: Path) -> None:
     repository = open_repository(str(top), top.parent)
     write(top, "bench/workload.toml", "workload.toml", "build/workload.toml", "a/b/workload.toml")
     git(top, "add", "bench")
-    names = [str(file.relative_to(top)) for file in workload_files(repository)]
+    names = [str(file.relative_to(top)) for file in list_workload_files(repository)]
     assert names == ["workload.toml", "a/b/workload.toml", "bench/workload.toml"], "one that git ignores is none"
     within = open_repository(str(top / "bench"), top.parent)
-    assert workload_files(within) == workload_files(repository), "from any folder of it"
+    assert list_workload_files(within) == list_workload_files(repository), "from any folder of it"
     (top / "bench" / "workload.toml").unlink()
-    assert len(workload_files(repository)) == 2, "one that is gone is none"
+    assert len(list_workload_files(repository)) == 2, "one that is gone is none"
 
 
 def test_a_file_that_is_not_there_or_elsewhere_is_refused(top: Path, tmp_path: Path) -> None:

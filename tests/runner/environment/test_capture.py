@@ -194,7 +194,10 @@ def test_this_machine_twice_is_the_same() -> None:
 
 
 def test_another_process_sees_the_same() -> None:
-    program = "from runner.environment.capture import capture; print(capture(variables={}, build_tools={}).hash)"
+    program = (
+        "from runner.environment.capture import capture_environment\n"
+        "print(capture_environment(variables={}, build_tools={}).hash)"
+    )
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert printed.strip() == capture_environment(variables={}, build_tools={}).hash
 

@@ -13,7 +13,7 @@ from runner.host.trust import HostTrust, assess_host
 from runner.measuring.measurement import measure
 from runner.measuring.trial import Bench
 from runner.process_state.process_state import ProcessState
-from runner.workload import Workload, cases
+from runner.workload import Workload, list_cases
 
 RIGHT = Canary(counts=(CanaryCount(kinds=("anonymous",), expected=1009, counted=(1009,)),))
 WRONG = Canary(counts=(CanaryCount(kinds=("anonymous",), expected=1009, counted=(5, 5, 5)),))
@@ -52,7 +52,7 @@ def test_it_travels_with_every_report(tmp_path: Path) -> None:
         cpus=frozenset({99_999}),
     )
     revision = Revision(commit="a" * 40, committed_at=datetime(2024, 1, 1, tzinfo=UTC))
-    report = measure(workload, cases(workload)[0], tmp_path, bench=bench, subject="subject", revision=revision)
+    report = measure(workload, list_cases(workload)[0], tmp_path, bench=bench, subject="subject", revision=revision)
     assert report.canary == WRONG
     assert report.quarantine
     assert [(setting.name, setting.held) for setting in report.mismatches] == [

@@ -13,7 +13,7 @@ from runner.measuring.measurement import measure, report_failed_build
 from runner.measuring.trial import Bench, Trial
 from runner.process_state.process_state import ProcessState
 from runner.subject.build import BuildFailure
-from runner.workload import Workload, cases
+from runner.workload import Workload, list_cases
 
 pytestmark = pytest.mark.perf
 
@@ -34,7 +34,7 @@ def report_of(
             | ({"output_file": output_file} if output_file else {}),
         }
     )
-    return measure(workload, cases(workload)[0], tmp_path, bench=bench(), subject="subject", revision=REVISION)
+    return measure(workload, list_cases(workload)[0], tmp_path, bench=bench(), subject="subject", revision=REVISION)
 
 
 def test_work_done_becomes_throughput_and_faults_per_operation(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_cold_file_that_a_revision_lacks_is_a_failure(name: str, said: str, tm
             "run": {"command": ["true"], "page_cache": "cold", "files": [name]},
         }
     )
-    case = cases(workload)[0]
+    case = list_cases(workload)[0]
     report = measure(workload, case, tmp_path, bench=bench(), subject="subject", revision=REVISION)
     assert report.failure
     assert report.failure.message.startswith("[run] files: ")
@@ -153,7 +153,7 @@ def test_the_tools_are_those_on_the_path_of_the_workload(tmp_path: Path, monkeyp
             "run": {"command": "odd-tool", "environment": {"PATH": f"{ran}:/usr/bin:/bin"}},
         }
     )
-    settings = bench().capture_environment(workload, cases(workload)[0]).settings
+    settings = bench().capture_environment(workload, list_cases(workload)[0]).settings
     assert settings["tool.odd-tool"].startswith(f"{built}/odd-tool, ")
     assert settings["program"].startswith(f"{ran}/odd-tool, ")
 
@@ -252,7 +252,9 @@ def test_a_huge_page_policy_that_cannot_be_had_skips_the_case_and_says_what_sets
         {"workload": {"name": "w"}, "run": {"command": "true", "huge_pages": "{thp}"}, "matrix": {"thp": ["always"]}}
     )
     forbidding = Bench(Host(name="host"), lambda state: Environment(settings={"process.huge_pages": "madvise"}))
-    report = measure(workload, cases(workload)[0], tmp_path, bench=forbidding, subject="subject", revision=REVISION)
+    report = measure(
+        workload, list_cases(workload)[0], tmp_path, bench=forbidding, subject="subject", revision=REVISION
+    )
     assert report.outcome is Outcome.SKIPPED
     assert report.failure
     assert report.failure.message.startswith("huge pages are madvise here, not always: measure as root")
@@ -265,7 +267,7 @@ def test_a_compiler_that_is_missing_skips_the_case(outcome: Outcome) -> None:
     lacks = "this host does not have no-such-compiler" if outcome is Outcome.SKIPPED else ""
     failure = BuildFailure(lacks or "it does not build", Build(), lacks_programs=bool(lacks))
     report = report_failed_build(
-        *(workload, cases(workload)[0], failure),
+        *(workload, list_cases(workload)[0], failure),
         bench=bench(),
         subject="subject",
         revision=REVISION,
@@ -283,7 +285,9 @@ def test_a_session_during_which_the_environment_changed_is_refused_with_the_chan
         lambda state: Environment(settings={**state.read_settings(), "thp.enabled": next(values, "always")}),
     )
     for outcome in (Outcome.SKIPPED, Outcome.MEASURED):
-        report = measure(workload, cases(workload)[0], tmp_path, bench=changing, subject="subject", revision=REVISION)
+        report = measure(
+            workload, list_cases(workload)[0], tmp_path, bench=changing, subject="subject", revision=REVISION
+        )
         assert report.outcome is outcome
         if report.failure:
             assert "thp.enabled: madvise → always" in report.failure.message

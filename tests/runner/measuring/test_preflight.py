@@ -15,8 +15,8 @@ from runner.measuring import preflight
 from runner.settings import load_settings
 from runner.subject.build_cache import release_all
 from runner.subject.repository import Repository, open_repository
-from runner.workload import cases, load_workload
-from runner.workload.own_places import find_own_folder
+from runner.workload import list_cases, load_workload
+from runner.workload.own_places import provide_own_folder
 
 WORKLOAD = """
 [workload]
@@ -66,8 +66,8 @@ def test_programs_see_paths_as_long_as_the_environment_says(
     workload = load_workload(tmp_path / "workload.toml")
     workbench = preflight.prepare_bench(load_settings(), examined=False)
     tree, _ = workbench.builder.build(*one_commit(tmp_path / "subject", digits), workload)
-    shown = find_own_folder(workload)
-    settings = workbench.bench.capture_environment(workload, cases(workload)[0]).settings
+    shown = provide_own_folder(workload)
+    settings = workbench.bench.capture_environment(workload, list_cases(workload)[0]).settings
     assert shown
     assert str(len(os.fsencode(tree))) == str(len(os.fsencode(shown))) == settings["process.path_length"]
 

@@ -2,7 +2,7 @@
 
 from runner.contract.report import Reading, Report, Sample
 from runner.measuring.scaling import SCALING_EFFICIENCY, add_scaling_efficiency
-from runner.workload import Workload, cases
+from runner.workload import Workload, list_cases
 from tests.service.reports import report
 
 WORKLOAD = Workload.model_validate(
@@ -19,7 +19,7 @@ def reports(*elapsed: float) -> list[Report]:
         report(1, 5).model_copy(
             update={"case": case, "samples": (Sample(readings={"elapsed": Reading(value=seconds)}),)}
         )
-        for case, seconds in zip(cases(WORKLOAD), elapsed, strict=True)
+        for case, seconds in zip(list_cases(WORKLOAD), elapsed, strict=True)
     ]
 
 

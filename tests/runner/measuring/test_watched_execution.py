@@ -12,7 +12,7 @@ from runner.measuring.measurement import measure
 from runner.measuring.trial import Bench
 from runner.measuring.watched_execution import describe_unusable_watch
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
-from runner.workload import Workload, cases
+from runner.workload import Workload, list_cases
 from runner.workload.allocators import describe_missing_library
 
 
@@ -50,7 +50,7 @@ def report_of(tree: Path, command: list[str], **run: object) -> Report:
     workload = Workload.model_validate({"workload": {"name": "w", "samples": 1}, "run": {"command": command, **run}})
     bench = Bench(Host(name="host"), lambda state: Environment(settings=state.read_settings()))
     revision = Revision(commit="a" * 40, committed_at=datetime(2024, 1, 1, tzinfo=UTC))
-    return measure(workload, cases(workload)[0], tree, bench=bench, subject="s", revision=revision)
+    return measure(workload, list_cases(workload)[0], tree, bench=bench, subject="s", revision=revision)
 
 
 @pytest.mark.perf

@@ -14,7 +14,7 @@ from runner.nightly.cells import (
     plan_cells,
 )
 from runner.nightly.matrix_file import Configuration, Matrix, MatrixHost, WorkloadEntry, load_matrix
-from runner.workload import Workload, cases
+from runner.workload import Workload, list_cases
 
 ROOT = Path(__file__).parents[3]
 NAMES = st.lists(st.from_regex(r"[a-z][a-z0-9-]{0,8}", fullmatch=True), unique=True, max_size=4)
@@ -133,7 +133,7 @@ def test_each_configuration_is_a_case_of_its_own() -> None:
     settings = Configuration(allocator="jemalloc", threads=4, memory_limit="64M", environment={"A": "{}"})
     made, chosen = apply_configuration(workload(), "tight", settings)
     assert chosen == ()
-    assert [case.name for case in cases(made)] == [
+    assert [case.name for case in list_cases(made)] == [
         f"w[allocator=jemalloc,configuration=tight,memory_limit=64M,mib={mib},threads=4]" for mib in (4, 8, 64)
     ]
     assert made.run.environment == {"OMP_NUM_THREADS": "{threads}", "A": "{{}}"}
@@ -150,16 +150,17 @@ def test_a_workloads_own_parameter_is_a_choice_among_its_cases() -> None:
     )
     made, chosen = apply_configuration(own, "x", Configuration(allocator="jemalloc"))
     assert made is own
-    assert [case.name for case in cases(made, chosen)] == ["w[allocator=jemalloc]"]
+    assert [case.name for case in list_cases(made, chosen)] == ["w[allocator=jemalloc]"]
     with pytest.raises(FaultwatchError, match="allocator has no value 'mimalloc'"):
-        cases(*apply_configuration(own, "x", Configuration(allocator="mimalloc")))
+        list_cases(*apply_configuration(own, "x", Configuration(allocator="mimalloc")))
 
 
 def test_a_choice_of_cases_is_written_as_set_takes_it() -> None:
     entry = WorkloadEntry(path="w", set={"mib": (4, 64), "order": "row"})
     assert format_case_choices(entry) == ("mib=4,64", "order=row")
     assert [
-        case.parameters for case in cases(workload(), format_case_choices(WorkloadEntry(path="w", set={"mib": 64})))
+        case.parameters
+        for case in list_cases(workload(), format_case_choices(WorkloadEntry(path="w", set={"mib": 64})))
     ] == [{"mib": 64}]
 
 

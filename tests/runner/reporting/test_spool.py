@@ -8,7 +8,7 @@ import pytest
 
 from runner.errors import FaultwatchError, RequestRefused, ServerError
 from runner.reporting.spool import MAX_FAILURES, Spool, SpooledDocument
-from runner.system.processes import name_of
+from runner.system.processes import get_process_name
 from tests.runner.sample_reports import profile, report
 
 ROOT = Path(__file__).parents[3]
@@ -97,7 +97,10 @@ def test_a_report_that_the_service_stumbles_over_does_not_hold_up_the_others(tmp
 
 
 def test_what_a_killed_process_left_half_written_goes_in_the_end(tmp_path: Path) -> None:
-    fresh, old = tmp_path / f"fresh.{name_of(1)}.partial", tmp_path / f"old.{name_of(2**22 + 1)}.partial"
+    fresh, old = (
+        tmp_path / f"fresh.{get_process_name(1)}.partial",
+        tmp_path / f"old.{get_process_name(2**22 + 1)}.partial",
+    )
     older = tmp_path / "older.partial"
     for file in (fresh, old, older):
         file.write_text("{")

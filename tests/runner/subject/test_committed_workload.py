@@ -118,7 +118,7 @@ def test_a_build_of_the_workloads_own_folder_has_the_files_of_its_commit(
     assert asked
     old = load_committed_workload(repository, before, asked, tmp_path / "scratch")
     assert old
-    assert [one.file.read_text() for one in old.own_files()] == ["one"]
+    assert [one.file.read_text() for one in old.list_own_files()] == ["one"]
     assert old.definition != workload.definition
 
 
